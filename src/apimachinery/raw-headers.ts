@@ -1,0 +1,65 @@
+/**
+ * Header lines as they stood on the wire: name, value, name, value, …, in order, one entry a line.
+ *
+ * Web `Headers` join repeated names with a comma, which merges group names that hold commas and turns
+ * one X-Remote-Group line per group into one line. Names keep the case they came in. Values are byte
+ * strings: each character is one byte (isomorphic encoding, Fetch section 2.2), so UTF-8 survives as it is.
+ */
+export type RawHeaders = readonly string[];
+
+/** Walks the lines of `headers` as pairs. */
+export function* headerLines(headers: RawHeaders): Generator<readonly [name: string, value: string]> {
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    yield [headers[index] as string, headers[index + 1] as string];
+  }
+}
+
+/** The first value under `name` (any case), or `undefined`. */
+export function firstHeader(headers: RawHeaders, name: string): string | undefined {
+  const wanted = name.toLowerCase();
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    if ((headers[index] as string).toLowerCase() === wanted) return headers[index + 1];
+  }
+  return undefined;
+}
+
+/** All values under `name` (any case), in order. */
+export function allHeaders(headers: RawHeaders, name: string): string[] {
+  const wanted = name.toLowerCase();
+  const values: string[] = [];
+  for (const [line, value] of headerLines(headers)) {
+    if (line.toLowerCase() === wanted) values.push(value);
+  }
+  return values;
+}
+
+/** The lines of web `Headers`. Repeated names arrive joined, except where the runtime keeps them apart. */
+export function rawHeadersOf(headers: Headers): RawHeaders {
+  const lines: string[] = [];
+  headers.forEach((value, name) => {
+    lines.push(name, value);
+  });
+  return lines;
+}
+
+/** Writes UTF-8 text as the byte string that header values are made of. */
+export function toByteString(text: string): string {
+  let plain = true;
+  for (let index = 0; index < text.length; index++) {
+    if (text.charCodeAt(index) > 0x7f) {
+      plain = false;
+      break;
+    }
+  }
+  if (plain) return text;
+  let bytes = '';
+  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
+  return bytes;
+}
+
+/** Reads a byte string as UTF-8 text; bytes that are no UTF-8 become U+FFFD. */
+export function fromByteString(bytes: string): string {
+  const raw = new Uint8Array(bytes.length);
+  for (let index = 0; index < bytes.length; index++) raw[index] = bytes.charCodeAt(index);
+  return new TextDecoder().decode(raw);
+}

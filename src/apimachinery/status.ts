@@ -1,0 +1,98 @@
+/** `metav1.Status`, the form in which Kubernetes words every failure (k8s.io/apimachinery meta/v1/types.go). */
+export interface Status {
+  readonly kind: 'Status';
+  readonly apiVersion: 'v1';
+  readonly metadata: Record<string, never>;
+  readonly status: 'Failure';
+  readonly message: string;
+  readonly reason: StatusReason;
+  readonly details?: {
+    readonly retryAfterSeconds?: number;
+    readonly causes?: readonly { readonly reason: string; readonly message: string; readonly field?: string }[];
+  };
+  readonly code: number;
+}
+
+export type StatusReason =
+  | 'BadRequest'
+  | 'Unauthorized'
+  | 'Forbidden'
+  | 'NotFound'
+  | 'MethodNotAllowed'
+  | 'NotAcceptable'
+  | 'Conflict'
+  | 'RequestEntityTooLarge'
+  | 'UnsupportedMediaType'
+  | 'Invalid'
+  | 'TooManyRequests'
+  | 'InternalError'
+  | 'ServiceUnavailable';
+
+const codes: Record<StatusReason, number> = {
+  BadRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+  NotAcceptable: 406,
+  Conflict: 409,
+  RequestEntityTooLarge: 413,
+  UnsupportedMediaType: 415,
+  Invalid: 422,
+  TooManyRequests: 429,
+  InternalError: 500,
+  ServiceUnavailable: 503,
+};
+
+export interface StatusOptions {
+  /** Seconds after which asking again makes sense; also sent as `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+  readonly causes?: readonly { readonly reason: string; readonly message: string; readonly field?: string }[];
+  /** Further header lines. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export function failureStatus(reason: StatusReason, message: string, options: StatusOptions = {}): Status {
+  const { retryAfterSeconds, causes } = options;
+  const details = {
+    ...(causes === undefined ? {} : { causes }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  };
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message,
+    reason,
+    ...(Object.keys(details).length === 0 ? {} : { details }),
+    code: codes[reason],
+  };
+}
+
+/** Status line, header lines and body of a failure, for whoever writes it: a `Response` or a raw socket. */
+export function statusAnswer(
+  reason: StatusReason,
+  message: string,
+  options: StatusOptions = {},
+): { readonly code: number; readonly headers: Readonly<Record<string, string>>; readonly body: string } {
+  const status = failureStatus(reason, message, options);
+  return {
+    code: status.code,
+    headers: {
+      // kube-apiserver sets both on every API answer (pkg/server/filters/cachecontrol.go, responsewriters/writers.go).
+      'cache-control': 'no-cache, private',
+      'content-type': 'application/json',
+      ...(options.retryAfterSeconds === undefined ? {} : { 'retry-after': String(options.retryAfterSeconds) }),
+      ...(reason === 'Forbidden' ? { 'x-content-type-options': 'nosniff' } : {}),
+      ...options.headers,
+    },
+    body: `${JSON.stringify(status)}\n`,
+  };
+}
+
+/** A failure as a web `Response`. */
+export function statusResponse(reason: StatusReason, message: string, options: StatusOptions = {}): Response {
+  const answer = statusAnswer(reason, message, options);
+  return new Response(answer.body, { status: answer.code, headers: answer.headers });
+}

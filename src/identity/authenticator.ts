@@ -1,0 +1,14 @@
+import type { InboundRequest } from '../proxy/inbound.ts';
+import type { Caller } from './user-info.ts';
+
+/** Thrown for credentials that are present and wrong: the request ends with 401. */
+export class AuthenticationError extends Error {
+  override readonly name = 'AuthenticationError';
+}
+
+/** One way to establish the caller; `undefined` means no opinion, the next one is asked. */
+export interface Authenticator {
+  readonly name: string;
+  /** @throws {AuthenticationError} when the request carries this kind of credentials and they are refused. */
+  authenticate(inbound: InboundRequest): Caller | undefined | Promise<Caller | undefined>;
+}

@@ -1,0 +1,24 @@
+/** Who a caller is, as Kubernetes keeps it (k8s.io/apiserver pkg/authentication/user). Text, not byte strings. */
+export interface UserInfo {
+  readonly name: string;
+  /** Empty when there is none. */
+  readonly uid: string;
+  readonly groups: readonly string[];
+  /** Keys in lower case, values in order. */
+  readonly extra: ReadonlyMap<string, readonly string[]>;
+}
+
+/** What the door established about the caller of one request. */
+export type Caller =
+  /** Authenticated here. `viaVerifiedPeer`: the connection itself belongs to a front proxy whose word counts. */
+  | {
+      readonly kind: 'authenticated';
+      readonly user: UserInfo;
+      readonly authenticator: string;
+      readonly viaVerifiedPeer: boolean;
+    }
+  /**
+   * Not established here: no credentials, or ones that only the API server can check. They pass through
+   * untouched, on a connection without the front-proxy certificate and without any X-Remote header.
+   */
+  | { readonly kind: 'passthrough' };

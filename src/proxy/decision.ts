@@ -1,0 +1,202 @@
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { ResourceRoute, RoutingServer, RoutingTable, ServedBy } from '../snapshot/routing-table.ts';
+import type { SnapshotApiService } from '../snapshot/types.ts';
+
+/** What to do while there is no snapshot, or only one that is past its lifetime. */
+export type StalePolicy = 'local' | 'serve-stale' | 'unavailable';
+
+/** Everything a decision depends on besides the request and the routing table. */
+export interface DecisionContext {
+  /** ID of the local API server. */
+  readonly serverId: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** The request carries the reroute mark, and its sender is a verified peer. */
+  readonly reroutedByVerifiedPeer: boolean;
+  readonly stalePolicy: StalePolicy;
+  /** Whether requests for aggregated APIs go to the local aggregator or straight to the extension server. */
+  readonly extensionRouting: 'local' | 'extension';
+  /** Collects every rule that was looked at, in order. Left out on the request path. */
+  readonly trace?: DecisionStep[] | undefined;
+}
+
+export interface DecisionStep {
+  /** Number of the rule in the design's list, and what it asks. */
+  readonly rule: string;
+  readonly matched: boolean;
+  readonly detail: string;
+}
+
+/** Stable, machine-readable. */
+export type DecisionReason =
+  | 'NotAResourceRequest'
+  | 'MergedDocument'
+  | 'AlreadyRerouted'
+  | 'NoSnapshot'
+  | 'SnapshotExpired'
+  | 'ServedLocally'
+  | 'ExtensionAPIServer'
+  | 'ExtensionAPIServerUnavailable'
+  | 'CustomResource'
+  | 'ServedByPeer'
+  | 'PeerAddressUnknown'
+  | 'NotServedByAnyServer'
+  | 'FeatureGateDisabled';
+
+export type Decision =
+  | { readonly decision: 'local'; readonly reason: DecisionReason; readonly candidates: readonly [] }
+  | {
+      readonly decision: 'peer';
+      readonly reason: 'ServedByPeer';
+      readonly candidates: readonly RoutingServer[];
+    }
+  | {
+      readonly decision: 'extension';
+      readonly reason: 'ExtensionAPIServer';
+      readonly candidates: readonly [];
+      readonly apiService: SnapshotApiService;
+    }
+  | { readonly decision: 'unavailable'; readonly reason: DecisionReason; readonly candidates: readonly [] };
+
+const none = [] as const;
+const local = (reason: DecisionReason): Decision =>
+  Object.freeze({ decision: 'local', reason, candidates: none });
+const unavailable = (reason: DecisionReason): Decision =>
+  Object.freeze({ decision: 'unavailable', reason, candidates: none });
+
+// Made once: a decision other than `peer` or `extension` allocates nothing.
+const notAResourceRequest = local('NotAResourceRequest');
+const alreadyRerouted = local('AlreadyRerouted');
+const localWithoutSnapshot = local('NoSnapshot');
+const localWithExpiredSnapshot = local('SnapshotExpired');
+const unavailableWithoutSnapshot = unavailable('NoSnapshot');
+const unavailableWithExpiredSnapshot = unavailable('SnapshotExpired');
+const servedLocally = local('ServedLocally');
+const extensionThroughLocalAggregator = local('ExtensionAPIServer');
+const extensionUnavailable = unavailable('ExtensionAPIServerUnavailable');
+const customResource = local('CustomResource');
+const peerAddressUnknown = unavailable('PeerAddressUnknown');
+const notServedByAnyServer = local('NotServedByAnyServer');
+
+/**
+ * Where one request goes, and why: the nine rules of docs/architecture.md, first match wins. Pure.
+ *
+ * Discovery and OpenAPI documents are no resource requests; the merged ones are answered before this is asked.
+ */
+export function decide(
+  requestInfo: RequestInfo,
+  table: RoutingTable | undefined,
+  context: DecisionContext,
+): Decision {
+  const { trace } = context;
+
+  const isResourceRequest = requestInfo.isResourceRequest;
+  trace?.push({
+    rule: '1 not a resource request',
+    matched: !isResourceRequest,
+    detail: isResourceRequest ? 'it names a resource' : `${requestInfo.path} names no resource`,
+  });
+  if (!isResourceRequest) return notAResourceRequest;
+
+  trace?.push({
+    rule: '2 rerouted by a peer already',
+    matched: context.reroutedByVerifiedPeer,
+    detail: context.reroutedByVerifiedPeer ? 'marked by a verified peer' : 'no mark from a verified peer',
+  });
+  if (context.reroutedByVerifiedPeer) return alreadyRerouted;
+
+  const withoutKnowledge = decideWithoutKnowledge(table, context);
+  if (withoutKnowledge !== undefined) return withoutKnowledge;
+  // decideWithoutKnowledge answers whenever there is no table.
+  const known = table as RoutingTable;
+
+  const { apiGroup, apiVersion, resource, subresource } = requestInfo;
+  const route = known.resource(apiGroup, apiVersion, resource);
+  const servedBy = subresource === '' ? route : subresourceRoute(route, subresource);
+
+  const local = servedBy?.serverIds.has(context.serverId) === true;
+  trace?.push({
+    rule: '4 the local server serves it',
+    matched: local,
+    detail: `served by ${describeServers(servedBy)}; local is ${context.serverId}`,
+  });
+  if (local) return servedLocally;
+
+  const extension = known.extension(apiGroup, apiVersion);
+  trace?.push({
+    rule: '5 an extension API server covers the group version',
+    matched: extension !== undefined,
+    detail: describeExtension(extension),
+  });
+  if (extension !== undefined) return decideExtension(extension, context);
+
+  const custom = known.isCustomResource(apiGroup, apiVersion);
+  trace?.push({
+    rule: '6 the group is served through CustomResourceDefinitions',
+    matched: custom,
+    detail: custom ? 'every server serves custom resources' : 'it is not',
+  });
+  if (custom) return customResource;
+
+  const reachable = servedBy === undefined ? none : servedBy.reachable;
+  trace?.push({
+    rule: '7 peers serve it',
+    matched: reachable.length > 0,
+    detail: `reachable: ${reachable.length === 0 ? 'none' : reachable.map((server) => server.id).join(', ')}`,
+  });
+  if (reachable.length > 0) return { decision: 'peer', reason: 'ServedByPeer', candidates: reachable };
+
+  const withoutAddress = servedBy !== undefined;
+  trace?.push({
+    rule: '8 peers serve it, none has a usable address',
+    matched: withoutAddress,
+    detail: `served by ${describeServers(servedBy)}`,
+  });
+  if (withoutAddress) return peerAddressUnknown;
+
+  trace?.push({ rule: '9 nobody serves it', matched: true, detail: 'the local server answers 404 itself' });
+  return notServedByAnyServer;
+}
+
+/** Rule 3: not knowing is not the same as not existing. */
+function decideWithoutKnowledge(
+  table: RoutingTable | undefined,
+  context: DecisionContext,
+): Decision | undefined {
+  const { stalePolicy, trace, now } = context;
+  const expired = table !== undefined && now >= table.expiresAt;
+  trace?.push({
+    rule: '3 no snapshot, or one past its lifetime',
+    matched: table === undefined || (expired && stalePolicy !== 'serve-stale'),
+    detail:
+      table === undefined
+        ? `no snapshot; policy ${stalePolicy}`
+        : `generation ${table.generation}, ${expired ? `expired; policy ${stalePolicy}` : 'current'}`,
+  });
+  if (table === undefined) {
+    // `serve-stale` has nothing to serve from: the local server is all that is left.
+    return stalePolicy === 'unavailable' ? unavailableWithoutSnapshot : localWithoutSnapshot;
+  }
+  if (!expired || stalePolicy === 'serve-stale') return undefined;
+  return stalePolicy === 'unavailable' ? unavailableWithExpiredSnapshot : localWithExpiredSnapshot;
+}
+
+function decideExtension(apiService: SnapshotApiService, context: DecisionContext): Decision {
+  if (context.extensionRouting === 'local') return extensionThroughLocalAggregator;
+  if (!apiService.available || apiService.service?.address === undefined) return extensionUnavailable;
+  return { decision: 'extension', reason: 'ExtensionAPIServer', candidates: none, apiService };
+}
+
+function subresourceRoute(route: ResourceRoute | undefined, subresource: string): ServedBy | undefined {
+  return route?.subresource(subresource);
+}
+
+function describeServers(servedBy: ServedBy | undefined): string {
+  return servedBy === undefined ? 'no server' : servedBy.servers.map((server) => server.id).join(', ');
+}
+
+function describeExtension(apiService: SnapshotApiService | undefined): string {
+  if (apiService?.service === undefined) return 'no APIService with a service';
+  const { namespace, name } = apiService.service;
+  return `${name}.${namespace}.svc, ${apiService.available ? 'available' : 'not available'}`;
+}

@@ -1,0 +1,99 @@
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { InboundRequest } from './inbound.ts';
+
+/** How a destination proves who it is. */
+export type DestinationTrust =
+  /** Checked against the peer CA bundle. */
+  | { readonly kind: 'peer-ca' }
+  /** An extension API server: checked against its own bundle (PEM), or not at all where the APIService says so. */
+  | { readonly kind: 'ca-bundle'; readonly pem: string }
+  | { readonly kind: 'insecure-skip-tls-verify' };
+
+/** A server that a request can be sent to. */
+export interface Destination {
+  readonly kind: 'local' | 'peer' | 'extension';
+  /** API server ID, or `<service>.<namespace>` of an extension server. */
+  readonly id: string;
+  /** `https://host:port`, nothing behind it. */
+  readonly origin: string;
+  /** The name the serving certificate must carry (`kubernetes.default.svc` for peers), whatever the address. */
+  readonly serverName: string;
+  readonly trust: DestinationTrust;
+}
+
+/** A request that is ready to leave: hygiene done, identity stamped. Only `buildOutboundRequest` makes one. */
+export interface OutboundRequest {
+  readonly destination: Destination;
+  readonly method: string;
+  /** The request target, byte for byte as it was received. */
+  readonly target: string;
+  readonly headers: RawHeaders;
+  /**
+   * Present the front-proxy client certificate, so that the destination believes the X-Remote headers.
+   * False for callers that the router did not authenticate: their own credentials speak for them.
+   */
+  readonly presentFrontProxyCertificate: boolean;
+  /** Watch, log, exec and the like: never cut for being quiet. */
+  readonly longRunning: boolean;
+}
+
+/** Head of an answer: code and header lines as the destination sent them. */
+export interface ResponseHead {
+  readonly status: number;
+  readonly headers: RawHeaders;
+}
+
+/** What becomes of an answer, decided on its head alone. */
+export type ResponseDisposition =
+  /** Pass it on with these header lines. */
+  | { readonly kind: 'forward'; readonly headers: RawHeaders }
+  /** Drop the destination's answer, read none of its body, and answer this instead. */
+  | { readonly kind: 'replace'; readonly response: Response };
+
+export type OnResponseHead = (head: ResponseHead) => ResponseDisposition;
+
+export type TransportErrorCode =
+  /** Name not resolved, connection refused, no route. */
+  | 'ConnectFailed'
+  /** Handshake failed or the serving certificate was not accepted. */
+  | 'TLSFailed'
+  /** Connected, then closed or reset before an answer began. */
+  | 'ConnectionClosed'
+  /** Connecting, or waiting for the head of the answer, took too long. */
+  | 'Timeout'
+  /** The client went away. */
+  | 'ClientGone'
+  /** What came back was no HTTP. */
+  | 'InvalidResponse';
+
+/** A destination that gave no answer. The message may name addresses: for logs, never for clients. */
+export class TransportError extends Error {
+  override readonly name = 'TransportError';
+  readonly code: TransportErrorCode;
+  /** False only if provably no byte of the request reached the destination, body untouched. */
+  readonly requestMayHaveArrived: boolean;
+  constructor(
+    code: TransportErrorCode,
+    message: string,
+    options: { requestMayHaveArrived: boolean; cause?: unknown },
+  ) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.requestMayHaveArrived = options.requestMayHaveArrived;
+  }
+}
+
+/** Reaches destinations. Each runtime brings its own; tests bring one that records. */
+export interface Transport {
+  /**
+   * Sends one request once and answers with the destination's response, streamed, its body untouched
+   * (compressed stays compressed, redirects are not followed).
+   * @throws {TransportError} when no head of an answer arrived. A body that breaks off later breaks the
+   *   client's stream instead.
+   */
+  send(
+    outbound: OutboundRequest,
+    inbound: InboundRequest,
+    onResponseHead: OnResponseHead,
+  ): Promise<Response>;
+}
