@@ -1,38 +1,141 @@
+import { readListOptions } from './list-options.ts';
+import { firstQueryValues } from './query-parameters.ts';
+import { type RequestInfo, RequestInfoError } from './request-info-types.ts';
+import { acceptRequestTarget } from './request-target.ts';
+
+export { type RequestInfo, RequestInfoError, type RequestInfoErrorCode } from './request-info-types.ts';
+
+/** The parameters whose values bear on request info: those of list options that can fail, and `watch`. */
+const collectionParameters = new Set(['fieldSelector', 'labelSelector', 'limit', 'timeoutSeconds', 'watch']);
+const noParameters: ReadonlyMap<string, string> = new Map();
+const noParts: readonly string[] = Object.freeze([]);
+
 /**
- * What a request asks for, as Kubernetes reads it from method and URL
- * (k8s.io/apiserver pkg/endpoints/request/requestinfo.go). A field that does not apply is the empty string.
+ * Reads what a request asks for, as kube-apiserver does (k8s.io/apiserver pkg/endpoints/request/requestinfo.go
+ * with API prefixes `api` and `apis`, gate AuthorizeWithSelectors on). Pure.
+ *
+ * @param method The HTTP method as sent; methods are case-sensitive (RFC 9110 section 9.1).
+ * @param pathWithQuery The request target in origin-form, undecoded.
+ * @throws {RequestInfoError} `AmbiguousRequestTarget` for a target that `acceptRequestTarget` refuses,
+ *   `UnableToDetermineResource` for a path verb with nothing behind it.
  */
-export interface RequestInfo {
-  readonly isResourceRequest: boolean;
-  /** The decoded path, Go's `URL.Path`. */
-  readonly path: string;
-  /** `get`, `list`, `watch`, `create`, …; for a request that names no resource, the method in lower case. */
-  readonly verb: string;
-  /** `api` or `apis`. */
-  readonly apiPrefix: string;
-  readonly apiGroup: string;
-  readonly apiVersion: string;
-  readonly namespace: string;
-  readonly resource: string;
-  readonly subresource: string;
+export function parseRequestInfo(method: string, pathWithQuery: string): RequestInfo {
+  const { path, rawQuery } = acceptRequestTarget(pathWithQuery);
+  const segments = splitPath(path);
+  const [apiPrefix = ''] = segments;
+  if (segments.length < 3 || (apiPrefix !== 'api' && apiPrefix !== 'apis')) {
+    return nonResourceRequest(method, path, '');
+  }
+  // Behind `api` stands the version of the legacy group, behind `apis` a group and its version.
+  const versionIndex = apiPrefix === 'api' ? 1 : 2;
+  if (segments.length < versionIndex + 2) return nonResourceRequest(method, path, apiPrefix);
+
+  const verbInPath = pathVerb(segments[versionIndex + 1]);
+  const scopeIndex = verbInPath === '' ? versionIndex + 1 : versionIndex + 2;
+  if (segments.length === scopeIndex) {
+    throw new RequestInfoError(
+      'UnableToDetermineResource',
+      `unable to determine kind and namespace from url, ${pathWithQuery}`,
+    );
+  }
+
+  const namespace = segments[scopeIndex] === 'namespaces' ? (segments[scopeIndex + 1] ?? '') : '';
+  const parts = segments.slice(resourceIndex(segments, scopeIndex));
+  const [resource = '', nameInPath = '', subresource = ''] = parts;
+  const methodVerb = verbInPath === '' ? verbOfMethod(method) : verbInPath;
+  // Only these two verbs turn into others without a name, and neither comes from the path: requests with a
+  // path verb do not reliably honour selectors, so upstream leaves those out there.
+  const isCollection = nameInPath === '' && (methodVerb === 'get' || methodVerb === 'delete');
+  const collection = isCollection ? readCollection(methodVerb, rawQuery) : undefined;
+  return {
+    isResourceRequest: true,
+    path,
+    verb: collection?.verb ?? methodVerb,
+    apiPrefix,
+    apiGroup: versionIndex === 2 ? (segments[1] ?? '') : '',
+    apiVersion: segments[versionIndex] ?? '',
+    namespace,
+    resource,
+    // Behind a proxied object comes the path on that object.
+    subresource: methodVerb === 'proxy' ? '' : subresource,
+    name: collection?.name ?? nameInPath,
+    parts,
+    fieldSelector: collection?.fieldSelector ?? '',
+    labelSelector: collection?.labelSelector ?? '',
+  };
+}
+
+/** Segments without the slashes at both ends; empty ones in between stay. Go splits the decoded path. */
+function splitPath(path: string): readonly string[] {
+  let start = 0;
+  let end = path.length;
+  while (start < end && path[start] === '/') start++;
+  while (end > start && path[end - 1] === '/') end--;
+  return path.slice(start, end).split('/');
+}
+
+function nonResourceRequest(method: string, path: string, apiPrefix: string): RequestInfo {
+  return {
+    isResourceRequest: false,
+    path,
+    verb: method.toLowerCase(),
+    apiPrefix,
+    apiGroup: '',
+    apiVersion: '',
+    namespace: '',
+    resource: '',
+    subresource: '',
+    name: '',
+    parts: noParts,
+    fieldSelector: '',
+    labelSelector: '',
+  };
+}
+
+/** `watch` and `proxy` in front of the resource are the verb, whatever the method. */
+function pathVerb(segment: string | undefined): 'watch' | 'proxy' | '' {
+  return segment === 'watch' || segment === 'proxy' ? segment : '';
+}
+
+function verbOfMethod(method: string): string {
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      return 'get';
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      return 'delete';
+    default:
+      return '';
+  }
+}
+
+/** Where the resource stands: behind `namespaces/<name>`, unless the namespace itself is what is asked for. */
+function resourceIndex(segments: readonly string[], scopeIndex: number): number {
+  if (segments[scopeIndex] !== 'namespaces') return scopeIndex;
+  const next = segments[scopeIndex + 2];
+  const isNamespaceItself = next === undefined || next === 'status' || next === 'finalize';
+  return isNamespaceItself ? scopeIndex : scopeIndex + 2;
+}
+
+interface CollectionRequest {
+  readonly verb: 'list' | 'watch' | 'deletecollection';
   readonly name: string;
-  /** Resource, name, subresource and whatever follows. */
-  readonly parts: readonly string[];
   readonly fieldSelector: string;
   readonly labelSelector: string;
 }
 
-export type RequestInfoErrorCode =
-  /** The request target is malformed, or two parsers could read it differently. Answered with 400. */
-  | 'AmbiguousRequestTarget'
-  /** A path verb (`watch`, `proxy`) with nothing behind it. Kubernetes answers 500. */
-  | 'UnableToDetermineResource';
-
-export class RequestInfoError extends Error {
-  override readonly name = 'RequestInfoError';
-  readonly code: RequestInfoErrorCode;
-  constructor(code: RequestInfoErrorCode, message: string) {
-    super(message);
-    this.code = code;
-  }
+function readCollection(methodVerb: 'get' | 'delete', rawQuery: string | undefined): CollectionRequest {
+  const parameters = rawQuery ? firstQueryValues(rawQuery, collectionParameters) : noParameters;
+  // Taken as they are, also from options that cannot be converted.
+  const fieldSelector = parameters.get('fieldSelector') ?? '';
+  const labelSelector = parameters.get('labelSelector') ?? '';
+  if (methodVerb === 'delete') return { verb: 'deletecollection', name: '', fieldSelector, labelSelector };
+  const { watch, name } = readListOptions(parameters);
+  return { verb: watch ? 'watch' : 'list', name, fieldSelector, labelSelector };
 }

@@ -8,7 +8,11 @@ export interface Status {
   readonly reason: StatusReason;
   readonly details?: {
     readonly retryAfterSeconds?: number;
-    readonly causes?: readonly { readonly reason: string; readonly message: string; readonly field?: string }[];
+    readonly causes?: readonly {
+      readonly reason: string;
+      readonly message: string;
+      readonly field?: string;
+    }[];
   };
   readonly code: number;
 }
@@ -83,7 +87,9 @@ export function statusAnswer(
       // kube-apiserver sets both on every API answer (pkg/server/filters/cachecontrol.go, responsewriters/writers.go).
       'cache-control': 'no-cache, private',
       'content-type': 'application/json',
-      ...(options.retryAfterSeconds === undefined ? {} : { 'retry-after': String(options.retryAfterSeconds) }),
+      ...(options.retryAfterSeconds === undefined
+        ? {}
+        : { 'retry-after': String(options.retryAfterSeconds) }),
       ...(reason === 'Forbidden' ? { 'x-content-type-options': 'nosniff' } : {}),
       ...options.headers,
     },

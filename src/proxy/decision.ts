@@ -47,7 +47,7 @@ export type Decision =
   | { readonly decision: 'local'; readonly reason: DecisionReason; readonly candidates: readonly [] }
   | {
       readonly decision: 'peer';
-      readonly reason: 'ServedByPeer';
+      readonly reason: 'ServedByPeer' | 'MergedDocument';
       readonly candidates: readonly RoutingServer[];
     }
   | {

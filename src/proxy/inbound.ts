@@ -1,4 +1,4 @@
-import { type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
+import { firstHeader, type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
 
 /** A client certificate whose chain the runtime has verified. Never built from an unverified one. */
 export interface VerifiedClientCertificate {
@@ -31,6 +31,11 @@ export interface InboundRequest {
   body(): ReadableStream<Uint8Array> | null;
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal;
+  /**
+   * Calls `listener` once the exchange is over: answer sent whole, or either side gone. Left out by runtimes
+   * that cannot tell; a request then counts as in flight until the head of its answer.
+   */
+  onFinished?(listener: () => void): void;
 }
 
 /**
@@ -51,4 +56,17 @@ export function inboundFromRequest(request: Request, connection: ConnectionInfo 
     body: () => request.body,
     signal: request.signal,
   };
+}
+
+/** Whether a request announces a body (RFC 9112 section 6.3). */
+export function announcesBody(inbound: InboundRequest): boolean {
+  if (firstHeader(inbound.headers, 'transfer-encoding') !== undefined) return true;
+  const length = firstHeader(inbound.headers, 'content-length');
+  return length !== undefined && length.trim() !== '0';
+}
+
+/** The query of a request target, undecoded and without `?`; empty when there is none. */
+export function queryOf(target: string): string {
+  const start = target.indexOf('?');
+  return start === -1 ? '' : target.slice(start + 1);
 }

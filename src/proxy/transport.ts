@@ -5,8 +5,11 @@ import type { InboundRequest } from './inbound.ts';
 export type DestinationTrust =
   /** Checked against the peer CA bundle. */
   | { readonly kind: 'peer-ca' }
-  /** An extension API server: checked against its own bundle (PEM), or not at all where the APIService says so. */
-  | { readonly kind: 'ca-bundle'; readonly pem: string }
+  /**
+   * An extension API server: checked against the APIService's own bundle (PEM), against the runtime's roots
+   * where it has none, or not at all where the APIService says so.
+   */
+  | { readonly kind: 'ca-bundle'; readonly pem: string | undefined }
   | { readonly kind: 'insecure-skip-tls-verify' };
 
 /** A server that a request can be sent to. */
@@ -91,9 +94,5 @@ export interface Transport {
    * @throws {TransportError} when no head of an answer arrived. A body that breaks off later breaks the
    *   client's stream instead.
    */
-  send(
-    outbound: OutboundRequest,
-    inbound: InboundRequest,
-    onResponseHead: OnResponseHead,
-  ): Promise<Response>;
+  send(outbound: OutboundRequest, inbound: InboundRequest, onResponseHead: OnResponseHead): Promise<Response>;
 }

@@ -1,0 +1,171 @@
+import { X509Certificate } from 'node:crypto';
+import { unauthorized } from './api-error.ts';
+
+export interface ExampleUser {
+  readonly name: string;
+  readonly uid: string;
+  readonly groups: readonly string[];
+  readonly extra: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The client certificate of a connection, as the TLS layer left it. */
+export interface PresentedCertificate {
+  readonly raw: Uint8Array;
+  /** The certificates that the client sent along, DER. */
+  readonly intermediates: readonly Uint8Array[];
+  /** The chain holds against the certificate authorities of the server. */
+  readonly verified: boolean;
+}
+
+export interface AuthenticationOptions {
+  /** PEM. Client certificates under it are users: CN the name, O the groups. */
+  readonly clientCa?: string | undefined;
+  /** PEM. Client certificates under it are front proxies, whose X-Remote headers are believed. */
+  readonly requestHeaderCa?: string | undefined;
+  /** Common names of front proxies; empty allows every name. */
+  readonly requestHeaderAllowedNames?: readonly string[] | undefined;
+  /** Bearer tokens and whose they are. */
+  readonly tokens?: ReadonlyMap<string, ExampleUser> | undefined;
+}
+
+export const anonymous: ExampleUser = {
+  name: 'system:anonymous',
+  uid: '',
+  groups: ['system:unauthenticated'],
+  extra: {},
+};
+
+export function isAnonymous(user: ExampleUser): boolean {
+  return user.name === anonymous.name;
+}
+
+export type Authenticate = (
+  rawHeaders: readonly string[],
+  certificate: PresentedCertificate | undefined,
+) => ExampleUser;
+
+/**
+ * The authenticators of kube-apiserver in their order: request header, x509, bearer token; anonymous only when
+ * none of them was given anything. The returned function throws `ApiError` Unauthorized.
+ */
+export function makeAuthenticate(options: AuthenticationOptions): Authenticate {
+  const clientCas = certificatesOf(options.clientCa);
+  const requestHeaderCas = certificatesOf(options.requestHeaderCa);
+  const allowedNames = options.requestHeaderAllowedNames ?? [];
+  const tokens = options.tokens ?? new Map<string, ExampleUser>();
+
+  return (rawHeaders, presented) => {
+    const headers = byName(rawHeaders);
+    const certificate = presented?.verified === true ? new X509Certificate(presented.raw) : undefined;
+    const intermediates = (presented?.intermediates ?? []).map((raw) => new X509Certificate(raw));
+    const isFrontProxy = certificate !== undefined && chainsTo(certificate, intermediates, requestHeaderCas);
+    let refused = presented !== undefined && !presented.verified;
+
+    if (certificate !== undefined && isFrontProxy) {
+      const allowed = allowedNames.length === 0 || allowedNames.includes(commonName(certificate));
+      const user = allowed ? fromRequestHeaders(headers) : undefined;
+      if (user !== undefined) return authenticated(user);
+      refused ||= !allowed;
+    }
+    if (certificate !== undefined && chainsTo(certificate, intermediates, clientCas)) {
+      return authenticated(fromCertificate(certificate));
+    }
+    const bearer = /^bearer +(\S+)$/i.exec(headers.get('authorization')?.[0] ?? '')?.[1];
+    if (bearer !== undefined) {
+      const user = tokens.get(bearer);
+      if (user !== undefined) return authenticated(user);
+      refused = true;
+    }
+    if (refused) throw unauthorized();
+    return anonymous;
+  };
+}
+
+/** The CN of a certificate's subject, or the empty string. */
+export function commonName(certificate: X509Certificate): string {
+  return subjectValues(certificate, 'CN')[0] ?? '';
+}
+
+/** Headers by lower-case name, each value a line of its own: commas inside a value separate nothing. */
+function byName(rawHeaders: readonly string[]): Map<string, string[]> {
+  const headers = new Map<string, string[]>();
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = (rawHeaders[index] ?? '').toLowerCase();
+    // Header values are bytes; Kubernetes writes and reads UTF-8.
+    const value = Buffer.from(rawHeaders[index + 1] ?? '', 'latin1').toString('utf8');
+    headers.set(name, [...(headers.get(name) ?? []), value]);
+  }
+  return headers;
+}
+
+const extraPrefix = 'x-remote-extra-';
+
+/** The user that a front proxy vouches for; `undefined` when it names none. */
+function fromRequestHeaders(headers: ReadonlyMap<string, readonly string[]>): ExampleUser | undefined {
+  const name = headers.get('x-remote-user')?.[0] ?? '';
+  if (name === '') return undefined;
+  const extra: Record<string, string[]> = {};
+  for (const [header, values] of headers) {
+    if (!header.startsWith(extraPrefix)) continue;
+    const key = decodeExtraKey(header.slice(extraPrefix.length));
+    extra[key] = [...(extra[key] ?? []), ...values];
+  }
+  return {
+    name,
+    uid: headers.get('x-remote-uid')?.[0] ?? '',
+    groups: (headers.get('x-remote-group') ?? []).filter((group) => group !== ''),
+    extra,
+  };
+}
+
+function decodeExtraKey(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    // Kept as it is, like upstream does.
+    return key;
+  }
+}
+
+function fromCertificate(certificate: X509Certificate): ExampleUser {
+  return {
+    name: commonName(certificate),
+    uid: '',
+    groups: subjectValues(certificate, 'O'),
+    extra: {},
+  };
+}
+
+function authenticated(user: ExampleUser): ExampleUser {
+  // A user that arrives as anonymous through a front proxy stays anonymous (pkg/authentication/group).
+  if (user.name === anonymous.name || user.groups.includes('system:authenticated')) return user;
+  return { ...user, groups: [...user.groups, 'system:authenticated'] };
+}
+
+/** Node prints one `KEY=value` a line. */
+function subjectValues(certificate: X509Certificate, key: string): string[] {
+  return certificate.subject
+    .split('\n')
+    .filter((line) => line.startsWith(`${key}=`))
+    .map((line) => line.slice(key.length + 1));
+}
+
+/** Which of the two bundles a chain ends in; that it holds at all, the TLS layer has verified. */
+function chainsTo(
+  certificate: X509Certificate,
+  intermediates: readonly X509Certificate[],
+  authorities: readonly X509Certificate[],
+): boolean {
+  const isIssuedBy = (issuer: X509Certificate): boolean =>
+    certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+  if (authorities.some(isIssuedBy)) return true;
+  const issuer = intermediates.find(isIssuedBy);
+  // Each intermediate is used once, so that a circle of them ends.
+  const others = intermediates.filter((one) => one !== issuer);
+  return issuer !== undefined && chainsTo(issuer, others, authorities);
+}
+
+function certificatesOf(pem: string | undefined): X509Certificate[] {
+  const blocks = pem?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => new X509Certificate(block));
+}

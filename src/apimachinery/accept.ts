@@ -1,0 +1,150 @@
+/** One clause of an Accept header (RFC 9110 section 12.5.1). */
+export interface AcceptClause {
+  /** In lower case; `*` for any. */
+  readonly type: string;
+  /** In lower case; `*` for any. */
+  readonly subtype: string;
+  /** From 0, which refuses, to 1. */
+  readonly quality: number;
+  /** All but `q`; names in lower case, values as they stood. */
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/** What a client wants its answer turned into: the Accept parameters `g`, `v` and `as`. */
+export interface MediaTypeConversion {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+/** A form that can be answered in. */
+export interface MediaTypeOffer {
+  /** Type and subtype in lower case, without parameters, for example `application/json`. */
+  readonly mediaType: string;
+  /** Left out, it is the plain form: the answer as it is. */
+  readonly conversion?: MediaTypeConversion | undefined;
+}
+
+export interface NegotiatedMediaType<Offer extends MediaTypeOffer> {
+  readonly offer: Offer;
+  /** Of the clause that chose the offer, `profile` and `pretty` among them. Empty for an empty Accept. */
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+const noParameters: ReadonlyMap<string, string> = new Map();
+
+/**
+ * Refused by none, preferred to none. Upstream's parser reads a q that is no number as 0, which used to
+ * mean "last" and not "never" (github.com/munnerz/goautoneg).
+ */
+const qualityWhenUnreadable = Number.MIN_VALUE;
+
+/**
+ * Chooses the form to answer in as Kubernetes does
+ * (k8s.io/apiserver pkg/endpoints/handlers/negotiation/negotiate.go).
+ *
+ * Clauses are tried in the order of their quality, equals with the more specific first and else as they
+ * stand; for each, offers in their given order. A clause with any of `g`, `v` and `as` takes only the offer with exactly that
+ * conversion, a clause without them only plain offers. Parameters that say nothing here are ignored.
+ * An offer whose most specific clause has q=0 is refused, whatever a wildcard allows.
+ *
+ * @param accept the header; empty or absent means the first plain offer
+ * @returns `undefined` when nothing is acceptable, which is a 406
+ */
+export function negotiateMediaType<Offer extends MediaTypeOffer>(
+  accept: string | undefined,
+  offers: readonly Offer[],
+): NegotiatedMediaType<Offer> | undefined {
+  if (accept === undefined || accept === '') {
+    const plain = offers.find((offer) => offer.conversion === undefined);
+    return plain && { offer: plain, parameters: noParameters };
+  }
+  const clauses = parseAccept(accept);
+  const acceptable = offers.filter((offer) => !isRefused(offer, clauses));
+  for (const clause of clauses) {
+    if (clause.quality === 0) continue;
+    const offer = acceptable.find((candidate) => specificity(clause, candidate) > 0);
+    if (offer !== undefined) return { offer, parameters: clause.parameters };
+  }
+  return undefined;
+}
+
+/** The clauses of an Accept header, the most wanted first. A clause that is no media range is left out. */
+export function parseAccept(header: string): AcceptClause[] {
+  const clauses: AcceptClause[] = [];
+  for (const element of header.split(',')) {
+    const clause = parseClause(element);
+    if (clause !== undefined) clauses.push(clause);
+  }
+  // The sort is stable, so what is alike in both stays in the client's order.
+  return clauses.sort((left, right) => right.quality - left.quality || wildcards(left) - wildcards(right));
+}
+
+/** The message of the 406 Status, worded as Kubernetes words it. */
+export function notAcceptableMessage(mediaTypes: readonly string[]): string {
+  return `only the following media types are accepted: ${mediaTypes.join(', ')}`;
+}
+
+function parseClause(element: string): AcceptClause | undefined {
+  const [range = '', ...rest] = element.split(';');
+  const [type = '', subtype, excess] = range.split('/').map((part) => part.trim().toLowerCase());
+  if (excess !== undefined || type === '') return undefined;
+  // A lone star means any, as java.net.HttpURLConnection sends it.
+  if (subtype === undefined && type !== '*') return undefined;
+  if (subtype === '') return undefined;
+
+  let quality = 1;
+  const parameters = new Map<string, string>();
+  for (const parameter of rest) {
+    const equals = parameter.indexOf('=');
+    if (equals === -1) continue;
+    const name = parameter.slice(0, equals).trim().toLowerCase();
+    const value = parameter.slice(equals + 1).trim();
+    if (name === 'q') quality = parseQuality(value);
+    else parameters.set(name, value);
+  }
+  return { type, subtype: subtype ?? '*', quality, parameters };
+}
+
+function parseQuality(value: string): number {
+  // RFC 9110 section 12.4.2, with any number of digits.
+  return /^(?:0(?:\.\d*)?|1(?:\.0*)?)$/.test(value) ? Number(value) : qualityWhenUnreadable;
+}
+
+function wildcards(clause: AcceptClause): number {
+  return clause.type === '*' ? 2 : clause.subtype === '*' ? 1 : 0;
+}
+
+function isRefused(offer: MediaTypeOffer, clauses: readonly AcceptClause[]): boolean {
+  let mostSpecific = 0;
+  let refused = false;
+  // Clauses come with the higher quality first, so of two equally specific ones the kinder counts.
+  for (const clause of clauses) {
+    const rank = specificity(clause, offer);
+    if (rank <= mostSpecific) continue;
+    mostSpecific = rank;
+    refused = clause.quality === 0;
+  }
+  return refused;
+}
+
+/** 3 for the very type, 2 for its main type, 1 for any, 0 when the clause does not speak of the offer. */
+function specificity(clause: AcceptClause, offer: MediaTypeOffer): 0 | 1 | 2 | 3 {
+  if (!asksForConversion(clause, offer.conversion)) return 0;
+  if (clause.type === '*') return clause.subtype === '*' ? 1 : 0;
+  const slash = offer.mediaType.indexOf('/');
+  if (clause.type !== offer.mediaType.slice(0, slash)) return 0;
+  if (clause.subtype === '*') return 2;
+  return clause.subtype === offer.mediaType.slice(slash + 1) ? 3 : 0;
+}
+
+function asksForConversion(
+  { parameters }: AcceptClause,
+  conversion: MediaTypeConversion | undefined,
+): boolean {
+  return (
+    parameters.get('g') === conversion?.group &&
+    parameters.get('v') === conversion?.version &&
+    parameters.get('as') === conversion?.kind
+  );
+}

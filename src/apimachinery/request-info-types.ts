@@ -1,0 +1,40 @@
+/**
+ * What a request asks for, as Kubernetes reads it from method and URL
+ * (k8s.io/apiserver pkg/endpoints/request/requestinfo.go). A field that does not apply is the empty string.
+ */
+export interface RequestInfo {
+  readonly isResourceRequest: boolean;
+  /** The decoded path, Go's `URL.Path`. */
+  readonly path: string;
+  /** `get`, `list`, `watch`, `create`, …; for a request that names no resource, the method in lower case. */
+  readonly verb: string;
+  /** `api` or `apis`. */
+  readonly apiPrefix: string;
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  readonly namespace: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly name: string;
+  /** Resource, name, subresource and whatever follows. */
+  readonly parts: readonly string[];
+  /** The query parameter, unparsed and possibly malformed; only for list, watch and deletecollection. */
+  readonly fieldSelector: string;
+  /** The query parameter, unparsed and possibly malformed; only for list, watch and deletecollection. */
+  readonly labelSelector: string;
+}
+
+export type RequestInfoErrorCode =
+  /** The request target is malformed, or two parsers could read it differently. Answered with 400. */
+  | 'AmbiguousRequestTarget'
+  /** A path verb (`watch`, `proxy`) with nothing behind it. Kubernetes answers 500. */
+  | 'UnableToDetermineResource';
+
+export class RequestInfoError extends Error {
+  override readonly name = 'RequestInfoError';
+  readonly code: RequestInfoErrorCode;
+  constructor(code: RequestInfoErrorCode, message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { isLongRunning } from './long-running.ts';
+import { parseRequestInfo, type RequestInfo, RequestInfoError } from './request-info.ts';
+
+type Answer = Partial<RequestInfo> & { readonly longRunning?: boolean; readonly error?: string };
+
+// What kube-apiserver's own code answered; test/fixtures/request-info-vectors.md describes it.
+const vectors = JSON.parse(
+  readFileSync(new URL('../../test/fixtures/request-info-vectors.json', import.meta.url), 'utf8'),
+) as readonly (readonly [method: string, target: string, answer: Answer])[];
+
+function complete({ longRunning = false, ...answer }: Answer, target: string) {
+  const [rawPath = ''] = target.split('?', 1);
+  const requestInfo: RequestInfo = {
+    isResourceRequest: false,
+    path: rawPath,
+    verb: '',
+    apiPrefix: '',
+    apiGroup: '',
+    apiVersion: '',
+    namespace: '',
+    resource: '',
+    subresource: '',
+    name: '',
+    parts: [],
+    fieldSelector: '',
+    labelSelector: '',
+    ...answer,
+  };
+  return { ...requestInfo, longRunning };
+}
+
+test('request info and the long-running rule are those of kube-apiserver, on every recorded request', () => {
+  const answered = vectors.filter(([, , answer]) => answer.error === undefined);
+  assert.ok(answered.length > 2500);
+  for (const [method, target, answer] of answered) {
+    const requestInfo = parseRequestInfo(method, target);
+    const ours = { ...requestInfo, longRunning: isLongRunning(requestInfo) };
+    assert.deepEqual(ours, complete(answer, target), `${method} ${target}`);
+  }
+});
+
+test('what kube-apiserver cannot determine fails with its message', () => {
+  const failed = vectors.filter(([, , answer]) => answer.error !== undefined);
+  assert.ok(failed.length > 50);
+  for (const [method, target, { error: message }] of failed) {
+    assert.throws(
+      () => parseRequestInfo(method, target),
+      (error) =>
+        error instanceof RequestInfoError &&
+        error.code === 'UnableToDetermineResource' &&
+        error.message === message,
+      `${method} ${target}`,
+    );
+  }
+});

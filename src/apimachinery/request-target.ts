@@ -1,0 +1,87 @@
+import { RequestInfoError } from './request-info-types.ts';
+
+/** A request target that every parser reads alike. */
+export interface RequestTarget {
+  /** The path as received, undecoded. */
+  readonly rawPath: string;
+  /** What follows the first `?`, undecoded: empty behind a bare `?`, `undefined` when there is none. */
+  readonly rawQuery: string | undefined;
+  /** The path, percent-decoded once: Go's `URL.Path`. A `%2F` in it has become a `/`, as it does there. */
+  readonly path: string;
+}
+
+const emptyTarget: RequestTarget = Object.freeze({ rawPath: '', rawQuery: undefined, path: '' });
+
+// A fragment never reaches a server (RFC 9110 section 7.1); Go keeps it in the path, WHATWG URL parsers cut it off.
+const forbiddenAnywhere = /[^!-~]|#/;
+const dotSegment = /\/\.{1,2}(?:\/|$)/;
+const malformedEscape = /%(?![0-9A-Fa-f]{2})/;
+const controlCharacter = /\p{Cc}/u;
+
+/**
+ * The one place where the form of a request target is judged. Nothing may route, authorize or forward on a
+ * target that has not passed here, and what passed is forwarded byte for byte.
+ *
+ * Accepted is the origin-form (RFC 9112 section 3.2.1) in visible ASCII whose path means the same to Go's
+ * `net/url`, to WHATWG URL parsers and to proxies that resolve dot segments. `%2F`, `;`, `//` and a trailing
+ * slash are accepted and mean what they mean to Go. The query is opaque: malformed pairs are for whoever reads
+ * it. The empty string is accepted, as upstream's factory accepts it, and is no resource.
+ *
+ * @throws {RequestInfoError} `AmbiguousRequestTarget`; the message names the fault and its remedy, and quotes
+ *   nothing of the target.
+ */
+export function acceptRequestTarget(target: string): RequestTarget {
+  if (target === '') return emptyTarget;
+  // Absolute-form would name the host the request goes to (RFC 9112 section 3.2.2): that is never the client's choice.
+  if (!target.startsWith('/')) {
+    throw ambiguous("it does not begin with '/': send path and query only, no scheme, authority or '*'");
+  }
+  if (forbiddenAnywhere.test(target)) throw forbiddenCharacter(target);
+
+  const questionMark = target.indexOf('?');
+  const rawPath = questionMark === -1 ? target : target.slice(0, questionMark);
+  const rawQuery = questionMark === -1 ? undefined : target.slice(questionMark + 1);
+
+  const path = rawPath.includes('%') ? decodePath(rawPath) : rawPath;
+  // WHATWG URL parsers turn a backslash into a slash, Go does not.
+  if (path.includes('\\')) {
+    throw ambiguous("its path holds a backslash, plain or as %5C: separate segments with '/'");
+  }
+  // Judged after decoding: `%2e%2e` and `..%2F` are dot segments to WHATWG and to whoever decodes first
+  // (GHSA-2q7r-29rg-6m5h). The plain search comes first because nearly no path has a segment that starts with a dot.
+  if (path.includes('/.') && dotSegment.test(path)) {
+    throw ambiguous("its path holds a segment '.' or '..', plain or encoded: send the path already resolved");
+  }
+  return { rawPath, rawQuery, path };
+}
+
+function decodePath(rawPath: string): string {
+  let path: string;
+  try {
+    // Decodes once, as Go does: `%252e` becomes the literal `%2e`. Refuses overlong forms and surrogates.
+    path = decodeURIComponent(rawPath);
+  } catch (cause) {
+    const fault = malformedEscape.test(rawPath)
+      ? "its path holds a '%' without two hexadecimal digits behind it: write a literal percent sign as %25"
+      : 'the percent escapes of its path are no UTF-8: percent-encode the UTF-8 form of each character';
+    throw ambiguous(fault, cause);
+  }
+  if (controlCharacter.test(path)) {
+    throw ambiguous('its path holds an encoded control character: remove it');
+  }
+  return path;
+}
+
+function forbiddenCharacter(target: string): RequestInfoError {
+  const offset = target.search(forbiddenAnywhere);
+  if (target[offset] === '#')
+    return ambiguous(`it holds a '#' at offset ${offset}: write a literal one as %23`);
+  const codePoint = (target.codePointAt(offset) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  return ambiguous(
+    `it holds U+${codePoint} at offset ${offset}, outside visible ASCII: percent-encode it as UTF-8, or remove it`,
+  );
+}
+
+function ambiguous(fault: string, cause?: unknown): RequestInfoError {
+  return new RequestInfoError('AmbiguousRequestTarget', `request target refused: ${fault}`, { cause });
+}

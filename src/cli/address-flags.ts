@@ -1,0 +1,71 @@
+import { resolveAdvertisedAddress } from '../node/advertised-address.ts';
+import { type HostNetwork, isGlobalUnicast, isLoopback } from '../node/default-interface.ts';
+import type { AdvertisedAddress } from '../node/serve-config.ts';
+import type { AddressPolicyOptions } from '../snapshot/address-policy.ts';
+import { parseCidr } from '../snapshot/cidr.ts';
+import type { FlagReport, FlagValues } from './flag-values.ts';
+
+export interface AddressFlags {
+  readonly bindAddress: string;
+  readonly securePort: number;
+  readonly advertisedAddress: AdvertisedAddress | undefined;
+}
+
+/** Reads where the router listens and where peers should call it. `undefined` when a flag is at fault. */
+export function readAddressFlags(
+  values: FlagValues,
+  report: FlagReport,
+  network: HostNetwork,
+): AddressFlags | undefined {
+  const bindAddress = values.ipAddress('bind-address');
+  const securePort = values.integer('secure-port', 0, 65_535);
+  const advertiseAddress = values.ipAddress('advertise-address');
+  const peerAdvertiseIp = values.ipAddress('peer-advertise-ip');
+  const peerAdvertisePort = values.integer('peer-advertise-port', 1, 65_535);
+  rejectHalfSetAdvertiseFlags(values, report);
+  if (peerAdvertiseIp !== undefined && !isGlobalUnicast(peerAdvertiseIp) && !isLoopback(peerAdvertiseIp)) {
+    report.fault(
+      'peer-advertise-ip',
+      `--peer-advertise-ip ${peerAdvertiseIp} is no address that a peer can call`,
+    );
+  }
+  if (bindAddress === undefined || securePort === undefined) return undefined;
+  const advertisedAddress = resolveAdvertisedAddress(
+    { peerAdvertiseIp, peerAdvertisePort, advertiseAddress, bindAddress, securePort },
+    network,
+  );
+  if (advertisedAddress === undefined) {
+    report.warn(
+      'advertise-address',
+      'no address to advertise to peers: the host has none that others could use; set --advertise-address',
+    );
+  }
+  return { bindAddress, securePort, advertisedAddress };
+}
+
+/** One without the other is ignored by kube-apiserver without a word, and peers then call the wrong address. */
+function rejectHalfSetAdvertiseFlags(values: FlagValues, report: FlagReport): void {
+  const ip = values.isGiven('peer-advertise-ip');
+  const port = values.isGiven('peer-advertise-port');
+  if (ip && !port) {
+    report.fault('peer-advertise-ip', '--peer-advertise-ip needs --peer-advertise-port beside it');
+  } else if (port && !ip) {
+    report.fault('peer-advertise-port', '--peer-advertise-port needs --peer-advertise-ip beside it');
+  }
+}
+
+/** Reads which addresses of a snapshot may be called. `undefined` when a flag is at fault. */
+export function readPeerAddressPolicy(
+  values: FlagValues,
+  report: FlagReport,
+): AddressPolicyOptions | undefined {
+  const allowLoopbackPeers = values.boolean('allow-loopback-peers');
+  const cidrs = values.list('allowed-peer-cidrs');
+  for (const text of cidrs) {
+    if (text.trim() === '' || parseCidr(text) !== undefined) continue;
+    report.fault('allowed-peer-cidrs', `--allowed-peer-cidrs: "${text}" is no CIDR block such as 10.0.0.0/8`);
+  }
+  return allowLoopbackPeers === undefined
+    ? undefined
+    : { allowLoopbackPeers, allowedCidrs: cidrs.length === 0 ? undefined : cidrs };
+}

@@ -1,0 +1,82 @@
+import { Command, Help, type Option } from 'commander';
+import type { ExitCode } from './command-context.ts';
+
+/** Gives what a subcommand's action resolves to back to the caller of the command line. */
+export type ReportExitCode = (code: ExitCode) => void;
+
+/** A command whose help reads like kubectl's: what it does, examples, flags in groups, usage. */
+export class CliCommand extends Command {
+  #examples: readonly Example[] = [];
+
+  get exampleList(): readonly Example[] {
+    return this.#examples;
+  }
+
+  examples(...examples: readonly Example[]): this {
+    this.#examples = examples;
+    return this;
+  }
+
+  override createCommand(name?: string): CliCommand {
+    return new CliCommand(name);
+  }
+
+  override createHelp(): Help {
+    return Object.assign(new KubectlStyleHelp(), this.configureHelp());
+  }
+}
+
+export interface Example {
+  readonly comment: string;
+  /** Without the program's name. */
+  readonly line: string;
+}
+
+class KubectlStyleHelp extends Help {
+  override commandUsage(command: Command): string {
+    return super.commandUsage(command).replace('[options]', '[flags]');
+  }
+
+  override formatHelp(command: Command, helper: Help): string {
+    const width = helper.helpWidth ?? 80;
+    const termWidth = helper.padWidth(command, helper);
+    const item = (term: string, description: string): string =>
+      helper.formatItem(term, termWidth, description, helper);
+
+    const sections: string[] = [helper.boxWrap(helper.commandDescription(command), width)];
+    if (command instanceof CliCommand && command.exampleList.length > 0) {
+      sections.push(`Examples:\n${command.exampleList.map(formatExample).join('\n\n')}`);
+    }
+    const argumentItems = helper
+      .visibleArguments(command)
+      .map((argument) => item(helper.argumentTerm(argument), helper.argumentDescription(argument)));
+    if (argumentItems.length > 0) sections.push(`Arguments:\n${argumentItems.join('\n')}`);
+    const commands = Map.groupBy(
+      helper.visibleCommands(command),
+      (subcommand) => subcommand.helpGroup() || 'Other commands:',
+    );
+    for (const [heading, entries] of commands) {
+      const items = entries.map((entry) =>
+        item(helper.subcommandTerm(entry), helper.subcommandDescription(entry)),
+      );
+      sections.push(`${heading}\n${items.join('\n')}`);
+    }
+    const options: Map<string, Option[]> = Map.groupBy(
+      helper.visibleOptions(command),
+      (option) => option.helpGroupHeading ?? 'Flags:',
+    );
+    for (const [heading, entries] of options) {
+      const items = entries.map((entry) => item(helper.optionTerm(entry), helper.optionDescription(entry)));
+      sections.push(`${heading}\n${items.join('\n')}`);
+    }
+    sections.push(`Usage:\n  ${helper.commandUsage(command)}`);
+    if (commands.size > 0) {
+      sections.push(`Use "${command.name()} <command> --help" for more about a command.`);
+    }
+    return `${sections.join('\n\n')}\n`;
+  }
+}
+
+function formatExample({ comment, line }: Example): string {
+  return `  # ${comment}\n  mixed-version-proxy ${line}`;
+}

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+
+/** What a subcommand may touch of the process that runs it. Tests bring their own. */
+export interface CommandContext {
+  readonly stdin: AsyncIterable<Uint8Array>;
+  /** Resolves once the reader has taken it, so that a slow reader slows the command instead of filling memory. */
+  readonly writeOutput: (text: string) => Promise<void>;
+  readonly writeError: (text: string) => void;
+  /** UTF-8 text; throws when the file cannot be read. */
+  readonly readFile: (path: string) => string;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+}
+
+/** Exit codes: 0 done, 1 failed while running, 2 called or configured wrongly. */
+export type ExitCode = 0 | 1 | 2;
+
+/** Ends a subcommand with one line per problem on standard error. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+  readonly exitCode: ExitCode;
+  readonly lines: readonly string[];
+
+  constructor(exitCode: ExitCode, lines: readonly string[], options?: ErrorOptions) {
+    super(lines.join('\n'), options);
+    this.exitCode = exitCode;
+    this.lines = lines;
+  }
+}
+
+/** The context of the real process. */
+export function processContext(): CommandContext {
+  // A reader that has seen enough (`… | head`) closes the pipe. Each write hears of it; without a listener the
+  // stream's own event would end the process with a stack trace.
+  process.stdout.on('error', () => {});
+  return {
+    stdin: process.stdin,
+    writeOutput: (text) =>
+      new Promise((resolve, reject) => {
+        process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+      }),
+    writeError: (text) => {
+      process.stderr.write(text);
+    },
+    readFile: (path) => readFileSync(path, 'utf8'),
+    clock: Date.now,
+  };
+}
+
+/** Reads a file that a flag or argument names, or ends the command with exit code 2. */
+export function readInputFile(context: CommandContext, name: string, path: string): string {
+  try {
+    return context.readFile(path);
+  } catch (cause) {
+    throw new CommandFailure(2, [`${name}: cannot read ${path}: ${messageOf(cause)}`], { cause });
+  }
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,78 @@
+import type { PemFile, ServeConfig } from '../node/serve-config.ts';
+import type { CertificateFile, CertificateFiles } from './certificate-files.ts';
+import type { FlagReport, FlagValues } from './flag-values.ts';
+
+/** Without the parsed certificates: what the configuration keeps of a file. */
+export function pemOf(file: CertificateFile): PemFile {
+  return { path: file.path, pem: file.pem };
+}
+
+/** Reads the bundle that peers' serving certificates are checked against. */
+export function readPeerCa(values: FlagValues, files: CertificateFiles): CertificateFile | undefined {
+  const path = values.required(
+    'peer-ca-file',
+    "peers' serving certificates are checked against it, and nothing is ever sent to an unchecked peer",
+  );
+  return files.certificates('peer-ca-file', path);
+}
+
+/** Reads where the local API server is and how it proves itself. */
+export function readLocalServer(
+  values: FlagValues,
+  report: FlagReport,
+  files: CertificateFiles,
+  peerCa: CertificateFile | undefined,
+  featureGateEnabled: boolean,
+): ServeConfig['local'] | undefined {
+  const origin = readOrigin(
+    values.required('local-server', 'where the local API server listens, as https://host:port'),
+    report,
+  );
+  const serverName = values.text('local-server-name');
+  const own = files.certificates('local-server-ca-file', values.text('local-server-ca-file'));
+  if (!featureGateEnabled && !values.isGiven('local-server-ca-file')) {
+    report.fault(
+      'local-server-ca-file',
+      "--local-server-ca-file is required with the feature gate off: the local API server's certificate is checked against it",
+    );
+  }
+  const ca = own ?? peerCa;
+  if (origin === undefined || serverName === undefined || ca === undefined) return undefined;
+  return { origin, serverName, ca: pemOf(ca) };
+}
+
+function readOrigin(text: string | undefined, report: FlagReport): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  // An origin and nothing else: a path or a query would silently be dropped from every request.
+  if (url?.protocol === 'https:' && /^https:\/\/[^/?#@\\]+\/?$/i.test(text)) return url.origin;
+  return report.fault('local-server', `--local-server must be https://host:port, not "${text}"`);
+}
+
+/**
+ * Reads the front-proxy pair. With the gate on it is a must; with the gate off only where callers are
+ * authenticated here, because the local server is told about them over a connection made with it.
+ */
+export function readProxyClientPair(
+  values: FlagValues,
+  files: CertificateFiles,
+  report: FlagReport,
+  featureGateEnabled: boolean,
+): ServeConfig['proxyClient'] {
+  const certificate = values.text('proxy-client-cert-file');
+  const key = values.text('proxy-client-key-file');
+  const authenticates = values.isGiven('client-ca-file') || values.isGiven('requestheader-client-ca-file');
+  const eitherGiven = values.isGiven('proxy-client-cert-file') || values.isGiven('proxy-client-key-file');
+  if (featureGateEnabled || authenticates || eitherGiven) {
+    // The first words are kube-apiserver's (pkg/controlplane/apiserver/peer.go).
+    for (const [flag, name] of [
+      ['proxy-client-cert-file', 'proxy-cert-file'],
+      ['proxy-client-key-file', 'proxy-key-file'],
+    ] as const) {
+      if (values.isGiven(flag)) continue;
+      report.fault(flag, `error building peer proxy handler, ${name} not specified: set --${flag}`);
+    }
+  }
+  if (certificate === undefined || key === undefined) return undefined;
+  return files.pair('proxy-client-cert-file', certificate, 'proxy-client-key-file', key);
+}

@@ -1,0 +1,27 @@
+import { CliCommand, type ReportExitCode } from './cli-command.ts';
+import type { CommandContext } from './command-context.ts';
+import { registerExplain } from './explain.ts';
+import { registerKeygen } from './keygen.ts';
+import { registerValidate } from './validate.ts';
+import { packageVersion, registerVersion } from './version.ts';
+
+/** The command line: every subcommand there is. */
+export function createProgram(context: CommandContext, report: ReportExitCode): CliCommand {
+  const program = new CliCommand('mixed-version-proxy');
+  program
+    .description(
+      'Routes the requests of a Kubernetes cluster whose API servers run different versions: each one goes to a server that can serve it.',
+    )
+    .usage('<command> [flags]')
+    .version(packageVersion(), '--version', 'Print the version.')
+    .helpOption('-h, --help', 'Print help for a command.')
+    .helpCommand('help [command]', 'Print help for a command')
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .showHelpAfterError('Run it with --help for its flags and examples.')
+    .exitOverride();
+  registerExplain(program, context, report);
+  registerValidate(program, context, report);
+  registerKeygen(program, context, report);
+  registerVersion(program, context, report);
+  return program;
+}

@@ -1,0 +1,33 @@
+import { CommanderError } from 'commander';
+import { type CommandContext, CommandFailure, type ExitCode } from './command-context.ts';
+import { createProgram } from './program.ts';
+
+/** Runs one command line. Never throws for bad input; what is wrong is on standard error. */
+export async function runCommandLine(args: readonly string[], context: CommandContext): Promise<ExitCode> {
+  let code: ExitCode = 0;
+  const output: string[] = [];
+  const program = createProgram(context, (reported) => {
+    code = reported;
+  });
+  program.configureOutput({ writeOut: (text) => output.push(text), writeErr: context.writeError });
+  try {
+    // Called without anything, it explains itself, as kubectl does.
+    await program.parseAsync(args.length === 0 ? ['--help'] : args, { from: 'user' });
+  } catch (error) {
+    code = exitCodeOf(error, context);
+  }
+  if (output.length > 0) await context.writeOutput(output.join(''));
+  return code;
+}
+
+function exitCodeOf(error: unknown, context: CommandContext): ExitCode {
+  // Help and version end the parsing with an error of exit code 0; every other one is a wrong call.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof CommandFailure) {
+    for (const line of error.lines) context.writeError(`error: ${line}\n`);
+    return error.exitCode;
+  }
+  // The reader of the output has seen enough (`… | head`).
+  if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 0;
+  throw error;
+}

@@ -1,0 +1,111 @@
+import { Option } from 'commander';
+import { readHostNetwork } from '../node/default-interface.ts';
+import { createPinoLogger } from '../node/pino-logger.ts';
+import type { RunningRouter, ServeConfig } from '../node/serve-config.ts';
+import { shutdownSignal } from '../node/shutdown-signal.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { CliCommand, ReportExitCode } from './cli-command.ts';
+import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';
+import { type FlagDefinition, type RawServeOptions, serveFlagGroups } from './serve-flags.ts';
+import { validateServeOptions } from './validate-serve-options.ts';
+import { packageVersion } from './version.ts';
+
+/** Starts a router and resolves once it listens; rejects when it cannot. */
+export type StartRouter = (config: ServeConfig, logger: Logger) => Promise<RunningRouter>;
+
+/** @param loadStartRouter asked only when the command runs, so that other commands start without a server's code */
+export function registerServe(
+  program: CliCommand,
+  context: CommandContext,
+  report: ReportExitCode,
+  loadStartRouter: () => Promise<StartRouter>,
+): void {
+  const command = program
+    .command('serve')
+    .helpGroup('Run:')
+    .summary('Run the router')
+    .description(
+      'Run the router in front of a kube-apiserver. Requests for resources that it does not serve go to a peer that does.',
+    )
+    .examples({
+      comment: 'Beside the kube-apiserver of one control-plane node.',
+      line: [
+        'serve --server-id=apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa --local-server=https://127.0.0.1:6444 \\',
+        '    --tls-cert-file=apiserver.crt --tls-private-key-file=apiserver.key \\',
+        '    --client-ca-file=ca.crt --peer-ca-file=ca.crt \\',
+        '    --proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key \\',
+        '    --requestheader-client-ca-file=front-proxy-ca.crt --requestheader-allowed-names=front-proxy-client \\',
+        '    --snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+      ].join('\n'),
+    });
+  const names = new Map<string, string>();
+  for (const group of serveFlagGroups) {
+    for (const flag of group.flags) {
+      const option = flagOption(flag).helpGroup(group.heading);
+      names.set(option.attributeName(), flag.name);
+      command.addOption(option);
+    }
+  }
+  command.action(async (options: Readonly<Record<string, readonly string[]>>) => {
+    const raw = Object.fromEntries(
+      Object.entries(options).map(([attribute, given]) => [names.get(attribute) ?? attribute, given]),
+    );
+    report(await runServe(raw, context, loadStartRouter));
+  });
+}
+
+function flagOption(flag: FlagDefinition): Option {
+  const short = flag.short === undefined ? '' : `-${flag.short}, `;
+  const value = flag.kind === 'boolean' ? `[${flag.placeholder}]` : `<${flag.placeholder}>`;
+  const shownDefault = flag.default === undefined ? '' : ` (default ${flag.default})`;
+  return (
+    new Option(`${short}--${flag.name} ${value}`, `${flag.description}${shownDefault}`)
+      // What a boolean flag means when it stands alone.
+      .preset('true')
+      .argParser((given: string, previous: readonly string[] | undefined) => [
+        ...(previous ?? []),
+        // `-v=4`, as Kubernetes' own commands take it.
+        flag.short === undefined ? given : given.replace(/^=/, ''),
+      ])
+  );
+}
+
+async function runServe(
+  raw: RawServeOptions,
+  context: CommandContext,
+  loadStartRouter: () => Promise<StartRouter>,
+): Promise<ExitCode> {
+  const result = await validateServeOptions(raw, {
+    readFile: context.readFile,
+    network: readHostNetwork(),
+    now: context.clock(),
+  });
+  for (const { message } of result.warnings) context.writeError(`warning: ${message}\n`);
+  if (!result.ok) {
+    throw new CommandFailure(
+      2,
+      result.faults.map(({ message }) => message),
+    );
+  }
+  const { config } = result;
+  const logger = createPinoLogger(config.logging);
+  const startRouter = await loadStartRouter();
+  // Installed before the start, so that a signal during it is not lost.
+  const signal = shutdownSignal();
+  const router = await startRouter(config, logger).catch((cause: unknown) => {
+    throw new CommandFailure(1, [`the router cannot start: ${messageOf(cause)}`], { cause });
+  });
+  logger.info(
+    {
+      version: packageVersion(),
+      origin: router.origin,
+      serverId: config.serverId,
+      advertisedAddress: config.advertisedAddress,
+      featureGateEnabled: config.featureGateEnabled,
+    },
+    'Serving',
+  );
+  logger.info({ signal: await signal }, 'Shutting down');
+  await router.close();
+  return 0;
+}

@@ -1,0 +1,72 @@
+import { base64url } from 'jose';
+import type { SnapshotIssue } from '../snapshot/issues.ts';
+import { openSnapshot } from '../snapshot/open.ts';
+import { parseSnapshotText } from '../snapshot/parse-snapshot.ts';
+import { SnapshotError } from '../snapshot/snapshot-error.ts';
+import type { Snapshot } from '../snapshot/types.ts';
+import { type CommandContext, CommandFailure, readInputFile } from './command-context.ts';
+import { readSnapshotKeysInput } from './snapshot-keys-input.ts';
+
+export interface SnapshotInput {
+  readonly snapshot: Snapshot;
+  /** What a reader has to know about it, such as that no signature was checked. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Reads a snapshot file to look at: plain JSON, or signed as routers take it. With keys, the signature of a
+ * signed one must hold; without, only its content is looked at, and the notes say so.
+ * @throws {CommandFailure} exit code 2, one line for each fault with its path.
+ */
+export async function readSnapshotInput(
+  context: CommandContext,
+  path: string,
+  keysPath: string | undefined,
+): Promise<SnapshotInput> {
+  const keys = keysPath === undefined ? undefined : await readSnapshotKeysInput(context, keysPath);
+  const text = readInputFile(context, 'snapshot', path).trim();
+  if (text.startsWith('{')) {
+    if (keys !== undefined) {
+      throw new CommandFailure(2, [`${path} is not signed, so --snapshot-keys cannot be applied to it`]);
+    }
+    return { snapshot: await parse(path, text), notes: ['the snapshot is not signed: no router takes it'] };
+  }
+  if (keys === undefined) {
+    return {
+      snapshot: await parse(path, payloadText(path, text)),
+      notes: ['the signature of the snapshot was not checked: give --snapshot-keys'],
+    };
+  }
+  try {
+    const { snapshot, kid } = await openSnapshot(text, keys);
+    return { snapshot, notes: [`the snapshot is signed with key ${kid}`] };
+  } catch (cause) {
+    if (!(cause instanceof SnapshotError)) throw cause;
+    const lines =
+      cause.issues.length > 0 ? faultLines(path, cause.issues) : [`${path}: ${cause.code}: ${cause.message}`];
+    throw new CommandFailure(2, lines, { cause });
+  }
+}
+
+async function parse(path: string, text: string): Promise<Snapshot> {
+  const parsed = await parseSnapshotText(text);
+  if (parsed.ok) return parsed.snapshot;
+  throw new CommandFailure(2, faultLines(path, parsed.issues));
+}
+
+function faultLines(file: string, issues: readonly SnapshotIssue[]): string[] {
+  return issues.map(({ path, message }) =>
+    path === '' ? `${file} ${message}` : `${file}: ${path} ${message}`,
+  );
+}
+
+/** The payload of a compact JWS (RFC 7515 section 7.1), its signature left aside. */
+function payloadText(path: string, text: string): string {
+  const parts = text.split('.');
+  try {
+    if (parts.length !== 3) throw new TypeError('not three parts');
+    return new TextDecoder('utf-8', { fatal: true }).decode(base64url.decode(parts[1] ?? ''));
+  } catch (cause) {
+    throw new CommandFailure(2, [`${path} is neither JSON nor a compact JWS`], { cause });
+  }
+}

@@ -1,0 +1,117 @@
+import type { HostNetwork } from '../node/default-interface.ts';
+import type { ServeConfig } from '../node/serve-config.ts';
+import { readAddressFlags, readPeerAddressPolicy } from './address-flags.ts';
+import { type CertificateFile, CertificateFiles, type ReadTextFile, shareKey } from './certificate-files.ts';
+import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
+import { readFeatureGate, rejectFlagsThatNeedTheGate } from './feature-gates.ts';
+import { type FlagFault, FlagReport, FlagValues } from './flag-values.ts';
+import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
+import type { RawServeOptions } from './serve-flags.ts';
+import { readSnapshotFlags } from './snapshot-flags.ts';
+
+/** What the checks need to know of the world. */
+export interface ServeEnvironment {
+  readonly readFile: ReadTextFile;
+  readonly network: HostNetwork;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export type ServeOptionsResult =
+  | { readonly ok: true; readonly config: ServeConfig; readonly warnings: readonly FlagFault[] }
+  | { readonly ok: false; readonly faults: readonly FlagFault[]; readonly warnings: readonly FlagFault[] };
+
+/** Checks everything that `serve` was given, reads the files it names, and reports every fault at once. */
+export async function validateServeOptions(
+  raw: RawServeOptions,
+  environment: ServeEnvironment,
+): Promise<ServeOptionsResult> {
+  const report = new FlagReport();
+  const values = new FlagValues(raw, report);
+  const files = new CertificateFiles(environment.readFile, environment.now, report);
+
+  const featureGateEnabled = readFeatureGate(values, report);
+  if (!featureGateEnabled) rejectFlagsThatNeedTheGate(values, report);
+
+  const serverId = values.required('server-id', 'the ID of the local API server, as the snapshot has it');
+  const addresses = readAddressFlags(values, report, environment.network);
+  const serving = readServingPair(values, files);
+  const clientCa = files.certificates('client-ca-file', values.text('client-ca-file'));
+  const requestHeaderCa = files.certificates(
+    'requestheader-client-ca-file',
+    values.text('requestheader-client-ca-file'),
+  );
+  rejectSharedAuthority(clientCa, requestHeaderCa, report);
+  const requestHeader = readRequestHeaderFlags(values, report, requestHeaderCa);
+  const identityHeaderNames = readIdentityHeaderNames(values, report);
+  const peerCa = featureGateEnabled ? readPeerCa(values, files) : undefined;
+  const local = readLocalServer(values, report, files, peerCa, featureGateEnabled);
+  const proxyClient = readProxyClientPair(values, files, report, featureGateEnabled);
+  warnWithoutAuthentication(values, report);
+  const snapshot = await readSnapshotFlags(values, report, files, featureGateEnabled);
+  const extensionRouting = values.choice('extension-routing', ['local', 'extension']);
+  const peerAddresses = readPeerAddressPolicy(values, report);
+  const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });
+  const allowedUsers = values.list('allowed-users', { mayBeBlank: true });
+  const verbosity = values.integer('v', 0, 10);
+  const format = values.choice('logging-format', ['text', 'json']);
+
+  const { faults, warnings } = report;
+  const complete =
+    serverId !== undefined &&
+    addresses !== undefined &&
+    serving !== undefined &&
+    local !== undefined &&
+    snapshot !== undefined &&
+    extensionRouting !== undefined &&
+    peerAddresses !== undefined &&
+    verbosity !== undefined &&
+    format !== undefined;
+  if (faults.length > 0 || !complete) return { ok: false, faults, warnings };
+  const config: ServeConfig = {
+    serverId,
+    featureGateEnabled,
+    local,
+    ...addresses,
+    serving,
+    peerCa: peerCa === undefined ? undefined : pemOf(peerCa),
+    proxyClient,
+    clientCa: clientCa === undefined ? undefined : pemOf(clientCa),
+    requestHeader,
+    identityHeaderNames,
+    allowedGroups,
+    allowedUsers,
+    snapshot,
+    extensionRouting,
+    peerAddresses,
+    logging: { format, verbosity },
+  };
+  return { ok: true, config, warnings };
+}
+
+function readServingPair(values: FlagValues, files: CertificateFiles): ServeConfig['serving'] | undefined {
+  const certificate = values.required('tls-cert-file', 'the certificate that clients see');
+  const key = values.required('tls-private-key-file', 'the private key for --tls-cert-file');
+  return files.pair('tls-cert-file', certificate, 'tls-private-key-file', key);
+}
+
+/** One authority for both would let every ordinary client pass for a front proxy, or the other way round. */
+function rejectSharedAuthority(
+  clientCa: CertificateFile | undefined,
+  requestHeaderCa: CertificateFile | undefined,
+  report: FlagReport,
+): void {
+  if (clientCa === undefined || requestHeaderCa === undefined || !shareKey(clientCa, requestHeaderCa)) return;
+  report.fault(
+    'requestheader-client-ca-file',
+    '--requestheader-client-ca-file and --client-ca-file hold the same CA key: give front proxies a CA of their own, or any client certificate could speak for any user',
+  );
+}
+
+function warnWithoutAuthentication(values: FlagValues, report: FlagReport): void {
+  if (values.isGiven('client-ca-file') || values.isGiven('requestheader-client-ca-file')) return;
+  report.warn(
+    'client-ca-file',
+    "neither --client-ca-file nor --requestheader-client-ca-file is set: no caller is authenticated here, and the router's own paths are closed to everyone",
+  );
+}

@@ -1,0 +1,33 @@
+import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+
+/** What one server serves, as its own discovery says. */
+export interface DiscoveryView {
+  readonly serverId: string;
+  /** The server's Kubernetes version, for example `v1.26.15`; `undefined` when unknown. */
+  readonly version: string | undefined;
+  /** The legacy group under the empty name. Servers that share a set share this very array. */
+  readonly groups: readonly APIGroupDiscovery[];
+  /** The server could not be read this time: `groups` is the last that was known. */
+  readonly stale: boolean;
+  /** Whether other routers have an address for it. Default true. */
+  readonly reachable?: boolean | undefined;
+}
+
+/** The views a snapshot holds. A server whose set has no discovery has none. */
+export function viewsOf(table: RoutingTable): DiscoveryView[] {
+  const { servers, servedSets } = table.snapshot;
+  const views: DiscoveryView[] = [];
+  for (const { id, version, serves, stale } of servers) {
+    const groups = servedSets[serves]?.discovery;
+    if (groups === undefined) continue;
+    views.push({
+      serverId: id,
+      version,
+      groups,
+      stale: stale === true,
+      reachable: table.server(id)?.origin !== undefined,
+    });
+  }
+  return views;
+}

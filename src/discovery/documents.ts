@@ -1,0 +1,133 @@
+import { notAcceptableMessage } from '../apimachinery/accept.ts';
+import { statusAnswer } from '../apimachinery/status.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+import { acceptsGzip, matchesIfNoneMatch } from './conditional.ts';
+import { type DiscoveryPath, parseDiscoveryPath } from './discovery-path.ts';
+import type { EncodedDocument } from './encoded-document.ts';
+import { mergedDocumentsOf } from './merged-documents.ts';
+import { acceptedMediaTypes, contentType, type DocumentForm, negotiateForm } from './negotiate-form.ts';
+
+/** What of a request decides which document it gets. */
+export interface DiscoveryRequest {
+  readonly method: string;
+  /** Decoded, Go's `URL.Path`. */
+  readonly path: string;
+  /** Without `?`. `pretty` asks for indented JSON. */
+  readonly query: string;
+  readonly accept?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
+  readonly acceptEncoding?: string | undefined;
+}
+
+/** Workers compress a body marked as gzip themselves unless told that it is compressed; others ignore this. */
+interface EncodedResponseInit extends ResponseInit {
+  readonly encodeBody: 'manual';
+}
+
+export interface DiscoveryOptions {
+  /** Server the router stands in front of; `undefined` where there is none. */
+  readonly localServerId?: string | undefined;
+}
+
+/**
+ * Answers `/api`, `/apis`, `/apis/<group>`, `/apis/<group>/<version>`, `/api/<version>` and the index
+ * `/openapi/v3` with what all servers serve together, in the form the client asks for.
+ *
+ * Whether the caller may read it is not asked here. The content is the same on every router that holds the
+ * snapshot, the ETag with it.
+ *
+ * @returns `undefined` when the local server is to answer: no such document, no GET or HEAD, a form that is
+ *   not merged (YAML, protobuf), the local view asked for (`profile=nopeer`), or a snapshot that does not
+ *   know what the local server discovers
+ */
+export function answerDiscovery(
+  request: DiscoveryRequest,
+  table: RoutingTable,
+  options: DiscoveryOptions,
+): Promise<Response> | undefined {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
+  const path = parseDiscoveryPath(request.path);
+  if (path === undefined || !isLocalServerKnown(path, table, options)) return undefined;
+
+  const negotiated = negotiateForm(path, request.accept);
+  if (negotiated.outcome === 'local') return undefined;
+  const documents = mergedDocumentsOf(table);
+  if (negotiated.outcome === 'not-acceptable') {
+    // What does not exist is a 404 in any form.
+    const exists = documents.get(path, 'plain', false) !== undefined;
+    return exists ? Promise.resolve(notAcceptable(request)) : undefined;
+  }
+  const { form } = negotiated;
+  const document = documents.get(path, form, negotiated.pretty || isPretty(request.query));
+  return document && respond(request, document, form);
+}
+
+/**
+ * Makes the documents that nearly every client asks for, off the request path. To be called when a table is
+ * accepted.
+ */
+export async function prewarmDiscovery(table: RoutingTable): Promise<void> {
+  const documents = mergedDocumentsOf(table);
+  const wanted: [DiscoveryPath, DocumentForm][] = [[{ kind: 'openapi-v3' }, 'plain']];
+  for (const form of ['v2', 'v2beta1', 'plain'] as const) {
+    for (const legacy of [false, true]) wanted.push([{ kind: 'groups', legacy, trailingSlash: false }, form]);
+  }
+  for (const [path, form] of wanted) {
+    const document = documents.get(path, form, false);
+    await document?.etag();
+    await document?.gzipped();
+  }
+}
+
+/**
+ * A server whose own discovery is not in the snapshot may serve what the merged document lacks. A router in
+ * front of it must not hide that. A server the snapshot has never heard of is about to be in the next one.
+ */
+function isLocalServerKnown(
+  path: DiscoveryPath,
+  { snapshot }: RoutingTable,
+  { localServerId }: DiscoveryOptions,
+): boolean {
+  const local = snapshot.servers.find(({ id }) => id === localServerId);
+  if (local === undefined) return true;
+  const set = snapshot.servedSets[local.serves];
+  return (path.kind === 'openapi-v3' ? set?.openapiV3 : set?.discovery) !== undefined;
+}
+
+async function respond(
+  request: DiscoveryRequest,
+  document: EncodedDocument,
+  form: DocumentForm,
+): Promise<Response> {
+  const etag = await document.etag();
+  const headers: Record<string, string> = {
+    // API servers let aggregated discovery be stored and everything else not; both are asked for again with
+    // If-None-Match (upstream etag.go, filters/cachecontrol.go).
+    'cache-control': form === 'plain' ? 'no-cache, private' : 'public',
+    // One ETag for all encodings, as upstream: it is only ever compared weakly here.
+    etag,
+    vary: 'Accept, Accept-Encoding',
+  };
+  if (matchesIfNoneMatch(request.ifNoneMatch, etag)) return new Response(null, { status: 304, headers });
+
+  const gzipped = acceptsGzip(request.acceptEncoding) ? await document.gzipped() : undefined;
+  const body = gzipped ?? document.body;
+  headers['content-type'] = contentType(form);
+  headers['content-length'] = String(body.byteLength);
+  if (gzipped !== undefined) headers['content-encoding'] = 'gzip';
+  const init: EncodedResponseInit = { headers, encodeBody: 'manual' };
+  return new Response(request.method === 'HEAD' ? null : body, init);
+}
+
+function notAcceptable({ method }: DiscoveryRequest): Response {
+  const { code, headers, body } = statusAnswer('NotAcceptable', notAcceptableMessage(acceptedMediaTypes), {
+    headers: { vary: 'Accept, Accept-Encoding' },
+  });
+  return new Response(method === 'HEAD' ? null : body, { status: code, headers });
+}
+
+/** What Go's strconv.ParseBool takes for true. */
+function isPretty(query: string): boolean {
+  const pretty = new URLSearchParams(query).get('pretty');
+  return pretty !== null && ['1', 't', 'T', 'TRUE', 'true', 'True'].includes(pretty);
+}

@@ -1,0 +1,49 @@
+/** API servers compress what is longer than this (k8s.io/apiserver, responsewriters/writers.go). In bytes. */
+const gzipThreshold = 128 * 1024;
+
+/**
+ * A JSON document, ready to be sent any number of times: bytes and ETag are made once.
+ *
+ * No promise is kept for others to wait on. On Workers a promise belongs to the request that made it, and
+ * one that is broken off would leave every later request waiting; at worst two requests do the same work.
+ */
+export class EncodedDocument {
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly #json: Uint8Array<ArrayBuffer>;
+  #etag: string | undefined;
+  #gzipped: Uint8Array<ArrayBuffer> | undefined;
+
+  /**
+   * @param value what to write; members that are `undefined` are left out
+   * @param pretty indented, as `?pretty=true` asks for
+   */
+  constructor(value: object, pretty: boolean) {
+    // Go's encoder ends a document with a line feed; its ETag is made without it.
+    this.body = new TextEncoder().encode(`${JSON.stringify(value, null, pretty ? 2 : 0)}\n`);
+    this.#json = this.body.subarray(0, -1);
+  }
+
+  /** The SHA-512 of the JSON in upper-case hexadecimal, quoted (upstream etag.go). */
+  async etag(): Promise<string> {
+    this.#etag ??= `"${upperHex(await crypto.subtle.digest('SHA-512', this.#json))}"`;
+    return this.#etag;
+  }
+
+  /** The body with gzip, or `undefined` when it is too short to be worth it. */
+  async gzipped(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    if (this.body.byteLength <= gzipThreshold) return undefined;
+    this.#gzipped ??= await gzip(this.body);
+    return this.#gzipped;
+  }
+}
+
+async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const compressed = new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip'));
+  return new Uint8Array(await new Response(compressed).arrayBuffer());
+}
+
+function upperHex(digest: ArrayBuffer): string {
+  let hex = '';
+  for (const byte of new Uint8Array(digest)) hex += byte.toString(16).padStart(2, '0');
+  return hex.toUpperCase();
+}

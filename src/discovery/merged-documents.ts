@@ -1,0 +1,83 @@
+import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+import type { Snapshot } from '../snapshot/types.ts';
+import { aggregatedDocument } from './aggregated.ts';
+import {
+  apiGroupDocument,
+  apiGroupListDocument,
+  apiResourceListDocument,
+  apiVersionsDocument,
+} from './classic.ts';
+import { type DiscoveryPath, discoveryPathString } from './discovery-path.ts';
+import { viewsOf } from './discovery-view.ts';
+import { EncodedDocument } from './encoded-document.ts';
+import { type MergedDiscovery, mergeDiscovery } from './merge-discovery.ts';
+import type { DocumentForm } from './negotiate-form.ts';
+import { openApiV3Index } from './openapi-v3.ts';
+
+/** The merged documents of one snapshot, each made when it is first asked for. */
+export interface MergedDocuments {
+  /** Groups and conflicts; `undefined` when the snapshot holds no server's discovery. */
+  readonly discovery: MergedDiscovery | undefined;
+  /** `undefined` when no server has the document, or it has no such form. */
+  get(path: DiscoveryPath, form: DocumentForm, pretty: boolean): EncodedDocument | undefined;
+}
+
+/** By snapshot and not by table: a renewal makes a new table of the same snapshot. */
+const documentsBySnapshot = new WeakMap<Snapshot, MergedDocuments>();
+
+/** The merged documents of the table's snapshot. They live as long as the snapshot does. */
+export function mergedDocumentsOf(table: RoutingTable): MergedDocuments {
+  const known = documentsBySnapshot.get(table.snapshot);
+  if (known !== undefined) return known;
+  const made = mergedDocuments(table);
+  documentsBySnapshot.set(table.snapshot, made);
+  return made;
+}
+
+function mergedDocuments(table: RoutingTable): MergedDocuments {
+  const views = viewsOf(table);
+  const discovery = views.length === 0 ? undefined : mergeDiscovery(views);
+  const documents = new Map<string, EncodedDocument>();
+  return {
+    discovery,
+    get(path, form, pretty) {
+      const key = `${form} ${pretty} ${discoveryPathString(path)}`;
+      const known = documents.get(key);
+      if (known !== undefined) return known;
+      const value =
+        path.kind === 'openapi-v3' ? openApiV3Index(table) : discoveryDocument(path, form, discovery?.groups);
+      // What does not exist is not remembered: anybody can ask for any number of such paths.
+      if (value === undefined) return undefined;
+      const document = new EncodedDocument(value, pretty);
+      documents.set(key, document);
+      return document;
+    },
+  };
+}
+
+function discoveryDocument(
+  path: Exclude<DiscoveryPath, { kind: 'openapi-v3' }>,
+  form: DocumentForm,
+  groups: readonly APIGroupDiscovery[] | undefined,
+): object | undefined {
+  if (groups === undefined) return undefined;
+  const isLegacy = ({ metadata }: APIGroupDiscovery) => (metadata.name ?? '') === '';
+  if (path.kind === 'groups') {
+    const listed = groups.filter((group) => isLegacy(group) === path.legacy);
+    const [first] = listed;
+    if (path.legacy && first === undefined) return undefined;
+    if (form !== 'plain') return aggregatedDocument(form, listed);
+    return path.legacy && first !== undefined ? apiVersionsDocument(first) : apiGroupListDocument(listed);
+  }
+  const group = groups.find(({ metadata }) => (metadata.name ?? '') === path.group);
+  if (group === undefined) return undefined;
+  if (path.kind === 'group') return apiGroupDocument(group);
+
+  const version = group.versions?.find((candidate) => candidate.version === path.version);
+  if (version === undefined) return undefined;
+  // This form cannot say "stale", and an empty list says "nothing here": the namespace controller would then
+  // leave the objects behind. The local server's aggregator knows to answer 503.
+  const isUnknown = version.freshness === 'Stale' && (version.resources ?? []).length === 0;
+  return isUnknown ? undefined : apiResourceListDocument(path.group, version);
+}

@@ -1,0 +1,91 @@
+import type { RoutingServer, RoutingTable, ServedBy } from '../snapshot/routing-table.ts';
+import { compareLeadership } from './leadership.ts';
+
+const documentPrefix = '/openapi/v3/';
+
+/** A server that lists OpenAPI v3 documents. */
+interface Holder {
+  readonly server: RoutingServer;
+  /** Path in the index to the server's own `serverRelativeURL`. */
+  readonly urls: Readonly<Record<string, string>>;
+}
+
+/**
+ * The index `/openapi/v3` of all servers together, paths in alphabetical order as API servers write them.
+ *
+ * Where servers hold different documents under a path, the URL of one is given, hash and all, so that
+ * `openApiV3Servers` can find that one again: a server that can be reached before one that cannot, then by
+ * leadership.
+ *
+ * @returns `undefined` when no server's index is known
+ */
+export function openApiV3Index(table: RoutingTable): object | undefined {
+  const holders = holdersOf(table);
+  if (holders.length === 0) return undefined;
+  const urls = new Map<string, string>();
+  for (const holder of holders) {
+    for (const [path, url] of Object.entries(holder.urls)) if (!urls.has(path)) urls.set(path, url);
+  }
+  const paths = [...urls].sort(([left], [right]) => (left < right ? -1 : 1));
+  return {
+    paths: Object.fromEntries(paths.map(([path, serverRelativeURL]) => [path, { serverRelativeURL }])),
+  };
+}
+
+/**
+ * Which servers can answer a request for an OpenAPI v3 document: those that hold exactly the one whose hash
+ * is asked for; else all that have the path, as a server redirects a hash it does not know to its own.
+ *
+ * @param path the decoded path, for example `/openapi/v3/apis/batch/v1`
+ * @param query the query without `?`
+ * @returns `undefined` for any other path, and when no server is known to have the document
+ */
+export function openApiV3Servers(path: string, query: string, table: RoutingTable): ServedBy | undefined {
+  if (!path.startsWith(documentPrefix)) return undefined;
+  const name = path.slice(documentPrefix.length);
+  const hash = new URLSearchParams(query).get('hash');
+  const having: RoutingServer[] = [];
+  const holding: RoutingServer[] = [];
+  for (const { server, urls } of holdersOf(table)) {
+    if (!Object.hasOwn(urls, name)) continue;
+    having.push(server);
+    if (hash !== null && hashOf(urls[name]) === hash) holding.push(server);
+  }
+  const chosen = new Set(holding.length > 0 ? holding : having);
+  if (chosen.size === 0) return undefined;
+  const servers = table.servers.filter((server) => chosen.has(server));
+  return {
+    serverIds: new Set(servers.map(({ id }) => id)),
+    servers,
+    reachable: servers.filter(({ origin }) => origin !== undefined),
+  };
+}
+
+function holdersOf(table: RoutingTable): Holder[] {
+  const { servers, servedSets } = table.snapshot;
+  const holders: Holder[] = [];
+  for (const { id, serves } of servers) {
+    const server = table.server(id);
+    const urls = servedSets[serves]?.openapiV3;
+    if (server !== undefined && urls !== undefined) holders.push({ server, urls });
+  }
+  return holders.sort(
+    (left, right) =>
+      Number(isReachable(right.server)) - Number(isReachable(left.server)) ||
+      compareLeadership(
+        { serverId: left.server.id, version: left.server.version },
+        { serverId: right.server.id, version: right.server.version },
+      ),
+  );
+}
+
+function isReachable({ origin, stale }: RoutingServer): boolean {
+  return origin !== undefined && !stale;
+}
+
+/** `/openapi/v3/apis/batch/v1?hash=<upper-case hexadecimal>` (k8s.io/kube-openapi pkg/handler3/handler.go). */
+function hashOf(serverRelativeURL: string | undefined): string | null {
+  const queryStart = serverRelativeURL?.indexOf('?') ?? -1;
+  if (serverRelativeURL === undefined || queryStart === -1) return null;
+  return new URLSearchParams(serverRelativeURL.slice(queryStart + 1)).get('hash');
+}

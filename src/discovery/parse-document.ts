@@ -1,0 +1,81 @@
+import * as v from 'valibot';
+
+export type DiscoveryDocumentErrorCode =
+  /** Something else altogether: an HTML page, a Status, a document of another kind. */
+  | 'NotTheDocument'
+  /** The document, but broken: cut off, or fields of the wrong type. */
+  | 'InvalidDocument';
+
+/** A discovery document that cannot be used. Never to be taken for "serves nothing". */
+export class DiscoveryDocumentError extends Error {
+  override readonly name = 'DiscoveryDocumentError';
+  readonly code: DiscoveryDocumentErrorCode;
+  constructor(code: DiscoveryDocumentErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const anyDocument = v.object({ kind: v.string() });
+
+/**
+ * Reads a parsed JSON document of the given kind.
+ *
+ * @throws {DiscoveryDocumentError} naming what it is instead, or where it is broken
+ */
+export function parseDocument<const Schema extends v.GenericSchema>(
+  kind: string,
+  schema: Schema,
+  document: unknown,
+): v.InferOutput<Schema> {
+  if (!v.is(anyDocument, document)) {
+    throw new DiscoveryDocumentError(
+      'NotTheDocument',
+      `This is no ${kind}: it is no object that has a kind.`,
+    );
+  }
+  if (document.kind !== kind) {
+    // The kind was written by someone else: no more of it than a name needs, and quoted.
+    const given = JSON.stringify(document.kind.slice(0, 60));
+    throw new DiscoveryDocumentError('NotTheDocument', `This is no ${kind} but of kind ${given}.`);
+  }
+  // One fault says enough, and a document could be made of nothing else.
+  const result = v.safeParse(schema, document, { abortEarly: true });
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  const place = v.getDotPath(issue) ?? 'document';
+  throw new DiscoveryDocumentError(
+    'InvalidDocument',
+    `This ${kind} is broken at ${place}: ${issue.message}.`,
+  );
+}
+
+/** A field that Go may leave out or, where it holds nothing, write as null. */
+export function optionalField<const Schema extends v.GenericSchema>(schema: Schema) {
+  return v.pipe(
+    v.nullish(schema),
+    v.transform((value) => value ?? undefined),
+  );
+}
+
+/** A list that must be there; Go writes an empty one as null. */
+export function listField<const Schema extends v.GenericSchema>(items: Schema) {
+  return v.pipe(
+    v.nullable(v.array(items)),
+    v.transform((list) => list ?? []),
+  );
+}
+
+/** What a version can be called (DNS-1035 label): it becomes part of paths and a key of objects. */
+export const versionName = v.pipe(
+  v.string(),
+  v.regex(/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a version such as v1 or v2beta1'),
+);
+
+/** What a group can be called (DNS-1123 subdomain); empty for the legacy group. */
+export const groupName = v.pipe(
+  v.string(),
+  v.regex(/^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/, 'must be a group such as apps or batch'),
+);
+
+export const nonEmptyString = v.pipe(v.string(), v.nonEmpty('must not be empty'));

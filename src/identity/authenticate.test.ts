@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
+import { authenticate } from './authenticate.ts';
+import { AuthenticationError, type Authenticator } from './authenticator.ts';
+import { RequestHeaderAuthenticator } from './request-header.ts';
+import type { UserInfo } from './user-info.ts';
+import { X509Authenticator } from './x509.ts';
+
+const chain = [new RequestHeaderAuthenticator({ allowedNames: ['front-proxy'] }), new X509Authenticator()];
+
+function succeeding(user: Partial<UserInfo>): Authenticator {
+  const whole: UserInfo = { name: 'jane', uid: '', groups: [], extra: new Map(), ...user };
+  return {
+    name: 'fixed',
+    authenticate: async () => ({
+      kind: 'authenticated',
+      user: whole,
+      authenticator: 'fixed',
+      viaVerifiedPeer: false,
+    }),
+  };
+}
+
+function throwing(error: Error): Authenticator {
+  return {
+    name: 'throwing',
+    authenticate() {
+      throw error;
+    },
+  };
+}
+
+async function groupsOf(user: Partial<UserInfo>): Promise<readonly string[]> {
+  const caller = await authenticate(inboundRequest(), [succeeding(user)]);
+  assert.ok(caller.kind === 'authenticated');
+  return caller.user.groups;
+}
+
+describe('the union of authenticators', () => {
+  it('lets the first success win and asks no further', async () => {
+    const unasked = throwing(new Error('asked all the same'));
+    const caller = await authenticate(inboundRequest(), [succeeding({ name: 'first' }), unasked]);
+    assert.ok(caller.kind === 'authenticated');
+    assert.equal(caller.user.name, 'first');
+  });
+
+  it('forgets refusals once another authenticator succeeds', async () => {
+    const refusing = throwing(new AuthenticationError('token expired'));
+    assert.equal((await authenticate(inboundRequest(), [refusing, succeeding({})])).kind, 'authenticated');
+  });
+
+  it('tells every refusal when none succeeds', async () => {
+    const refusing = ['token expired', 'unknown key'].map((message) =>
+      throwing(new AuthenticationError(message)),
+    );
+    await assert.rejects(authenticate(inboundRequest(), refusing), {
+      name: 'AuthenticationError',
+      message: 'token expired; unknown key',
+    });
+  });
+
+  it('passes a fault of the router on as such, never as a pass-through', async () => {
+    const fault = new TypeError('broken');
+    await assert.rejects(authenticate(inboundRequest(), [throwing(fault), succeeding({})]), fault);
+  });
+
+  it('S6: an anonymous request passes through, whatever X-Remote headers it carries', async () => {
+    const headers = ['X-Remote-User', 'admin', 'X-Remote-Group', 'system:masters'];
+    assert.deepEqual(await authenticate(inboundRequest(headers), chain), { kind: 'passthrough' });
+  });
+
+  it('a token that nobody here can check passes through', async () => {
+    const inbound = inboundRequest(['Authorization', 'Bearer opaque']);
+    assert.deepEqual(await authenticate(inbound, chain), { kind: 'passthrough' });
+  });
+});
+
+describe('system:authenticated', () => {
+  it('is added behind the asserted groups, once', async () => {
+    assert.deepEqual(await groupsOf({ groups: ['dev', 'dev'] }), ['dev', 'dev', 'system:authenticated']);
+    assert.deepEqual(await groupsOf({ groups: ['system:authenticated', 'dev'] }), [
+      'system:authenticated',
+      'dev',
+    ]);
+  });
+
+  it('is never given to an anonymous caller that a front proxy asserts', async () => {
+    assert.deepEqual(await groupsOf({ name: 'system:anonymous', groups: [] }), []);
+    assert.deepEqual(await groupsOf({ groups: ['system:unauthenticated'] }), ['system:unauthenticated']);
+  });
+});
+
+describe('an identity that no header line can carry', () => {
+  it('is refused at the door', async () => {
+    for (const user of [
+      { name: 'a\r\nX-Remote-Group: system:masters' },
+      { uid: '\0' },
+      { groups: [' g'] },
+      { extra: new Map([['k', ['\n']]]) },
+      { extra: new Map([['\ud800', ['v']]]) },
+    ]) {
+      await assert.rejects(authenticate(inboundRequest(), [succeeding(user)]), AuthenticationError);
+    }
+  });
+});
+
+describe('a client certificate that could not be verified', () => {
+  const connection = { clientCertificateError: 'TLS verification failed: SELF_SIGNED_CERT_IN_CHAIN' };
+
+  it('S10: is refused, without telling the caller why', async () => {
+    for (const headers of [
+      [],
+      ['X-Remote-User', 'admin'],
+      ['Authorization', 'Basic YTpi'],
+      ['Authorization', 'Bearer '],
+    ]) {
+      await assert.rejects(authenticate(inboundRequest(headers, connection), chain), (error: Error) => {
+        assert.ok(error instanceof AuthenticationError);
+        assert.match(error.message, /client certificate could not be verified/);
+        assert.doesNotMatch(error.message, /SELF_SIGNED/);
+        assert.equal(error.cause, connection.clientCertificateError);
+        return true;
+      });
+    }
+  });
+
+  it('does not matter when another authenticator succeeds', async () => {
+    const caller = await authenticate(inboundRequest([], connection), [...chain, succeeding({})]);
+    assert.equal(caller.kind, 'authenticated');
+  });
+
+  it('leaves the word to the API server where a bearer token speaks for the caller', async () => {
+    const token = 'base64url.bearer.authorization.k8s.io.dG9rZW4';
+    for (const headers of [
+      ['Authorization', 'bearer opaque'],
+      ['Sec-WebSocket-Protocol', `v5.channel.k8s.io, ${token}`],
+    ]) {
+      const caller = await authenticate(inboundRequest(headers, connection), chain);
+      assert.deepEqual(caller, { kind: 'passthrough' });
+    }
+    const refusedToken = throwing(new AuthenticationError('token expired'));
+    const inbound = inboundRequest(['Authorization', 'Bearer expired'], connection);
+    await assert.rejects(authenticate(inbound, [...chain, refusedToken]), /token expired/);
+  });
+
+  it('a front-proxy certificate under a name that is not allowed is refused likewise', async () => {
+    const mallory = withCertificate('requestheader-client-ca', 'mallory', ['system:masters']);
+    await assert.rejects(
+      authenticate(inboundRequest(['X-Remote-User', 'admin'], mallory), chain),
+      /subject with cn=mallory is not in the allowed list/,
+    );
+  });
+});

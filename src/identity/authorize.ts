@@ -1,0 +1,21 @@
+import type { Caller } from './user-info.ts';
+
+/** Who may use the router's own paths. */
+export interface AllowedCallers {
+  readonly users: readonly string[];
+  readonly groups: readonly string[];
+}
+
+/** Kubernetes' own super-users; whoever may change the control plane may look at its router. */
+export const defaultAllowedCallers: AllowedCallers = { users: [], groups: ['system:masters'] };
+
+export type Authorization = 'allowed' | 'forbidden' | 'unauthenticated';
+
+/** Pure. Only callers that this router authenticated itself can be allowed. */
+export function authorizeOwnPaths(caller: Caller, allowed: AllowedCallers): Authorization {
+  if (caller.kind !== 'authenticated') return 'unauthenticated';
+  const { name, groups } = caller.user;
+  return allowed.users.includes(name) || groups.some((group) => allowed.groups.includes(group))
+    ? 'allowed'
+    : 'forbidden';
+}

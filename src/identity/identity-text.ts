@@ -1,0 +1,105 @@
+import { toByteString } from '../apimachinery/raw-headers.ts';
+import { AuthenticationError } from './authenticator.ts';
+import type { UserInfo } from './user-info.ts';
+
+export type IdentityTextErrorCode =
+  /** CR, LF, NUL or another control character: it would end the header line or be refused on the way. */
+  | 'ControlCharacter'
+  /** A space or tab at either end: the receiver would drop it and see another name. */
+  | 'SurroundingWhitespace'
+  /** A lone surrogate: there is no UTF-8 for it, and its replacement would be another name. */
+  | 'IllFormedText';
+
+/** Thrown for a user name, uid, group or extra value that no header line can carry unchanged. */
+export class IdentityTextError extends Error {
+  override readonly name = 'IdentityTextError';
+  readonly code: IdentityTextErrorCode;
+  constructor(code: IdentityTextErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+// RFC 9110 section 5.5: a field value holds no control character but the tab. Non-ASCII text goes as UTF-8 bytes.
+const withoutControlCharacters = /^[\t\x20-\x7e\u0080-\uffff]*$/;
+const surroundedByWhitespace = /^[\t ]|[\t ]$/;
+
+/**
+ * The header value that carries `text`, as a byte string.
+ *
+ * Refuses what would arrive as something else; cutting characters out instead could turn one user into another.
+ * @param field what the text is, for the message: `user name`, `group`, …
+ * @throws {IdentityTextError}
+ */
+export function identityHeaderValue(field: string, text: string): string {
+  checkIdentityText(field, text);
+  return toByteString(text);
+}
+
+/**
+ * Checks that the whole identity can be stamped, so that one that cannot is refused at the door.
+ * @throws {IdentityTextError}
+ */
+export function checkIdentityIsExpressible(user: UserInfo): void {
+  checkIdentityText('user name', user.name);
+  checkIdentityText('user uid', user.uid);
+  for (const group of user.groups) checkIdentityText('group', group);
+  for (const [key, values] of user.extra) {
+    // Control characters and spaces in a key are percent-coded; only text without any UTF-8 is lost.
+    if (!key.isWellFormed()) throw illFormed('extra key');
+    for (const value of values) checkIdentityText('extra value', value);
+  }
+}
+
+function checkIdentityText(field: string, text: string): void {
+  if (!withoutControlCharacters.test(text)) {
+    throw new IdentityTextError(
+      'ControlCharacter',
+      `the ${field} holds a control character, which no header line can carry: correct it at its source`,
+    );
+  }
+  // RFC 9110 section 5.5: whitespace around a field value is no part of it.
+  if (surroundedByWhitespace.test(text)) {
+    throw new IdentityTextError(
+      'SurroundingWhitespace',
+      `the ${field} begins or ends with whitespace, which a header line does not keep: correct it at its source`,
+    );
+  }
+  if (!text.isWellFormed()) throw illFormed(field);
+}
+
+function illFormed(field: string): IdentityTextError {
+  return new IdentityTextError(
+    'IllFormedText',
+    `the ${field} is not well-formed Unicode text: correct it at its source`,
+  );
+}
+
+// `ignoreBOM` keeps a leading U+FEFF: dropping it would make two users out of one name. `fatal` for the same
+// reason: every malformed name would become the same replacement characters.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads the text of an identity header's value, a byte string.
+ * @throws {AuthenticationError} when it is not UTF-8: it could not be forwarded as the name it is.
+ */
+export function identityText(field: string, value: string): string {
+  let plain = true;
+  const bytes = new Uint8Array(value.length);
+  for (let index = 0; index < value.length; index++) {
+    const code = value.charCodeAt(index);
+    if (code > 0xff) throw notUtf8(field);
+    if (code > 0x7f) plain = false;
+    bytes[index] = code;
+  }
+  if (plain) return value;
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw notUtf8(field, cause);
+  }
+}
+
+function notUtf8(field: string, cause?: unknown): AuthenticationError {
+  return new AuthenticationError(`the asserted ${field} is not UTF-8 text`, { cause });
+}

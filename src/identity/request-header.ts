@@ -1,0 +1,121 @@
+import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { InboundRequest } from '../proxy/inbound.ts';
+import type { Authenticator } from './authenticator.ts';
+import { ClientCertificateError } from './client-certificate-error.ts';
+import {
+  checkIdentityHeaderNames,
+  defaultIdentityHeaderNames,
+  type IdentityHeaderNames,
+} from './identity-header-names.ts';
+import { identityText } from './identity-text.ts';
+import type { Caller, UserInfo } from './user-info.ts';
+
+export interface RequestHeaderOptions {
+  /**
+   * Common names of the front proxies whose word counts, compared exactly. Empty: any certificate of the
+   * request-header authority, as `--requestheader-allowed-names` has it.
+   */
+  readonly allowedNames: readonly string[];
+  /** Default: the names Kubernetes uses. */
+  readonly headerNames?: IdentityHeaderNames;
+}
+
+/**
+ * Request-header authentication (k8s.io/apiserver pkg/authentication/request/headerrequest): a front proxy,
+ * known by a client certificate of an authority of its own, says in headers who the caller is. The headers are
+ * read only once certificate and common name have been accepted.
+ */
+export class RequestHeaderAuthenticator implements Authenticator {
+  readonly name = 'request-header';
+  readonly #allowedNames: ReadonlySet<string>;
+  readonly #headerNames: IdentityHeaderNames;
+
+  /** @throws {IdentityHeaderNamesError} when a header name is blank or no token. */
+  constructor({ allowedNames, headerNames = defaultIdentityHeaderNames }: RequestHeaderOptions) {
+    checkIdentityHeaderNames(headerNames);
+    this.#allowedNames = new Set(allowedNames);
+    this.#headerNames = headerNames;
+  }
+
+  /**
+   * Whether the connection belongs to a front proxy whose word counts, also where it names no user: what the
+   * reroute mark is worth depends on it (`hasVerifiedRerouteMark`).
+   */
+  isVerifiedPeer(inbound: InboundRequest): boolean {
+    const certificate = inbound.connection.clientCertificate;
+    return certificate?.authority === 'requestheader-client-ca' && this.#isAllowed(certificate.commonName);
+  }
+
+  /** @throws {AuthenticationError} for a common name that is not allowed, or an assertion that is not UTF-8. */
+  authenticate(inbound: InboundRequest): Caller | undefined {
+    const certificate = inbound.connection.clientCertificate;
+    if (certificate?.authority !== 'requestheader-client-ca') return undefined;
+    if (!this.#isAllowed(certificate.commonName)) {
+      // Upstream's wording, which operators search for.
+      throw new ClientCertificateError(
+        `x509: subject with cn=${certificate.commonName} is not in the allowed list`,
+      );
+    }
+    const user = readIdentityHeaders(inbound.headers, this.#headerNames);
+    if (user === undefined) return undefined;
+    return { kind: 'authenticated', user, authenticator: this.name, viaVerifiedPeer: true };
+  }
+
+  #isAllowed(commonName: string): boolean {
+    return this.#allowedNames.size === 0 || this.#allowedNames.has(commonName);
+  }
+}
+
+/** The user that `headers` assert; `undefined` when they name none. Whether to believe them is decided before. */
+function readIdentityHeaders(headers: RawHeaders, names: IdentityHeaderNames): UserInfo | undefined {
+  const name = firstNonEmpty(headers, names.username);
+  if (name === '') return undefined;
+  const groups: string[] = [];
+  for (const header of names.group) {
+    for (const value of allHeaders(headers, header)) {
+      // Never split at commas: a comma is part of the group's name.
+      if (value !== '') groups.push(identityText('group', value));
+    }
+  }
+  return {
+    name: identityText('user name', name),
+    uid: identityText('user uid', firstNonEmpty(headers, names.uid)),
+    groups,
+    extra: readExtra(headers, names.extraPrefix),
+  };
+}
+
+/** The first value of the first header that has one. Only the first line of a header counts, as in Go's Header.Get. */
+function firstNonEmpty(headers: RawHeaders, names: readonly string[]): string {
+  for (const name of names) {
+    const value = firstHeader(headers, name);
+    if (value !== undefined && value !== '') return value;
+  }
+  return '';
+}
+
+function readExtra(headers: RawHeaders, prefixes: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const extra = new Map<string, string[]>();
+  for (const prefix of prefixes) {
+    const lowerCasePrefix = prefix.toLowerCase();
+    for (const [name, value] of headerLines(headers)) {
+      const lowerCaseName = name.toLowerCase();
+      if (!lowerCaseName.startsWith(lowerCasePrefix)) continue;
+      const key = unescapeExtraKey(lowerCaseName.slice(prefix.length));
+      const text = identityText('extra value', value);
+      const values = extra.get(key);
+      if (values === undefined) extra.set(key, [text]);
+      else values.push(text);
+    }
+  }
+  return extra;
+}
+
+/** Upstream keeps a key as it stands when it cannot be decoded. */
+function unescapeExtraKey(escaped: string): string {
+  try {
+    return decodeURIComponent(escaped);
+  } catch {
+    return escaped;
+  }
+}

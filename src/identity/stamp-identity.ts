@@ -1,0 +1,80 @@
+import { headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import {
+  defaultIdentityHeaderNames,
+  type IdentityHeaderNames,
+  identityHeaderMatcher,
+} from './identity-header-names.ts';
+import { IdentityTextError, identityHeaderValue } from './identity-text.ts';
+import type { Caller, UserInfo } from './user-info.ts';
+import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bearer.ts';
+
+/**
+ * The one place where an established identity is written onto a request, for every way out: local, peer,
+ * extension, second try, upgrade. `headers` have been through `cleanRequestHeaders`.
+ *
+ * For an authenticated caller the result holds exactly the caller's X-Remote headers, as client-go writes them
+ * (transport/round_trippers.go), and no bearer token any more: the identity speaks for the caller now, and a
+ * destination must not be able to use the token elsewhere (kubernetes/kubernetes#81146). For a caller that was
+ * not established here the credentials stay as they are.
+ *
+ * Either way no identity header that came with the request leaves with it, whatever happened before: a missing
+ * user is the very branch in which others forgot to clear them.
+ * @throws {IdentityTextError} when a value cannot be carried by a header line unchanged.
+ */
+export function stampIdentity(
+  headers: RawHeaders,
+  caller: Caller,
+  names: IdentityHeaderNames = defaultIdentityHeaderNames,
+): RawHeaders {
+  const isIdentityHeader = identityHeaderMatcher(names);
+  const authenticated = caller.kind === 'authenticated';
+  const stamped: string[] = [];
+  for (const [name, value] of headerLines(headers)) {
+    const lowerCaseName = name.toLowerCase();
+    if (isIdentityHeader(lowerCaseName)) continue;
+    const kept = authenticated ? withoutCredentials(lowerCaseName, value) : value;
+    if (kept !== undefined) stamped.push(name, kept);
+  }
+  if (authenticated) appendIdentity(stamped, caller.user);
+  return stamped;
+}
+
+function withoutCredentials(lowerCaseName: string, value: string): string | undefined {
+  if (lowerCaseName === 'authorization') return undefined;
+  return lowerCaseName === websocketProtocolHeader ? withoutWebsocketBearer(value) : value;
+}
+
+function appendIdentity(stamped: string[], user: UserInfo): void {
+  stamped.push('X-Remote-User', identityHeaderValue('user name', user.name));
+  if (user.uid !== '') stamped.push('X-Remote-Uid', identityHeaderValue('user uid', user.uid));
+  // One line each, duplicates and empty ones too: a group may hold commas, so lines are never joined.
+  for (const group of user.groups) stamped.push('X-Remote-Group', identityHeaderValue('group', group));
+  for (const [key, values] of user.extra) {
+    const name = `X-Remote-Extra-${escapeExtraKey(key)}`;
+    for (const value of values) stamped.push(name, identityHeaderValue('extra value', value));
+  }
+}
+
+/** RFC 7230 section 3.2.6 `tchar`, without the `%` that marks an escape. */
+const plainKeyByte = /[!#$&'*+\-.^_`|~0-9a-z]/;
+const plainKey = /^[!#$&'*+\-.^_`|~0-9a-z]*$/;
+
+/**
+ * The part of an X-Remote-Extra header name that stands for `key`: every UTF-8 byte that is no token
+ * character, and `%`, as `%XX`. ASCII letters go in lower case, as the receiver reads them; other scripts keep
+ * their case, since their bytes are escaped.
+ */
+function escapeExtraKey(key: string): string {
+  if (plainKey.test(key)) return key;
+  if (!key.isWellFormed()) {
+    throw new IdentityTextError('IllFormedText', 'an extra key is not well-formed Unicode text');
+  }
+  let escaped = '';
+  for (const byte of new TextEncoder().encode(key)) {
+    const character = String.fromCharCode(byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte);
+    escaped += plainKeyByte.test(character)
+      ? character
+      : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return escaped;
+}

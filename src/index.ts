@@ -1,0 +1,51 @@
+/** The portable core: everything here runs on any runtime with web standards. */
+
+export type { RawHeaders } from './apimachinery/raw-headers.ts';
+export {
+  parseRequestInfo,
+  type RequestInfo,
+  RequestInfoError,
+  type RequestInfoErrorCode,
+} from './apimachinery/request-info.ts';
+export { type AppOptions, createApp } from './app.ts';
+export type { DiscoveryView } from './discovery/discovery-view.ts';
+export { mergeDiscovery } from './discovery/merge-discovery.ts';
+export { AuthenticationError, type Authenticator } from './identity/authenticator.ts';
+export { RequestHeaderAuthenticator } from './identity/request-header.ts';
+export { stampIdentity } from './identity/stamp-identity.ts';
+export type { Caller, UserInfo } from './identity/user-info.ts';
+export { X509Authenticator } from './identity/x509.ts';
+export type { Logger } from './observe/logger.ts';
+export {
+  type Decision,
+  type DecisionContext,
+  type DecisionReason,
+  type DecisionStep,
+  decide,
+  type StalePolicy,
+} from './proxy/decision.ts';
+export { type Explanation, explainRequest } from './proxy/explain.ts';
+export type { HandlerEnvironment } from './proxy/handler-environment.ts';
+export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './proxy/inbound.ts';
+export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
+export type { MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
+export {
+  type Destination,
+  type OutboundRequest,
+  type Transport,
+  TransportError,
+  type TransportErrorCode,
+} from './proxy/transport.ts';
+export { createAddressPolicy } from './snapshot/address-policy.ts';
+export { buildRoutingTable } from './snapshot/build-routing-table.ts';
+export { type PinnedKeySet, parseSnapshotKeys } from './snapshot/keys.ts';
+export { createMemorySnapshotStore } from './snapshot/memory-snapshot-store.ts';
+export { openSnapshot } from './snapshot/open.ts';
+export { parseSnapshot } from './snapshot/parse-snapshot.ts';
+export { SnapshotReceiver } from './snapshot/receiver.ts';
+export type { RoutingServer, RoutingTable } from './snapshot/routing-table.ts';
+export { sealSnapshot } from './snapshot/seal.ts';
+export { generateSigningKey, type SigningKey, signingKeyOf } from './snapshot/signing-key.ts';
+export { SnapshotError, type SnapshotErrorCode } from './snapshot/snapshot-error.ts';
+export type { SnapshotStore } from './snapshot/snapshot-store.ts';
+export type { Snapshot } from './snapshot/types.ts';

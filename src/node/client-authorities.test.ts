@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { createAuthority } from '../../test/support/certificates.ts';
+import { assertDistinctAuthorities, readClientAuthorities } from './client-authorities.ts';
+
+const cluster = createAuthority('kubernetes');
+const frontProxy = createAuthority('kubernetes-front-proxy-ca');
+
+it('reads bundles of several certificates, with text between them', () => {
+  const clientCa = `# cluster\n${cluster.certificate}\nsubject=other\n${createAuthority('other').certificate}`;
+  const authorities = readClientAuthorities({ clientCa, requestHeaderCa: frontProxy.certificate });
+  assert.deepEqual(
+    authorities.clientCa.map(({ subject }) => subject),
+    ['CN=kubernetes', 'CN=other'],
+  );
+  assert.equal(authorities.requestHeaderCa.length, 1);
+});
+
+it('takes a bundle that is not configured for an empty one', () => {
+  assert.deepEqual(readClientAuthorities({}), { clientCa: [], requestHeaderCa: [] });
+});
+
+it('S10: refuses to start with one authority in both bundles', () => {
+  const both = { name: 'ClientAuthorityError', code: 'SharedAuthority' };
+  assert.throws(() => assertDistinctAuthorities(cluster.certificate, cluster.certificate), both);
+  const mixed = frontProxy.certificate + cluster.certificate;
+  assert.throws(() => assertDistinctAuthorities(cluster.certificate, mixed), {
+    ...both,
+    message: /"CN=kubernetes" is in both/,
+  });
+  assert.doesNotThrow(() => assertDistinctAuthorities(cluster.certificate, frontProxy.certificate));
+});
+
+it('S10: a renewed certificate with the same key is the same authority', () => {
+  assert.throws(() => assertDistinctAuthorities(cluster.certificate, cluster.renew().certificate), {
+    code: 'SharedAuthority',
+  });
+});
+
+it('two authorities of the same name are two', () => {
+  const namesake = createAuthority('kubernetes').certificate;
+  assert.doesNotThrow(() => assertDistinctAuthorities(cluster.certificate, namesake));
+});
+
+it('names the flag of a bundle without a certificate, or with a broken one', () => {
+  assert.throws(() => readClientAuthorities({ clientCa: cluster.privateKey }), {
+    code: 'NoCertificate',
+    message: /--client-ca-file/,
+  });
+  const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+  assert.throws(() => readClientAuthorities({ requestHeaderCa: frontProxy.certificate + broken }), {
+    code: 'InvalidCertificate',
+    message: /certificate 2 of --requestheader-client-ca-file/,
+  });
+});

@@ -1,0 +1,129 @@
+import { constants, X509Certificate } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
+import { type DetailedPeerCertificate, TLSSocket, type TlsOptions } from 'node:tls';
+import type { ConnectionInfo, VerifiedClientCertificate } from '../proxy/inbound.ts';
+import type { ClientAuthorities } from './client-authorities.ts';
+import { findAuthority } from './client-chain.ts';
+
+/** The part of `ConnectionInfo` that a client certificate decides. Both absent: none was presented. */
+export type ClientCertificateInfo = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
+
+/**
+ * Options of a TLS server that asks for client certificates without demanding them, as kube-apiserver does:
+ * callers may have tokens instead. Without any authority no certificate is asked for.
+ *
+ * Node's server takes no intermediate as an anchor: a bundle must reach up to a self-signed certificate.
+ */
+export function clientCertificateTlsOptions(
+  authorities: ClientAuthorities,
+): Pick<TlsOptions, 'requestCert' | 'rejectUnauthorized' | 'ca' | 'secureOptions'> {
+  const anchors = [...authorities.clientCa, ...authorities.requestHeaderCa];
+  if (anchors.length === 0) return { requestCert: false };
+  return {
+    requestCert: true,
+    rejectUnauthorized: false,
+    // Never left out while certificates are asked for: Node would trust the public web's authorities.
+    ca: anchors.map((anchor) => anchor.toString()),
+    // A ticket keeps the client's certificate but not its intermediates, so that a resumed chain cannot be
+    // checked; and it would carry an old verdict past a change of the bundles.
+    secureOptions: constants.SSL_OP_NO_TICKET,
+  };
+}
+
+/** What one connection's certificate came to; fixed for its life, except that certificates expire. */
+type Finding =
+  | {
+      readonly certificate: VerifiedClientCertificate;
+      readonly notBefore: number;
+      readonly notAfter: number;
+    }
+  | { readonly error: string }
+  | 'none';
+
+/**
+ * Reads who is behind a connection from its client certificate. Chains are checked once for each connection;
+ * make a new reader when the bundles change, and open connections are judged by the new ones.
+ */
+export class ClientCertificateReader {
+  readonly #authorities: ClientAuthorities;
+  readonly #clock: () => number;
+  readonly #findings = new WeakMap<object, Finding>();
+
+  /** @param clock milliseconds since the epoch. Default `Date.now`. */
+  constructor(authorities: ClientAuthorities, clock: () => number = Date.now) {
+    this.#authorities = authorities;
+    this.#clock = clock;
+  }
+
+  /** For a request on HTTP/1, an upgrade included, or on HTTP/2 through Node's compatibility API. */
+  read(request: IncomingMessage | Http2ServerRequest): ClientCertificateInfo {
+    if (!('stream' in request)) return this.readConnection(request.socket, request.socket);
+    // HTTP/2 makes a new `request.socket` for every stream; the session stands for the connection.
+    const { session } = request.stream;
+    if (session === undefined) return { clientCertificateError: 'the connection is closed' };
+    return this.readConnection(session, session.socket);
+  }
+
+  /**
+   * @param connection what stays the same for the life of the connection: the socket, or the HTTP/2 session.
+   * @param socket its socket; one without TLS carries no certificate.
+   */
+  readConnection(connection: object, socket: object): ClientCertificateInfo {
+    let finding = this.#findings.get(connection);
+    if (finding === undefined) {
+      finding = socket instanceof TLSSocket ? examine(socket, this.#authorities) : 'none';
+      this.#findings.set(connection, finding);
+    }
+    if (finding === 'none') return {};
+    if ('error' in finding) return { clientCertificateError: finding.error };
+    // Asked anew for each request, as Kubernetes does: a watch's connection can outlive the certificate.
+    const now = this.#clock();
+    if (now < finding.notBefore || now > finding.notAfter) {
+      return { clientCertificateError: 'the certificate, or one above it, has expired or is not yet valid' };
+    }
+    return { clientCertificate: finding.certificate };
+  }
+}
+
+function examine(socket: TLSSocket, authorities: ClientAuthorities): Finding {
+  const presented = socket.getPeerCertificate(true);
+  // Without a certificate Node answers with an empty object, whatever `authorized` says.
+  if (presented?.raw === undefined) return 'none';
+  if (socket.authorized !== true) {
+    // The subject may be anything here: it was signed by whoever made it.
+    return { error: `TLS verification failed: ${String(socket.authorizationError)}` };
+  }
+  const outcome = findAuthority(chainOf(presented), authorities);
+  if ('error' in outcome) return outcome;
+  const { authority, notBefore, notAfter } = outcome;
+  const commonNames = attributeValues(presented.subject.CN);
+  // Parsers disagree on which of several counts (Go takes the last).
+  if (commonNames.length > 1) return { error: 'the subject has several common names' };
+  const certificate: VerifiedClientCertificate = {
+    commonName: commonNames[0] ?? '',
+    organizations: attributeValues(presented.subject.O),
+    authority,
+  };
+  return { certificate, notBefore, notAfter };
+}
+
+/** The presented certificate, then the issuers that the client sent or the bundles hold. */
+function chainOf(presented: DetailedPeerCertificate): X509Certificate[] {
+  const chain: X509Certificate[] = [];
+  const seen = new Set<DetailedPeerCertificate>();
+  let current: DetailedPeerCertificate | undefined = presented;
+  // A self-signed certificate is its own issuer.
+  while (current?.raw !== undefined && !seen.has(current)) {
+    seen.add(current);
+    chain.push(new X509Certificate(current.raw));
+    current = current.issuerCertificate;
+  }
+  return chain;
+}
+
+/** Attribute values as the certificate holds them; their text form would have to be unescaped. */
+function attributeValues(attribute: string | readonly string[] | undefined): readonly string[] {
+  if (attribute === undefined) return [];
+  return typeof attribute === 'string' ? [attribute] : attribute;
+}

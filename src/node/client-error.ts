@@ -1,0 +1,30 @@
+import type { ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { statusResponse } from '../apimachinery/status.ts';
+import { writeLastAnswer } from './raw-answer.ts';
+
+/** Why Node's HTTP/1.1 parser gave up on a connection, for the client. */
+function explain(code: string): string {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'the header of the request is too large';
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'the request did not arrive in time';
+  return 'the request is no valid HTTP';
+}
+
+/**
+ * Answers what is no HTTP with a 400 Status and closes. The parser never guesses: requests that two parsers
+ * could read differently (both Content-Length and Transfer-Encoding, bare LF, folded lines) end here.
+ *
+ * @param answer the answer in progress on this connection, if there is one.
+ */
+export function answerClientError(error: Error, socket: Duplex, answer: ServerResponse | undefined): void {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const spokeHttp = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  // A failed handshake has no HTTP to answer in, and a second head must not end up in the middle of a body.
+  const answering = answer?.headersSent === true && !answer.writableFinished;
+  if (!spokeHttp || answering || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  socket.on('error', () => {});
+  writeLastAnswer(socket, statusResponse('BadRequest', explain(code))).catch(() => socket.destroy());
+}

@@ -1,0 +1,69 @@
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+
+/**
+ * Header names that belong to one HTTP/1.1 connection and must not be written to an HTTP/2 stream
+ * (RFC 9113 section 8.2.2). Node throws on them, and through @hono/node-server that throw ends the process.
+ */
+const connectionSpecific: ReadonlySet<string> = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * The header lines of an answer as HTTP/2 carries them: names in lower case (RFC 9113 section 8.2), nothing
+ * that belongs to a connection. The core's hygiene has removed those already; here it guards the process.
+ */
+export function appendHttp2Lines(to: string[], headers: RawHeaders): string[] {
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = (headers[index] as string).toLowerCase();
+    const value = headers[index + 1] as string;
+    if (connectionSpecific.has(name) || name === 'te') continue;
+    to.push(name, value);
+  }
+  return to;
+}
+
+/**
+ * The header lines of a request as they go to a destination. `Host` names the destination, not what the
+ * client called us: undici also takes the TLS name from it where none is pinned. The framing is the
+ * connection's own, and undici throws on lines that would set it.
+ */
+export function requestLines(headers: RawHeaders): string[] {
+  const lines: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = (headers[index] as string).toLowerCase();
+    if (connectionSpecific.has(name) || name === 'host' || name === 'te' || name === 'expect') continue;
+    lines.push(headers[index] as string, headers[index + 1] as string);
+  }
+  return lines;
+}
+
+/** HTTP/2 header lines without the pseudo-header fields, which always come first (RFC 9113 section 8.3). */
+export function withoutPseudoHeaders(headers: readonly string[]): readonly string[] {
+  let first = 0;
+  while (headers[first]?.startsWith(':') === true) first += 2;
+  return first === 0 ? headers : headers.slice(first);
+}
+
+/**
+ * HTTP/2 may split `Cookie` into several lines; anything else must see one, joined with `; `
+ * (RFC 9113 section 8.2.3).
+ */
+export function withJoinedCookies(headers: RawHeaders): RawHeaders {
+  const cookies: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    if (headers[index] === 'cookie') cookies.push(headers[index + 1] as string);
+  }
+  if (cookies.length < 2) return headers;
+  const joined: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    if (name !== 'cookie') joined.push(name, headers[index + 1] as string);
+  }
+  joined.push('cookie', cookies.join('; '));
+  return joined;
+}

@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs';
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+/** One address of one interface of the host. */
+export interface InterfaceAddress {
+  readonly interface: string;
+  readonly address: string;
+  readonly internal: boolean;
+}
+
+/** What is known of the host's network: its addresses, and which interfaces its default routes leave by. */
+export interface HostNetwork {
+  readonly addresses: readonly InterfaceAddress[];
+  /** In the order of the routing table. */
+  readonly defaultRouteInterfaces: readonly string[];
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8);
+loopback.addAddress('::1', 'ipv6');
+
+// Go's net.IP.IsGlobalUnicast: neither unspecified nor loopback, multicast, link-local or broadcast.
+const notGlobalUnicast = new BlockList();
+notGlobalUnicast.addAddress('0.0.0.0');
+notGlobalUnicast.addSubnet('127.0.0.0', 8);
+notGlobalUnicast.addSubnet('169.254.0.0', 16);
+notGlobalUnicast.addSubnet('224.0.0.0', 4);
+notGlobalUnicast.addAddress('255.255.255.255');
+notGlobalUnicast.addAddress('::', 'ipv6');
+notGlobalUnicast.addAddress('::1', 'ipv6');
+notGlobalUnicast.addSubnet('fe80::', 10, 'ipv6');
+notGlobalUnicast.addSubnet('ff00::', 8, 'ipv6');
+
+/** Whether other hosts can be told to use `address`. False for what is no IP address. */
+export function isGlobalUnicast(address: string): boolean {
+  if (isIPv4(address)) return !notGlobalUnicast.check(address);
+  return isIPv6(address) && !notGlobalUnicast.check(address, 'ipv6');
+}
+
+/** Whether `address` is one of 127.0.0.0/8 or ::1. False for what is no IP address. */
+export function isLoopback(address: string): boolean {
+  return isIPv4(address) ? loopback.check(address) : isIPv6(address) && loopback.check(address, 'ipv6');
+}
+
+/**
+ * The address of the host's default interface, as Kubernetes finds it (apimachinery pkg/util/net
+ * ChooseHostInterface): the first global unicast address of the first interface with a default route, IPv4
+ * before IPv6. Where no routing table can be read, the first global unicast address of any interface.
+ */
+export function chooseHostAddress(network: HostNetwork): string | undefined {
+  const usable = network.addresses.filter(({ address, internal }) => !internal && isGlobalUnicast(address));
+  for (const isFamily of [isIPv4, isIPv6]) {
+    for (const name of network.defaultRouteInterfaces) {
+      const found = usable.find((entry) => entry.interface === name && isFamily(entry.address));
+      if (found !== undefined) return found.address;
+    }
+  }
+  return (usable.find(({ address }) => isIPv4(address)) ?? usable[0])?.address;
+}
+
+/**
+ * The interfaces of default routes in `/proc/net/route` and `/proc/net/ipv6_route` (proc_pid_net(5)).
+ * @param ipv4Table content of `/proc/net/route`; the first line is a heading
+ * @param ipv6Table content of `/proc/net/ipv6_route`; it has no heading
+ */
+export function defaultRouteInterfaces(ipv4Table: string, ipv6Table: string): string[] {
+  const names = new Set<string>();
+  for (const line of ipv4Table.split('\n').slice(1)) {
+    const [name, destination, , , , , , mask] = line.trim().split(/\s+/);
+    if (name !== undefined && destination === '00000000' && mask === '00000000') names.add(name);
+  }
+  for (const line of ipv6Table.split('\n')) {
+    const fields = line.trim().split(/\s+/);
+    const name = fields[9];
+    // The kernel's own "unreachable" default route names the loopback interface.
+    if (name === undefined || name === 'lo') continue;
+    if (/^0{32}$/.test(fields[0] ?? '') && fields[1] === '00') names.add(name);
+  }
+  return [...names];
+}
+
+/** Reads the host's interfaces and routing tables. */
+export function readHostNetwork(): HostNetwork {
+  const addresses: InterfaceAddress[] = [];
+  for (const [name, entries] of Object.entries(networkInterfaces())) {
+    for (const { address, internal } of entries ?? []) addresses.push({ interface: name, address, internal });
+  }
+  return {
+    addresses,
+    defaultRouteInterfaces: defaultRouteInterfaces(
+      readIfPresent('/proc/net/route'),
+      readIfPresent('/proc/net/ipv6_route'),
+    ),
+  };
+}
+
+/** Hosts without a Linux /proc have no such file; the choice then rests on the addresses alone. */
+function readIfPresent(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,226 @@
+import type { TLSSocket } from 'node:tls';
+import { Pool } from 'undici';
+import type { Destination, OutboundRequest } from '../proxy/transport.ts';
+import type { Exchange } from './exchange.ts';
+import { exchangeOverHttp1 } from './http1-exchange.ts';
+import { Http2Connection } from './http2-connection.ts';
+import { exchangeOverHttp2 } from './http2-exchange.ts';
+import type { RequestBody } from './request-body.ts';
+import { maximumHeaderBytes } from './server-limits.ts';
+import type { TlsDialer } from './tls-dialer.ts';
+
+export interface ConnectionLimits {
+  /** HTTP/2 streams on one connection. kube-apiserver takes 100 to 250, depending on its version. */
+  readonly streamsPerConnection: number;
+  /** Streams on the least used HTTP/2 connection from which on another one is opened. */
+  readonly spreadAt: number;
+  /** HTTP/2 connections to one destination. */
+  readonly http2Connections: number;
+  /** HTTP/1.1 connections to one destination; a watch holds one for itself. */
+  readonly http1Connections: number;
+  /** Milliseconds an idle HTTP/1.1 connection is kept; less than servers keep it, so that they do not close first. */
+  readonly keepAliveTimeout: number;
+}
+
+interface Queued {
+  readonly outbound: OutboundRequest;
+  readonly body: RequestBody | undefined;
+  readonly exchange: Exchange;
+}
+
+/**
+ * The connections to one destination under one identity: HTTP/2 where the destination speaks it, several
+ * connections, the least used first; else an HTTP/1.1 pool.
+ */
+export class DestinationConnections {
+  readonly #destination: Destination;
+  readonly #presentFrontProxyCertificate: boolean;
+  readonly #dialer: TlsDialer;
+  readonly #limits: ConnectionLimits;
+  readonly #queue: Queued[] = [];
+  #http2: Http2Connection[] = [];
+  /** Take no new streams any more, but carry some that are still open. */
+  readonly #draining = new Set<Http2Connection>();
+  #http1: Pool | undefined;
+  readonly #retiredPools = new Set<Pool>();
+  /** What ALPN agreed on for a connection that the HTTP/1.1 pool has not asked for yet. */
+  #spareSocket: TLSSocket | undefined;
+  #dialing = false;
+  #closed = false;
+
+  constructor(
+    destination: Destination,
+    presentFrontProxyCertificate: boolean,
+    dialer: TlsDialer,
+    limits: ConnectionLimits,
+  ) {
+    this.#destination = destination;
+    this.#presentFrontProxyCertificate = presentFrontProxyCertificate;
+    this.#dialer = dialer;
+    this.#limits = limits;
+  }
+
+  get origin(): string {
+    return this.#destination.origin;
+  }
+
+  /** Whether no connection is left. */
+  get isEmpty(): boolean {
+    return (
+      this.#http2.length === 0 &&
+      this.#draining.size === 0 &&
+      this.#http1 === undefined &&
+      this.#retiredPools.size === 0
+    );
+  }
+
+  send(outbound: OutboundRequest, body: RequestBody | undefined, exchange: Exchange): void {
+    this.#queue.push({ outbound, body, exchange });
+    this.#serveQueue();
+  }
+
+  /** Lets what is in flight end; then the connections close. What is queued is still served. */
+  close(): void {
+    this.#closed = true;
+    for (const connection of [...this.#http2]) connection.close();
+    if (this.#http1 !== undefined) this.#retire(this.#http1);
+    this.#spareSocket?.destroy();
+  }
+
+  /** Ends everything at once. */
+  destroy(): void {
+    this.#closed = true;
+    for (const connection of [...this.#http2, ...this.#draining]) connection.destroy();
+    const pools = this.#http1 === undefined ? this.#retiredPools : [this.#http1, ...this.#retiredPools];
+    for (const pool of pools) pool.destroy().catch(() => {});
+    this.#spareSocket?.destroy();
+    for (const { exchange } of this.#queue.splice(0)) exchange.fail(new Error('the transport was closed'));
+  }
+
+  #serveQueue(): void {
+    while (this.#queue.length > 0) {
+      const next = this.#queue.shift() as Queued;
+      if (next.exchange.isOver || this.#sendNow(next)) continue;
+      this.#queue.unshift(next);
+      break;
+    }
+    const best = this.#leastUsed();
+    const crowded = best === undefined || best.streams >= this.#limits.spreadAt;
+    const needed = this.#queue.length > 0 || (best !== undefined && crowded);
+    if (needed && this.#http1 === undefined && this.#http2.length < this.#limits.http2Connections)
+      this.#dial();
+  }
+
+  /** @returns false when there is no connection with room. */
+  #sendNow({ outbound, body, exchange }: Queued): boolean {
+    if (this.#http1 !== undefined) {
+      exchangeOverHttp1(this.#http1, outbound, body, exchange);
+      return true;
+    }
+    const connection = this.#leastUsed();
+    if (connection === undefined) return false;
+    try {
+      exchangeOverHttp2((headers, end) => connection.open(headers, end), outbound, body, exchange);
+    } catch (error) {
+      exchange.fail(error);
+    }
+    return true;
+  }
+
+  #leastUsed(): Http2Connection | undefined {
+    let best: Http2Connection | undefined;
+    for (const connection of this.#http2) {
+      if (connection.hasRoom && (best === undefined || connection.streams < best.streams)) best = connection;
+    }
+    return best;
+  }
+
+  /** One dial at a time: until it is through nobody knows which protocol the destination speaks. */
+  #dial(): void {
+    if (this.#dialing || this.#closed) return;
+    this.#dialing = true;
+    this.#connect(['h2', 'http/1.1']).then(
+      (socket) => {
+        this.#dialing = false;
+        if (this.#closed) socket.destroy();
+        else if (socket.alpnProtocol === 'h2') this.#addHttp2(socket);
+        else this.#useHttp1(socket);
+        this.#serveQueue();
+      },
+      (error: unknown) => {
+        this.#dialing = false;
+        // With other connections there, the queue waits for room on those instead.
+        if (this.#http2.length > 0) return;
+        for (const { exchange } of this.#queue.splice(0)) exchange.fail(error);
+      },
+    );
+  }
+
+  async #connect(protocols: readonly ('h2' | 'http/1.1')[]): Promise<TLSSocket> {
+    return this.#dialer.dial({
+      destination: this.#destination,
+      presentFrontProxyCertificate: this.#presentFrontProxyCertificate,
+      protocols,
+    });
+  }
+
+  #addHttp2(socket: TLSSocket): void {
+    const { streamsPerConnection } = this.#limits;
+    const connection = new Http2Connection(socket, this.#destination.origin, streamsPerConnection, {
+      onStreamClosed: () => this.#serveQueue(),
+      onDraining: (gone) => {
+        this.#http2 = this.#http2.filter((other) => other !== gone);
+        this.#draining.add(gone);
+        this.#serveQueue();
+      },
+      onClosed: (gone) => this.#draining.delete(gone),
+    });
+    this.#http2.push(connection);
+  }
+
+  #useHttp1(socket: TLSSocket): void {
+    this.#spareSocket = socket;
+    const { http1Connections, keepAliveTimeout } = this.#limits;
+    const pool = new Pool(this.#destination.origin, {
+      connections: http1Connections,
+      // One request at a time on a connection: pipelined, a watch would hold up all that follow.
+      pipelining: 1,
+      allowH2: false,
+      // undici's 300 s would end a quiet watch; the exchange has its own timer up to the head.
+      bodyTimeout: 0,
+      headersTimeout: 0,
+      keepAliveTimeout,
+      maxHeaderSize: maximumHeaderBytes,
+      // undici's own connector takes the TLS name from the request's Host; ours is pinned to the destination.
+      connect: (_options, callback) => {
+        const spare = this.#takeSpareSocket();
+        if (spare !== undefined) callback(null, spare);
+        else
+          this.#connect(['http/1.1']).then(
+            (fresh) => callback(null, fresh),
+            (error) => callback(error, null),
+          );
+      },
+    });
+    pool.on('connectionError', () => {
+      // It may come back as another version that speaks HTTP/2: ask again at the next request.
+      if (this.#http1 === pool) this.#retire(pool);
+    });
+    this.#http1 = pool;
+  }
+
+  /** Takes a pool out of use; what it carries goes on to its end. */
+  #retire(pool: Pool): void {
+    this.#http1 = undefined;
+    this.#retiredPools.add(pool);
+    const forget = (): boolean => this.#retiredPools.delete(pool);
+    // Closing fails only for a pool that was destroyed meanwhile.
+    pool.close().then(forget, forget);
+  }
+
+  #takeSpareSocket(): TLSSocket | undefined {
+    const socket = this.#spareSocket;
+    this.#spareSocket = undefined;
+    return socket?.destroyed === false ? socket : undefined;
+  }
+}

@@ -1,0 +1,159 @@
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import { type OnResponseHead, TransportError } from '../proxy/transport.ts';
+import type { AnswerSink } from './answer-sink.ts';
+import { toTransportError } from './transport-errors.ts';
+
+/** The destination's side of an exchange, once its request is being written. */
+export interface AnswerSource {
+  pause(): void;
+  resume(): void;
+  /** Gives the exchange up: resets the HTTP/2 stream, or closes the HTTP/1.1 connection. */
+  abort(): void;
+}
+
+export interface ExchangeOptions {
+  readonly origin: string;
+  readonly sink: AnswerSink;
+  readonly onResponseHead: OnResponseHead;
+  /** Milliseconds without progress until the head of the answer; 0 waits for ever. */
+  readonly headTimeout: number;
+  /** Whether reading the request's body has begun. */
+  readonly bodyOpened: () => boolean;
+}
+
+/**
+ * One request to one destination and what becomes of it, whichever protocol carries it: the destination's side
+ * reports head, data, end and failure; the client's side drains and goes away; each event is acted on once.
+ */
+export class Exchange {
+  /** The answer once its head is in. @throws {TransportError} */
+  readonly response: Promise<Response>;
+  readonly #options: ExchangeOptions;
+  readonly #resolve: (response: Response) => void;
+  readonly #reject: (error: TransportError) => void;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #state: 'waiting' | 'answering' | 'over' = 'waiting';
+  #source: AnswerSource | undefined;
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    const { promise, resolve, reject } = Promise.withResolvers<Response>();
+    this.response = promise;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    const { headTimeout, sink } = options;
+    // One timer for everything up to the head: queueing, connecting, sending and waiting.
+    if (headTimeout > 0) this.#timer = setTimeout(() => this.#timedOut(), headTimeout);
+    sink.attach(
+      () => this.#source?.resume(),
+      () => this.#clientGone(),
+    );
+  }
+
+  /** Nobody waits for an answer any more: do not send. */
+  get isOver(): boolean {
+    return this.#state === 'over';
+  }
+
+  /** The request is about to be written; from here on it may have arrived. */
+  started(source: AnswerSource): void {
+    this.#source = source;
+  }
+
+  /** A chunk of the request's body was taken from the client: an upload in progress is no silence. */
+  progressed(): void {
+    this.#timer?.refresh();
+  }
+
+  /** The final head of the answer; interim ones (1xx) are the driver's to ignore. */
+  head(status: number, statusMessage: string, headers: RawHeaders): void {
+    if (this.#state !== 'waiting') return;
+    const { onResponseHead, sink } = this.#options;
+    try {
+      const disposition = onResponseHead({ status, headers });
+      if (disposition.kind === 'replace') {
+        this.#finish();
+        sink.release();
+        this.#source?.abort();
+        this.#resolve(disposition.response);
+        return;
+      }
+      const response = sink.start(status, statusMessage, disposition.headers);
+      clearTimeout(this.#timer);
+      this.#state = 'answering';
+      this.#resolve(response);
+    } catch (error) {
+      // A head that this side cannot write (bytes that HTTP does not allow) is no answer either.
+      const { origin } = this.#options;
+      this.fail(
+        new TransportError('InvalidResponse', `${origin}: the head of the answer cannot be passed on`, {
+          requestMayHaveArrived: true,
+          cause: error,
+        }),
+      );
+      this.#source?.abort();
+    }
+  }
+
+  data(chunk: Uint8Array): void {
+    if (this.#state !== 'answering') return;
+    if (!this.#options.sink.write(chunk)) this.#source?.pause();
+  }
+
+  end(): void {
+    if (this.#state !== 'answering') return;
+    this.#finish();
+    this.#options.sink.end();
+    this.#options.sink.release();
+  }
+
+  /** @param refused the destination said that it did not process the request. */
+  fail(error: unknown, refused = false): void {
+    if (this.#state === 'over') return;
+    const { sink, origin, bodyOpened } = this.#options;
+    const begun = this.#state === 'answering';
+    this.#finish();
+    sink.release();
+    const failure = toTransportError(error, {
+      origin,
+      sent: this.#source !== undefined,
+      refused,
+      bodyOpened: bodyOpened(),
+    });
+    // Too late for a status: the client's stream breaks, so that it cannot take the part for the whole.
+    if (begun) sink.breakOff(failure);
+    else this.#reject(failure);
+  }
+
+  #timedOut(): void {
+    const { origin, headTimeout } = this.#options;
+    const source = this.#source;
+    this.fail(
+      new TransportError('Timeout', `${origin}: no answer within ${headTimeout} ms`, {
+        requestMayHaveArrived: source !== undefined,
+      }),
+    );
+    source?.abort();
+  }
+
+  #clientGone(): void {
+    if (this.#state === 'over') return;
+    const waiting = this.#state === 'waiting';
+    const source = this.#source;
+    this.#finish();
+    this.#options.sink.release();
+    if (waiting) {
+      this.#reject(
+        new TransportError('ClientGone', `${this.#options.origin}: the client went away`, {
+          requestMayHaveArrived: source !== undefined,
+        }),
+      );
+    }
+    source?.abort();
+  }
+
+  #finish(): void {
+    this.#state = 'over';
+    clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,71 @@
+import type { Dispatcher } from 'undici';
+import type { OutboundRequest } from '../proxy/transport.ts';
+import { requestLines } from './connection-headers.ts';
+import type { Exchange } from './exchange.ts';
+import type { RequestBody } from './request-body.ts';
+
+/** Sends one request over HTTP/1.1: undici's dispatch, its events handed straight to the exchange. */
+export function exchangeOverHttp1(
+  dispatcher: Dispatcher,
+  outbound: OutboundRequest,
+  body: RequestBody | undefined,
+  exchange: Exchange,
+): void {
+  const options: Dispatcher.DispatchOptions = {
+    path: outbound.target,
+    method: outbound.method,
+    headers: requestLines(outbound.headers),
+    body: body ?? null,
+  };
+  dispatcher.dispatch(options, new Http1Handler(exchange));
+}
+
+class Http1Handler implements Dispatcher.DispatchHandler {
+  readonly #exchange: Exchange;
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Thrown here, before a byte is written, undici drops the request and keeps the connection.
+    if (this.#exchange.isOver) throw new Error('nobody waits for the answer any more');
+    this.#exchange.started({
+      pause: () => controller.pause(),
+      resume: () => controller.resume(),
+      abort: () => controller.abort(new Error('the exchange was given up')),
+    });
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    statusMessage?: string,
+  ): void {
+    // 1xx: the final head is still to come (RFC 9110 section 15.2).
+    if (status < 200) return;
+    this.#exchange.head(status, statusMessage ?? '', rawLines(controller.rawHeaders));
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#exchange.data(chunk);
+  }
+
+  onResponseEnd(): void {
+    // Trailers are dropped: Kubernetes sends none, and HTTP/1.1 clients have to ask for them.
+    this.#exchange.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#exchange.fail(error);
+  }
+}
+
+/** undici keeps the lines as bytes; header values are byte strings here. */
+function rawLines(lines: Dispatcher.DispatchController['rawHeaders']): string[] {
+  const text: string[] = [];
+  if (!Array.isArray(lines)) return text;
+  for (const line of lines) text.push(typeof line === 'string' ? line : line.toString('latin1'));
+  return text;
+}

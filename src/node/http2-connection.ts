@@ -1,0 +1,107 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type ClientSessionOptions,
+  connect,
+} from 'node:http2';
+import type { TLSSocket } from 'node:tls';
+import { maximumHeaderBytes, maximumHeaderLines, streamWindow } from './server-limits.ts';
+
+export interface Http2ConnectionEvents {
+  /** A stream ended: there may be room again. */
+  onStreamClosed(): void;
+  /** It takes no new streams any more; those that are open may still go on. */
+  onDraining(connection: Http2Connection): void;
+  onClosed(connection: Http2Connection): void;
+}
+
+/** Milliseconds of silence after which a connection in use is asked whether it still lives (as Go's client). */
+const silence = 30_000;
+/** Milliseconds it has to answer. */
+const pingTimeout = 15_000;
+
+/** One HTTP/2 connection to a destination, and how many streams it carries. */
+export class Http2Connection {
+  readonly #session: ClientHttp2Session;
+  readonly #maximumStreams: number;
+  readonly #events: Http2ConnectionEvents;
+  #streams = 0;
+  #draining = false;
+
+  /** @param maximumStreams our own ceiling; the destination's may be lower. */
+  constructor(socket: TLSSocket, origin: string, maximumStreams: number, events: Http2ConnectionEvents) {
+    this.#maximumStreams = maximumStreams;
+    this.#events = events;
+    const options: ClientSessionOptions & { readonly strictSingleValueFields: boolean } = {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: streamWindow, maxHeaderListSize: maximumHeaderBytes },
+      maxSendHeaderBlockLength: maximumHeaderBytes,
+      maxHeaderListPairs: maximumHeaderLines,
+      // Lines are passed on as they came, also where a name that should stand once stands twice.
+      strictSingleValueFields: false,
+    };
+    this.#session = connect(origin, options);
+    // All streams together must not be held to the 64 KiB that a connection starts with: one slow reader would
+    // starve the others (kubernetes#67902).
+    this.#session.once('connect', () => this.#session.setLocalWindowSize(streamWindow * maximumStreams));
+    this.#session.setTimeout(silence, () => this.#silent());
+    this.#session.on('goaway', () => this.#drain());
+    this.#session.on('error', () => this.#drain());
+    this.#session.on('close', () => {
+      this.#drain();
+      events.onClosed(this);
+    });
+  }
+
+  /** Streams that are open now. */
+  get streams(): number {
+    return this.#streams;
+  }
+
+  /** Whether one more stream may be opened. */
+  get hasRoom(): boolean {
+    if (this.#draining || this.#session.closed || this.#session.destroyed) return false;
+    const theirs = this.#session.remoteSettings.maxConcurrentStreams ?? this.#maximumStreams;
+    return this.#streams < Math.min(theirs, this.#maximumStreams);
+  }
+
+  /** @throws when the session takes no more streams; nothing was sent then. */
+  open(headers: readonly string[], endStream: boolean): ClientHttp2Stream {
+    const stream = this.#session.request(headers, { endStream });
+    this.#streams++;
+    stream.once('close', () => {
+      this.#streams--;
+      this.#events.onStreamClosed();
+    });
+    return stream;
+  }
+
+  /** Lets open streams end, then closes. */
+  close(): void {
+    this.#drain();
+    this.#session.close();
+  }
+
+  /** Ends everything at once. */
+  destroy(): void {
+    this.#drain();
+    this.#session.destroy();
+  }
+
+  #drain(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    this.#events.onDraining(this);
+  }
+
+  #silent(): void {
+    if (this.#streams === 0) {
+      this.close();
+      return;
+    }
+    // Watches are quiet by nature; a connection that does not even answer a ping is dead.
+    const timer = setTimeout(() => this.#session.destroy(new Error('no answer to a ping')), pingTimeout);
+    const sent = this.#session.ping(() => clearTimeout(timer));
+    if (!sent) clearTimeout(timer);
+  }
+}

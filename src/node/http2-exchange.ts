@@ -1,0 +1,86 @@
+import { type ClientHttp2Stream, constants } from 'node:http2';
+import { firstHeader } from '../apimachinery/raw-headers.ts';
+import type { OutboundRequest } from '../proxy/transport.ts';
+import { requestLines, withoutPseudoHeaders } from './connection-headers.ts';
+import type { Exchange } from './exchange.ts';
+import type { RequestBody } from './request-body.ts';
+
+/** Opens a stream on a session. */
+export type OpenStream = (headers: readonly string[], endStream: boolean) => ClientHttp2Stream;
+
+/**
+ * Sends one request over HTTP/2. With node:http2 itself, because undici joins repeated header lines on their
+ * way into an HTTP/2 stream: two groups would arrive as one group with a comma in its name.
+ *
+ * @throws when the session takes no more streams; nothing was sent then.
+ */
+export function exchangeOverHttp2(
+  open: OpenStream,
+  outbound: OutboundRequest,
+  body: RequestBody | undefined,
+  exchange: Exchange,
+): ClientHttp2Stream {
+  const { destination, method, target, headers } = outbound;
+  const stream = open(
+    [
+      ':method',
+      method,
+      ':path',
+      target,
+      ':scheme',
+      'https',
+      ':authority',
+      new URL(destination.origin).host,
+      ...requestLines(headers),
+    ],
+    body === undefined,
+  );
+  let expectedLength: number | undefined;
+  let receivedLength = 0;
+
+  exchange.started({
+    pause: () => stream.pause(),
+    resume: () => stream.resume(),
+    abort: () => stream.close(constants.NGHTTP2_CANCEL),
+  });
+
+  // Interim heads (1xx) come as 'headers' and are ignored.
+  stream.on('response', (_headers, _flags, rawHeaders) => {
+    const lines = withoutPseudoHeaders(rawHeaders);
+    const status = Number(rawHeaders[rawHeaders.indexOf(':status') + 1]);
+    // A 304 and an answer to HEAD name the length of a body that is not there (RFC 9110 section 8.6).
+    if (method !== 'HEAD' && status !== 304) expectedLength = contentLength(lines);
+    exchange.head(status, '', lines);
+  });
+  stream.on('data', (chunk: Uint8Array) => {
+    receivedLength += chunk.length;
+    exchange.data(chunk);
+  });
+  stream.on('end', () => {
+    // Node also ends the readable side of a stream that was reset. NO_ERROR is no fault: a destination may
+    // answer in full and then stop the upload with it (RFC 9113 section 8.1).
+    const whole = stream.rstCode === constants.NGHTTP2_NO_ERROR;
+    if (whole && (expectedLength === undefined || expectedLength === receivedLength)) exchange.end();
+    else exchange.fail(new Error(`the answer broke off (HTTP/2 code ${stream.rstCode})`));
+  });
+  stream.on('error', (error) => {
+    exchange.fail(error, stream.rstCode === constants.NGHTTP2_REFUSED_STREAM);
+  });
+  stream.on('close', () => {
+    body?.destroy();
+    // RFC 9113 section 8.7: a refused stream was not processed at all.
+    const refused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+    exchange.fail(new Error(`the stream was closed (HTTP/2 code ${stream.rstCode})`), refused);
+  });
+
+  if (body !== undefined) {
+    body.on('error', () => stream.close(constants.NGHTTP2_CANCEL));
+    body.pipe(stream);
+  }
+  return stream;
+}
+
+function contentLength(headers: readonly string[]): number | undefined {
+  const value = firstHeader(headers, 'content-length');
+  return value === undefined || !/^\d+$/.test(value) ? undefined : Number(value);
+}

@@ -1,0 +1,67 @@
+const mask = '[masked]';
+
+/** Field and header names whose values are never written, whatever they hold. */
+const secretName =
+  /^(authorization|proxy-authorization|cookie|set-cookie|password|secret|token|access_?token|id_?token|refresh_?token|client_?secret|private_?key|d|sec-websocket-protocol)$/i;
+
+/** What credentials look like inside other text. */
+const secretPatterns: readonly (readonly [pattern: RegExp, replacement: string])[] = [
+  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, mask],
+  [/\b(Bearer|Basic)\s+[\w.~+/=-]+/gi, `$1 ${mask}`],
+  // Compact JWS or JWE: the first part is the base64url of `{"`.
+  [/\beyJ[\w-]+(\.[\w-]*){2,4}/g, mask],
+  // kube-apiserver takes a bearer token as a subprotocol of a WebSocket.
+  [/\bbase64url\.bearer\.authorization\.k8s\.io\.[\w-]+/gi, mask],
+  [/([?&](?:access_token|token)=)[^&\s"']+/gi, `$1${mask}`],
+];
+
+/** Removes credentials from text. */
+export function maskText(text: string): string {
+  let masked = text;
+  for (const [pattern, replacement] of secretPatterns) masked = masked.replace(pattern, replacement);
+  return masked;
+}
+
+const deepest = 8;
+
+/** A copy of log fields without credentials, at whatever depth they stand. Errors become their text. */
+export function maskFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return maskRecord(fields, 0);
+}
+
+function maskRecord(record: Readonly<Record<string, unknown>>, depth: number): Record<string, unknown> {
+  const masked: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(record)) {
+    masked[name] = secretName.test(name) && value !== undefined ? mask : maskValue(value, depth + 1);
+  }
+  return masked;
+}
+
+function maskValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return maskText(value);
+  if (typeof value !== 'object' || value === null) return typeof value === 'bigint' ? String(value) : value;
+  if (depth > deepest) return '[too deep]';
+  if (value instanceof Error) return maskText(describeError(value));
+  if (Array.isArray(value)) return maskList(value, depth);
+  if (value instanceof Map) return maskRecord(Object.fromEntries(value), depth);
+  if (value instanceof Set) return maskList([...value], depth);
+  if (value instanceof Date) return value.toISOString();
+  return maskRecord(value as Record<string, unknown>, depth);
+}
+
+/** A list may be header lines (name, value, name, value): the value behind a secret name is masked too. */
+function maskList(list: readonly unknown[], depth: number): unknown[] {
+  return list.map((entry, index) => {
+    const before = list[index - 1];
+    const secret = index % 2 === 1 && typeof before === 'string' && secretName.test(before);
+    return secret ? mask : maskValue(entry, depth + 1);
+  });
+}
+
+/** The message of an error and of what caused it. */
+function describeError(error: Error): string {
+  const { cause } = error;
+  const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';
+  const text = `${error.name}: ${error.message}${code}`;
+  return cause instanceof Error ? `${text}: caused by ${describeError(cause)}` : text;
+}

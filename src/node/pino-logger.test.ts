@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { maskFields, maskText } from './mask-secrets.ts';
+import { createPinoLogger } from './pino-logger.ts';
+
+function logged(config: Parameters<typeof createPinoLogger>[0]) {
+  const lines: string[] = [];
+  const logger = createPinoLogger(config, {
+    write: (line) => {
+      lines.push(line);
+    },
+  });
+  return { lines, logger };
+}
+
+const jwt = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
+
+describe('the logger', () => {
+  it('writes one JSON object a line with ts in seconds, level, msg and the fields', () => {
+    const { lines, logger } = logged({ format: 'json', verbosity: 0 });
+    logger.warn({ peer: 'cp-b', attempt: 2 }, 'Peer does not answer');
+    assert.equal(lines.length, 1);
+    const { ts, ...rest } = JSON.parse(lines[0] ?? '');
+    assert.deepEqual(rest, { level: 'warn', msg: 'Peer does not answer', peer: 'cp-b', attempt: 2 });
+    assert.ok(Math.abs(ts - Date.now() / 1000) < 3600);
+  });
+
+  it('writes the same as text', () => {
+    const { lines, logger } = logged({ format: 'text', verbosity: 0 });
+    logger.error(
+      { error: new Error('refused', { cause: new Error('no route') }) },
+      'Cannot connect\nto peer',
+    );
+    assert.match(
+      lines[0] ?? '',
+      /^E \d{4}-\d\d-\d\dT[\d:.]+Z "Cannot connect\\nto peer" error="Error: refused: caused by Error: no route"\n$/,
+    );
+  });
+
+  it('shows debug lines from verbosity 4 on', () => {
+    for (const [verbosity, expected] of [
+      [0, 0],
+      [3, 0],
+      [4, 1],
+      [9, 1],
+    ] as const) {
+      const { lines, logger } = logged({ format: 'json', verbosity });
+      logger.debug({}, 'Decided');
+      assert.equal(lines.length, expected, `-v=${verbosity}`);
+    }
+  });
+
+  it('never writes a credential, in either form, wherever it stands', () => {
+    for (const format of ['json', 'text'] as const) {
+      const { lines, logger } = logged({ format, verbosity: 9 });
+      logger.info(
+        {
+          headers: ['Accept', '*/*', 'Authorization', 'Bearer hunter2', 'cookie', 'sid=hunter2'],
+          request: { headers: { authorization: 'Basic hunter2' }, url: '/api?access_token=hunter2&limit=5' },
+          error: new Error(`refused Bearer hunter2 (${jwt})`),
+          key: '-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----',
+          protocols: 'base64url.bearer.authorization.k8s.io.hunter2, v4.channel.k8s.io',
+          list: new Set([`x ${jwt}`]),
+          map: new Map([['token', 'hunter2']]),
+        },
+        `token is Bearer hunter2, ${jwt}`,
+      );
+      assert.equal(lines.length, 1);
+      assert.doesNotMatch(lines[0] ?? '', /hunter2|eyJ|c2lnbmF0dXJl/);
+      assert.match(lines[0] ?? '', /limit=5/);
+      assert.match(lines[0] ?? '', /v4\.channel\.k8s\.io/);
+    }
+  });
+
+  it('masks any bearer token inside any text', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.stringMatching(/^[\w.~+/-]{8,40}=*$/), (before, token) => {
+        assert.ok(!maskText(`${before} Bearer ${token}`).endsWith(token));
+      }),
+    );
+  });
+
+  it('survives fields that refer to themselves', () => {
+    const loop: Record<string, unknown> = { name: 'loop' };
+    loop['self'] = loop;
+    assert.match(JSON.stringify(maskFields(loop)), /too deep/);
+  });
+});

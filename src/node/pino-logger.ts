@@ -1,0 +1,40 @@
+import { type DestinationStream, destination, pino } from 'pino';
+import type { Logger } from '../observe/logger.ts';
+import { maskFields, maskText } from './mask-secrets.ts';
+import type { LoggingConfig } from './serve-config.ts';
+import { textLine } from './text-log.ts';
+
+/** From this `-v` on, debug lines are written (kube-apiserver's level of detail for debugging). */
+export const debugVerbosity = 4;
+
+/**
+ * A logger on standard error: one JSON object a line (`ts` in seconds since the epoch, `level`, `msg`, then the
+ * fields), or the same as text. Credentials are masked in both, wherever they stand.
+ *
+ * @param stream where lines go; default standard error
+ */
+export function createPinoLogger(config: LoggingConfig, stream?: DestinationStream): Logger {
+  // Synchronous: a line that explains why the process ends has to be out before it does.
+  const output = stream ?? destination({ dest: 2, sync: true });
+  const logger = pino(
+    {
+      level: config.verbosity >= debugVerbosity ? 'debug' : 'info',
+      base: null,
+      messageKey: 'msg',
+      timestamp: () => `,"ts":${Date.now() / 1000}`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    config.format === 'json' ? output : textStream(output),
+  );
+  const write =
+    (level: 'debug' | 'info' | 'warn' | 'error') =>
+    (fields: Readonly<Record<string, unknown>>, message: string): void => {
+      // Masking walks the fields: not for lines that nobody will read.
+      if (logger.isLevelEnabled(level)) logger[level](maskFields(fields), maskText(message));
+    };
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+function textStream(output: DestinationStream): DestinationStream {
+  return { write: (line) => output.write(textLine(line)) };
+}

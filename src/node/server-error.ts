@@ -1,0 +1,49 @@
+export type ServerErrorCode =
+  /** Another process listens there. */
+  | 'AddressInUse'
+  /** No interface of this host has the address. */
+  | 'AddressNotAvailable'
+  /** A port below 1024, without the right to it. */
+  | 'PermissionDenied'
+  | 'ListenFailed'
+  /** The serving certificate or its key cannot be read, or they do not belong together. */
+  | 'InvalidServingCertificate';
+
+/** Why the server cannot serve. The message tells what to change. */
+export class ServerError extends Error {
+  override readonly name = 'ServerError';
+  readonly code: ServerErrorCode;
+  constructor(code: ServerErrorCode, message: string, cause: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+/** Words what `listen` threw. */
+export function listenError(error: Error, host: string, port: number): ServerError {
+  const code = 'code' in error ? error.code : '';
+  const where = `${host}:${port}`;
+  if (code === 'EADDRINUSE') {
+    return new ServerError(
+      'AddressInUse',
+      `${where} is in use: stop what listens there, or take another port`,
+      error,
+    );
+  }
+  if (code === 'EADDRNOTAVAIL') {
+    const message = `this host has no address ${host}: set --bind-address to one that it has`;
+    return new ServerError('AddressNotAvailable', message, error);
+  }
+  if (code === 'EACCES') {
+    const message = `no permission to listen on ${where}: take a port from 1024 on, or grant CAP_NET_BIND_SERVICE`;
+    return new ServerError('PermissionDenied', message, error);
+  }
+  return new ServerError('ListenFailed', `cannot listen on ${where}: ${error.message}`, error);
+}
+
+/** Words what OpenSSL threw about a certificate or key. */
+export function certificateError(error: unknown): ServerError {
+  const detail = error instanceof Error ? error.message : String(error);
+  const message = `the serving certificate and its key cannot be used (--tls-cert-file, --tls-private-key-file): ${detail}`;
+  return new ServerError('InvalidServingCertificate', message, error);
+}

@@ -1,0 +1,51 @@
+/**
+ * Header lines of one HTTP/2 message. Node allows 128: measured, 124 X-Remote-Group lines pass and 128 end the
+ * stream with ENHANCE_YOUR_CALM. A user in 1,000 groups has to get through.
+ */
+export const maximumHeaderLines = 4_096;
+
+/**
+ * Bytes of one message's header lines. Node allows 16 KiB, too little for 1,000 groups (measured: 400 at
+ * 1,000 of them, 431 at 1,990); Go's servers, kube-apiserver among them, allow 1 MiB.
+ */
+export const maximumHeaderBytes = 1024 * 1024;
+
+/** Bytes that may be sent ahead on one HTTP/2 stream, as kube-apiserver grants (kubernetes#67902). */
+export const streamWindow = 256 * 1024;
+
+/** What one client may ask of the server. */
+export interface ServerLimits {
+  /**
+   * Concurrent HTTP/2 streams of one connection. Node: 2³²−1; kube-apiserver: 100 since the rapid reset attack
+   * (CVE-2023-44487).
+   */
+  readonly maxConcurrentStreams: number;
+  /**
+   * Megabytes that one HTTP/2 connection may make us hold. Node's 10 are used up by the buffers of some busy
+   * watches, and new streams are then refused.
+   */
+  readonly maxSessionMemory: number;
+  /** Refused streams after which a connection ends; Node's own figure, set so that it cannot drift. */
+  readonly maxSessionRejectedStreams: number;
+  /**
+   * Milliseconds an idle connection is kept. Node's 5,000 are less than load balancers keep theirs (often 60 s),
+   * so that requests run into a connection that is being closed; kube-apiserver has 90 s.
+   */
+  readonly keepAliveTimeout: number;
+  /** Milliseconds within which the head of an HTTP/1.1 request must be there. */
+  readonly headersTimeout: number;
+  /**
+   * Milliseconds for a whole HTTP/1.1 request. Node's 300,000 cut slow uploads; 0 is no limit, for what a request
+   * may take is the API server's to say.
+   */
+  readonly requestTimeout: number;
+}
+
+export const defaultServerLimits: ServerLimits = {
+  maxConcurrentStreams: 100,
+  maxSessionMemory: 64,
+  maxSessionRejectedStreams: 100,
+  keepAliveTimeout: 90_000,
+  headersTimeout: 60_000,
+  requestTimeout: 0,
+};

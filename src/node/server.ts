@@ -1,0 +1,222 @@
+import type { Server as Http1Server, ServerResponse } from 'node:http';
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  Http2ServerRequest,
+  type Http2ServerResponse,
+  type SecureServerOptions,
+  type ServerHttp2Session,
+} from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { TlsOptions } from 'node:tls';
+import { getRequestListener, RequestError } from '@hono/node-server';
+import { statusResponse } from '../apimachinery/status.ts';
+import { type Logger, silentLogger } from '../observe/logger.ts';
+import { answerClientError } from './client-error.ts';
+import {
+  type ClientCertificateOf,
+  type NodeBindings,
+  NodeInboundRequest,
+  type NodeIncoming,
+  type NodeOutgoing,
+} from './node-inbound.ts';
+import { certificateError, listenError } from './server-error.ts';
+import {
+  defaultServerLimits,
+  maximumHeaderBytes,
+  maximumHeaderLines,
+  type ServerLimits,
+  streamWindow,
+} from './server-limits.ts';
+import { releaseUnreadBody } from './unread-body.ts';
+import type { UpgradeListener } from './upgrade.ts';
+
+/** The serving pair, PEM, and what `clientCertificateTlsOptions` says about client certificates. */
+export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
+  Pick<TlsOptions, 'requestCert' | 'rejectUnauthorized' | 'ca' | 'secureOptions'>;
+
+export interface RouterServerOptions {
+  /** The app's `fetch`; `bindings.inbound` is the request as it stood on the wire (see `nodeInbound`). */
+  readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
+  readonly tls: ServerTlsOptions;
+  readonly clientCertificateOf: ClientCertificateOf;
+  /** From `upgradeListener`. Without it every upgrade ends with its connection. */
+  readonly onUpgrade?: UpgradeListener;
+  readonly limits?: Partial<ServerLimits>;
+  /** Default: logs nothing. */
+  readonly logger?: Logger;
+}
+
+export interface RouterServer {
+  /** @param port 0 takes a free one. @throws {ServerError} */
+  listen(port: number, host: string): Promise<AddressInfo>;
+  /**
+   * Takes a new serving pair and new client authorities, from the next connection on. The old ones stay when
+   * the new ones are unusable.
+   * @throws {ServerError} `InvalidServingCertificate`
+   */
+  setSecureContext(tls: ServerTlsOptions): void;
+  /**
+   * Stops listening, ends idle connections, tells HTTP/2 clients to go elsewhere (GOAWAY), and waits; what is
+   * still open after `graceMilliseconds` (watches, tunnels) is cut. Resolves when every connection is closed.
+   */
+  close(graceMilliseconds: number): Promise<void>;
+}
+
+/**
+ * One HTTPS port for HTTP/2 and HTTP/1.1 clients, with upgrades.
+ * @throws {ServerError} `InvalidServingCertificate`
+ */
+export function createRouterServer(options: RouterServerOptions): RouterServer {
+  const { tls, onUpgrade, logger = silentLogger } = options;
+  const limits = { ...defaultServerLimits, ...options.limits };
+  const sockets = new Set<Socket>();
+  const answers = new WeakMap<Duplex, ServerResponse>();
+  const handle = requestHandler(options, logger);
+  const server = newServer(tls, limits, (incoming, outgoing) => {
+    if (!(incoming instanceof Http2ServerRequest)) answers.set(incoming.socket, outgoing as ServerResponse);
+    handle(incoming, outgoing);
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('session', (session) => endWhenIdle(session, limits.keepAliveTimeout));
+  server.on('clientError', (error: Error, socket: Duplex) => {
+    answerClientError(error, socket, answers.get(socket));
+  });
+  if (onUpgrade !== undefined) server.on('upgrade', onUpgrade);
+
+  return {
+    listen(port, host) {
+      const { promise, resolve, reject } = Promise.withResolvers<AddressInfo>();
+      const failed = (error: Error): void => reject(listenError(error, host, port));
+      server.once('error', failed);
+      server.listen(port, host, () => {
+        server.off('error', failed);
+        server.on('error', (error) => logger.error({ error: error.message }, 'The server failed'));
+        resolve(server.address() as AddressInfo);
+      });
+      return promise;
+    },
+
+    setSecureContext(next) {
+      try {
+        server.setSecureContext({ ...next, ...protocolVersions });
+      } catch (error) {
+        throw certificateError(error);
+      }
+    },
+
+    close(graceMilliseconds) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      // Connections that are busy now fall idle later; Node looks for idle ones only once.
+      const sweep = setInterval(() => server.closeIdleConnections(), sweepMilliseconds);
+      const deadline = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, graceMilliseconds);
+      server.close(() => {
+        clearInterval(sweep);
+        clearTimeout(deadline);
+        resolve();
+      });
+      return promise;
+    },
+  };
+}
+
+const sweepMilliseconds = 100;
+/** As kube-apiserver. */
+const protocolVersions = { minVersion: 'TLSv1.2' } as const;
+
+/** With `allowHTTP1` Node's HTTP/2 server is an HTTP/1.1 server as well; its types do not say so. */
+type DualServer = Http2SecureServer & Pick<Http1Server, 'closeIdleConnections' | 'maxHeadersCount'>;
+type RequestHandler = (incoming: NodeIncoming, outgoing: NodeOutgoing) => void;
+
+function newServer(
+  tls: ServerTlsOptions,
+  limits: ServerLimits,
+  onRequest: RequestHandler,
+): Http2SecureServer {
+  const { maxConcurrentStreams, maxSessionMemory, maxSessionRejectedStreams } = limits;
+  const { keepAliveTimeout, headersTimeout, requestTimeout } = limits;
+  const options: SecureServerOptions = {
+    ...tls,
+    ...protocolVersions,
+    allowHTTP1: true,
+    settings: {
+      maxConcurrentStreams,
+      initialWindowSize: streamWindow,
+      maxHeaderListSize: maximumHeaderBytes,
+    },
+    maxHeaderListPairs: maximumHeaderLines,
+    maxSendHeaderBlockLength: maximumHeaderBytes,
+    maxSessionMemory,
+    maxSessionRejectedStreams,
+    // Lines of an answer are passed on as they came, also where a name that should stand once stands twice.
+    strictSingleValueFields: false,
+    http1Options: { maxHeaderSize: maximumHeaderBytes, keepAliveTimeout, headersTimeout, requestTimeout },
+    // A client that vanished holds its watches until the kernel notices (Go's server asks every 15 s or so).
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+    noDelay: true,
+  };
+  try {
+    const server = createSecureServer(options, onRequest) as DualServer;
+    // Node drops header lines past the 2,000th without a word, identity headers among them; bytes are the limit.
+    server.maxHeadersCount = 0;
+    return server;
+  } catch (error) {
+    throw certificateError(error);
+  }
+}
+
+function requestHandler({ fetch, clientCertificateOf }: RouterServerOptions, logger: Logger): RequestHandler {
+  const listener = getRequestListener(
+    (request, { incoming, outgoing }) => {
+      const inbound = new NodeInboundRequest(incoming, outgoing, clientCertificateOf);
+      if (inbound.hasBody) releaseUnreadBody(incoming, outgoing);
+      return fetch(request, { incoming, outgoing, inbound });
+    },
+    {
+      // It would cut uploads whose answer has begun; `releaseUnreadBody` waits for the answer's end.
+      autoCleanupIncoming: false,
+      errorHandler: (error) => answerFailure(error, logger),
+    },
+  );
+  return (incoming, outgoing) => {
+    if (incoming instanceof Http2ServerRequest) endAfterUnauthorized(outgoing as Http2ServerResponse);
+    listener(incoming, outgoing).catch((error: unknown) => {
+      // Whatever cannot be written ends its own stream, never the process.
+      logger.error({ error: String(error) }, 'An answer could not be written');
+      outgoing.destroy();
+    });
+  };
+}
+
+function answerFailure(error: unknown, logger: Logger): Response {
+  if (error instanceof RequestError) return statusResponse('BadRequest', `invalid request: ${error.message}`);
+  logger.error({ error: String(error) }, 'A request failed');
+  return statusResponse('InternalError', 'Internal error occurred: the request could not be handled');
+}
+
+/** A client that is not let in has to connect anew for more than a batch of tries (kubernetes#121120). */
+function endAfterUnauthorized(outgoing: Http2ServerResponse): void {
+  const { session } = outgoing.stream;
+  outgoing.once('close', () => {
+    if (outgoing.statusCode === 401) session?.close();
+  });
+}
+
+/** Node keeps an HTTP/2 connection for ever, used or not. Quiet streams (watches) count as use. */
+function endWhenIdle(session: ServerHttp2Session, idleMilliseconds: number): void {
+  let streams = 0;
+  session.on('stream', (stream) => {
+    streams++;
+    stream.once('close', () => streams--);
+  });
+  session.setTimeout(idleMilliseconds, () => {
+    if (streams === 0) session.close();
+  });
+}

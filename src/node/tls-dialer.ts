@@ -1,0 +1,173 @@
+import { isIP } from 'node:net';
+import {
+  checkServerIdentity,
+  connect,
+  createSecureContext,
+  type SecureContext,
+  type TLSSocket,
+} from 'node:tls';
+import { type Destination, TransportError } from '../proxy/transport.ts';
+
+/** What this side trusts and what it proves itself with, PEM. */
+export interface TransportCredentials {
+  /** `--peer-ca-file`: what the serving certificates of the local server and of peers are checked against. */
+  readonly peerCertificateAuthorities: string;
+  /** `--proxy-client-cert-file` and `--proxy-client-key-file`. Without it no identity can be asserted. */
+  readonly frontProxy?: { readonly certificate: string; readonly key: string } | undefined;
+}
+
+export interface DialOptions {
+  readonly destination: Destination;
+  readonly presentFrontProxyCertificate: boolean;
+  /** In order of preference (RFC 7301). */
+  readonly protocols: readonly ('h2' | 'http/1.1')[];
+  /** Gives up early when the client went away. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Opens TLS connections to destinations and checks who answers. Holds the credentials of the moment. */
+export class TlsDialer {
+  readonly #connectTimeout: number;
+  #credentials: TransportCredentials;
+  #contexts = new Map<string, SecureContext>();
+
+  /**
+   * @param connectTimeout milliseconds for name resolution, TCP and TLS together.
+   * @throws when a certificate or key cannot be read.
+   */
+  constructor(credentials: TransportCredentials, connectTimeout: number) {
+    this.#connectTimeout = connectTimeout;
+    this.#credentials = credentials;
+    this.update(credentials);
+  }
+
+  /**
+   * From the next connection on. The old credentials stay when the new ones are unusable.
+   * @throws when a certificate or key cannot be read.
+   */
+  update(credentials: TransportCredentials): void {
+    const contexts = new Map<string, SecureContext>();
+    for (const withCertificate of [true, false]) {
+      contexts.set(
+        contextKey('peer-ca', withCertificate),
+        newContext(credentials, withCertificate, [credentials.peerCertificateAuthorities]),
+      );
+    }
+    this.#credentials = credentials;
+    this.#contexts = contexts;
+  }
+
+  /** @throws {TransportError} `requestMayHaveArrived` is always false: a dial sends no request. */
+  dial(options: DialOptions): Promise<TLSSocket> {
+    const { destination, protocols, signal } = options;
+    const { serverName, trust } = destination;
+    const { hostname, port } = new URL(destination.origin);
+    const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
+    let tcpConnected = false;
+    let timedOut = false;
+    const socket = connect({
+      // URL keeps the brackets of an IPv6 address; sockets want it bare.
+      host: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
+      port: port === '' ? 443 : Number(port),
+      // The name is the destination's, never the address or the request's Host. No SNI for addresses (RFC 6066
+      // section 3), which are still checked below.
+      servername: isIP(serverName) === 0 ? serverName : '',
+      checkServerIdentity: (_name, certificate) => checkServerIdentity(serverName, certificate),
+      rejectUnauthorized: trust.kind !== 'insecure-skip-tls-verify',
+      secureContext: this.#context(options),
+      ALPNProtocols: [...protocols],
+    });
+    socket.setNoDelay(true).setKeepAlive(true, tcpKeepAliveDelay);
+    const timer = setTimeout(() => {
+      timedOut = true;
+      socket.destroy(new Error(`not connected within ${this.#connectTimeout} ms`));
+    }, this.#connectTimeout);
+    const abort = (): void => {
+      socket.destroy(new Error('the client went away'));
+    };
+    signal?.addEventListener('abort', abort);
+    const settled = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      socket.off('error', failed).off('close', closed);
+    };
+    const failed = (error: Error): void => {
+      settled();
+      const code = dialErrorCode({ timedOut, tcpConnected, aborted: signal?.aborted === true });
+      const message = `${destination.origin} as ${serverName}: ${error.message}`;
+      reject(new TransportError(code, message, { requestMayHaveArrived: false, cause: error }));
+    };
+    const closed = (): void => failed(new Error('closed during the TLS handshake'));
+    socket.once('connect', () => {
+      tcpConnected = true;
+    });
+    socket.once('secureConnect', () => {
+      settled();
+      resolve(socket);
+    });
+    socket.on('error', failed).on('close', closed);
+    // An error must never find nobody listening, also before and after somebody uses the socket.
+    socket.on('error', () => {});
+    if (signal?.aborted === true) abort();
+    return promise;
+  }
+
+  #context({ destination, presentFrontProxyCertificate }: DialOptions): SecureContext {
+    const { trust } = destination;
+    const key = contextKey(
+      trust.kind === 'ca-bundle' ? `ca-bundle ${trust.pem ?? ''}` : trust.kind,
+      presentFrontProxyCertificate,
+    );
+    let context = this.#contexts.get(key);
+    if (context === undefined) {
+      const authorities = trust.kind === 'ca-bundle' && trust.pem !== undefined ? [trust.pem] : undefined;
+      try {
+        context = newContext(this.#credentials, presentFrontProxyCertificate, authorities);
+      } catch (cause) {
+        throw new TransportError('TLSFailed', `${destination.id}: its CA bundle cannot be read`, {
+          requestMayHaveArrived: false,
+          cause,
+        });
+      }
+      // Bundles come and go with APIServices; a handful is in use at any time.
+      if (this.#contexts.size >= maximumContexts) this.#contexts.clear();
+      this.#contexts.set(key, context);
+    }
+    return context;
+  }
+}
+
+/** Milliseconds of silence before the kernel asks whether the other side is still there. */
+const tcpKeepAliveDelay = 30_000;
+const maximumContexts = 64;
+
+function contextKey(trust: string, withCertificate: boolean): string {
+  return `${withCertificate ? 'front-proxy' : 'none'} ${trust}`;
+}
+
+/** @param authorities undefined: the runtime's own roots. */
+function newContext(
+  credentials: TransportCredentials,
+  withCertificate: boolean,
+  authorities: string[] | undefined,
+): SecureContext {
+  const { frontProxy } = credentials;
+  return createSecureContext({
+    // As kube-apiserver's own peer proxy: TLS 1.2 and up.
+    minVersion: 'TLSv1.2',
+    ...(authorities === undefined ? {} : { ca: authorities }),
+    ...(withCertificate && frontProxy !== undefined
+      ? { cert: frontProxy.certificate, key: frontProxy.key }
+      : {}),
+  });
+}
+
+function dialErrorCode(at: {
+  timedOut: boolean;
+  tcpConnected: boolean;
+  aborted: boolean;
+}): 'ClientGone' | 'Timeout' | 'TLSFailed' | 'ConnectFailed' {
+  if (at.aborted) return 'ClientGone';
+  if (at.timedOut) return 'Timeout';
+  return at.tcpConnected ? 'TLSFailed' : 'ConnectFailed';
+}

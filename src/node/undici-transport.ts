@@ -1,0 +1,142 @@
+import type { InboundRequest } from '../proxy/inbound.ts';
+import {
+  type OnResponseHead,
+  type OutboundRequest,
+  type Transport,
+  TransportError,
+} from '../proxy/transport.ts';
+import { type AnswerSink, answerSinkFor } from './answer-sink.ts';
+import { type ConnectionLimits, DestinationConnections } from './destination-connections.ts';
+import { Exchange } from './exchange.ts';
+import { type BodySource, bodySourceOf, RequestBody } from './request-body.ts';
+import { TlsDialer, type TransportCredentials } from './tls-dialer.ts';
+
+export interface UndiciTransportOptions {
+  readonly credentials: TransportCredentials;
+  /** Milliseconds for name resolution, TCP and TLS. Default 10,000. */
+  readonly connectTimeout?: number;
+  /**
+   * Milliseconds without progress until the head of an answer, as kube-apiserver's `--request-timeout`;
+   * long-running requests have none. Default 60,000.
+   */
+  readonly headTimeout?: number;
+  readonly limits?: Partial<ConnectionLimits>;
+}
+
+const defaultLimits: ConnectionLimits = {
+  streamsPerConnection: 100,
+  spreadAt: 32,
+  http2Connections: 256,
+  http1Connections: 4_096,
+  keepAliveTimeout: 30_000,
+};
+
+/**
+ * Reaches destinations from Node: HTTP/2 or HTTP/1.1 over mutual TLS. Connections with and without the
+ * front-proxy certificate are never shared, for the certificate is what makes a destination believe the
+ * X-Remote headers.
+ */
+export class UndiciTransport implements Transport {
+  /** For upgrades, which need a connection of their own under the same rules. */
+  readonly dialer: TlsDialer;
+  readonly #headTimeout: number;
+  readonly #limits: ConnectionLimits;
+  readonly #connections = new Map<string, DestinationConnections>();
+  /** Out of use, but some of their requests have not ended yet. */
+  #retired: DestinationConnections[] = [];
+
+  /** @throws when a certificate or key cannot be read. */
+  constructor(options: UndiciTransportOptions) {
+    const { credentials, connectTimeout = 10_000, headTimeout = 60_000, limits } = options;
+    this.dialer = new TlsDialer(credentials, connectTimeout);
+    this.#headTimeout = headTimeout;
+    this.#limits = { ...defaultLimits, ...limits };
+  }
+
+  async send(
+    outbound: OutboundRequest,
+    inbound: InboundRequest,
+    onResponseHead: OnResponseHead,
+  ): Promise<Response> {
+    const source = bodySourceOf(inbound);
+    if (source?.opened === true) {
+      throw new TransportError('ConnectionClosed', 'part of the request body went to another destination', {
+        requestMayHaveArrived: true,
+      });
+    }
+    const headTimeout = outbound.longRunning ? 0 : this.#headTimeout;
+    return this.exchange(outbound, answerSinkFor(inbound), onResponseHead, headTimeout, source);
+  }
+
+  /**
+   * Sends one request and hands the answer to `sink`.
+   * @param headTimeout milliseconds without progress until the head of the answer; 0 waits for ever.
+   * @throws {TransportError}
+   */
+  exchange(
+    outbound: OutboundRequest,
+    sink: AnswerSink,
+    onResponseHead: OnResponseHead,
+    headTimeout: number,
+    source?: BodySource,
+  ): Promise<Response> {
+    const exchange = new Exchange({
+      origin: outbound.destination.origin,
+      sink,
+      onResponseHead,
+      headTimeout,
+      bodyOpened: () => source?.opened === true,
+    });
+    const body = source === undefined ? undefined : new RequestBody(source, () => exchange.progressed());
+    if (!exchange.isOver) this.#connectionsFor(outbound).send(outbound, body, exchange);
+    return exchange.response;
+  }
+
+  /** Closes the connections to every origin but these, once what is in flight on them has ended. */
+  retain(origins: ReadonlySet<string>): void {
+    for (const [key, connections] of this.#connections) {
+      if (!origins.has(connections.origin)) this.#retire(key, connections);
+    }
+    this.#retired = this.#retired.filter((connections) => !connections.isEmpty);
+  }
+
+  /**
+   * Rotates certificates: new connections use the new ones, what is in flight ends on the old. The old ones
+   * stay in use when the new ones are unusable.
+   * @throws when a certificate or key cannot be read.
+   */
+  updateCredentials(credentials: TransportCredentials): void {
+    this.dialer.update(credentials);
+    for (const [key, connections] of this.#connections) this.#retire(key, connections);
+  }
+
+  /** Ends everything at once. Shut the server down first. */
+  close(): void {
+    for (const connections of [...this.#connections.values(), ...this.#retired]) connections.destroy();
+    this.#connections.clear();
+    this.#retired = [];
+  }
+
+  #connectionsFor({ destination, presentFrontProxyCertificate }: OutboundRequest): DestinationConnections {
+    const { origin, serverName, trust } = destination;
+    const trusted = trust.kind === 'ca-bundle' ? `ca-bundle ${trust.pem ?? ''}` : trust.kind;
+    const key = `${origin} ${serverName} ${presentFrontProxyCertificate} ${trusted}`;
+    let connections = this.#connections.get(key);
+    if (connections === undefined) {
+      connections = new DestinationConnections(
+        destination,
+        presentFrontProxyCertificate,
+        this.dialer,
+        this.#limits,
+      );
+      this.#connections.set(key, connections);
+    }
+    return connections;
+  }
+
+  #retire(key: string, connections: DestinationConnections): void {
+    connections.close();
+    this.#connections.delete(key);
+    this.#retired.push(connections);
+  }
+}

@@ -1,0 +1,35 @@
+import type { ServerResponse } from 'node:http';
+import { constants, Http2ServerRequest } from 'node:http2';
+import type { NodeIncoming, NodeOutgoing } from './node-inbound.ts';
+
+/** Bytes and milliseconds of an upload that are still taken after its answer has been given. */
+const drainBytes = 64 * 1024 * 1024;
+const drainMilliseconds = 5_000;
+
+/**
+ * An answer that does not wait for the end of the upload (401, 413, 503) must still reach a client that is
+ * busy sending: closing with unread bytes would reset the connection under the answer. HTTP/2 has a code for
+ * it; on HTTP/1.1 the rest is read and thrown away, up to a limit.
+ */
+export function releaseUnreadBody(incoming: NodeIncoming, outgoing: NodeOutgoing): void {
+  if (incoming instanceof Http2ServerRequest) {
+    const { stream } = incoming;
+    // RFC 9113 section 8.1: the answer is complete, please stop sending.
+    stream.once('finish', () => {
+      if (!incoming.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
+    });
+    return;
+  }
+  (outgoing as ServerResponse).once('finish', () => {
+    if (incoming.complete) return;
+    const { socket } = incoming;
+    let left = drainBytes;
+    const timer = setTimeout(() => socket.destroy(), drainMilliseconds);
+    incoming.on('data', (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) socket.destroy();
+    });
+    incoming.once('close', () => clearTimeout(timer));
+    incoming.resume();
+  });
+}

@@ -1,0 +1,114 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { firstHeader } from '../apimachinery/raw-headers.ts';
+import { type OutboundRequest, TransportError } from '../proxy/transport.ts';
+import { requestLines } from './connection-headers.ts';
+import type { TlsDialer } from './tls-dialer.ts';
+import { toTransportError } from './transport-errors.ts';
+
+/** What a destination said to an upgrade request. */
+export type UpgradeAnswer =
+  /** 101: from here on `socket` speaks the new protocol; `firstBytes` came with the head. */
+  | {
+      readonly kind: 'switched';
+      readonly head: IncomingMessage;
+      readonly socket: Duplex;
+      readonly firstBytes: Buffer;
+    }
+  /** Anything else: an ordinary answer, its body still to be read. */
+  | { readonly kind: 'declined'; readonly answer: IncomingMessage };
+
+export interface UpgradeDialOptions {
+  readonly token: string;
+  /** Milliseconds until the head of the answer; after it there is no limit. */
+  readonly headTimeout: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks a destination to switch protocols, over an HTTP/1.1 connection of its own. Not one byte of the client's
+ * goes out before the destination has agreed (CVE-2018-1002105).
+ * @throws {TransportError}
+ */
+export async function dialUpgrade(
+  dialer: TlsDialer,
+  outbound: OutboundRequest,
+  options: UpgradeDialOptions,
+): Promise<UpgradeAnswer> {
+  const { destination, presentFrontProxyCertificate, method, target } = outbound;
+  const { signal, headTimeout } = options;
+  const socket = await dialer.dial({
+    destination,
+    presentFrontProxyCertificate,
+    // HTTP/2 knows no upgrade but RFC 8441's, which kube-apiserver does not speak.
+    protocols: ['http/1.1'],
+    signal,
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<UpgradeAnswer>();
+  const request = httpRequest({
+    method,
+    path: target,
+    headers: upgradeLines(outbound, options.token),
+    createConnection: () => socket,
+  });
+  const timer = setTimeout(() => {
+    fail(
+      new TransportError(
+        'Timeout',
+        `${destination.origin}: no answer to the upgrade within ${headTimeout} ms`,
+        {
+          requestMayHaveArrived: true,
+        },
+      ),
+    );
+  }, headTimeout);
+  const clientGone = (): void => {
+    fail(
+      new TransportError('ClientGone', `${destination.origin}: the client went away`, {
+        requestMayHaveArrived: true,
+      }),
+    );
+  };
+  const settled = (): void => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', clientGone);
+  };
+  const fail = (error: unknown): void => {
+    settled();
+    reject(toTransportError(error, { origin: destination.origin, sent: true, bodyOpened: false }));
+    socket.destroy();
+  };
+  signal.addEventListener('abort', clientGone);
+  request.on('error', fail);
+  request.once('upgrade', (head, upgraded, firstBytes) => {
+    settled();
+    resolve({ kind: 'switched', head, socket: upgraded, firstBytes });
+  });
+  request.once('response', (answer) => {
+    settled();
+    resolve({ kind: 'declined', answer });
+  });
+  request.on('information', ({ statusCode }) => {
+    // Node takes a 101 without `Upgrade` for an interim answer; what follows would be no HTTP.
+    if (statusCode === 101) fail(new Error('bad upgrade'));
+  });
+  request.end();
+  return promise;
+}
+
+/** The request's lines as they came, with our own hop's. `Host` names the destination, as undici's does. */
+function upgradeLines(outbound: OutboundRequest, token: string): string[] {
+  const lines = requestLines(outbound.headers);
+  // Without a length Node would announce a chunked body for a POST.
+  const bodiless = outbound.method === 'GET' || firstHeader(lines, 'content-length') !== undefined;
+  return [
+    'Host',
+    new URL(outbound.destination.origin).host,
+    ...lines,
+    ...(bodiless ? [] : ['Content-Length', '0']),
+    'Connection',
+    'Upgrade',
+    'Upgrade',
+    token,
+  ];
+}

@@ -1,0 +1,133 @@
+import { parseRequestInfo, type RequestInfo, RequestInfoError } from '../apimachinery/request-info.ts';
+import { statusResponse } from '../apimachinery/status.ts';
+import { openApiV3Servers } from '../discovery/openapi-v3.ts';
+import { authenticate } from '../identity/authenticate.ts';
+import { AuthenticationError } from '../identity/authenticator.ts';
+import { defaultIdentityHeaderNames } from '../identity/identity-header-names.ts';
+import type { Caller } from '../identity/user-info.ts';
+import { silentLogger } from '../observe/logger.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+import { type Decision, type DecisionContext, decide } from './decision.ts';
+import { createDelivery } from './delivery.ts';
+import { hasVerifiedRerouteMark } from './header-hygiene.ts';
+import { type InboundRequest, queryOf } from './inbound.ts';
+import type { MixedVersionProxyOptions } from './options.ts';
+import { RetryBudget } from './retry.ts';
+import type { AdmittedRequest, Router } from './router.ts';
+import { ServerLoad } from './server-load.ts';
+
+const gateIsOff: Decision = Object.freeze({
+  decision: 'local',
+  reason: 'FeatureGateDisabled',
+  candidates: [] as const,
+});
+
+/** Builds the way of one request from what the runtime injects. */
+export function createRouter(options: MixedVersionProxyOptions): Router {
+  const {
+    serverId,
+    routingTable,
+    authenticators = [],
+    isVerifiedPeer = () => false,
+    identityHeaderNames = defaultIdentityHeaderNames,
+    stalePolicy = 'local',
+    extensionRouting = 'local',
+    enabled = true,
+    clock = Date.now,
+    random = Math.random,
+    logger = silentLogger,
+  } = options;
+  const load = new ServerLoad(clock);
+  const deliver = createDelivery({
+    local: options.local,
+    identityHeaderNames,
+    load,
+    budget: new RetryBudget(),
+    random,
+    logger,
+  });
+
+  const accept = (inbound: InboundRequest): RequestInfo | Response => {
+    try {
+      return parseRequestInfo(inbound.method, inbound.target);
+    } catch (error) {
+      if (error instanceof RequestInfoError) return refuseTarget(error);
+      throw error;
+    }
+  };
+
+  const identify = async (inbound: InboundRequest): Promise<Caller | Response> => {
+    try {
+      return await authenticate(inbound, authenticators);
+    } catch (error) {
+      if (!(error instanceof AuthenticationError)) throw error;
+      logger.info({ error: error.message, remoteAddress: inbound.connection.remoteAddress }, 'Unauthorized');
+      return statusResponse('Unauthorized', 'Unauthorized');
+    }
+  };
+
+  // Upstream's peers send upgrades without a user: there the connection's own certificate is what counts.
+  const isRerouted = (inbound: InboundRequest, caller: Caller): boolean =>
+    hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound));
+
+  const knowledge = (inbound: InboundRequest, caller: Caller): RoutingTable | undefined => {
+    if (!enabled || isRerouted(inbound, caller)) return undefined;
+    const table = routingTable.current();
+    const expired = table !== undefined && clock() >= table.expiresAt;
+    return expired && stalePolicy !== 'serve-stale' ? undefined : table;
+  };
+
+  const decideFor = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
+    if (!enabled) return gateIsOff;
+    const context: DecisionContext = {
+      serverId,
+      now: clock(),
+      reroutedByVerifiedPeer: isRerouted(inbound, caller),
+      stalePolicy,
+      // An extension server is told who calls, never given credentials that it could use elsewhere: callers
+      // whom the router did not authenticate go through the local aggregator, which authenticates them.
+      extensionRouting: caller.kind === 'authenticated' ? extensionRouting : 'local',
+    };
+    const document = decideDocument(requestInfo, inbound, knowledge(inbound, caller), serverId);
+    return document ?? decide(requestInfo, routingTable.current(), context);
+  };
+
+  return {
+    accept,
+    identify,
+    decide: decideFor,
+    knowledge,
+    async admit(inbound) {
+      const requestInfo = accept(inbound);
+      if (requestInfo instanceof Response) return { kind: 'refused', response: requestInfo };
+      const caller = await identify(inbound);
+      if (caller instanceof Response) return { kind: 'refused', response: caller };
+      const decision = decideFor(inbound, requestInfo, caller);
+      const request: AdmittedRequest = { inbound, requestInfo, caller, decision };
+      return { kind: 'admitted', request };
+    },
+    deliver,
+  };
+}
+
+/** An OpenAPI v3 document is one server's own: it comes from a server that holds it. */
+function decideDocument(
+  requestInfo: RequestInfo,
+  inbound: InboundRequest,
+  table: RoutingTable | undefined,
+  serverId: string,
+): Decision | undefined {
+  if (requestInfo.isResourceRequest || table === undefined) return undefined;
+  const holders = openApiV3Servers(requestInfo.path, queryOf(inbound.target), table);
+  if (holders === undefined || holders.serverIds.has(serverId)) return undefined;
+  return holders.reachable.length === 0
+    ? undefined
+    : { decision: 'peer', reason: 'MergedDocument', candidates: holders.reachable };
+}
+
+function refuseTarget(error: RequestInfoError): Response {
+  // Kubernetes answers a path verb with nothing behind it with 500 (pkg/endpoints/filters/requestinfo.go).
+  return error.code === 'UnableToDetermineResource'
+    ? statusResponse('InternalError', error.message)
+    : statusResponse('BadRequest', error.message);
+}

@@ -1,0 +1,147 @@
+import { statusResponse } from '../apimachinery/status.ts';
+import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { RoutingServer } from '../snapshot/routing-table.ts';
+import { chooseServer } from './choose-server.ts';
+import { extensionDestination, peerDestination } from './destinations.ts';
+import { announcesBody } from './inbound.ts';
+import { buildOutboundRequest } from './outbound.ts';
+import { maySafelyTryAnother, type RetryBudget } from './retry.ts';
+import type { AdmittedRequest, Router } from './router.ts';
+import type { ServerLoad } from './server-load.ts';
+import { type Destination, type OutboundRequest, TransportError } from './transport.ts';
+
+/** Seconds after which a client should ask again when no server answered. */
+const retryAfterSeconds = 1;
+
+export interface DeliveryOptions {
+  readonly local: Destination;
+  readonly identityHeaderNames: IdentityHeaderNames;
+  readonly load: ServerLoad;
+  readonly budget: RetryBudget;
+  readonly random: () => number;
+  readonly logger: Logger;
+}
+
+/** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
+export function createDelivery(options: DeliveryOptions): Router['deliver'] {
+  const { local, load, budget, random, logger } = options;
+
+  async function attempt<Answer>(
+    request: AdmittedRequest,
+    destination: Destination,
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+  ): Promise<Answer | TransportError> {
+    const end = load.begin(destination.id);
+    const outbound = buildOutboundRequest(request, destination, options.identityHeaderNames);
+    try {
+      const answer = await send(outbound);
+      if (request.inbound.onFinished === undefined) end();
+      else request.inbound.onFinished(end);
+      load.reached(destination.id);
+      return answer;
+    } catch (error) {
+      end();
+      if (!(error instanceof TransportError)) throw error;
+      if (error.code === 'ConnectFailed' || error.code === 'TLSFailed' || error.code === 'Timeout') {
+        load.notReached(destination.id);
+      }
+      const { code, message, requestMayHaveArrived } = error;
+      logger.warn(
+        { destination: destination.id, kind: destination.kind, code, requestMayHaveArrived, error: message },
+        'A destination gave no answer',
+      );
+      return error;
+    }
+  }
+
+  async function deliverToPeer<Answer>(
+    request: AdmittedRequest,
+    candidates: readonly RoutingServer[],
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+  ): Promise<Answer | Response> {
+    const first = chooseServer(candidates, load, random);
+    const firstDestination = first && peerDestination(first);
+    if (first === undefined || firstDestination === undefined) return addressUnknown();
+    const answer = await attempt(request, firstDestination, send);
+    if (!(answer instanceof TransportError)) return answer;
+
+    const second = chooseServer(candidates, load, random, first);
+    const secondDestination = second && peerDestination(second);
+    const { inbound } = request;
+    if (
+      secondDestination === undefined ||
+      !maySafelyTryAnother(inbound.method, announcesBody(inbound), answer) ||
+      !budget.withdraw()
+    ) {
+      return noAnswer(answer);
+    }
+    const secondAnswer = await attempt(request, secondDestination, send);
+    return secondAnswer instanceof TransportError ? noAnswer(secondAnswer) : secondAnswer;
+  }
+
+  async function deliverToOne<Answer>(
+    request: AdmittedRequest,
+    destination: Destination,
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+  ): Promise<Answer | Response> {
+    const answer = await attempt(request, destination, send);
+    return answer instanceof TransportError ? noAnswer(answer) : answer;
+  }
+
+  return async (request, send) => {
+    budget.deposit();
+    const { decision } = request;
+    switch (decision.decision) {
+      case 'local':
+        return deliverToOne(request, local, send);
+      case 'peer':
+        return deliverToPeer(request, decision.candidates, send);
+      case 'extension': {
+        const destination = extensionDestination(decision.apiService);
+        return destination === undefined ? serviceUnavailable() : deliverToOne(request, destination, send);
+      }
+      case 'unavailable':
+        return unavailable(decision.reason);
+    }
+  };
+}
+
+function unavailable(reason: string): Response {
+  if (reason === 'PeerAddressUnknown') return addressUnknown();
+  if (reason === 'ExtensionAPIServerUnavailable') return serviceUnavailable();
+  return knowledgeMissing();
+}
+
+/** Not knowing is not the same as not existing: what a 404 becomes while there has been no snapshot. */
+export function knowledgeMissing(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'it is not known yet which API server serves this resource, please try again',
+    { retryAfterSeconds },
+  );
+}
+
+function addressUnknown(): Response {
+  // Worded as upstream does (pkg/util/peerproxy/peerproxy_handler.go), with the Retry-After that it lacks.
+  return statusResponse(
+    'ServiceUnavailable',
+    'Error getting ip and port info of the remote server while proxying',
+    { retryAfterSeconds },
+  );
+}
+
+function serviceUnavailable(): Response {
+  return statusResponse('ServiceUnavailable', 'service unavailable', { retryAfterSeconds });
+}
+
+/** Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error). */
+function noAnswer(error: TransportError): Response {
+  const message = error.requestMayHaveArrived
+    ? 'the API server that serves this resource did not answer; the request may have been carried out'
+    : 'the API server that serves this resource could not be reached; the request was not carried out';
+  return statusResponse('ServiceUnavailable', message, {
+    retryAfterSeconds,
+    causes: [{ reason: error.code, message: 'no answer from the destination' }],
+  });
+}

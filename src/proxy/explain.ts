@@ -1,0 +1,144 @@
+import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import {
+  parseRequestInfo,
+  type RequestInfo,
+  RequestInfoError,
+  type RequestInfoErrorCode,
+} from '../apimachinery/request-info.ts';
+import { parseDiscoveryPath } from '../discovery/discovery-path.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+import {
+  type Decision,
+  type DecisionContext,
+  type DecisionReason,
+  type DecisionStep,
+  decide,
+} from './decision.ts';
+import { extensionDestination, peerDestination } from './destinations.ts';
+import { rerouteMarkHeader } from './header-hygiene.ts';
+import type { Destination } from './transport.ts';
+
+/** A request to explain. Nothing is sent anywhere. */
+export interface RequestToExplain {
+  readonly method: string;
+  /** A path with its query, or an absolute `https://` URL, whose authority plays no part. */
+  readonly url: string;
+  readonly headers?: RawHeaders | undefined;
+}
+
+/** As a decision depends on it; `reroutedByVerifiedPeer` comes out of the request's headers. */
+export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'trace'> {
+  /** Take the request as one that a verified peer sent, so that its reroute mark counts. */
+  readonly fromVerifiedPeer: boolean;
+}
+
+export interface ExplainedCandidate {
+  readonly id: string;
+  /** `host:port`. */
+  readonly address: string;
+  /** The name its serving certificate must carry. */
+  readonly serverName: string;
+}
+
+/** Where a request would go, and why. */
+export interface Explanation {
+  /** `null` for a request that is refused before anything looks at it. */
+  readonly requestInfo: RequestInfo | null;
+  readonly decision: Decision['decision'] | 'refused';
+  readonly reason: DecisionReason | RequestInfoErrorCode;
+  /** Why it is refused. */
+  readonly message?: string;
+  readonly candidates: readonly ExplainedCandidate[];
+  /** What a reader might otherwise overlook. */
+  readonly notes: readonly string[];
+  /** The rules that were looked at, in order. */
+  readonly trace: readonly DecisionStep[];
+}
+
+/** Says where `request` would go, by the same functions that route it. Pure. */
+export function explainRequest(
+  request: RequestToExplain,
+  table: RoutingTable | undefined,
+  context: ExplainContext,
+): Explanation {
+  let requestInfo: RequestInfo;
+  try {
+    requestInfo = parseRequestInfo(request.method, requestTarget(request.url));
+  } catch (error) {
+    if (!(error instanceof RequestInfoError)) throw error;
+    const { code, message } = error;
+    return {
+      requestInfo: null,
+      decision: 'refused',
+      reason: code,
+      message,
+      candidates: [],
+      notes: [],
+      trace: [],
+    };
+  }
+  const notes: string[] = [];
+  // Exactly `true`, as upstream compares it (pkg/util/peerproxy/peerproxy_handler.go).
+  const marked = firstHeader(request.headers ?? [], rerouteMarkHeader) === 'true';
+  if (marked && !context.fromVerifiedPeer) {
+    notes.push(`${rerouteMarkHeader} is ignored: it counts only from a verified peer`);
+  }
+  const trace: DecisionStep[] = [];
+  const decision = decide(requestInfo, table, {
+    ...context,
+    reroutedByVerifiedPeer: marked && context.fromVerifiedPeer,
+    trace,
+  });
+  if (isMergedDocument(requestInfo, table)) {
+    trace.push({
+      rule: 'discovery and OpenAPI documents are merged',
+      matched: true,
+      detail: 'answered here, from the discovery of all servers',
+    });
+    return { requestInfo, decision: 'local', reason: 'MergedDocument', candidates: [], notes, trace };
+  }
+  if (decision.reason === 'ExtensionAPIServer' && decision.decision === 'extension') {
+    notes.push(
+      'callers that the router does not authenticate itself go through the local aggregator instead',
+    );
+  }
+  const { decision: kind, reason } = decision;
+  return { requestInfo, decision: kind, reason, candidates: candidatesOf(decision), notes, trace };
+}
+
+/** Whether the router answers from the snapshot, as far as method and path tell. */
+function isMergedDocument(requestInfo: RequestInfo, table: RoutingTable | undefined): boolean {
+  if (table === undefined || (requestInfo.verb !== 'get' && requestInfo.verb !== 'head')) return false;
+  const path = parseDiscoveryPath(requestInfo.path);
+  if (path === undefined || requestInfo.isResourceRequest) return false;
+  return Object.values(table.snapshot.servedSets).some(({ discovery, openapiV3 }) =>
+    path.kind === 'openapi-v3' ? openapiV3 !== undefined : discovery !== undefined,
+  );
+}
+
+function candidatesOf(decision: Decision): readonly ExplainedCandidate[] {
+  const destinations: readonly (Destination | undefined)[] =
+    decision.decision === 'extension'
+      ? [extensionDestination(decision.apiService)]
+      : decision.candidates.map(peerDestination);
+  return destinations.flatMap((destination) =>
+    destination === undefined
+      ? []
+      : {
+          id: destination.id,
+          address: destination.origin.slice('https://'.length),
+          serverName: destination.serverName,
+        },
+  );
+}
+
+/**
+ * Cuts a URL down to what its client would send as the request target. No URL parser is asked: it would resolve
+ * dot segments and turn backslashes, and hide what the router refuses.
+ */
+function requestTarget(url: string): string {
+  const authority = /^https?:\/\/[^/?#\\]*/i.exec(url)?.[0];
+  if (authority === undefined) return url;
+  const [target = ''] = url.slice(authority.length).split('#', 1);
+  return target === '' || target.startsWith('?') ? `/${target}` : target;
+}

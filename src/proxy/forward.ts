@@ -1,0 +1,24 @@
+import type { StandIn } from './handler-environment.ts';
+import { cleanResponseHeaders } from './header-hygiene.ts';
+import type { AdmittedRequest, Router } from './router.ts';
+import type { Transport } from './transport.ts';
+
+/**
+ * Sends an admitted request where its decision says and passes the answer on, streamed and untouched
+ * whatever its code, unless `standIn` has one to give in its place.
+ */
+export async function forward(
+  request: AdmittedRequest,
+  router: Router,
+  transport: Transport,
+  standIn?: StandIn,
+): Promise<Response> {
+  return router.deliver(request, (outbound) =>
+    transport.send(outbound, request.inbound, (head) => {
+      const response = standIn?.(head.status);
+      return response === undefined
+        ? { kind: 'forward', headers: cleanResponseHeaders(head.headers) }
+        : { kind: 'replace', response };
+    }),
+  );
+}

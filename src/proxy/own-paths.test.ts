@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mixedCluster } from '../../test/support/decision-rows.ts';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { seal, testApp, userConnection } from '../../test/support/test-app.ts';
+
+const snapshotUrl = 'https://router.example/.mixed-version-proxy/v1/snapshot';
+const admin = userConnection('kubernetes-admin', ['system:masters']);
+
+interface FailureStatus {
+  readonly kind: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly details?: { readonly causes?: readonly { reason: string; message: string; field?: string }[] };
+}
+
+const push = async (app: Awaited<ReturnType<typeof testApp>>['app'], body: string) => {
+  const response = await app.request(snapshotUrl, { method: 'PUT', body });
+  return { code: response.status, body: (await response.json()) as FailureStatus & Record<string, unknown> };
+};
+
+test('a caller without a verified identity gets 401 on every own path, and no API server sees it', async () => {
+  const { app, transport } = await testApp({ snapshot: mixedCluster });
+  for (const path of ['v1/snapshot', 'v1/status', 'v1/explain?url=/', '', 'nosuch']) {
+    const response = await app.request(`https://router.example/.mixed-version-proxy/${path}`);
+    assert.equal(response.status, 401, path);
+  }
+  assert.deepEqual(transport.sent, []);
+});
+
+test('an authenticated caller who is not allowed gets 403 as Kubernetes words it', async () => {
+  const { app } = await testApp({ connection: userConnection('alice', ['dev']) });
+  const { code, body } = await push(app, 'x');
+  assert.equal(code, 403);
+  assert.equal(body.message, 'forbidden: User "alice" cannot put path "/.mixed-version-proxy/v1/snapshot"');
+});
+
+test('an allowed user may do what an allowed group may', async () => {
+  const { app } = await testApp({
+    connection: userConnection('sync'),
+    allowedCallers: { users: ['sync'], groups: [] },
+  });
+  assert.equal((await push(app, await seal(mixedCluster))).code, 200);
+});
+
+test('a pushed snapshot is routed by from the next request on, and /readyz turns green', async () => {
+  const { app, transport } = await testApp({ connection: admin });
+  assert.equal((await app.request('https://router.example/readyz')).status, 500);
+  assert.equal((await push(app, await seal(mixedCluster))).code, 200);
+  assert.equal((await app.request('https://router.example/readyz')).status, 200);
+  await app.request('https://router.example/apis/batch/v1/jobs');
+  assert.equal(transport.sent.at(-1)?.destination.kind, 'peer');
+});
+
+test('a push that is refused says why and changes nothing', async () => {
+  const { app, receiver } = await testApp({
+    connection: admin,
+    snapshot: snapshotOf({ a: ['v1/pods'] }, { generation: 7 }),
+  });
+  const held = receiver.current();
+  const older = await push(app, await seal(snapshotOf({ a: ['v1/pods'] }, { generation: 6 })));
+  assert.equal(older.code, 409);
+  assert.ok(
+    older.body.details?.causes?.some(({ reason, message }) => reason === 'HeldGeneration' && message === '7'),
+  );
+  assert.equal((await push(app, 'not a snapshot')).code, 401);
+  assert.equal((await push(app, '')).code, 401);
+  const metadata = snapshotOf(
+    { a: { serves: ['v1/pods'], url: 'https://169.254.169.254:443' } },
+    { generation: 8 },
+  );
+  const invalid = await push(app, await seal(metadata));
+  assert.equal(invalid.code, 422);
+  assert.ok(invalid.body.details?.causes?.some(({ field }) => field === 'servers[0].url'));
+  assert.equal(receiver.current(), held);
+});
+
+test('a body beyond the limit is refused without being read whole', async () => {
+  const { app } = await testApp({ connection: admin });
+  const chunk = new Uint8Array(1024 * 1024).fill(0x61);
+  let pulled = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      pulled += 1;
+      if (pulled > 1000) controller.close();
+      else controller.enqueue(chunk);
+    },
+  });
+  const response = await app.request(
+    new Request(snapshotUrl, { method: 'PUT', body, duplex: 'half' } as RequestInit),
+  );
+  assert.equal(response.status, 413);
+  assert.ok(pulled < 50, `${pulled} MiB were read`);
+});
+
+test('the snapshot in use can be read back, opened or sealed', async () => {
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
+  assert.deepEqual(await (await app.request(snapshotUrl)).json(), JSON.parse(JSON.stringify(mixedCluster)));
+  const sealed = await app.request(snapshotUrl, { headers: { accept: 'application/jose' } });
+  assert.equal((await sealed.text()).split('.').length, 3);
+});
+
+test('explain says over HTTP what the router would do', async () => {
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
+  const url = encodeURIComponent('/apis/batch/v1/namespaces/default/jobs');
+  const response = await app.request(`https://router.example/.mixed-version-proxy/v1/explain?url=${url}`);
+  const explanation = (await response.json()) as { decision: string; candidates: { id: string }[] };
+  assert.equal(explanation.decision, 'peer');
+  assert.deepEqual(
+    explanation.candidates.map(({ id }) => id),
+    ['peer-1', 'peer-2'],
+  );
+});
+
+test('status shows the snapshot and the servers', async () => {
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
+  const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
+  const status = (await response.json()) as { snapshot: { generation: number }; servers: { id: string }[] };
+  assert.equal(status.snapshot.generation, 1);
+  assert.equal(status.servers.length, mixedCluster.servers.length);
+});

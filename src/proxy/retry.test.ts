@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { maySafelyTryAnother, RetryBudget } from './retry.ts';
+import { TransportError, type TransportErrorCode } from './transport.ts';
+
+const failed = (code: TransportErrorCode, requestMayHaveArrived: boolean) =>
+  new TransportError(code, 'no answer', { requestMayHaveArrived });
+
+test('any request that provably reached nobody may go to another server', () => {
+  for (const method of ['GET', 'POST', 'PATCH', 'DELETE']) {
+    assert.equal(maySafelyTryAnother(method, method !== 'GET', failed('ConnectFailed', false)), true);
+  }
+});
+
+test('a write that may have arrived is never sent twice', () => {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    assert.equal(maySafelyTryAnother(method, false, failed('ConnectionClosed', true)), false);
+  }
+});
+
+test('a read without a body may be asked again, one with a body may not', () => {
+  assert.equal(maySafelyTryAnother('GET', false, failed('ConnectionClosed', true)), true);
+  assert.equal(maySafelyTryAnother('HEAD', false, failed('Timeout', true)), true);
+  assert.equal(maySafelyTryAnother('GET', true, failed('ConnectionClosed', true)), false);
+});
+
+test('nothing is tried again for a client that is gone', () => {
+  assert.equal(maySafelyTryAnother('GET', false, failed('ClientGone', false)), false);
+});
+
+test('second tries are bounded to a fifth of the requests once the reserve is used up', () => {
+  const budget = new RetryBudget();
+  let tries = 0;
+  for (let request = 0; request < 1000; request++) {
+    budget.deposit();
+    if (budget.withdraw()) tries += 1;
+  }
+  assert.ok(tries >= 200 && tries <= 211, `${tries} second tries for 1000 requests`);
+});

@@ -1,0 +1,33 @@
+import type { TransportError } from './transport.ts';
+
+/** Share of requests that may be tried a second time; a struggling cluster must not get double load. */
+const share = 0.2;
+/** Second tries that may be saved up, and that are there at the start. */
+const reserve = 10;
+
+/** A budget for second tries, filled by requests and drained by tries. */
+export class RetryBudget {
+  #tokens = reserve;
+
+  /** One more request was received. */
+  deposit(): void {
+    this.#tokens = Math.min(reserve, this.#tokens + share);
+  }
+
+  /** Takes one second try out of the budget, if there is one. */
+  withdraw(): boolean {
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+}
+
+/**
+ * Whether another server may be tried after `error`: only if the first one provably got nothing, or if the
+ * request is a bodiless read. A write that may have arrived is never sent twice (RFC 9110 section 9.2.2).
+ */
+export function maySafelyTryAnother(method: string, hasBody: boolean, error: TransportError): boolean {
+  if (error.code === 'ClientGone') return false;
+  if (!error.requestMayHaveArrived) return true;
+  return (method === 'GET' || method === 'HEAD') && !hasBody;
+}

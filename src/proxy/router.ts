@@ -1,0 +1,47 @@
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { Caller } from '../identity/user-info.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+import type { Decision } from './decision.ts';
+import type { InboundRequest } from './inbound.ts';
+import type { OutboundRequest } from './transport.ts';
+
+/** A request that passed the door: its path is unambiguous, its caller is known, its way is decided. */
+export interface AdmittedRequest {
+  readonly inbound: InboundRequest;
+  readonly requestInfo: RequestInfo;
+  readonly caller: Caller;
+  readonly decision: Decision;
+}
+
+export type Admission =
+  | { readonly kind: 'admitted'; readonly request: AdmittedRequest }
+  /** Refused at the door (400, 401, 500, 503): this is the whole answer. */
+  | { readonly kind: 'refused'; readonly response: Response };
+
+/**
+ * The way of one request, shared by the fetch handler and by upgrades: both enter at `admit` and leave
+ * through `deliver`, so neither can skip path acceptance, authentication, header hygiene or stamping.
+ */
+export interface Router {
+  /** Path acceptance and request info; the refusal (400, 500) when the target cannot be accepted. */
+  accept(inbound: InboundRequest): RequestInfo | Response;
+  /** Who calls; the refusal (401) when the credentials are wrong. */
+  identify(inbound: InboundRequest): Promise<Caller | Response>;
+  decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
+  /**
+   * The routing table, if merged documents may be made from it for this request: not while the gate is off,
+   * for a request rerouted by a peer (which asks for the local view), or from an expired snapshot.
+   */
+  knowledge(inbound: InboundRequest, caller: Caller): RoutingTable | undefined;
+  /** The three above, in order. */
+  admit(inbound: InboundRequest): Promise<Admission>;
+  /**
+   * Chooses a destination, builds the outbound request and sends it; where the rules allow it, tries one
+   * other candidate. Answers with what `send` gave, or with a 503 Status when no destination answered.
+   * `send` throws `TransportError`.
+   */
+  deliver<Answer>(
+    request: AdmittedRequest,
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+  ): Promise<Answer | Response>;
+}

@@ -1,0 +1,59 @@
+import type { RoutingServer } from '../snapshot/routing-table.ts';
+
+/** How long a server that could not be reached is avoided while others can be. Milliseconds. */
+const avoidFor = 5_000;
+
+/**
+ * What this router itself sees of the servers it sends to: requests in flight, and which of them it could
+ * not reach lately. Held by ID, so it outlives the routing table; IDs that left the table are dropped.
+ */
+export class ServerLoad {
+  readonly #inFlight = new Map<string, number>();
+  readonly #avoidUntil = new Map<string, number>();
+  readonly #clock: () => number;
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  /** Counts a request as in flight until the returned function is called (once; later calls do nothing). */
+  begin(id: string): () => void {
+    this.#inFlight.set(id, this.inFlight(id) + 1);
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      const left = this.inFlight(id) - 1;
+      if (left > 0) this.#inFlight.set(id, left);
+      else this.#inFlight.delete(id);
+    };
+  }
+
+  inFlight(id: string): number {
+    return this.#inFlight.get(id) ?? 0;
+  }
+
+  /** The server answered, whatever it said. */
+  reached(id: string): void {
+    this.#avoidUntil.delete(id);
+  }
+
+  /** The server could not be reached at all. */
+  notReached(id: string): void {
+    this.#avoidUntil.set(id, this.#clock() + avoidFor);
+  }
+
+  isAvoided(id: string): boolean {
+    const until = this.#avoidUntil.get(id);
+    if (until === undefined) return false;
+    if (this.#clock() < until) return true;
+    this.#avoidUntil.delete(id);
+    return false;
+  }
+
+  /** Forgets servers that are no longer in the table. */
+  retain(servers: readonly RoutingServer[]): void {
+    const ids = new Set(servers.map((server) => server.id));
+    for (const id of this.#avoidUntil.keys()) if (!ids.has(id)) this.#avoidUntil.delete(id);
+  }
+}

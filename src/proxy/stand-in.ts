@@ -1,0 +1,45 @@
+import { firstHeader } from '../apimachinery/raw-headers.ts';
+import { answerDiscovery } from '../discovery/documents.ts';
+import { knowledgeMissing } from './delivery.ts';
+import type { StandIn } from './handler-environment.ts';
+import { queryOf } from './inbound.ts';
+import type { AdmittedRequest, Router } from './router.ts';
+
+/**
+ * What is answered in place of the local server's answer to a request that goes there.
+ *
+ * While there has been no snapshot, its 404 for a resource path proves nothing. And for discovery it is asked
+ * only whether this caller may read the document: authorisation is the API server's, the merged content ours.
+ */
+export async function standInFor(
+  request: AdmittedRequest,
+  router: Router,
+  serverId: string,
+): Promise<StandIn | undefined> {
+  if (request.requestInfo.isResourceRequest) {
+    const undecided = request.decision.reason === 'NoSnapshot';
+    return undecided ? (status) => (status === 404 ? knowledgeMissing() : undefined) : undefined;
+  }
+  const table = router.knowledge(request.inbound, request.caller);
+  if (table === undefined) return undefined;
+  const { inbound, requestInfo } = request;
+  const { headers } = inbound;
+  const document = await answerDiscovery(
+    {
+      method: inbound.method,
+      path: requestInfo.path,
+      query: queryOf(inbound.target),
+      accept: firstHeader(headers, 'accept'),
+      acceptEncoding: firstHeader(headers, 'accept-encoding'),
+      ifNoneMatch: firstHeader(headers, 'if-none-match'),
+    },
+    table,
+    { localServerId: serverId },
+  );
+  return document && ((status) => (isAllowed(status) ? document : undefined));
+}
+
+/** The local server let the caller read the path, whether or not it has the document (or in that form). */
+function isAllowed(status: number): boolean {
+  return (status >= 200 && status < 300) || status === 304 || status === 404 || status === 406;
+}

@@ -1,0 +1,59 @@
+import { snapshotLimits } from './limits.ts';
+
+/** One fault of a document: where, and what a reader has to change. */
+export interface SnapshotIssue {
+  /** For example `servers[3].address`; empty for the document as a whole. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * Collects the faults of one document. The first ones are kept; the rest is counted, so that a document of
+ * a million faults costs a number, not a million messages.
+ */
+export class IssueList {
+  readonly #kept: SnapshotIssue[] = [];
+  #omitted = 0;
+
+  add(path: string, message: string): void {
+    if (this.#kept.length < snapshotLimits.issues) this.#kept.push({ path, message });
+    else this.#omitted++;
+  }
+
+  /** Of all faults, the ones left out included. */
+  get count(): number {
+    return this.#kept.length + this.#omitted;
+  }
+
+  get isEmpty(): boolean {
+    return this.#kept.length === 0;
+  }
+
+  /** The kept faults; where some were left out, a last entry says how many. */
+  toArray(): SnapshotIssue[] {
+    if (this.#omitted === 0) return [...this.#kept];
+    return [...this.#kept, { path: '', message: `${this.#omitted} more faults are not listed` }];
+  }
+}
+
+/** `path.key`, `path["a b"]` or `path[3]`. */
+export function fieldPath(path: string, key: string | number): string {
+  if (typeof key === 'number') return `${path}[${key}]`;
+  if (!/^[A-Za-z_]\w*$/.test(key)) return `${path}[${quoted(key)}]`;
+  return path === '' ? key : `${path}.${key}`;
+}
+
+/** `text` in quotes, control characters escaped, long text cut: input is named, never repeated whole. */
+export function quoted(text: string): string {
+  const limit = 80;
+  return JSON.stringify(text.length > limit ? `${text.slice(0, limit)}…` : text);
+}
+
+/** `servers[3].address: …; servers[4].id: …`, the first few of `issues` in one line. */
+export function describeIssues(issues: readonly SnapshotIssue[]): string {
+  const shown = issues
+    .slice(0, 3)
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  const hidden = issues.length - shown.length;
+  return `${shown.join('; ')}${hidden > 0 ? `; and ${hidden} more` : ''}`;
+}

@@ -1,0 +1,46 @@
+/**
+ * Bounds of a snapshot. Each is far above what a real cluster needs and low enough that a snapshot at every
+ * bound can be read without harm. Snapshots are signed, but a bug in their maker must not take routers down.
+ */
+export const snapshotLimits = {
+  /** 50 servers with 400 resources each take under 250 KB; discovery of a cluster with 1,000 CRDs some MB. */
+  bytes: 8 * 1024 * 1024,
+  /** A snapshot's deepest value (the kind of an accepted type of a subresource in discovery) is 13 deep. */
+  depth: 32,
+  /** JSON values of any kind. 8 MB of real discovery hold under 500,000. */
+  values: 2_000_000,
+  /** Control planes have 1 to 7 API servers; the published scalability tests end at 50. */
+  servers: 1_000,
+  /** At the most one for each server. */
+  servedSets: 1_000,
+  /** Resources of one set; the largest CRD collections known have some 3,000. */
+  resources: 20_000,
+  /** Served versions of one group or resource. Upstream's widest group has had 6. */
+  versions: 64,
+  /** Subresources of one resource in one version. Pods have 11. */
+  subresources: 128,
+  /** Groups in the discovery of one set. */
+  groups: 5_000,
+  /** OpenAPI v3 documents: one for each group version. */
+  documents: 20_000,
+  /** Verbs, short names, categories and accepted types of one resource. */
+  words: 64,
+  apiServices: 20_000,
+  customResourceGroups: 20_000,
+  /** Any name or version string. A DNS subdomain has at most 253 characters (RFC 1123). */
+  text: 512,
+  /** An OpenAPI v3 `serverRelativeURL`: path and content hash. */
+  relativeURL: 2_048,
+  /** PEM; a bundle of 100 certificates. */
+  caBundle: 256 * 1024,
+  /** Ten years. Long for a static set-up, short enough that `createdAt` plus it stays a valid time. */
+  lifetimeSeconds: 10 * 366 * 24 * 3600,
+  /** Faults reported one by one; of the rest, the number. */
+  issues: 100,
+} as const;
+
+/** Base64url of the largest payload (RFC 4648: 4 characters for 3 bytes), a header and a signature. */
+export const sealedSnapshotLimit = Math.ceil((snapshotLimits.bytes * 4) / 3) + 4_096;
+
+/** A renewal holds four short fields. */
+export const sealedRenewalLimit = 4_096;

@@ -1,0 +1,267 @@
+import { type Logger, silentLogger } from '../observe/logger.ts';
+import { checkAcceptance, futureFault } from './acceptance-checks.ts';
+import type { AddressPolicy } from './address-policy.ts';
+import { buildRoutingTable, withLifetime } from './build-routing-table.ts';
+import type { PinnedKeySet } from './keys.ts';
+import { type OpenedSnapshot, openSnapshot } from './open.ts';
+import { openRenewal, type SnapshotRenewal } from './renewal.ts';
+import { parseRfc3339 } from './rfc3339.ts';
+import type { RoutingTable } from './routing-table.ts';
+import { invalid, SnapshotError } from './snapshot-error.ts';
+import type { SnapshotStore, StoredSnapshot } from './snapshot-store.ts';
+
+export interface SnapshotReceiverOptions {
+  /** Asked for each snapshot, so that a reloaded key file counts from then on. */
+  readonly keys: () => PinnedKeySet;
+  readonly addressPolicy: AddressPolicy;
+  readonly store: SnapshotStore;
+  /** Milliseconds since the epoch; default `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+/** A push that was taken. */
+export interface Acceptance {
+  /** `unchanged`: it was held already. */
+  readonly result: 'accepted' | 'renewed' | 'unchanged';
+  readonly generation: number;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** False: in use, but the store could not be written, so a restart would not find it. */
+  readonly persisted: boolean;
+  /** Why it could not be written. */
+  readonly persistenceError?: string | undefined;
+}
+
+export type RestoreResult =
+  | { readonly result: 'restored'; readonly generation: number; readonly expiresAt: number }
+  | { readonly result: 'empty' }
+  /** Something is stored and cannot be used. */
+  | { readonly result: 'refused'; readonly error: Error };
+
+/** Everything that is held, replaced as a whole. */
+interface Held {
+  readonly table: RoutingTable;
+  readonly digest: string;
+  readonly stored: StoredSnapshot;
+  readonly persisted: boolean;
+}
+
+/**
+ * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
+ *
+ * What is taken is written to the store first and then put in use in one assignment. A store that cannot be
+ * written does not keep the router on old routes: the snapshot is used all the same, the answer says
+ * `persisted: false`, and the next push of it tries to write again.
+ */
+export class SnapshotReceiver {
+  readonly #options: SnapshotReceiverOptions;
+  readonly #now: () => number;
+  readonly #logger: Logger;
+  readonly #listeners = new Set<(table: RoutingTable) => void>();
+  #held: Held | undefined;
+  #lastTurn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: SnapshotReceiverOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#logger = options.logger ?? silentLogger;
+  }
+
+  /** The table in use; `undefined` until there is one. It may be past its lifetime (see `expiresAt`). */
+  current(): RoutingTable | undefined {
+    return this.#held?.table;
+  }
+
+  /** What is in use, sealed as it came: to be handed on to another router. */
+  sealed(): StoredSnapshot | undefined {
+    return this.#held?.stored;
+  }
+
+  /**
+   * Calls `listener` with every table that is put in use, those of renewals included (same `generation`, later
+   * `expiresAt`). @returns a function that ends it.
+   */
+  onChange(listener: (table: RoutingTable) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  /**
+   * Takes a sealed snapshot if its signature and content hold and its generation rises. The held snapshot
+   * sent again is `unchanged`, by whomever it is signed; other content needs a higher generation, even if
+   * it was made later.
+   * @throws {SnapshotError} with the reason; nothing has changed then.
+   */
+  accept(jws: string): Promise<Acceptance> {
+    return this.#inTurn(async () => {
+      const opened = await this.#open(jws);
+      const held = this.#held;
+      if (held?.digest === opened.digest) return this.#keep(held, { ...held.stored, snapshot: jws });
+      requireRising(opened, held);
+      const table = buildRoutingTable(opened.snapshot);
+      return this.#replace('accepted', { table, digest: opened.digest, stored: { snapshot: jws } });
+    });
+  }
+
+  /**
+   * Gives the held snapshot a new lifetime, if the renewal is signed, names exactly the held generation and
+   * content, and was made after the last one. A repeated old renewal revives nothing.
+   * @throws {SnapshotError} with the reason; nothing has changed then. `NotNewer`: push the snapshot itself.
+   */
+  renew(jws: string): Promise<Acceptance> {
+    return this.#inTurn(async () => {
+      const renewal = await openRenewal(jws, this.#options.keys());
+      const held = requireHeld(this.#held, renewal);
+      const stored = { ...held.stored, renewal: jws };
+      const table = this.#renewedTable(held.table, renewal);
+      if (table === held.table) return this.#keep(held, stored);
+      return this.#replace('renewed', { table, digest: held.digest, stored });
+    });
+  }
+
+  /**
+   * Puts the stored snapshot in use, through the same checks as a pushed one. For the start: what is in use
+   * already is not replaced by something older. Never rejects: a store that cannot be read must not keep a
+   * router from starting, it is a result.
+   */
+  restore(): Promise<RestoreResult> {
+    return this.#inTurn(async () => {
+      try {
+        const stored = await this.#options.store.load();
+        if (stored === undefined) return { result: 'empty' };
+        const held = await this.#check(stored);
+        if (this.#held !== undefined) requireRising({ snapshot: held.table.snapshot }, this.#held);
+        this.#use(held);
+        const { generation, expiresAt } = held.table;
+        return { result: 'restored', generation, expiresAt };
+      } catch (error) {
+        const reason = error instanceof Error ? error : new Error(String(error));
+        this.#logger.warn({ err: reason }, 'the stored snapshot cannot be used');
+        return { result: 'refused', error: reason };
+      }
+    });
+  }
+
+  /** Signature, content, addresses, creation time: every check that does not depend on what is held. */
+  async #open(jws: string): Promise<OpenedSnapshot> {
+    const { keys, addressPolicy } = this.#options;
+    const opened = await openSnapshot(jws, keys());
+    const issues = checkAcceptance(opened.snapshot, addressPolicy, this.#now());
+    if (issues.length > 0) throw invalid('The snapshot', issues);
+    return opened;
+  }
+
+  async #check(stored: StoredSnapshot): Promise<Held> {
+    const { snapshot, digest } = await this.#open(stored.snapshot);
+    const plain: Held = {
+      table: buildRoutingTable(snapshot),
+      digest,
+      stored: { snapshot: stored.snapshot },
+      persisted: true,
+    };
+    if (stored.renewal === undefined) return plain;
+    try {
+      const renewal = await openRenewal(stored.renewal, this.#options.keys());
+      const table = this.#renewedTable(requireHeld(plain, renewal).table, renewal);
+      return { ...plain, table, stored };
+    } catch (error) {
+      // The snapshot is good without it, only older.
+      this.#logger.warn({ err: error }, 'the stored renewal cannot be used');
+      return plain;
+    }
+  }
+
+  #renewedTable(table: RoutingTable, renewal: SnapshotRenewal): RoutingTable {
+    const future = futureFault(renewal.createdAt, this.#now());
+    if (future !== undefined) throw invalid('The renewal', [{ path: 'createdAt', message: future }]);
+    const createdAt = parseRfc3339(renewal.createdAt) ?? Number.NaN;
+    const renewed = withLifetime(table, renewal.createdAt, renewal.lifetimeSeconds);
+    if (createdAt === table.createdAt && renewed.expiresAt === table.expiresAt) return table;
+    if (createdAt > table.createdAt) return renewed;
+    throw new SnapshotError('NotNewer', 'The renewal was not made after the one that is held.');
+  }
+
+  /** Nothing new to use. Written only if the store does not have it yet, in this very form. */
+  async #keep(held: Held, stored: StoredSnapshot): Promise<Acceptance> {
+    const same = stored.snapshot === held.stored.snapshot && stored.renewal === held.stored.renewal;
+    if (same && held.persisted) return acceptance('unchanged', held.table, undefined);
+    const persistenceError = await this.#save(stored);
+    this.#held = { ...held, stored, persisted: persistenceError === undefined };
+    return acceptance('unchanged', held.table, persistenceError);
+  }
+
+  async #replace(result: 'accepted' | 'renewed', next: Omit<Held, 'persisted'>): Promise<Acceptance> {
+    const persistenceError = await this.#save(next.stored);
+    this.#use({ ...next, persisted: persistenceError === undefined });
+    return acceptance(result, next.table, persistenceError);
+  }
+
+  async #save(stored: StoredSnapshot): Promise<string | undefined> {
+    try {
+      await this.#options.store.save(stored);
+      return undefined;
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'the snapshot is in use but could not be stored');
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  #use(held: Held): void {
+    this.#held = held;
+    const { generation, expiresAt, servers } = held.table;
+    this.#logger.info({ generation, expiresAt, servers: servers.length }, 'snapshot in use');
+    for (const listener of this.#listeners) {
+      try {
+        listener(held.table);
+      } catch (error) {
+        // The table is in use whatever a listener makes of it.
+        this.#logger.error({ err: error }, 'a listener failed on a new snapshot');
+      }
+    }
+  }
+
+  /** Runs `work` when everything that came before it has ended, well or badly. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#lastTurn.then(work);
+    this.#lastTurn = turn.catch(() => undefined);
+    return turn;
+  }
+}
+
+function acceptance(
+  result: Acceptance['result'],
+  table: RoutingTable,
+  persistenceError: string | undefined,
+): Acceptance {
+  const { generation, expiresAt } = table;
+  const persisted = persistenceError === undefined;
+  return { result, generation, expiresAt, persisted, ...(persisted ? {} : { persistenceError }) };
+}
+
+/** An old snapshot is validly signed for ever: only its number keeps it from being played back. */
+function requireRising(opened: Pick<OpenedSnapshot, 'snapshot'>, held: Held | undefined): void {
+  const { generation } = opened.snapshot.metadata;
+  if (held === undefined || generation > held.table.generation) return;
+  const rule =
+    generation === held.table.generation
+      ? 'is held with other content'
+      : `is older than the one that is held, ${held.table.generation}`;
+  throw new SnapshotError(
+    'NotNewer',
+    `Generation ${generation} ${rule}; a changed snapshot needs a higher one.`,
+  );
+}
+
+function requireHeld(held: Held | undefined, renewal: SnapshotRenewal): Held {
+  if (held !== undefined && held.table.generation === renewal.generation && held.digest === renewal.digest) {
+    return held;
+  }
+  const has = held === undefined ? 'no snapshot is held' : `generation ${held.table.generation} is held`;
+  throw new SnapshotError(
+    'NotNewer',
+    `The renewal is for generation ${renewal.generation}, ${renewal.digest}; ${has}. Push the snapshot itself.`,
+  );
+}

@@ -1,0 +1,43 @@
+import { fieldPath, type IssueList } from './issues.ts';
+import { snapshotLimits } from './limits.ts';
+
+// `JSON.parse` makes plain members of these names. Copied from object to object by code that does not know
+// better, they reach into prototypes; no name of Kubernetes is spelled like this.
+const prototypeKeys = new Set(['__proto__', 'constructor', 'prototype']);
+
+interface Pending {
+  readonly value: object;
+  readonly path: string;
+  readonly depth: number;
+}
+
+/**
+ * Looks through the whole value before anything reads from it: members named like parts of a prototype,
+ * values nested too deep, more values than a snapshot can have. Walks without recursion.
+ */
+export function refuseHostileShape(root: object, issues: IssueList): void {
+  const pending: Pending[] = [{ value: root, path: '', depth: 1 }];
+  let seen = 1;
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { value, path, depth } = next;
+    if (depth > snapshotLimits.depth) {
+      issues.add('', `is nested deeper than ${snapshotLimits.depth} levels`);
+      return;
+    }
+    for (const [key, member] of membersOf(value)) {
+      if (++seen > snapshotLimits.values) {
+        issues.add('', `has more than ${snapshotLimits.values} values`);
+        return;
+      }
+      if (typeof key === 'string' && prototypeKeys.has(key)) {
+        issues.add(fieldPath(path, key), 'must not be used as a name');
+      } else if (typeof member === 'object' && member !== null) {
+        pending.push({ value: member, path: fieldPath(path, key), depth: depth + 1 });
+      }
+    }
+  }
+}
+
+function membersOf(value: object): Iterable<readonly [string | number, unknown]> {
+  return Array.isArray(value) ? value.entries() : Object.entries(value);
+}

@@ -1,0 +1,67 @@
+import { statusResponse } from '../apimachinery/status.ts';
+import { sealedRenewalLimit, sealedSnapshotLimit } from './limits.ts';
+import { readText } from './read-text.ts';
+import type { Acceptance, SnapshotReceiver } from './receiver.ts';
+import { SnapshotError, snapshotErrorReason } from './snapshot-error.ts';
+
+/** Media type of a pushed snapshot or renewal: a compact JWS (RFC 7515 section 9.2.1). */
+export const sealedMediaType = 'application/jose';
+
+/** The cause, in the Status of a refusal, whose message is the generation that the router holds. */
+export const heldGenerationCause = 'HeldGeneration';
+
+type Body = ReadableStream<Uint8Array> | null;
+
+/** Takes a pushed snapshot; answers why when it does not, and keeps what it had. */
+export function putSnapshot(body: Body, receiver: SnapshotReceiver): Promise<Response> {
+  return take(body, sealedSnapshotLimit, receiver, (jws) => receiver.accept(jws));
+}
+
+/** Takes the renewal of the snapshot that is held. */
+export function putRenewal(body: Body, receiver: SnapshotReceiver): Promise<Response> {
+  return take(body, sealedRenewalLimit, receiver, (jws) => receiver.renew(jws));
+}
+
+async function take(
+  body: Body,
+  limit: number,
+  receiver: SnapshotReceiver,
+  accept: (jws: string) => Promise<Acceptance>,
+): Promise<Response> {
+  const text = body === null ? '' : await readText(body, limit);
+  if (text === undefined) {
+    return statusResponse('RequestEntityTooLarge', `more than ${limit} bytes were sent`);
+  }
+  try {
+    const { expiresAt, ...rest } = await accept(text.trim());
+    return Response.json({ ...rest, expiresAt: new Date(expiresAt).toISOString() });
+  } catch (error) {
+    if (!(error instanceof SnapshotError)) throw error;
+    return refused(error, receiver.current()?.generation);
+  }
+}
+
+function refused(error: SnapshotError, heldGeneration: number | undefined): Response {
+  return statusResponse(snapshotErrorReason[error.code], error.message, {
+    causes: [
+      { reason: error.code, message: error.message },
+      // So that a sync job that starts from nothing knows above what it has to begin.
+      ...(heldGeneration === undefined
+        ? []
+        : [{ reason: heldGenerationCause, message: String(heldGeneration), field: 'metadata.generation' }]),
+      ...error.issues.map(({ path, message }) => ({ reason: 'FieldValueInvalid', message, field: path })),
+    ],
+  });
+}
+
+/** The snapshot in use: opened, as JSON, or sealed as it came for a client that asks for a JWS. */
+export function getSnapshot(accept: string | undefined, receiver: SnapshotReceiver): Response {
+  const table = receiver.current();
+  const sealed = receiver.sealed();
+  if (table === undefined || sealed === undefined) {
+    return statusResponse('NotFound', 'there has been no snapshot yet');
+  }
+  return accept?.includes(sealedMediaType) === true
+    ? new Response(sealed.snapshot, { headers: { 'content-type': sealedMediaType } })
+    : Response.json(table.snapshot);
+}

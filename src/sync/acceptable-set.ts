@@ -1,0 +1,71 @@
+import * as v from 'valibot';
+import type { APIResourceDiscovery } from '../apimachinery/discovery-types.ts';
+import { parseStorageVersionName } from '../apimachinery/group-version.ts';
+import { isDns1035Label, isSubresourceName, isVisibleAscii } from '../snapshot/names.ts';
+import { resourceDiscovery, serverRelativeURL } from '../snapshot/schema.ts';
+import type { ServedSet } from '../snapshot/types.ts';
+
+/**
+ * The set without names that no router takes. Extension API servers list what they please (external metrics are
+ * called `queue_depth`), and since a snapshot is taken whole or not at all, one such name would hold up the whole
+ * cluster's. Nothing is un-routed by it: requests for them go by their APIService.
+ */
+export function acceptableSet(set: ServedSet): ServedSet {
+  return {
+    storageVersions: withAcceptableNames(set.storageVersions),
+    ...(set.subresources === undefined
+      ? {}
+      : { subresources: acceptableSubresources(withAcceptableNames(set.subresources)) }),
+    ...(set.discovery === undefined ? {} : { discovery: acceptableDiscovery(set.discovery) }),
+    ...(set.openapiV3 === undefined ? {} : { openapiV3: acceptableOpenApiPaths(set.openapiV3) }),
+  };
+}
+
+/** Upstream's rule for resources in names of StorageVersions (pkg/apis/apiserverinternal/validation). */
+function withAcceptableNames<Value>(byName: Readonly<Record<string, Value>>): Record<string, Value> {
+  return Object.fromEntries(
+    Object.entries(byName).filter(([name]) => isDns1035Label(parseStorageVersionName(name)?.resource ?? '')),
+  );
+}
+
+function acceptableSubresources(
+  subresources: NonNullable<ServedSet['subresources']>,
+): NonNullable<ServedSet['subresources']> {
+  return Object.fromEntries(
+    Object.entries(subresources).map(([name, versions]) => [
+      name,
+      Object.fromEntries(
+        Object.entries(versions).map(([version, names]) => [version, names.filter(isSubresourceName)]),
+      ),
+    ]),
+  );
+}
+
+function acceptableDiscovery(groups: NonNullable<ServedSet['discovery']>): ServedSet['discovery'] {
+  return groups.map((group) => ({
+    ...group,
+    versions: group.versions?.map((version) => ({
+      ...version,
+      resources: version.resources?.map(withAcceptableSubresources).filter(isAcceptable),
+    })),
+  }));
+}
+
+function withAcceptableSubresources(resource: APIResourceDiscovery): APIResourceDiscovery {
+  if (resource.subresources === undefined) return resource;
+  const subresources = resource.subresources.filter(({ subresource }) => isSubresourceName(subresource));
+  return { ...resource, subresources };
+}
+
+function isAcceptable(resource: APIResourceDiscovery): boolean {
+  return v.is(resourceDiscovery, resource);
+}
+
+function acceptableOpenApiPaths(paths: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(paths).filter(
+      ([path, url]) =>
+        path !== '' && !path.startsWith('/') && isVisibleAscii(path) && v.is(serverRelativeURL, url),
+    ),
+  );
+}

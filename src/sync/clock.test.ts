@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { backOffDelay, systemClock } from './clock.ts';
+
+const backOff = { initialMilliseconds: 100, maximumMilliseconds: 1000 };
+
+test('the wait doubles with every failure up to its maximum', () => {
+  const longest = [1, 2, 3, 4, 5, 6, 1000].map((failures) => backOffDelay(backOff, failures, 1));
+  assert.deepEqual(longest, [100, 200, 400, 800, 1000, 1000, 1000]);
+});
+
+test('chance takes away at most half of the wait', () => {
+  assert.equal(backOffDelay(backOff, 1, 0), 50);
+  assert.equal(backOffDelay(backOff, 1000, 0), 500);
+});
+
+test('a sleep ends when its signal aborts, and does not begin when it has', { timeout: 10_000 }, async () => {
+  const controller = new AbortController();
+  const sleep = systemClock.sleep(3_600_000, controller.signal);
+  controller.abort();
+  await sleep;
+  await systemClock.sleep(3_600_000, controller.signal);
+});

@@ -1,0 +1,44 @@
+/** Time and chance, injected so that tests hold both. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Resolves after that many milliseconds, or at once when `signal` aborts; it never rejects. */
+  sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
+  /** In [0, 1). */
+  random(): number;
+}
+
+export const systemClock: Clock = {
+  now: Date.now,
+  random: Math.random,
+  sleep: (milliseconds, signal) =>
+    new Promise((resolve) => {
+      if (signal.aborted) {
+        resolve();
+        return;
+      }
+      const finish = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', finish);
+        resolve();
+      };
+      const timer = setTimeout(finish, milliseconds);
+      signal.addEventListener('abort', finish);
+    }),
+};
+
+export interface BackOff {
+  /** Wait after the first failure, milliseconds; it doubles with every further one. */
+  readonly initialMilliseconds: number;
+  readonly maximumMilliseconds: number;
+}
+
+/**
+ * Wait after so many failures in a row (at least 1): doubling, capped, and drawn from its upper half, so that
+ * several sync jobs and targets that failed together do not come back together.
+ */
+export function backOffDelay(backOff: BackOff, failures: number, random: number): number {
+  const exponential = backOff.initialMilliseconds * 2 ** Math.min(failures - 1, 30);
+  const delay = Math.min(exponential, backOff.maximumMilliseconds);
+  return delay / 2 + (random * delay) / 2;
+}

@@ -1,0 +1,48 @@
+import type { SnapshotApiService } from '../snapshot/types.ts';
+import { apiServicesPath, readApiServices } from './api-services.ts';
+import {
+  customResourceDefinitionsPath,
+  type GroupAndVersion,
+  readCustomResourceGroups,
+} from './custom-resource-groups.ts';
+import type { ServerDocuments } from './document-reader.ts';
+
+/** Objects that all API servers of a cluster share. `undefined`: could not be read, so what was known stays. */
+export interface ClusterObjects {
+  readonly apiServices: readonly SnapshotApiService[] | undefined;
+  readonly customResourceGroups: readonly GroupAndVersion[] | undefined;
+  readonly warnings: readonly string[];
+}
+
+/** Reads the shared objects from the first of `servers` that gives them. Never throws. */
+export async function readClusterObjects(
+  servers: readonly ServerDocuments[],
+  signal?: AbortSignal,
+): Promise<ClusterObjects> {
+  const warnings: string[] = [];
+  const first = <Objects>(path: string, read: (documents: ServerDocuments) => Promise<Objects>) =>
+    firstReadable(servers, path, read, warnings);
+  const [apiServices, customResourceGroups] = await Promise.all([
+    first(apiServicesPath, (documents) => readApiServices(documents, (warning) => warnings.push(warning), signal)),
+    first(customResourceDefinitionsPath, (documents) => readCustomResourceGroups(documents, signal)),
+  ]);
+  return { apiServices, customResourceGroups, warnings };
+}
+
+async function firstReadable<Objects>(
+  servers: readonly ServerDocuments[],
+  path: string,
+  read: (documents: ServerDocuments) => Promise<Objects>,
+  warnings: string[],
+): Promise<Objects | undefined> {
+  let reason = 'no server can be read';
+  for (const documents of servers) {
+    try {
+      return await read(documents);
+    } catch (error) {
+      reason = error instanceof Error ? error.message : String(error);
+    }
+  }
+  warnings.push(`what is known of ${path} stays as it was: ${reason}`);
+  return undefined;
+}

@@ -1,0 +1,66 @@
+import { sealRenewal } from '../snapshot/renewal.ts';
+import { sealSnapshot } from '../snapshot/seal.ts';
+import type { SigningKey } from '../snapshot/signing-key.ts';
+import type { Snapshot } from '../snapshot/types.ts';
+import { sealedDigest } from '../snapshot/verify-sealed.ts';
+
+/** A snapshot, ready to leave. */
+export interface Delivery {
+  readonly snapshot: Snapshot;
+  /** Signed; `undefined` where the sync job was given no signing key, which only files can take. */
+  readonly sealed: SealedDelivery | undefined;
+}
+
+export interface SealedDelivery {
+  /** Compact JWS of the snapshot. */
+  readonly snapshot: string;
+  /** Compact JWS that gives the snapshot a new lifetime; `undefined` while its first one is young. */
+  readonly renewal: string | undefined;
+}
+
+/** Seals a snapshot for its first delivery. @throws {SnapshotError} for what no receiver would take. */
+export async function sealDelivery(snapshot: Snapshot, key: SigningKey | undefined): Promise<Delivery> {
+  if (key === undefined) return { snapshot, sealed: undefined };
+  return { snapshot, sealed: { snapshot: await sealSnapshot(snapshot, key), renewal: undefined } };
+}
+
+/**
+ * The same snapshot with a new lifetime.
+ *
+ * @param now milliseconds since the epoch; the lifetime starts anew here
+ */
+export async function renewDelivery(
+  { snapshot, sealed }: Delivery,
+  key: SigningKey | undefined,
+  now: number,
+): Promise<Delivery> {
+  const createdAt = new Date(now).toISOString();
+  if (key === undefined || sealed === undefined) {
+    return { snapshot: { ...snapshot, metadata: { ...snapshot.metadata, createdAt } }, sealed: undefined };
+  }
+  const { generation, lifetimeSeconds } = snapshot.metadata;
+  const digest = await sealedDigest(sealed.snapshot);
+  const renewal = await sealRenewal({ generation, digest, createdAt, lifetimeSeconds }, key);
+  return { snapshot, sealed: { snapshot: sealed.snapshot, renewal } };
+}
+
+export type DeliveryResult =
+  /** The target holds this snapshot now, or held it already. */
+  | { readonly kind: 'accepted' }
+  /** The target holds another one that is as new or newer (409). */
+  | { readonly kind: 'newer-held'; readonly generation: number | undefined; readonly message: string }
+  /** The target will not have it (401, 413, 422, …): somebody has to change something. */
+  | { readonly kind: 'refused'; readonly message: string }
+  /** No answer, or one that says to come back later. */
+  | { readonly kind: 'unreachable'; readonly message: string };
+
+/** Where snapshots go: a router, a file, a store. Each is retried on its own. */
+export interface SnapshotTarget {
+  /** For logs and status, for example the router's URL or the file's name. */
+  readonly name: string;
+  /**
+   * Hands over a snapshot, once; a renewal in place of the snapshot where the target holds that already.
+   * Never throws: whatever went wrong is in the result.
+   */
+  put(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult>;
+}

@@ -1,0 +1,20 @@
+/** Runs a task as soon as fewer than the limit are running. */
+export type Limiter = <Result>(task: () => Promise<Result>) => Promise<Result>;
+
+/** @param limit how many tasks may run at once; at least 1 */
+export function createLimiter(limit: number): Limiter {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (task) => {
+    // A finished task hands its place on without giving it up, so nobody can overtake those who wait.
+    if (running < limit) running++;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await task();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running--;
+      else next();
+    }
+  };
+}

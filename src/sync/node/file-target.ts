@@ -1,0 +1,33 @@
+import { createFileSnapshotStore } from '../../node/file-snapshot-store.ts';
+import type { Delivery, DeliveryResult, SnapshotTarget } from '../deliver.ts';
+import { writePlainSnapshot } from './plain-snapshot-file.ts';
+
+export interface FileTargetOptions {
+  /** Its directory must exist. */
+  readonly file: string;
+  /** Plain JSON instead of a JWS: for people and for `explain`. Default false. */
+  readonly unsigned?: boolean;
+}
+
+/**
+ * Keeps the current snapshot in a file: readers see the old one or the new one, whole. Signed, it is in the form
+ * in which routers store theirs, with the last renewal, so that `serve --snapshot-file` takes it.
+ */
+export function fileTarget({ file, unsigned = false }: FileTargetOptions): SnapshotTarget {
+  const store = createFileSnapshotStore(file);
+  return {
+    name: file,
+    async put({ snapshot, sealed }: Delivery): Promise<DeliveryResult> {
+      if (!unsigned && sealed === undefined) {
+        return { kind: 'refused', message: 'there is no signing key: give one, or write the file unsigned' };
+      }
+      try {
+        if (unsigned || sealed === undefined) await writePlainSnapshot(file, snapshot);
+        else await store.save(sealed);
+        return { kind: 'accepted' };
+      } catch (error) {
+        return { kind: 'unreachable', message: error instanceof Error ? error.message : String(error) };
+      }
+    },
+  };
+}

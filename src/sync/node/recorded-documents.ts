@@ -1,0 +1,118 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { apiServicesPath } from '../api-services.ts';
+import { customResourceDefinitionsPath } from '../custom-resource-groups.ts';
+import { ReadError, type ServerDocument, type ServerDocuments } from '../document-reader.ts';
+
+/** Objects that all servers share stand once, in the cluster's folder. */
+const sharedFiles: Readonly<Record<string, string>> = {
+  [apiServicesPath]: 'apiservices.json',
+  [customResourceDefinitionsPath]: 'customresourcedefinitions.json',
+};
+
+const aggregatedFiles: Readonly<Record<string, string>> = {
+  '/api': 'aggregated_api',
+  '/apis': 'aggregated_apis',
+};
+
+/**
+ * The documents of one server as they were recorded: a cluster's folder with one folder for each server, in the
+ * form that test/fixtures/README.md describes. A file that is missing is a document that could not be read, not
+ * one that the server lacks: for that, `status.txt` must say 404.
+ *
+ * @param clusterFolder holds `apiservices.json` and, where recorded, `customresourcedefinitions.json`
+ * @param server name of the server's folder
+ */
+export function recordedDocuments(clusterFolder: string, server: string): ServerDocuments {
+  const folder = join(clusterFolder, server);
+  let codes: Promise<ReadonlyMap<string, number>> | undefined;
+  return {
+    async get(pathWithQuery, accept) {
+      const path = pathWithQuery.split('?', 1)[0] ?? '';
+      const shared = sharedFiles[path];
+      if (shared !== undefined) return json(200, await read(join(clusterFolder, shared)));
+      const aggregated = await aggregatedDocument(folder, path, accept);
+      if (aggregated !== undefined) return aggregated;
+      codes ??= readCodes(folder);
+      // Only what lies below /apis/ has its code in status.txt; of the rest, what is there was a 200.
+      const code = (await codes).get(path) ?? 200;
+      return json(code, await read(join(folder, fileName(path))));
+    },
+  };
+}
+
+/** `/apis/apps/v1` is kept in `apis__apps__v1.json`, `/openapi/v3` in `openapi_v3.json`. */
+function fileName(path: string): string {
+  if (!/^\/[a-z0-9.-]+(?:\/[a-z0-9.-]+)*$/i.test(path) || path.includes('..')) {
+    throw new ReadError('Unreachable', `${path} is not the path of a recorded document`);
+  }
+  return `${path.slice(1).replaceAll('/', path.startsWith('/openapi/') ? '_' : '__')}.json`;
+}
+
+/**
+ * Negotiates as kube-apiserver does: the first clause of Accept that was recorded as answered with 200.
+ *
+ * Only v2beta1 counts, which is never anything but the server's own (aggregated/wrapper.go). The v2 document was
+ * recorded without `profile=nopeer`, so from 1.35 on it may hold what peers serve; the classic ones do not.
+ */
+async function aggregatedDocument(
+  folder: string,
+  path: string,
+  accept: string,
+): Promise<ServerDocument | undefined> {
+  const name = aggregatedFiles[path];
+  if (name === undefined) return undefined;
+  const recorded = await readIfPresent(join(folder, `${name}.ct`));
+  const [code, contentType = ''] = recorded?.trim().split(' ', 2) ?? [];
+  const version = parameters(contentType).get('v');
+  for (const clause of accept.split(',')) {
+    const wanted = parameters(clause);
+    if (wanted.get('as') === undefined) return undefined;
+    if (code === '200' && version === 'v2beta1' && wanted.get('v') === version) {
+      return { status: 200, contentType, body: await read(join(folder, `${name}.json`)) };
+    }
+  }
+  return { status: 406, contentType: 'application/json', body: '' };
+}
+
+function parameters(mediaType: string): ReadonlyMap<string, string> {
+  const [, ...pairs] = mediaType.split(';');
+  return new Map(
+    pairs.map((pair) => {
+      const [name = '', value = ''] = pair.trim().split('=', 2);
+      return [name.toLowerCase(), value];
+    }),
+  );
+}
+
+/** Lines of the form `<server> <path> <code>`. */
+async function readCodes(folder: string): Promise<ReadonlyMap<string, number>> {
+  const text = await readIfPresent(join(folder, 'status.txt'));
+  const codes = new Map<string, number>();
+  for (const line of text?.split('\n') ?? []) {
+    const [, path, code] = line.trim().split(/\s+/);
+    if (path !== undefined && code !== undefined) codes.set(path, Number(code));
+  }
+  return codes;
+}
+
+function json(status: number, body: string): ServerDocument {
+  return { status, contentType: 'application/json', body };
+}
+
+async function read(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    throw new ReadError('Unreachable', `${file} cannot be read`, { cause });
+  }
+}
+
+async function readIfPresent(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+    throw new ReadError('Unreachable', `${file} cannot be read`, { cause });
+  }
+}

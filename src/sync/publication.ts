@@ -1,0 +1,81 @@
+import type { SigningKey } from '../snapshot/signing-key.ts';
+import type { Snapshot } from '../snapshot/types.ts';
+import { type BackOff, backOffDelay, type Clock } from './clock.ts';
+import { type Delivery, renewDelivery, sealDelivery } from './deliver.ts';
+
+export interface PublicationOptions {
+  readonly clock: Clock;
+  readonly signingKey: SigningKey | undefined;
+  /** Between attempts to overtake a router that keeps holding something newer. */
+  readonly overtakeBackOff: BackOff;
+  /** Called with what is to be delivered from now on. */
+  readonly offer: (delivery: Delivery) => void;
+}
+
+/** The snapshot that is being delivered, and everything that keeps it in force. */
+export interface Publication {
+  /** Delivers this from now on. @throws {SnapshotError} when it cannot be sealed; the last one stays then. */
+  publish(snapshot: Snapshot): Promise<void>;
+  /** A router answered that it holds a generation at least as high with other content. */
+  newerHeld(generation: number): void;
+  /** The highest such generation, for `nextGeneration`. */
+  heldGeneration(): number | undefined;
+  /** Renews or overtakes when it is time to. @returns the snapshot in force afterwards */
+  keepInForce(): Promise<Snapshot | undefined>;
+}
+
+export function createPublication(options: PublicationOptions): Publication {
+  const { clock, signingKey, offer } = options;
+  let current: Delivery | undefined;
+  let renewAt = 0;
+  let held: number | undefined;
+  let overtakes = 0;
+  let overtakeAt = 0;
+
+  async function publish(snapshot: Snapshot): Promise<void> {
+    const { createdAt, lifetimeSeconds } = snapshot.metadata;
+    current = await sealDelivery(snapshot, signingKey);
+    renewAt = renewalTime(Date.parse(createdAt), lifetimeSeconds);
+    offer(current);
+  }
+
+  async function overtake({ snapshot }: Delivery, held: number): Promise<void> {
+    const now = clock.now();
+    overtakes++;
+    // Two sync jobs that know nothing of each other would overtake each other for ever; let it be slowly.
+    overtakeAt = now + backOffDelay(options.overtakeBackOff, overtakes, clock.random());
+    const createdAt = new Date(now).toISOString();
+    await publish({ ...snapshot, metadata: { ...snapshot.metadata, generation: held + 1, createdAt } });
+  }
+
+  async function renew(delivery: Delivery): Promise<void> {
+    const now = clock.now();
+    current = await renewDelivery(delivery, signingKey, now);
+    renewAt = renewalTime(now, delivery.snapshot.metadata.lifetimeSeconds);
+    offer(current);
+  }
+
+  return {
+    publish,
+    newerHeld(generation) {
+      held = Math.max(generation, held ?? 0);
+    },
+    heldGeneration: () => held,
+    async keepInForce() {
+      const generation = current?.snapshot.metadata.generation;
+      const isHeldElsewhere = held !== undefined && generation !== undefined && held >= generation;
+      if (!isHeldElsewhere && clock.now() >= overtakeAt) overtakes = 0;
+      if (isHeldElsewhere && current !== undefined && held !== undefined && clock.now() >= overtakeAt) {
+        await overtake(current, held);
+      } else if (current !== undefined && clock.now() >= renewAt) {
+        await renew(current);
+      }
+      return current?.snapshot;
+    },
+  };
+}
+
+/** Half of the lifetime before its end, so that routers can live through a fault of the other half's length. */
+function renewalTime(createdAt: number, lifetimeSeconds: number): number {
+  return createdAt + (lifetimeSeconds * 1000) / 2;
+}

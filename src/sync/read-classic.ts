@@ -1,0 +1,101 @@
+import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
+import { groupsFromClassic } from '../discovery/classic-to-aggregated.ts';
+import {
+  type ParsedAPIResourceList,
+  parseAPIGroupList,
+  parseAPIResourceList,
+  parseAPIVersions,
+} from '../discovery/parse-classic.ts';
+import { readApiServices } from './api-services.ts';
+import { ReadError, type ServerDocuments } from './document-reader.ts';
+import { sharedGroupVersions } from './exclude-group-versions.ts';
+import { getJson, getJsonIfServed } from './json-document.ts';
+import { createLimiter } from './limiter.ts';
+
+const accept = 'application/json';
+
+/**
+ * Reads a server's classic discovery. `/apis` lists what any server of the cluster has, because APIService
+ * objects are shared through etcd; only the document of each group version tells what this server has.
+ *
+ * @throws {ReadError | DiscoveryDocumentError} on any fault. A group version that the server lists and answers
+ *   with its own 404 is not served, which is no fault; one that fails in any other way is.
+ */
+export async function readClassic(
+  documents: ServerDocuments,
+  concurrentDocuments: number,
+  signal: AbortSignal,
+): Promise<APIGroupDiscovery[]> {
+  const [api, apis] = await Promise.all([
+    getJson(documents, '/api', accept, signal),
+    getJson(documents, '/apis', accept, signal),
+  ]);
+  const apiVersions = parseAPIVersions(api);
+  const apiGroupList = parseAPIGroupList(apis);
+
+  const paths = new Map(apiVersions.versions.map((version) => [version, `/api/${version}`]));
+  for (const { name, versions } of apiGroupList.groups) {
+    for (const { version } of versions) paths.set(`${name}/${version}`, `/apis/${name}/${version}`);
+  }
+  const apiResourceLists = new Map<string, ParsedAPIResourceList>();
+  const failures = new Map<string, unknown>();
+  const limit = createLimiter(concurrentDocuments);
+  await Promise.all(
+    [...paths].map(([groupVersion, path]) =>
+      limit(async () => {
+        try {
+          const list = await readResourceList(documents, path, groupVersion, signal);
+          if (list !== undefined) apiResourceLists.set(groupVersion, list);
+        } catch (error) {
+          failures.set(groupVersion, error);
+        }
+      }),
+    ),
+  );
+  await requireExtensionsToBlame(documents, failures, signal);
+  const unavailable = new Set(failures.keys());
+  return groupsFromClassic({ apiVersions, apiGroupList, apiResourceLists, unavailable });
+}
+
+async function readResourceList(
+  documents: ServerDocuments,
+  path: string,
+  groupVersion: string,
+  signal: AbortSignal,
+): Promise<ParsedAPIResourceList | undefined> {
+  const value = await getJsonIfServed(documents, path, accept, signal);
+  if (value === undefined) return undefined;
+  const list = parseAPIResourceList(value);
+  if (list.groupVersion === groupVersion) return list;
+  throw new ReadError('InvalidDocument', `${path} is the document of ${list.groupVersion}`);
+}
+
+/**
+ * A broken extension API server makes its group version fail on every API server (503 by the aggregator), and
+ * says nothing about any of them. Any other failure is the server's own.
+ *
+ * @throws the first failure that no extension API server explains
+ */
+async function requireExtensionsToBlame(
+  documents: ServerDocuments,
+  failures: ReadonlyMap<string, unknown>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (failures.size === 0) return;
+  const extensions = await extensionGroupVersions(documents, signal);
+  for (const [groupVersion, error] of failures) {
+    if (!extensions.has(groupVersion)) throw error;
+  }
+}
+
+async function extensionGroupVersions(
+  documents: ServerDocuments,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  try {
+    // What is wrong with them is said where they are read for the snapshot.
+    return sharedGroupVersions(await readApiServices(documents, () => {}, signal), []);
+  } catch {
+    return new Set();
+  }
+}

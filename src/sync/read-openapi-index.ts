@@ -1,0 +1,24 @@
+import { parseOpenApiV3Index } from '../discovery/parse-openapi-v3.ts';
+import { withDeadline } from './deadline.ts';
+import { ReadError, type ServerDocuments } from './document-reader.ts';
+import { getJsonIfServed } from './json-document.ts';
+import type { OpenApiReading } from './server-reading.ts';
+
+/** Reads a server's OpenAPI v3 index. It decides nothing about routing, so a failure is none of the server's. */
+export async function readOpenApiIndex(
+  documents: ServerDocuments,
+  timeoutMilliseconds: number,
+  signal: AbortSignal,
+): Promise<OpenApiReading> {
+  const tooSlow = () => new ReadError('Unreachable', `no answer within ${timeoutMilliseconds} ms`);
+  try {
+    return await withDeadline(timeoutMilliseconds, signal, tooSlow, async (deadline) => {
+      const value = await getJsonIfServed(documents, '/openapi/v3', 'application/json', deadline);
+      return value === undefined
+        ? { kind: 'not-served' }
+        : { kind: 'read', paths: parseOpenApiV3Index(value) };
+    });
+  } catch (error) {
+    return { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
+  }
+}

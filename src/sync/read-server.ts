@@ -1,0 +1,66 @@
+import * as v from 'valibot';
+import { servedSetFromDiscovery } from '../discovery/served-set-of.ts';
+import { withDeadline } from './deadline.ts';
+import { ReadError, type ServerDocuments } from './document-reader.ts';
+import { checkedDocument, getJsonIfServed } from './json-document.ts';
+import { readGroups } from './read-groups.ts';
+import { readOpenApiIndex } from './read-openapi-index.ts';
+import type { ServerReading } from './server-reading.ts';
+
+export interface ReadServerOptions {
+  readonly signal?: AbortSignal;
+  /** For the whole read. Default 15,000. */
+  readonly timeoutMilliseconds?: number;
+  /** Documents of classic discovery read at once. Default 8. */
+  readonly concurrentDocuments?: number;
+}
+
+/**
+ * Reads what one API server itself serves: discovery, version, OpenAPI v3 index. Never throws; a fault in
+ * discovery makes the whole reading a failure, a fault in the others leaves them unknown.
+ */
+export async function readServer(
+  documents: ServerDocuments,
+  { signal, timeoutMilliseconds = 15_000, concurrentDocuments = 8 }: ReadServerOptions = {},
+): Promise<ServerReading> {
+  const tooSlow = () => new ReadError('Unreachable', `no whole reading within ${timeoutMilliseconds} ms`);
+  try {
+    return await withDeadline(timeoutMilliseconds, signal, tooSlow, async (deadline) => {
+      const [groups, openApi, version] = await Promise.all([
+        readGroups(documents, concurrentDocuments, deadline),
+        // Half the time, so that a hanging index costs nothing but itself.
+        readOpenApiIndex(documents, timeoutMilliseconds / 2, deadline),
+        readVersion(documents, timeoutMilliseconds / 2, deadline),
+      ]);
+      const set = servedSetFromDiscovery(groups, groups);
+      if (Object.keys(set.storageVersions).length === 0) {
+        throw new ReadError('NothingServed', 'discovery is empty: the server is still starting');
+      }
+      return { ok: true, set, openApi, version };
+    });
+  } catch (error) {
+    // Documents that are not what was asked for are told by the discovery parsers, with errors of their own.
+    const code = error instanceof ReadError ? error.code : 'InvalidDocument';
+    return { ok: false, code, reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** k8s.io/apimachinery pkg/version/types.go. */
+const versionInfo = v.object({ gitVersion: v.string() });
+
+/** For people only, so that a server whose version cannot be read is as good as any other. */
+async function readVersion(
+  documents: ServerDocuments,
+  timeoutMilliseconds: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const tooSlow = () => new ReadError('Unreachable', 'the version came too late');
+  try {
+    return await withDeadline(timeoutMilliseconds, signal, tooSlow, async (deadline) => {
+      const value = await getJsonIfServed(documents, '/version', 'application/json', deadline);
+      return value === undefined ? undefined : checkedDocument(versionInfo, '/version', value).gitVersion;
+    });
+  } catch {
+    return undefined;
+  }
+}

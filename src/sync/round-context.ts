@@ -1,0 +1,27 @@
+import { createServerReaders, type ServerReaders } from './server-readers.ts';
+import { createSharedObjectsReader, type SharedObjectsReader } from './shared-objects-reader.ts';
+import { type ResolvedSyncOptions, resolveSyncOptions, type SyncOptions } from './sync-options.ts';
+
+/** What rounds carry on from one to the next. */
+export interface RoundContext {
+  readonly options: ResolvedSyncOptions;
+  readonly readers: ServerReaders;
+  readonly sharedObjects: SharedObjectsReader;
+}
+
+/** @throws {TypeError} when the options contradict themselves. */
+export function createRoundContext(given: SyncOptions): RoundContext {
+  const options = resolveSyncOptions(given);
+  const { clock, timing, servers } = options;
+  return {
+    options,
+    readers: createServerReaders(servers, {
+      clock,
+      readTimeoutMilliseconds: timing.readTimeout,
+      concurrentServers: timing.concurrentServers,
+      concurrentDocuments: timing.concurrentDocuments,
+      backOff: timing.readBackOff,
+    }),
+    sharedObjects: createSharedObjectsReader(clock, timing.sharedObjectsRefresh),
+  };
+}

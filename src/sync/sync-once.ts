@@ -1,0 +1,66 @@
+import { backOffDelay } from './clock.ts';
+import { type Delivery, type DeliveryResult, type SnapshotTarget, sealDelivery } from './deliver.ts';
+import { runRound } from './round.ts';
+import { createRoundContext } from './round-context.ts';
+import type { ServerReading } from './server-reading.ts';
+import type { ResolvedSyncOptions, SyncOptions } from './sync-options.ts';
+import type { Snapshot } from '../snapshot/types.ts';
+
+/** Deliveries to one target before it is given up: CI and cron come again. */
+const attempts = 5;
+
+export interface SyncOnceResult {
+  /** Everything read and everything delivered. */
+  readonly ok: boolean;
+  readonly snapshot: Snapshot | undefined;
+  readonly readings: ReadonlyMap<string, ServerReading>;
+  readonly warnings: readonly string[];
+  readonly deliveries: readonly { readonly target: string; readonly result: DeliveryResult }[];
+}
+
+/**
+ * One round for CI and cron: waits for every server, delivers to every target, ends.
+ *
+ * @throws {TypeError} when the options contradict themselves
+ * @throws {SnapshotError} when the snapshot cannot be sealed
+ */
+export async function syncOnce(given: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
+  const context = createRoundContext(given);
+  const { options } = context;
+  const { snapshot, readings, warnings } = await runRound(context, options.previous, undefined, undefined, signal);
+  const deliveries =
+    snapshot === undefined
+      ? []
+      : await Promise.all(
+          options.targets.map(async (target) => ({
+            target: target.name,
+            result: await deliverPatiently(target, snapshot, options, signal),
+          })),
+        );
+  const ok =
+    snapshot !== undefined &&
+    options.servers.every(({ id }) => readings.get(id)?.ok === true) &&
+    deliveries.every(({ result }) => result.kind === 'accepted');
+  return { ok, snapshot, readings, warnings, deliveries };
+}
+
+async function deliverPatiently(
+  target: SnapshotTarget,
+  snapshot: Snapshot,
+  { clock, timing, signingKey }: ResolvedSyncOptions,
+  signal: AbortSignal,
+): Promise<DeliveryResult> {
+  let delivery: Delivery = await sealDelivery(snapshot, signingKey);
+  for (let attempt = 1; ; attempt++) {
+    const result = await target.put(delivery, signal);
+    if (result.kind === 'accepted' || result.kind === 'refused') return result;
+    if (attempt === attempts || signal.aborted) return result;
+    if (result.kind === 'newer-held') {
+      const { metadata } = delivery.snapshot;
+      const generation = (result.generation ?? metadata.generation) + 1;
+      delivery = await sealDelivery({ ...snapshot, metadata: { ...metadata, generation } }, signingKey);
+    } else {
+      await clock.sleep(backOffDelay(timing.deliveryBackOff, attempt, clock.random()), signal);
+    }
+  }
+}

@@ -1,0 +1,220 @@
+import type { Decision, DecisionContext, DecisionReason } from '../../src/proxy/decision.ts';
+import type { Snapshot } from '../../src/snapshot/types.ts';
+import { snapshotOf } from './snapshot-builder.ts';
+
+/** ID of the local API server in every row. */
+export const localId = 'local';
+
+/** One row of the design's list of decisions, as a request and what has to become of it. */
+export interface DecisionRow {
+  /** Number of the rule, and what the row shows of it. */
+  readonly name: string;
+  readonly method?: string;
+  readonly target: string;
+  /** Left out: the mixed cluster below. `none`: there has been no snapshot. */
+  readonly snapshot?: Snapshot | 'none';
+  readonly expired?: boolean;
+  readonly context?: Partial<Pick<DecisionContext, 'stalePolicy' | 'extensionRouting'>>;
+  /** The request carries the reroute mark: from a verified peer, or from anyone. */
+  readonly mark?: 'verified-peer' | 'anyone';
+  readonly decision: Decision['decision'];
+  readonly reason: DecisionReason;
+  /** IDs of the candidates. */
+  readonly candidates?: readonly string[];
+  /** What a client sees of an `unavailable` decision, and of a local 404 that proves nothing. */
+  readonly status?: number;
+}
+
+const apiServices = [
+  {
+    group: 'metrics.k8s.io',
+    version: 'v1beta1',
+    service: { namespace: 'kube-system', name: 'metrics-server', port: 443, address: '10.0.9.1:443' },
+    insecureSkipTLSVerify: true,
+    available: true,
+  },
+  {
+    group: 'broken.example.com',
+    version: 'v1',
+    service: { namespace: 'default', name: 'broken', port: 443 },
+    available: false,
+  },
+];
+
+/** The local server, peers that serve more, and one server that cannot be reached. */
+export const mixedCluster: Snapshot = snapshotOf(
+  {
+    [localId]: [
+      'v1/pods',
+      'v1/pods/log',
+      'v1/namespaces',
+      'apps/v1/deployments',
+      'apps/v1/deployments/scale',
+    ],
+    'peer-1': ['v1/pods', 'v1/pods/log', 'v1/pods/resize', 'batch/v1/jobs', 'batch/v1/jobs/status'],
+    'peer-2': { serves: ['v1/pods', 'batch/v1/jobs'], knowsSubresources: true },
+    // Its set says nothing of subresources.
+    'peer-3': ['policy/v1/poddisruptionbudgets'],
+    lost: { serves: ['v1/pods/log', 'node.k8s.io/v1/runtimeclasses'], withoutAddress: true },
+  },
+  { apiServices, customResourceGroups: [{ group: 'example.com', version: 'v1' }] },
+);
+
+const jobs = '/apis/batch/v1/namespaces/default/jobs';
+
+/** Every rule of the decision list, in order, with the cases in which it must not match. */
+export const decisionRows: readonly DecisionRow[] = [
+  { name: '1 health is no resource', target: '/version', decision: 'local', reason: 'NotAResourceRequest' },
+  {
+    name: '1 a short path is no resource',
+    target: '/apis/batch',
+    decision: 'local',
+    reason: 'NotAResourceRequest',
+  },
+  {
+    name: '2 a request that a verified peer has rerouted never makes a second hop',
+    target: jobs,
+    mark: 'verified-peer',
+    decision: 'local',
+    reason: 'AlreadyRerouted',
+  },
+  {
+    name: '2 the mark of anyone else does not count',
+    target: jobs,
+    mark: 'anyone',
+    decision: 'peer',
+    reason: 'ServedByPeer',
+    candidates: ['peer-1', 'peer-2'],
+  },
+  {
+    name: '3 no snapshot, policy local: a local 404 is no proof',
+    target: jobs,
+    snapshot: 'none',
+    decision: 'local',
+    reason: 'NoSnapshot',
+    status: 503,
+  },
+  {
+    name: '3 no snapshot, policy serve-stale: there is nothing to serve from',
+    target: jobs,
+    snapshot: 'none',
+    context: { stalePolicy: 'serve-stale' },
+    decision: 'local',
+    reason: 'NoSnapshot',
+    status: 503,
+  },
+  {
+    name: '3 no snapshot, policy unavailable',
+    target: jobs,
+    snapshot: 'none',
+    context: { stalePolicy: 'unavailable' },
+    decision: 'unavailable',
+    reason: 'NoSnapshot',
+    status: 503,
+  },
+  {
+    name: '3 an expired snapshot, policy local',
+    target: jobs,
+    expired: true,
+    decision: 'local',
+    reason: 'SnapshotExpired',
+  },
+  {
+    name: '3 an expired snapshot, policy serve-stale',
+    target: jobs,
+    expired: true,
+    context: { stalePolicy: 'serve-stale' },
+    decision: 'peer',
+    reason: 'ServedByPeer',
+    candidates: ['peer-1', 'peer-2'],
+  },
+  {
+    name: '3 an expired snapshot, policy unavailable',
+    target: jobs,
+    expired: true,
+    context: { stalePolicy: 'unavailable' },
+    decision: 'unavailable',
+    reason: 'SnapshotExpired',
+    status: 503,
+  },
+  {
+    name: '4 the local server serves it, whoever else does',
+    target: '/api/v1/namespaces/default/pods',
+    decision: 'local',
+    reason: 'ServedLocally',
+  },
+  {
+    name: '4 the local server serves the subresource',
+    target: '/api/v1/namespaces/default/pods/web/log',
+    decision: 'local',
+    reason: 'ServedLocally',
+  },
+  {
+    name: '5 an extension API server, by default through the local aggregator',
+    target: '/apis/metrics.k8s.io/v1beta1/nodes',
+    decision: 'local',
+    reason: 'ExtensionAPIServer',
+  },
+  {
+    name: '5 an extension API server, straight to it where configured',
+    target: '/apis/metrics.k8s.io/v1beta1/nodes',
+    context: { extensionRouting: 'extension' },
+    decision: 'extension',
+    reason: 'ExtensionAPIServer',
+  },
+  {
+    name: '5 an extension API server that is not available',
+    target: '/apis/broken.example.com/v1/things',
+    context: { extensionRouting: 'extension' },
+    decision: 'unavailable',
+    reason: 'ExtensionAPIServerUnavailable',
+    status: 503,
+  },
+  {
+    name: '6 custom resources are everybody’s',
+    target: '/apis/example.com/v1/namespaces/default/widgets/w',
+    decision: 'local',
+    reason: 'CustomResource',
+  },
+  {
+    name: '7 peers serve it',
+    target: jobs,
+    decision: 'peer',
+    reason: 'ServedByPeer',
+    candidates: ['peer-1', 'peer-2'],
+  },
+  {
+    name: '7 all serve the resource, one serves the subresource',
+    method: 'PATCH',
+    target: '/api/v1/namespaces/default/pods/web/resize',
+    decision: 'peer',
+    reason: 'ServedByPeer',
+    candidates: ['peer-1'],
+  },
+  {
+    name: '7 a server that knows nothing of subresources is taken to serve them',
+    target: '/apis/policy/v1/namespaces/default/poddisruptionbudgets/web/status',
+    decision: 'peer',
+    reason: 'ServedByPeer',
+    candidates: ['peer-3'],
+  },
+  {
+    name: '8 a peer serves it and has no address',
+    target: '/apis/node.k8s.io/v1/runtimeclasses',
+    decision: 'unavailable',
+    reason: 'PeerAddressUnknown',
+    status: 503,
+  },
+  {
+    name: '9 nobody serves the resource',
+    target: '/apis/nosuch.example.com/v1/things',
+    decision: 'local',
+    reason: 'NotServedByAnyServer',
+  },
+  {
+    name: '9 nobody serves the version',
+    target: '/apis/batch/v2/namespaces/default/jobs',
+    decision: 'local',
+    reason: 'NotServedByAnyServer',
+  },
+];

@@ -1,0 +1,108 @@
+import { ReadError, type ServerDocument, type ServerDocuments } from '../../src/sync/document-reader.ts';
+
+/** What a fake server answers under one path: JSON with code 200, a whole answer, or its own way to fail. */
+export type FakeAnswer = object | (() => ServerDocument | Promise<ServerDocument>);
+
+export interface FakeServer extends ServerDocuments {
+  /** May be changed between reads. */
+  readonly answers: Map<string, FakeAnswer>;
+  /** Path and query of every request, in order. */
+  readonly asked: string[];
+}
+
+/** API server documents in memory. What is not listed is answered as kube-apiserver answers an unknown path. */
+export function fakeServer(answers: Readonly<Record<string, FakeAnswer>>): FakeServer {
+  const byPath = new Map(Object.entries(answers));
+  const asked: string[] = [];
+  return {
+    answers: byPath,
+    asked,
+    async get(path, _accept, signal) {
+      asked.push(path);
+      signal?.throwIfAborted();
+      const answer = byPath.get(path.split('?', 1)[0] ?? '');
+      if (answer === undefined) return plainNotFound;
+      return typeof answer === 'function' ? answer() : jsonDocument(answer);
+    },
+  };
+}
+
+export function jsonDocument(value: unknown, status = 200): ServerDocument {
+  return { status, contentType: 'application/json', body: JSON.stringify(value) };
+}
+
+/** What kube-apiserver's mux answers under a path that nothing is registered for. */
+export const plainNotFound: ServerDocument = {
+  status: 404,
+  contentType: 'text/plain; charset=utf-8',
+  body: '404 page not found\n',
+};
+
+/** Answers nothing, ever, and does not listen to anybody either. */
+export const hangs: FakeAnswer = () => new Promise<never>(() => {});
+
+export const refusesConnections: FakeAnswer = () => {
+  throw new ReadError('Unreachable', 'connection refused');
+};
+
+const verbs = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];
+
+/** One resource of classic discovery; `pods/log` is a subresource. */
+function classicResource(name: string): object {
+  return { name, singularName: '', namespaced: true, kind: `Kind${name.length}`, verbs };
+}
+
+/**
+ * Classic discovery: `{ 'v1': ['pods', 'pods/log'], 'batch/v1': ['jobs'] }`.
+ *
+ * @param alsoListed group versions that `/apis` lists and the server does not serve
+ */
+export function classicAnswers(
+  served: Readonly<Record<string, readonly string[]>>,
+  alsoListed: readonly string[] = [],
+): Record<string, object> {
+  const answers: Record<string, object> = {
+    '/api': { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] },
+    '/version': { major: '1', minor: '25', gitVersion: 'v1.25.0' },
+    ...sharedObjects,
+  };
+  const groups = new Map<string, { groupVersion: string; version: string }[]>();
+  for (const groupVersion of [...Object.keys(served), ...alsoListed]) {
+    const [group, version] = groupVersion.split('/');
+    if (group === undefined || version === undefined) continue;
+    groups.set(group, [...(groups.get(group) ?? []), { groupVersion, version }]);
+  }
+  answers['/apis'] = {
+    kind: 'APIGroupList',
+    apiVersion: 'v1',
+    groups: [...groups].map(([name, versions]) => ({ name, versions, preferredVersion: versions[0] })),
+  };
+  for (const [groupVersion, resources] of Object.entries(served)) {
+    const path = groupVersion.includes('/') ? `/apis/${groupVersion}` : `/api/${groupVersion}`;
+    answers[path] = { kind: 'APIResourceList', groupVersion, resources: resources.map(classicResource) };
+  }
+  return answers;
+}
+
+/** No APIServices, no CustomResourceDefinitions. */
+export const sharedObjects: Record<string, object> = {
+  '/apis/apiregistration.k8s.io/v1/apiservices': { kind: 'APIServiceList', items: [] },
+  '/apis/apiextensions.k8s.io/v1/customresourcedefinitions': {
+    kind: 'CustomResourceDefinitionList',
+    items: [],
+  },
+};
+
+/** An answer of `/api` or `/apis` in aggregated form, v2. */
+export function aggregatedAnswer(groups: readonly object[]): () => ServerDocument {
+  return () => ({
+    status: 200,
+    contentType: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
+    body: JSON.stringify({
+      kind: 'APIGroupDiscoveryList',
+      apiVersion: 'apidiscovery.k8s.io/v2',
+      metadata: {},
+      items: groups,
+    }),
+  });
+}

@@ -1,0 +1,62 @@
+import type { Clock } from '../../src/sync/clock.ts';
+
+export interface ManualClock extends Clock {
+  /** Lets time pass, ending the sleeps that it covers in their order, each with what follows from it. */
+  advance(milliseconds: number): Promise<void>;
+  /** How long everybody who sleeps now meant to sleep, in milliseconds from when they began. */
+  readonly sleeping: readonly number[];
+}
+
+interface Sleeper {
+  readonly wakesAt: number;
+  readonly asked: number;
+  wake(): void;
+}
+
+/** A clock that stands still until it is moved. `random` is 0.5 unless given. */
+export function manualClock(start = Date.UTC(2026, 0, 31), random: () => number = () => 0.5): ManualClock {
+  let now = start;
+  const sleepers = new Set<Sleeper>();
+  return {
+    now: () => now,
+    random,
+    sleep: (milliseconds, signal) =>
+      new Promise((resolve) => {
+        if (signal.aborted) {
+          resolve();
+          return;
+        }
+        const sleeper: Sleeper = {
+          wakesAt: now + milliseconds,
+          asked: milliseconds,
+          wake() {
+            sleepers.delete(sleeper);
+            signal.removeEventListener('abort', sleeper.wake);
+            resolve();
+          },
+        };
+        sleepers.add(sleeper);
+        signal.addEventListener('abort', sleeper.wake);
+      }),
+    get sleeping() {
+      return [...sleepers].map(({ asked }) => asked);
+    },
+    async advance(milliseconds) {
+      const end = now + milliseconds;
+      await settle();
+      for (;;) {
+        const [next] = [...sleepers].sort((one, other) => one.wakesAt - other.wakesAt);
+        if (next === undefined || next.wakesAt > end) break;
+        now = Math.max(now, next.wakesAt);
+        next.wake();
+        await settle();
+      }
+      now = end;
+    },
+  };
+}
+
+/** Lets everything run that waits for nothing but other work in memory (WebCrypto included). */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,142 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
+import { groupsFromClassic } from '../../src/discovery/classic-to-aggregated.ts';
+import { parseAggregated } from '../../src/discovery/parse-aggregated.ts';
+import {
+  type ParsedAPIResourceList,
+  parseAPIGroupList,
+  parseAPIResourceList,
+  parseAPIVersions,
+} from '../../src/discovery/parse-classic.ts';
+import { parseOpenApiV3Index } from '../../src/discovery/parse-openapi-v3.ts';
+import { servedSetFromDiscovery } from '../../src/discovery/served-set-of.ts';
+import type { ServedSet, Snapshot } from '../../src/snapshot/types.ts';
+import { type SnapshotOptions, servedSetKeyOf, snapshotOf } from './snapshot-builder.ts';
+
+export type RecordedClusterName = 'kubernetes-1.25-1.26' | 'kubernetes-1.26-batch-disabled';
+
+/** What one kube-apiserver answered. */
+export interface RecordedServer {
+  readonly id: string;
+  /** For example `v1.26.0`. */
+  readonly version: string;
+  /** Path (`/apis/batch/v1`) to the recorded list; those answered with 200 only, `/api/v1` among them. */
+  readonly resourceLists: ReadonlyMap<string, unknown>;
+  /** `/api` and `/apis` in classic form. */
+  readonly classic: { readonly api: unknown; readonly apis: unknown };
+  /** The same in aggregated form; `undefined` for a server that does not have it. */
+  readonly aggregated: { readonly api: unknown; readonly apis: unknown } | undefined;
+  /** The index `/openapi/v3`. */
+  readonly openapiV3: unknown;
+  /** From the classic documents, the legacy group first. */
+  readonly groups: readonly APIGroupDiscovery[];
+}
+
+const fixtures = new URL('../fixtures/', import.meta.url);
+
+/** The two servers of a recorded cluster, see test/fixtures/README.md. */
+export function recordedServers(cluster: RecordedClusterName): { a: RecordedServer; b: RecordedServer } {
+  return { a: recordedServer(cluster, 'a'), b: recordedServer(cluster, 'b') };
+}
+
+/** The set of a recorded server: from its aggregated form where it has one, as the sync job prefers it. */
+export function recordedServedSet(server: RecordedServer): ServedSet {
+  const { aggregated, groups, openapiV3 } = server;
+  const index = parseOpenApiV3Index(openapiV3);
+  return aggregated === undefined
+    ? servedSetFromDiscovery(groups, groups, index)
+    : servedSetFromDiscovery(parseAggregated(aggregated.api), parseAggregated(aggregated.apis), index);
+}
+
+/** A snapshot of a recorded cluster, its servers at 10.0.0.1:6443 and 10.0.0.2:6443. */
+export function recordedSnapshot(cluster: RecordedClusterName, options?: SnapshotOptions): Snapshot {
+  const { a, b } = recordedServers(cluster);
+  return snapshotOfSets(
+    {
+      a: { version: a.version, set: recordedServedSet(a) },
+      b: { version: b.version, set: recordedServedSet(b) },
+    },
+    options,
+  );
+}
+
+interface ServerOfSet {
+  readonly set: ServedSet;
+  readonly version?: string;
+  readonly stale?: boolean;
+  readonly withoutAddress?: boolean;
+}
+
+/** A valid snapshot of servers whose sets are given whole. Keys are API server IDs. */
+export function snapshotOfSets(
+  servers: Readonly<Record<string, ServerOfSet>>,
+  options?: SnapshotOptions,
+): Snapshot {
+  const entries = Object.entries(servers);
+  const snapshot = snapshotOf(
+    Object.fromEntries(entries.map(([id, { set: _set, ...server }]) => [id, { serves: [], ...server }])),
+    options,
+  );
+  return {
+    ...snapshot,
+    servers: snapshot.servers.map((server) => {
+      const set = servers[server.id]?.set;
+      return set === undefined ? server : { ...server, serves: servedSetKeyOf(set) };
+    }),
+    servedSets: Object.fromEntries(entries.map(([, { set }]) => [servedSetKeyOf(set), set])),
+  };
+}
+
+function recordedServer(cluster: RecordedClusterName, id: 'a' | 'b'): RecordedServer {
+  const folder = new URL(`${cluster}/${id}/`, fixtures);
+  const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, folder), 'utf8'));
+  const resourceLists = new Map<string, unknown>();
+  const served = servedPaths(folder, id);
+  for (const file of readdirSync(folder)) {
+    const path = `/${file.replace(/\.json$/, '').replaceAll('__', '/')}`;
+    // The body of a 404 was recorded too. `/api/v1` has no line in status.txt.
+    if (path === '/api/v1' || served.has(path)) resourceLists.set(path, read(file));
+  }
+  const api = read('api.json');
+  const apis = read('apis.json');
+  const hasAggregated = readFileSync(new URL('aggregated_apis.ct', folder), 'utf8').startsWith('200 ');
+  return {
+    id,
+    version: versionOf(read('version.json')),
+    resourceLists,
+    classic: { api, apis },
+    aggregated: hasAggregated
+      ? { api: read('aggregated_api.json'), apis: read('aggregated_apis.json') }
+      : undefined,
+    openapiV3: read('openapi_v3.json'),
+    groups: groupsFromClassic({
+      apiVersions: parseAPIVersions(api),
+      apiGroupList: parseAPIGroupList(apis),
+      apiResourceLists: parsedLists(resourceLists),
+    }),
+  };
+}
+
+/** Paths that the server answered with 200, from lines such as `a /apis/batch/v1 404`. */
+function servedPaths(folder: URL, id: string): Set<string> {
+  const lines = readFileSync(new URL('status.txt', folder), 'utf8').trim().split('\n');
+  const paths = new Set<string>();
+  for (const line of lines) {
+    const [server, path, code] = line.split(' ');
+    if (server === id && path !== undefined && code === '200') paths.add(path);
+  }
+  return paths;
+}
+
+function parsedLists(lists: ReadonlyMap<string, unknown>): Map<string, ParsedAPIResourceList> {
+  return new Map(
+    [...lists].map(([path, list]) => [path.replace(/^\/apis?\//, ''), parseAPIResourceList(list)]),
+  );
+}
+
+function versionOf(document: unknown): string {
+  if (typeof document === 'object' && document !== null && 'gitVersion' in document) {
+    return String(document.gitVersion);
+  }
+  throw new TypeError('version.json has no gitVersion.');
+}

@@ -1,0 +1,27 @@
+import type { InboundRequest } from '../../src/proxy/inbound.ts';
+import type { OnResponseHead, OutboundRequest, Transport } from '../../src/proxy/transport.ts';
+
+/** A transport that keeps what was sent and answers with what it is told to. */
+export interface RecordingTransport extends Transport {
+  readonly sent: OutboundRequest[];
+}
+
+/** @param answer what a destination answers, or throws; default: 200 naming the destination. */
+export function recordingTransport(
+  answer: (outbound: OutboundRequest) => Response | Promise<Response> = (outbound) =>
+    Response.json({ answeredBy: outbound.destination.id }),
+): RecordingTransport {
+  const sent: OutboundRequest[] = [];
+  return {
+    sent,
+    async send(outbound: OutboundRequest, _inbound: InboundRequest, onResponseHead: OnResponseHead) {
+      sent.push(outbound);
+      const response = await answer(outbound);
+      const disposition = onResponseHead({
+        status: response.status,
+        headers: [...response.headers].flat(),
+      });
+      return disposition.kind === 'replace' ? disposition.response : response;
+    },
+  };
+}

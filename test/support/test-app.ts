@@ -1,0 +1,83 @@
+import { type AppOptions, createApp } from '../../src/app.ts';
+import { RequestHeaderAuthenticator } from '../../src/identity/request-header.ts';
+import { X509Authenticator } from '../../src/identity/x509.ts';
+import { type ConnectionInfo, inboundFromRequest } from '../../src/proxy/inbound.ts';
+import { createAddressPolicy } from '../../src/snapshot/address-policy.ts';
+import { parseSnapshotKeys } from '../../src/snapshot/keys.ts';
+import { createMemorySnapshotStore } from '../../src/snapshot/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../src/snapshot/receiver.ts';
+import { sealSnapshot } from '../../src/snapshot/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing-key.ts';
+import type { Snapshot } from '../../src/snapshot/types.ts';
+import { localId } from './decision-rows.ts';
+import { type RecordingTransport, recordingTransport } from './recording-transport.ts';
+
+const generated = await generateSigningKey('EdDSA');
+const parsed = await parseSnapshotKeys(JSON.stringify({ keys: [generated.publicJwk] }));
+if (!parsed.ok) throw new Error('the generated key cannot be pinned');
+const { keys } = parsed;
+
+/** Seals with the one key that the receivers of the tests have pinned. */
+export function seal(snapshot: Snapshot): Promise<string> {
+  return sealSnapshot(snapshot, signingKeyOf(generated.privateJwk));
+}
+
+/** A receiver that holds `snapshot`, taken through the same door as a pushed one. */
+export async function receiverHolding(snapshot?: Snapshot): Promise<SnapshotReceiver> {
+  const receiver = new SnapshotReceiver({
+    keys: () => keys,
+    addressPolicy: createAddressPolicy({ allowLoopbackPeers: true }),
+    store: createMemorySnapshotStore(),
+  });
+  if (snapshot !== undefined) await receiver.accept(await seal(snapshot));
+  return receiver;
+}
+
+/** The connection of a front proxy whose word counts. */
+export const frontProxyConnection: ConnectionInfo = {
+  remoteAddress: '10.0.0.9',
+  clientCertificate: {
+    commonName: 'front-proxy-client',
+    organizations: [],
+    authority: 'requestheader-client-ca',
+  },
+};
+
+/** The connection of a user with a client certificate. */
+export function userConnection(commonName: string, organizations: readonly string[] = []): ConnectionInfo {
+  return {
+    remoteAddress: '10.0.0.8',
+    clientCertificate: { commonName, organizations, authority: 'client-ca' },
+  };
+}
+
+export interface TestAppOptions extends Partial<Omit<AppOptions, 'transport' | 'routingTable'>> {
+  readonly snapshot?: Snapshot | undefined;
+  readonly transport?: RecordingTransport;
+  /** What the adapter would know of every connection. */
+  readonly connection?: ConnectionInfo;
+}
+
+/** The whole app as a fetch handler, with a transport that records. */
+export async function testApp(options: TestAppOptions = {}) {
+  const { snapshot, connection = {}, transport = recordingTransport(), ...rest } = options;
+  const receiver = await receiverHolding(snapshot);
+  const requestHeader = new RequestHeaderAuthenticator({ allowedNames: ['front-proxy-client'] });
+  const app = createApp({
+    serverId: localId,
+    local: {
+      kind: 'local',
+      id: localId,
+      origin: 'https://127.0.0.1:6444',
+      serverName: 'kubernetes.default.svc',
+      trust: { kind: 'peer-ca' },
+    },
+    routingTable: receiver,
+    transport,
+    authenticators: [requestHeader, new X509Authenticator()],
+    isVerifiedPeer: (inbound) => requestHeader.isVerifiedPeer(inbound),
+    inbound: (context) => inboundFromRequest(context.req.raw, connection),
+    ...rest,
+  });
+  return { app, receiver, transport };
+}
