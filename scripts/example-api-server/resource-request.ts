@@ -13,6 +13,7 @@ export interface ServerContext {
   readonly store: ExampleStore;
   /** `host:port`. */
   readonly address: string;
+  readonly tokens: ReadonlyMap<string, ExampleUser>;
   readonly bookmarkIntervalMilliseconds: number;
   /** Aborts when the server stops: streams end then. */
   readonly stopping: AbortSignal;

@@ -19,6 +19,7 @@ describe('a field selector', () => {
     ['skips empty terms', ',a=b,,', ['a|=|b']],
     ['counts white space', ' a = b', [' a |=| b']],
     ['unescapes comma, equals sign and backslash in a value', 'a=\\,\\=\\\\', ['a|=|,=\\']],
+    ['splits behind an escaped comma', 'b=\\,,a=1', ['a|=|1', 'b|=|,']],
     ['does not unescape a field', '\\a=b', ['\\a|=|b']],
     ['takes an exclamation mark alone as a character', 'a!b=!c', ['a!b|=|!c']],
     ['orders its terms', 'c=1,a=1,b=1', ['a|=|1', 'b|=|1', 'c|=|1']],

@@ -1,7 +1,8 @@
-/** Go's limit since 1.24.12 and 1.25.6 (CVE-2025-61726, net/url): a query with more pairs yields no parameter at all. */
+import { malformedPercentEscape } from './percent-encoding.ts';
+
+/** Go's limit since 1.24.12 and 1.25.6 (CVE-2025-61726): a query with more pairs yields no parameter at all. */
 const maximumParameters = 10_000;
 
-const malformedEscape = /%(?![0-9A-Fa-f]{2})/;
 const escapeBeyondAscii = /%[89A-Fa-f]/;
 // A byte order mark is a character like any other.
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -15,8 +16,9 @@ const noParameters: ReadonlyMap<string, string> = new Map();
  * Go's values are bytes; here those that are no UTF-8 read as U+FFFD.
  */
 export function firstQueryValues(rawQuery: string, names: ReadonlySet<string>): ReadonlyMap<string, string> {
-  if (rawQuery.length >= maximumParameters && rawQuery.split('&').length > maximumParameters)
+  if (rawQuery.length >= maximumParameters && rawQuery.split('&').length > maximumParameters) {
     return noParameters;
+  }
   const values = new Map<string, string>();
   let start = 0;
   while (start < rawQuery.length) {
@@ -40,7 +42,7 @@ function readPair(pair: string, names: ReadonlySet<string>, values: Map<string, 
 function unescapeQuery(text: string): string | undefined {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) return spaced;
-  if (malformedEscape.test(spaced)) return undefined;
+  if (malformedPercentEscape.test(spaced)) return undefined;
   // decodeURIComponent throws on what is no UTF-8, and a query can hold thousands of such pairs.
   return escapeBeyondAscii.test(spaced) ? unescapeUtf8(spaced) : decodeURIComponent(spaced);
 }

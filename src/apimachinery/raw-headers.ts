@@ -56,10 +56,3 @@ export function toByteString(text: string): string {
   for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
   return bytes;
 }
-
-/** Reads a byte string as UTF-8 text; bytes that are no UTF-8 become U+FFFD. */
-export function fromByteString(bytes: string): string {
-  const raw = new Uint8Array(bytes.length);
-  for (let index = 0; index < bytes.length; index++) raw[index] = bytes.charCodeAt(index);
-  return new TextDecoder().decode(raw);
-}

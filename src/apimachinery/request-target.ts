@@ -1,3 +1,4 @@
+import { malformedPercentEscape } from './percent-encoding.ts';
 import { RequestInfoError } from './request-info-types.ts';
 
 /** A request target that every parser reads alike. */
@@ -12,10 +13,9 @@ export interface RequestTarget {
 
 const emptyTarget: RequestTarget = Object.freeze({ rawPath: '', rawQuery: undefined, path: '' });
 
-// A fragment never reaches a server (RFC 9110 section 7.1); Go keeps it in the path, WHATWG URL parsers cut it off.
+// A fragment is no part of a target (RFC 9110 section 7.1): Go keeps it in the path, WHATWG parsers cut it off.
 const forbiddenAnywhere = /[^!-~]|#/;
 const dotSegment = /\/\.{1,2}(?:\/|$)/;
-const malformedEscape = /%(?![0-9A-Fa-f]{2})/;
 const controlCharacter = /\p{Cc}/u;
 
 /**
@@ -27,12 +27,14 @@ const controlCharacter = /\p{Cc}/u;
  * slash are accepted and mean what they mean to Go. The query is opaque: malformed pairs are for whoever reads
  * it. The empty string is accepted, as upstream's factory accepts it, and is no resource.
  *
+ * Join a target to an origin as text, never by `new URL(target, origin)`: there `//host/path` names a host.
+ *
  * @throws {RequestInfoError} `AmbiguousRequestTarget`; the message names the fault and its remedy, and quotes
  *   nothing of the target.
  */
 export function acceptRequestTarget(target: string): RequestTarget {
   if (target === '') return emptyTarget;
-  // Absolute-form would name the host the request goes to (RFC 9112 section 3.2.2): that is never the client's choice.
+  // Absolute-form (RFC 9112 section 3.2.2) names a host, and where a request goes is never the client's choice.
   if (!target.startsWith('/')) {
     throw ambiguous("it does not begin with '/': send path and query only, no scheme, authority or '*'");
   }
@@ -48,7 +50,7 @@ export function acceptRequestTarget(target: string): RequestTarget {
     throw ambiguous("its path holds a backslash, plain or as %5C: separate segments with '/'");
   }
   // Judged after decoding: `%2e%2e` and `..%2F` are dot segments to WHATWG and to whoever decodes first
-  // (GHSA-2q7r-29rg-6m5h). The plain search comes first because nearly no path has a segment that starts with a dot.
+  // (GHSA-2q7r-29rg-6m5h). The plain search comes first: nearly no path has a segment that begins with a dot.
   if (path.includes('/.') && dotSegment.test(path)) {
     throw ambiguous("its path holds a segment '.' or '..', plain or encoded: send the path already resolved");
   }
@@ -61,7 +63,7 @@ function decodePath(rawPath: string): string {
     // Decodes once, as Go does: `%252e` becomes the literal `%2e`. Refuses overlong forms and surrogates.
     path = decodeURIComponent(rawPath);
   } catch (cause) {
-    const fault = malformedEscape.test(rawPath)
+    const fault = malformedPercentEscape.test(rawPath)
       ? "its path holds a '%' without two hexadecimal digits behind it: write a literal percent sign as %25"
       : 'the percent escapes of its path are no UTF-8: percent-encode the UTF-8 form of each character';
     throw ambiguous(fault, cause);
@@ -74,8 +76,9 @@ function decodePath(rawPath: string): string {
 
 function forbiddenCharacter(target: string): RequestInfoError {
   const offset = target.search(forbiddenAnywhere);
-  if (target[offset] === '#')
+  if (target[offset] === '#') {
     return ambiguous(`it holds a '#' at offset ${offset}: write a literal one as %23`);
+  }
   const codePoint = (target.codePointAt(offset) ?? 0).toString(16).toUpperCase().padStart(4, '0');
   return ambiguous(
     `it holds U+${codePoint} at offset ${offset}, outside visible ASCII: percent-encode it as UTF-8, or remove it`,

@@ -6,6 +6,7 @@ import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from '.
 import { generateSigningKey } from '../snapshot/signing-key.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from './command-context.ts';
+import { describeKeysIssue } from './snapshot-keys-input.ts';
 
 /** Secret, for the sync job alone. */
 export const signingKeyFile = 'snapshot-signing-key.json';
@@ -88,7 +89,7 @@ async function readPublicKeys(path: string): Promise<readonly JWK[]> {
   }
   const result = await parseSnapshotKeys(text);
   if (!result.ok) {
-    const faults = result.issues.map((issue) => `${path}: ${`${issue.path} ${issue.message}`.trim()}`);
+    const faults = result.issues.map((issue) => describeKeysIssue(path, issue));
     throw new CommandFailure(1, [`${path} is in the way: it is no set of public snapshot keys`, ...faults]);
   }
   return (JSON.parse(text) as { readonly keys: readonly JWK[] }).keys;

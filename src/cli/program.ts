@@ -5,10 +5,19 @@ import { registerKeygen } from './keygen.ts';
 import { registerValidate } from './validate.ts';
 import { packageVersion, registerVersion } from './version.ts';
 
-/** The command line: every subcommand there is. */
-export function createProgram(context: CommandContext, report: ReportExitCode): CliCommand {
+/**
+ * The command line: every subcommand there is.
+ * @param showHelp gets help and version, which a command line that only asks for them ends with
+ */
+export function createProgram(
+  context: CommandContext,
+  report: ReportExitCode,
+  showHelp: (text: string) => void,
+): CliCommand {
   const program = new CliCommand('mixed-version-proxy');
+  // Before the subcommands: they inherit these settings at the moment they are made.
   program
+    .configureOutput({ writeOut: showHelp, writeErr: context.writeError })
     .description(
       'Routes the requests of a Kubernetes cluster whose API servers run different versions: each one goes to a server that can serve it.',
     )

@@ -5,18 +5,23 @@ import { createProgram } from './program.ts';
 /** Runs one command line. Never throws for bad input; what is wrong is on standard error. */
 export async function runCommandLine(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   let code: ExitCode = 0;
-  const output: string[] = [];
-  const program = createProgram(context, (reported) => {
-    code = reported;
-  });
-  program.configureOutput({ writeOut: (text) => output.push(text), writeErr: context.writeError });
+  let help = '';
+  const program = createProgram(
+    context,
+    (reported) => {
+      code = reported;
+    },
+    (text) => {
+      help += text;
+    },
+  );
   try {
     // Called without anything, it explains itself, as kubectl does.
     await program.parseAsync(args.length === 0 ? ['--help'] : args, { from: 'user' });
   } catch (error) {
     code = exitCodeOf(error, context);
   }
-  if (output.length > 0) await context.writeOutput(output.join(''));
+  if (help !== '') await context.writeOutput(help);
   return code;
 }
 

@@ -2,6 +2,7 @@ import type { ServeConfig } from '../node/serve-config.ts';
 import { parseSnapshotKeys } from '../snapshot/keys.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
+import { describeKeysIssue } from './snapshot-keys-input.ts';
 
 /** Reads where snapshots come from, who may sign them and what happens without a current one. */
 export async function readSnapshotFlags(
@@ -36,7 +37,7 @@ async function readKeys(
   const result = await parseSnapshotKeys(text);
   if (result.ok) return { path, pinned: result.keys };
   for (const issue of result.issues) {
-    report.fault(flag, `--${flag}: ${path}: ${`${issue.path} ${issue.message}`.trim()}`);
+    report.fault(flag, `--${flag}: ${describeKeysIssue(path, issue)}`);
   }
   return undefined;
 }

@@ -1,3 +1,4 @@
+import type { SnapshotIssue } from '../snapshot/issues.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../snapshot/keys.ts';
 import { type CommandContext, CommandFailure, readInputFile } from './command-context.ts';
 
@@ -7,6 +8,12 @@ export async function readSnapshotKeysInput(context: CommandContext, path: strin
   if (result.ok) return result.keys;
   throw new CommandFailure(
     2,
-    result.issues.map((issue) => `--snapshot-keys: ${path}: ${`${issue.path} ${issue.message}`.trim()}`),
+    result.issues.map((issue) => `--snapshot-keys: ${describeKeysIssue(path, issue)}`),
   );
+}
+
+/** Words a fault of a key file. What the file holds is left out: it may be a private key given by mistake. */
+export function describeKeysIssue(file: string, issue: SnapshotIssue): string {
+  const message = issue.message.replace(/^(is not JSON)\b.*$/s, '$1');
+  return issue.path === '' ? `${file} ${message}` : `${file}: ${issue.path} ${message}`;
 }

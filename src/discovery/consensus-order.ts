@@ -13,10 +13,11 @@ export function consensusOrder(lists: readonly (readonly string[])[]): string[] 
   const placed = new Set(leading);
   const order = [...placed];
   for (const list of others) {
-    const known = new Set(list);
+    let known: ReadonlySet<string> | undefined;
     let previous: string | undefined;
     for (const name of list) {
       if (!placed.has(name)) {
+        known ??= new Set(list);
         order.splice(placeFor(name, previous, order, known), 0, name);
         placed.add(name);
       }

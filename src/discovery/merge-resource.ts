@@ -18,6 +18,8 @@ export interface DiscoveryConflict {
   readonly claims: readonly { readonly value: string; readonly serverIds: readonly string[] }[];
 }
 
+const none: readonly never[] = [];
+
 /** The place of what is being merged, and where conflicts go. */
 interface MergeContext {
   readonly group: string;
@@ -36,10 +38,11 @@ export function mergeResource(
   leading: APIResourceDiscovery,
   context: MergeContext,
 ): APIResourceDiscovery {
-  if (contributions.length === 1) return leading;
+  // Nearly all servers describe nearly everything alike: then there is nothing to build.
+  if (contributions.every(({ item }) => isSameResource(item, leading))) return leading;
   const { resource } = leading;
-  reportConflict(contributions, 'kind', { ...context, resource, subresource: '' });
-  reportConflict(contributions, 'scope', { ...context, resource, subresource: '' });
+  reportConflict(contributions, 'kind', resource, '', context);
+  reportConflict(contributions, 'scope', resource, '', context);
 
   const subresources = byName(
     contributions.map(({ source, item }) => ({ source, item: item.subresources ?? [] })),
@@ -49,7 +52,7 @@ export function mergeResource(
   return {
     ...leading,
     ...(responseKind === undefined ? {} : { responseKind }),
-    verbs: uniteVerbs(contributions),
+    ...unitedVerbs(contributions),
     ...(subresources.length === 0 ? {} : { subresources }),
   };
 }
@@ -61,14 +64,14 @@ function mergeSubresource(
 ): APISubresourceDiscovery[] {
   const leading = contributions[0]?.item;
   if (leading === undefined) return [];
-  if (contributions.length === 1) return [leading];
-  reportConflict(contributions, 'kind', { ...context, resource, subresource: leading.subresource });
+  if (contributions.every(({ item }) => isAlike(item, leading))) return [leading];
+  reportConflict(contributions, 'kind', resource, leading.subresource, context);
   const responseKind = kindOf(contributions);
   return [
     {
       ...leading,
       ...(responseKind === undefined ? {} : { responseKind }),
-      verbs: uniteVerbs(contributions),
+      ...unitedVerbs(contributions),
     },
   ];
 }
@@ -79,14 +82,42 @@ interface Described {
   readonly verbs?: readonly string[] | undefined;
 }
 
+/** Whether two servers say the same of what would be united or be in conflict. */
+function isSameResource(one: APIResourceDiscovery, other: APIResourceDiscovery): boolean {
+  if (one === other) return true;
+  const [below = none, otherBelow = none] = [one.subresources, other.subresources];
+  return (
+    isAlike(one, other) &&
+    below.length === otherBelow.length &&
+    below.every((subresource, index) => {
+      const counterpart = otherBelow[index];
+      return subresource.subresource === counterpart?.subresource && isAlike(subresource, counterpart);
+    })
+  );
+}
+
+function isAlike(one: Described, other: Described): boolean {
+  if (one === other) return true;
+  const [kind, otherKind] = [one.responseKind, other.responseKind];
+  return (
+    kind?.kind === otherKind?.kind &&
+    kind?.group === otherKind?.group &&
+    kind?.version === otherKind?.version &&
+    one.scope === other.scope &&
+    isSameList(one.verbs ?? none, other.verbs ?? none)
+  );
+}
+
+function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((entry, index) => entry === other[index]);
+}
+
 /** A list that all agree on stays as it is; else all verbs, sorted (upstream peer_aggregated_handler.go). */
-function uniteVerbs(contributions: readonly Contribution<Described>[]): readonly string[] {
+function unitedVerbs(contributions: readonly Contribution<Described>[]): Pick<Described, 'verbs'> {
   const lists = contributions.map(({ item }) => item.verbs ?? []);
   const [leading = [], ...others] = lists;
-  const agreed = others.every(
-    (verbs) => verbs.length === leading.length && verbs.every((verb, index) => verb === leading[index]),
-  );
-  return agreed ? leading : [...new Set(lists.flat())].sort();
+  const agreed = others.every((verbs) => isSameList(verbs, leading));
+  return agreed ? {} : { verbs: [...new Set(lists.flat())].sort() };
 }
 
 /** A server may list a parent without a kind, only to hang subresources on; another one may know it. */
@@ -101,18 +132,19 @@ function hasKind({ responseKind }: Described): boolean {
 function reportConflict(
   contributions: readonly Contribution<Described>[],
   field: DiscoveryConflict['field'],
-  place: MergeContext & { readonly resource: string; readonly subresource: string },
+  resource: string,
+  subresource: string,
+  { group, version, conflicts }: MergeContext,
 ): void {
   const claims = new Map<string, string[]>();
   for (const { source, item } of contributions) {
-    const value = field === 'kind' ? describeKind(item, place) : item.scope;
+    const value = field === 'kind' ? describeKind(item, group, version) : item.scope;
     if (value === undefined) continue;
     const serverIds = claims.get(value);
     if (serverIds === undefined) claims.set(value, [...source.serverIds]);
     else serverIds.push(...source.serverIds);
   }
   if (claims.size < 2) return;
-  const { group, version, resource, subresource, conflicts } = place;
   conflicts.push({
     group,
     version,
@@ -124,7 +156,7 @@ function reportConflict(
 }
 
 /** An empty group or version means that of the list (k8s.io/apimachinery meta/v1/types.go, APIResource). */
-function describeKind(item: Described, { group, version }: MergeContext): string | undefined {
+function describeKind(item: Described, group: string, version: string): string | undefined {
   if (!hasKind(item)) return undefined;
   const { group: kindGroup, version: kindVersion, kind } = item.responseKind ?? {};
   return `${groupVersionString(kindGroup || group, kindVersion || version)}, Kind=${kind}`;

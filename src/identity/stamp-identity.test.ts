@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
-import { fromByteString, headerLines } from '../apimachinery/raw-headers.ts';
+import { headerLines } from '../apimachinery/raw-headers.ts';
 import { cleanRequestHeaders } from '../proxy/header-hygiene.ts';
 import type { IdentityHeaderNames } from './identity-header-names.ts';
 import { RequestHeaderAuthenticator } from './request-header.ts';
@@ -69,7 +69,7 @@ describe('stamping', () => {
   it('writes non-ASCII text as its UTF-8 bytes', () => {
     const stamped = stampIdentity([], callerOf({ name: 'jürgen', groups: ['開発, 東京'] }));
     assert.equal(stamped[1], 'j\u00c3\u00bcrgen');
-    assert.equal(fromByteString(stamped[3] ?? ''), '開発, 東京');
+    assert.equal(Buffer.from(stamped[3] ?? '', 'latin1').toString('utf8'), '開発, 東京');
   });
 
   it('S18: removes the bearer token, which must not travel once the identity is stamped', () => {

@@ -34,9 +34,10 @@ export function findAuthority(
   }
   let notBefore = leaf.validFromDate.getTime();
   let notAfter = leaf.validToDate.getTime();
-  const include = (certificate: X509Certificate): void => {
-    notBefore = Math.max(notBefore, certificate.validFromDate.getTime());
-    notAfter = Math.min(notAfter, certificate.validToDate.getTime());
+  /** Narrows the span to one in which at least one of `certificates` is valid. */
+  const narrow = (certificates: readonly X509Certificate[]): void => {
+    notBefore = Math.max(notBefore, Math.min(...certificates.map((each) => each.validFromDate.getTime())));
+    notAfter = Math.min(notAfter, Math.max(...certificates.map((each) => each.validToDate.getTime())));
   };
 
   for (let depth = 0; depth < Math.min(chain.length, maximumChainLength); depth++) {
@@ -44,13 +45,13 @@ export function findAuthority(
     const client = authorities.clientCa.filter((anchor) => descendsFrom(certificate, anchor));
     const requestHeader = authorities.requestHeaderCa.filter((anchor) => descendsFrom(certificate, anchor));
     if (client.length > 0 && requestHeader.length > 0) {
-      // Cannot happen with authorities that passed the check at start-up; guessing would be worse than refusing.
+      // Left for authorities that the check at start-up refuses, and for an authority that presents itself.
       return { error: 'the certificate descends from authorities of both bundles' };
     }
-    // A renewed authority may stand twice in its bundle: the certificate that lasts longest counts.
-    const anchor = longestValid([...client, ...requestHeader]);
-    if (anchor !== undefined) {
-      include(anchor);
+    // Several where a renewed authority stands in its bundle beside the old one.
+    const anchors = [...client, ...requestHeader];
+    if (anchors.length > 0) {
+      narrow(anchors);
       return { authority: client.length > 0 ? 'client-ca' : 'requestheader-client-ca', notBefore, notAfter };
     }
     const issuer = chain[depth + 1];
@@ -58,7 +59,7 @@ export function findAuthority(
     if (!issuer.ca || !allowsClientAuthentication(issuer) || !isIssuedBy(certificate, issuer)) {
       return { error: 'an intermediate certificate may not have issued the one below it' };
     }
-    include(issuer);
+    narrow([issuer]);
   }
   return { error: 'the certificate does not descend from a configured authority' };
 }
@@ -70,14 +71,6 @@ function descendsFrom(certificate: X509Certificate, anchor: X509Certificate): bo
 
 function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
   return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
-}
-
-function longestValid(certificates: readonly X509Certificate[]): X509Certificate | undefined {
-  return certificates.reduce<X509Certificate | undefined>(
-    (longest, each) =>
-      longest === undefined || each.validToDate.getTime() > longest.validToDate.getTime() ? each : longest,
-    undefined,
-  );
 }
 
 const clientAuthentication = '1.3.6.1.5.5.7.3.2';

@@ -1,4 +1,4 @@
-import type { Server as Http1Server, ServerResponse } from 'node:http';
+import type { Server as Http1Server, ServerOptions as Http1ServerOptions, ServerResponse } from 'node:http';
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -134,13 +134,16 @@ const protocolVersions = { minVersion: 'TLSv1.2' } as const;
 type DualServer = Http2SecureServer & Pick<Http1Server, 'closeIdleConnections' | 'maxHeadersCount'>;
 type RequestHandler = (incoming: NodeIncoming, outgoing: NodeOutgoing) => void;
 
-function newServer(
-  tls: ServerTlsOptions,
-  limits: ServerLimits,
-  onRequest: RequestHandler,
-): Http2SecureServer {
+function newServer(tls: ServerTlsOptions, limits: ServerLimits, onRequest: RequestHandler): DualServer {
   const { maxConcurrentStreams, maxSessionMemory, maxSessionRejectedStreams } = limits;
   const { keepAliveTimeout, headersTimeout, requestTimeout } = limits;
+  // `insecureHTTPParser` stays off: the parser refuses what two parsers could read differently.
+  const http1Options: Http1ServerOptions = {
+    maxHeaderSize: maximumHeaderBytes,
+    keepAliveTimeout,
+    headersTimeout,
+    requestTimeout,
+  };
   const options: SecureServerOptions = {
     ...tls,
     ...protocolVersions,
@@ -156,7 +159,7 @@ function newServer(
     maxSessionRejectedStreams,
     // Lines of an answer are passed on as they came, also where a name that should stand once stands twice.
     strictSingleValueFields: false,
-    http1Options: { maxHeaderSize: maximumHeaderBytes, keepAliveTimeout, headersTimeout, requestTimeout },
+    http1Options,
     // A client that vanished holds its watches until the kernel notices (Go's server asks every 15 s or so).
     keepAlive: true,
     keepAliveInitialDelay: 30_000,

@@ -62,7 +62,9 @@ function toSnapshotApiService(object: unknown, warn: (warning: string) => void):
     ...(spec.caBundle == null || spec.caBundle === '' ? {} : { caBundle: decodeBase64(spec.caBundle) }),
     ...(spec.insecureSkipTLSVerify === true ? { insecureSkipTLSVerify: true } : {}),
     // kube-aggregator sends nothing to a service whose Available condition is missing or not True (handler_proxy.go).
-    available: (status?.conditions ?? []).some(({ type, status }) => type === 'Available' && status === 'True'),
+    available: (status?.conditions ?? []).some(
+      ({ type, status }) => type === 'Available' && status === 'True',
+    ),
   };
   // A router refuses a snapshot for any fault in it, so one odd APIService would hold up the whole cluster's.
   // Without its bundle it must not be reached either: the runtime's own roots would be trusted in its place.

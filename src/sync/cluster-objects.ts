@@ -23,7 +23,9 @@ export async function readClusterObjects(
   const first = <Objects>(path: string, read: (documents: ServerDocuments) => Promise<Objects>) =>
     firstReadable(servers, path, read, warnings);
   const [apiServices, customResourceGroups] = await Promise.all([
-    first(apiServicesPath, (documents) => readApiServices(documents, (warning) => warnings.push(warning), signal)),
+    first(apiServicesPath, (documents) =>
+      readApiServices(documents, (warning) => warnings.push(warning), signal),
+    ),
     first(customResourceDefinitionsPath, (documents) => readCustomResourceGroups(documents, signal)),
   ]);
   return { apiServices, customResourceGroups, warnings };

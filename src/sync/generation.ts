@@ -8,11 +8,7 @@
  *
  * @param now milliseconds since the epoch
  */
-export function nextGeneration(
-  previous: number | undefined,
-  held: number | undefined,
-  now: number,
-): number {
+export function nextGeneration(previous: number | undefined, held: number | undefined, now: number): number {
   const generation = previous === undefined ? Math.max(1, Math.floor(now / 1000)) : previous + 1;
   return held === undefined ? generation : Math.max(generation, held + 1);
 }

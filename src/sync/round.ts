@@ -1,11 +1,11 @@
-import { buildSnapshot } from './build-snapshot.ts';
-import { parseSnapshot } from '../snapshot/parse-snapshot.ts';
 import { describeIssues } from '../snapshot/issues.ts';
+import { parseSnapshot } from '../snapshot/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/types.ts';
+import { buildSnapshot } from './build-snapshot.ts';
+import type { ClusterObjects } from './cluster-objects.ts';
+import { withDeadline } from './deadline.ts';
 import type { RoundContext } from './round-context.ts';
 import type { ServerReading } from './server-reading.ts';
-import { withDeadline } from './deadline.ts';
-import type { ClusterObjects } from './cluster-objects.ts';
 
 export interface RoundOutcome {
   /** What is known after the round; `undefined` while nothing is known of any server. */

@@ -51,7 +51,9 @@ export function createServerReaders(
   const { clock, backOff } = options;
   const limit = createLimiter(options.concurrentServers);
   const latest = new Map<string, ServerReading>();
-  const states = servers.map((server): ReaderState => ({ server, underWay: undefined, failures: 0, dueAt: 0 }));
+  const states = servers.map(
+    (server): ReaderState => ({ server, underWay: undefined, failures: 0, dueAt: 0 }),
+  );
 
   async function read(state: ReaderState, signal: AbortSignal): Promise<void> {
     const reading = await limit(() =>

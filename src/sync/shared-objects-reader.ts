@@ -25,7 +25,8 @@ export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: num
       // A new APIService or CustomResourceDefinition shows in some server's discovery; what does not show there
       // (a bundle, availability) is found at the next refresh.
       const seen = groupVersionsOf(readings);
-      if (last !== undefined && last.seen === seen && now - last.at < refreshMilliseconds) return last.objects;
+      if (last !== undefined && last.seen === seen && now - last.at < refreshMilliseconds)
+        return last.objects;
       const objects = await readClusterObjects(readable, signal);
       // What failed is tried again in the next round.
       last = objects.warnings.length === 0 ? { at: now, seen, objects } : undefined;

@@ -1,10 +1,10 @@
+import type { Snapshot } from '../snapshot/types.ts';
 import { backOffDelay } from './clock.ts';
 import { type Delivery, type DeliveryResult, type SnapshotTarget, sealDelivery } from './deliver.ts';
 import { runRound } from './round.ts';
 import { createRoundContext } from './round-context.ts';
 import type { ServerReading } from './server-reading.ts';
 import type { ResolvedSyncOptions, SyncOptions } from './sync-options.ts';
-import type { Snapshot } from '../snapshot/types.ts';
 
 /** Deliveries to one target before it is given up: CI and cron come again. */
 const attempts = 5;
@@ -27,7 +27,13 @@ export interface SyncOnceResult {
 export async function syncOnce(given: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
   const context = createRoundContext(given);
   const { options } = context;
-  const { snapshot, readings, warnings } = await runRound(context, options.previous, undefined, undefined, signal);
+  const { snapshot, readings, warnings } = await runRound(
+    context,
+    options.previous,
+    undefined,
+    undefined,
+    signal,
+  );
   const deliveries =
     snapshot === undefined
       ? []

@@ -30,10 +30,7 @@ export interface TargetDelivery {
   status(): TargetStatus;
 }
 
-export function createTargetDelivery(
-  target: SnapshotTarget,
-  options: TargetDeliveryOptions,
-): TargetDelivery {
+export function createTargetDelivery(target: SnapshotTarget, options: TargetDeliveryOptions): TargetDelivery {
   const { clock, backOff, logger, confirmMilliseconds } = options;
   let current: Delivery | undefined;
   /** Aborts when a newer snapshot is offered: the end of every wait. */

@@ -1,0 +1,330 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { JWK } from 'jose';
+import { parseSnapshotKeys } from '../snapshot/keys.ts';
+import { sealSnapshot } from '../snapshot/seal.ts';
+import { servedSetKey } from '../snapshot/served-set-key.ts';
+import { generateSigningKey, signingKeyOf } from '../snapshot/signing-key.ts';
+import type { ServedSet, Snapshot } from '../snapshot/types.ts';
+import { CliCommand } from './cli-command.ts';
+import type { CommandContext } from './command-context.ts';
+import { createProgram } from './program.ts';
+import { runCommandLine } from './run-command-line.ts';
+
+interface Outcome {
+  readonly code: number;
+  readonly output: string;
+  readonly errors: string;
+}
+
+const files = new Map<string, string>();
+
+function contextOf(input: readonly string[]) {
+  const written = { output: '', errors: '' };
+  const context: CommandContext = {
+    stdin: (async function* () {
+      for (const part of input) yield new TextEncoder().encode(part);
+    })(),
+    writeOutput: async (text) => {
+      written.output += text;
+    },
+    writeError: (text) => {
+      written.errors += text;
+    },
+    readFile: (path) => {
+      const text = files.get(path);
+      if (text === undefined) throw new Error('ENOENT: no such file or directory');
+      return text;
+    },
+    clock: () => Date.parse('2026-01-01T00:00:01Z'),
+  };
+  return { context, written };
+}
+
+async function run(args: readonly string[], input: readonly string[] = []): Promise<Outcome> {
+  const { context, written } = contextOf(input);
+  const code = await runCommandLine(args, context);
+  return { code, ...written };
+}
+
+before(async () => {
+  const set: ServedSet = { storageVersions: { 'batch.jobs': ['v1'] } };
+  const empty: ServedSet = { storageVersions: {} };
+  const [setKey, emptyKey] = await Promise.all([servedSetKey(set), servedSetKey(empty)]);
+  const snapshot: Snapshot = {
+    apiVersion: 'mixed-version-proxy/v1alpha1',
+    kind: 'StorageVersionSnapshot',
+    metadata: { generation: 7, createdAt: '2026-01-01T00:00:00Z', lifetimeSeconds: 600, source: 'discovery' },
+    servers: [
+      { id: 'cp-a', address: '10.0.0.1:6443', serves: emptyKey },
+      { id: 'cp-b', address: '10.0.0.2:6443', serves: setKey },
+    ],
+    servedSets: { [setKey]: set, [emptyKey]: empty },
+    apiServices: [],
+    customResourceGroups: [],
+  };
+  const key = await generateSigningKey('ES256');
+  const other = await generateSigningKey('EdDSA');
+  files.set('snapshot.json', JSON.stringify(snapshot));
+  files.set('snapshot.jws', `${await sealSnapshot(snapshot, signingKeyOf(key.privateJwk))}\n`);
+  files.set('keys.json', JSON.stringify({ keys: [key.publicJwk] }));
+  files.set('other-keys.json', JSON.stringify({ keys: [other.publicJwk] }));
+  const faulty = {
+    ...snapshot,
+    kind: 'Pod',
+    servers: [{ id: 'cp-a', serves: 'sha256:none', colour: 'red' }],
+  };
+  files.set('faulty.json', JSON.stringify(faulty));
+  files.set('noise', 'neither this nor that');
+});
+
+describe('the command line', () => {
+  it('explains itself when called without anything, with every command that works', async () => {
+    const { code, output, errors } = await run([]);
+    assert.equal(code, 0);
+    assert.equal(errors, '');
+    for (const command of ['explain', 'validate', 'keygen', 'version'])
+      assert.match(output, new RegExp(`  ${command} `));
+    assert.match(output, /Usage:\n {2}mixed-version-proxy <command> \[flags\]/);
+  });
+
+  it('has help with examples and usage for every command', async () => {
+    const { commands } = createProgram(
+      contextOf([]).context,
+      () => {},
+      () => {},
+    );
+    assert.ok(commands.length > 0);
+    for (const command of commands) {
+      const { code, output } = await run([command.name(), '--help']);
+      assert.equal(code, 0);
+      assert.match(output, new RegExp(`Usage:\\n {2}mixed-version-proxy ${command.name()}`));
+      assert.ok(command instanceof CliCommand);
+      if (command.exampleList.length > 0) assert.match(output, /Examples:\n {2}# /);
+    }
+  });
+
+  it('suggests what was meant for unknown commands and flags, with exit code 2', async () => {
+    const command = await run(['explian']);
+    assert.equal(command.code, 2);
+    assert.match(command.errors, /unknown command 'explian'\n\(Did you mean explain\?\)/);
+    const flag = await run(['explain', '--snapshto', 'x']);
+    assert.equal(flag.code, 2);
+    assert.match(flag.errors, /unknown option '--snapshto'\n\(Did you mean --snapshot\?\)/);
+    assert.equal((await run(['validate'])).code, 2);
+    assert.equal((await run(['version', 'excess'])).code, 2);
+    assert.equal((await run(['explain', 'GET', '/', '-o', 'yaml'])).code, 2);
+  });
+
+  it('prints its version', async () => {
+    assert.match((await run(['version'])).output, /^mixed-version-proxy v\d+\.\d+\.\d+\nNode\.js v\d+/);
+    assert.match((await run(['--version'])).output, /^v\d+\.\d+\.\d+\n$/);
+  });
+});
+
+describe('explain', () => {
+  const seen = [
+    'explain',
+    'GET',
+    '/apis/batch/v1/jobs',
+    '--snapshot',
+    'snapshot.json',
+    '--server-id',
+    'cp-a',
+  ];
+
+  it('shows request info, rules, decision and candidates as text', async () => {
+    const { code, output } = await run(seen);
+    assert.equal(code, 0);
+    assert.match(output, /^Request: +GET \/apis\/batch\/v1\/jobs$/m);
+    assert.match(output, /^ {2}apiGroup: +batch$/m);
+    assert.match(output, /^ {2}-> 7 peers serve it: reachable: cp-b$/m);
+    assert.match(output, /^Decision: +peer$/m);
+    assert.match(output, /^Reason: +ServedByPeer$/m);
+    assert.match(output, /^ {2}cp-b {2}10\.0\.0\.2:6443 {2}as kubernetes\.default\.svc$/m);
+  });
+
+  it('gives the same as JSON', async () => {
+    const { code, output } = await run([...seen, '-o', 'json', '--as', 'alice']);
+    assert.equal(code, 0);
+    const answer = JSON.parse(output);
+    assert.equal(answer.decision, 'peer');
+    assert.equal(answer.requestInfo.resource, 'jobs');
+    assert.equal(answer.candidates[0].id, 'cp-b');
+    assert.equal(answer.user, 'alice');
+  });
+
+  it('is not shown control characters that could steer a terminal', async () => {
+    const { output } = await run(['explain', 'GET', '/api/v1/pods?x=\u001b[2J']);
+    assert.ok(!output.includes('\u001b'));
+  });
+
+  it('answers a refused path with exit code 0: the question was answered', async () => {
+    const { code, output } = await run(['explain', 'GET', '/api/v1/../pods']);
+    assert.equal(code, 0);
+    assert.match(output, /^Decision: +refused$/m);
+    assert.match(output, /^Reason: +AmbiguousRequestTarget$/m);
+  });
+
+  it('says so when a server is not in the snapshot or none was named', async () => {
+    const unknown = await run([...seen.slice(0, -1), 'cp-z']);
+    assert.match(unknown.output, /the snapshot has no server cp-z; it has cp-a, cp-b/);
+    assert.match((await run(seen.slice(0, -2))).output, /no server counts as local/);
+  });
+
+  it('decides as of the time that is asked for', async () => {
+    const { output } = await run([...seen, '--at', '2026-02-01T00:00:00Z']);
+    assert.match(output, /^Reason: +SnapshotExpired$/m);
+    assert.equal((await run([...seen, '--at', 'yesterday'])).code, 2);
+  });
+
+  it('takes headers, whose reroute mark counts with --from-verified-peer', async () => {
+    const marked = [...seen, '-H', 'X-Kubernetes-Peer-Proxied: true'];
+    assert.match((await run(marked)).output, /^Decision: +peer$/m);
+    assert.match((await run([...marked, '--from-verified-peer'])).output, /^Reason: +AlreadyRerouted$/m);
+    assert.equal((await run([...seen, '-H', 'nonsense'])).code, 2);
+  });
+
+  it('opens a signed snapshot, and says when its signature was not checked', async () => {
+    const signed = ['explain', 'GET', '/apis/batch/v1/jobs', '--snapshot', 'snapshot.jws'];
+    assert.match((await run(signed)).output, /signature of the snapshot was not checked/);
+    const checked = await run([...signed, '--snapshot-keys', 'keys.json']);
+    assert.match(checked.output, /the snapshot is signed with key/);
+    assert.match(checked.output, /^Decision: +peer$/m);
+    const wrong = await run([...signed, '--snapshot-keys', 'other-keys.json']);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.errors, /UnknownKey/);
+  });
+
+  it('wants method and URL, or --stdin', async () => {
+    assert.equal((await run(['explain', 'GET'])).code, 2);
+    assert.equal((await run(['explain', 'GET', '/api', '--stdin'])).code, 2);
+  });
+
+  it('answers JSON lines with the four fields of the contract, one line each', async () => {
+    const { code, output } = await run(
+      ['explain', '--stdin', '--snapshot', 'snapshot.json', '--server-id', 'cp-a'],
+      [
+        '{"method":"GET","url":"/apis/bat',
+        'ch/v1/jobs"}\n\n{"method":"GET","url":"/healthz","headers":{"Accept":"*/*"}}',
+      ],
+    );
+    assert.equal(code, 0);
+    const answers = output
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(Object.keys(answers[0]), ['requestInfo', 'decision', 'reason', 'candidates']);
+    assert.deepEqual(
+      answers.map(({ decision, reason }) => [decision, reason]),
+      [
+        ['peer', 'ServedByPeer'],
+        ['local', 'NotAResourceRequest'],
+      ],
+    );
+  });
+
+  it('answers a bad line with its number, goes on, and ends with exit code 1', async () => {
+    const lines = [
+      '{"method":"GET","url":"/healthz"}',
+      '{bad',
+      '[]',
+      '{"method":"","url":"/"}',
+      '{"method":"GET"}',
+      '{"method":"GET","url":"/","headers":{"a":1}}',
+      '{"method":"GET","url":"/api/v1/../pods"}',
+      '{"method":"GET","url":"/livez"}',
+    ];
+    const { code, output } = await run(['explain', '--stdin'], [lines.join('\n')]);
+    assert.equal(code, 1);
+    const answers = output
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      answers.map(({ line, decision }) => line ?? decision),
+      ['local', 2, 3, 4, 5, 6, 'refused', 'local'],
+    );
+  });
+});
+
+describe('validate', () => {
+  it('says what a good snapshot holds', async () => {
+    const { code, output, errors } = await run(['validate', 'snapshot.json']);
+    assert.equal(code, 0);
+    assert.match(output, /snapshot\.json is valid: generation 7 .* with 2 servers/);
+    assert.match(errors, /not signed/);
+    assert.equal((await run(['validate', 'snapshot.jws', '--snapshot-keys', 'keys.json'])).code, 0);
+  });
+
+  it('prints every fault with its path and ends with exit code 2', async () => {
+    const { code, errors } = await run(['validate', 'faulty.json']);
+    assert.equal(code, 2);
+    assert.match(errors, /^error: faulty\.json: servers\[0\]\.colour /m);
+    assert.match(errors, /^error: faulty\.json: kind /m);
+  });
+
+  it('ends with exit code 2 for a file that is missing, no snapshot, or not signed as asked', async () => {
+    assert.equal((await run(['validate', 'missing.json'])).code, 2);
+    assert.match((await run(['validate', 'noise'])).errors, /neither JSON nor a compact JWS/);
+    assert.equal((await run(['validate', 'snapshot.json', '--snapshot-keys', 'keys.json'])).code, 2);
+    assert.equal((await run(['validate', 'snapshot.jws', '--snapshot-keys', 'other-keys.json'])).code, 2);
+  });
+});
+
+describe('keygen', () => {
+  let directory: string;
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'keygen-'));
+  });
+  after(() => rm(directory, { recursive: true, force: true }));
+
+  const privateKey = (): string => join(directory, 'keys', 'snapshot-signing-key.json');
+  const publicKeys = (): string => join(directory, 'keys', 'snapshot-keys.json');
+  const keygen = (...args: string[]): Promise<Outcome> =>
+    run(['keygen', '--out', join(directory, 'keys'), ...args]);
+
+  it('writes a private key for its owner only, and its public half for everyone', async () => {
+    assert.equal((await keygen()).code, 0);
+    assert.equal((await stat(privateKey())).mode & 0o777, 0o600);
+    const jwk = JSON.parse(await readFile(privateKey(), 'utf8')) as JWK;
+    assert.equal(signingKeyOf(jwk).alg, 'EdDSA');
+    const text = await readFile(publicKeys(), 'utf8');
+    const parsed = await parseSnapshotKeys(text);
+    assert.ok(parsed.ok);
+    assert.deepEqual([...parsed.keys.keys()], [jwk.kid]);
+    assert.ok(!text.includes('"d"'));
+  });
+
+  it('never overwrites a private key', async () => {
+    const before = await readFile(privateKey(), 'utf8');
+    const publicBefore = await readFile(publicKeys(), 'utf8');
+    const { code, errors } = await keygen();
+    assert.equal(code, 1);
+    assert.match(errors, /never overwritten/);
+    assert.equal(await readFile(privateKey(), 'utf8'), before);
+    assert.equal(await readFile(publicKeys(), 'utf8'), publicBefore);
+  });
+
+  it('keeps the old public key beside the new one, for rotation', async () => {
+    await rm(privateKey());
+    assert.equal((await keygen('--algorithm', 'ES256')).code, 0);
+    const parsed = await parseSnapshotKeys(await readFile(publicKeys(), 'utf8'));
+    assert.ok(parsed.ok);
+    assert.deepEqual(
+      [...parsed.keys.values()].map(({ alg }) => alg),
+      ['EdDSA', 'ES256'],
+    );
+  });
+
+  it('writes nothing beside a file of public keys that it cannot read', async () => {
+    await rm(privateKey());
+    await chmod(publicKeys(), 0o644);
+    await writeFile(publicKeys(), '{"keys":"none"}');
+    assert.equal((await keygen()).code, 1);
+    await assert.rejects(stat(privateKey()));
+  });
+});

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import {
+  type CertificateAuthority,
+  createCertificateAuthority,
+} from '../../scripts/demo/certificate-authority.ts';
+import type { ServeConfig } from '../node/serve-config.ts';
+import { generateSigningKey } from '../snapshot/signing-key.ts';
+import { CliCommand } from './cli-command.ts';
+import { CommandFailure } from './command-context.ts';
+import { registerServe } from './serve.ts';
+
+const files = new Map<string, string>();
+const complete = [
+  '--server-id=cp-a',
+  '--local-server=https://127.0.0.1:6444',
+  '--tls-cert-file=serving.crt',
+  '--tls-private-key-file=serving.key',
+  '--client-ca-file=ca.crt',
+  '--peer-ca-file=ca.crt',
+  '--proxy-client-cert-file=front-proxy.crt',
+  '--proxy-client-key-file=front-proxy.key',
+  '--snapshot-keys=keys.json',
+  '--snapshot-file=snapshot',
+];
+
+/** Runs `serve` up to where it would listen, which fails here, and gives what it was going to run with. */
+async function start(args: readonly string[]) {
+  let config: ServeConfig | undefined;
+  let failure: unknown;
+  let errors = '';
+  const program = new CliCommand('mixed-version-proxy').exitOverride();
+  registerServe(
+    program,
+    {
+      stdin: (async function* () {})(),
+      writeOutput: async () => {},
+      writeError: (text) => {
+        errors += text;
+      },
+      readFile: (path) => {
+        const text = files.get(path);
+        if (text === undefined) throw new Error('ENOENT: no such file or directory');
+        return text;
+      },
+      clock: Date.now,
+    },
+    () => {},
+    async () => async (given) => {
+      config = given;
+      throw new Error('listen EADDRINUSE: address already in use 0.0.0.0:6443');
+    },
+  );
+  await program.parseAsync(['serve', ...args], { from: 'user' }).catch((error: unknown) => {
+    failure = error;
+  });
+  assert.ok(failure instanceof CommandFailure, String(failure));
+  return { config, failure, errors };
+}
+
+before(async () => {
+  const ca: CertificateAuthority = await createCertificateAuthority('cluster');
+  const serving = await ca.issue({ commonName: 'router', usage: 'server' });
+  const frontProxy = await ca.issue({ commonName: 'front-proxy-client', usage: 'client' });
+  const { publicJwk } = await generateSigningKey('EdDSA');
+  files.set('ca.crt', ca.certificate);
+  files.set('serving.crt', serving.certificate);
+  files.set('serving.key', serving.privateKey);
+  files.set('front-proxy.crt', frontProxy.certificate);
+  files.set('front-proxy.key', frontProxy.privateKey);
+  files.set('keys.json', JSON.stringify({ keys: [publicJwk] }));
+});
+
+describe('serve', () => {
+  it('starts with what its flags say, and ends with exit code 1 when the router cannot', async () => {
+    const { config, failure } = await start([...complete, '--secure-port=7443']);
+    assert.equal(config?.securePort, 7443);
+    assert.equal(config?.serverId, 'cp-a');
+    assert.equal(failure.exitCode, 1);
+    assert.deepEqual(failure.lines, [
+      'the router cannot start: listen EADDRINUSE: address already in use 0.0.0.0:6443',
+    ]);
+  });
+
+  it('takes values behind = and behind a space, repeated lists, and -v in all spellings', async () => {
+    for (const verbosity of [['-v', '5'], ['-v5'], ['-v=5'], ['--v=5'], ['--v', '5']]) {
+      const { config } = await start([...complete, ...verbosity]);
+      assert.equal(config?.logging.verbosity, 5, verbosity.join(' '));
+    }
+    const { config } = await start([
+      ...complete,
+      '--bind-address',
+      '127.0.0.1',
+      '--allowed-users=alice,bob',
+      '--allowed-users',
+      'carol',
+      '--logging-format=json',
+    ]);
+    assert.equal(config?.bindAddress, '127.0.0.1');
+    assert.deepEqual(config?.allowedUsers, ['alice', 'bob', 'carol']);
+    assert.equal(config?.logging.format, 'json');
+  });
+
+  it('takes a boolean flag alone or with a value', async () => {
+    for (const [flag, expected] of [
+      ['--allow-loopback-peers', true],
+      ['--allow-loopback-peers=true', true],
+      ['--allow-loopback-peers=false', false],
+    ] as const) {
+      const { config } = await start([flag, ...complete]);
+      assert.equal(config?.peerAddresses.allowLoopbackPeers, expected, flag);
+    }
+  });
+
+  it('prints a warning and starts all the same', async () => {
+    const { config, errors } = await start([
+      ...complete.filter((flag) => !flag.startsWith('--snapshot-file')),
+    ]);
+    assert.ok(config);
+    assert.match(errors, /^warning: --snapshot-file is not set/m);
+  });
+
+  it('ends with exit code 2 and a line for every fault, and starts nothing', async () => {
+    const { config, failure } = await start(['--server-id=cp-a', '--secure-port=x', '--peer-ca-file=']);
+    assert.equal(config, undefined);
+    assert.equal(failure.exitCode, 2);
+    assert.ok(failure.lines.includes('empty value in "--peer-ca-file"'), failure.message);
+    assert.ok(failure.lines.includes('--secure-port must be a whole number from 0 to 65535, not "x"'));
+    assert.ok(failure.lines.length > 4);
+  });
+});

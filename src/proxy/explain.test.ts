@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { buildRoutingTable } from '../snapshot/build-routing-table.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+import { servedSetKey } from '../snapshot/served-set-key.ts';
+import type { ServedSet } from '../snapshot/types.ts';
+import { type ExplainContext, type Explanation, explainRequest } from './explain.ts';
+
+const createdAt = '2026-01-01T00:00:00Z';
+const context: ExplainContext = {
+  serverId: 'cp-a',
+  now: Date.parse(createdAt) + 1000,
+  stalePolicy: 'local',
+  extensionRouting: 'local',
+  fromVerifiedPeer: false,
+};
+let table: RoutingTable;
+
+before(async () => {
+  const older: ServedSet = { storageVersions: { 'core.pods': ['v1'] }, discovery: [] };
+  const newer: ServedSet = { storageVersions: { 'core.pods': ['v1'], 'batch.jobs': ['v1'] }, discovery: [] };
+  const [olderKey, newerKey] = await Promise.all([servedSetKey(older), servedSetKey(newer)]);
+  table = buildRoutingTable({
+    apiVersion: 'mixed-version-proxy/v1alpha1',
+    kind: 'StorageVersionSnapshot',
+    metadata: { generation: 7, createdAt, lifetimeSeconds: 600, source: 'discovery' },
+    servers: [
+      { id: 'cp-a', address: '10.0.0.1:6443', serves: olderKey },
+      { id: 'cp-b', address: '10.0.0.2:6443', serves: newerKey },
+    ],
+    servedSets: { [olderKey]: older, [newerKey]: newer },
+    apiServices: [
+      {
+        group: 'metrics.k8s.io',
+        version: 'v1beta1',
+        service: { namespace: 'kube-system', name: 'metrics', port: 443, address: '10.9.9.9:443' },
+        available: true,
+      },
+    ],
+    customResourceGroups: [],
+  });
+});
+
+const explain = (method: string, url: string, changes: Partial<ExplainContext> = {}): Explanation =>
+  explainRequest({ method, url }, table, { ...context, ...changes });
+
+describe('explaining a request', () => {
+  it('gives request info, decision, reason, candidates with addresses, and the rules walked', () => {
+    const explanation = explain('GET', '/apis/batch/v1/namespaces/default/jobs/one');
+    assert.equal(explanation.requestInfo?.resource, 'jobs');
+    assert.equal(explanation.requestInfo?.namespace, 'default');
+    assert.equal(explanation.decision, 'peer');
+    assert.equal(explanation.reason, 'ServedByPeer');
+    assert.deepEqual(explanation.candidates, [
+      { id: 'cp-b', address: '10.0.0.2:6443', serverName: 'kubernetes.default.svc' },
+    ]);
+    assert.deepEqual(
+      explanation.trace.map(({ rule, matched }) => `${rule.split(' ')[0]} ${matched}`),
+      ['1 false', '2 false', '3 false', '4 false', '5 false', '6 false', '7 true'],
+    );
+  });
+
+  it('depends on which server is local', () => {
+    assert.equal(explain('GET', '/apis/batch/v1/jobs', { serverId: 'cp-b' }).reason, 'ServedLocally');
+    assert.equal(explain('GET', '/api/v1/pods').reason, 'ServedLocally');
+    assert.equal(explain('GET', '/apis/example.com/v1/things').reason, 'NotServedByAnyServer');
+  });
+
+  it('says what happens before the first snapshot and after the last one has expired', () => {
+    const without = explainRequest({ method: 'GET', url: '/api/v1/pods' }, undefined, context);
+    assert.equal(without.reason, 'NoSnapshot');
+    const late = { now: Date.parse(createdAt) + 600_000 };
+    assert.equal(explain('GET', '/apis/batch/v1/jobs', late).reason, 'SnapshotExpired');
+    assert.equal(
+      explain('GET', '/apis/batch/v1/jobs', { ...late, stalePolicy: 'serve-stale' }).decision,
+      'peer',
+    );
+    assert.equal(
+      explain('GET', '/apis/batch/v1/jobs', { ...late, stalePolicy: 'unavailable' }).decision,
+      'unavailable',
+    );
+  });
+
+  it('names the extension API server as the candidate where requests go straight to it', () => {
+    const url = '/apis/metrics.k8s.io/v1beta1/nodes';
+    assert.equal(explain('GET', url).decision, 'local');
+    const direct = explain('GET', url, { extensionRouting: 'extension' });
+    assert.equal(direct.decision, 'extension');
+    assert.deepEqual(direct.candidates, [
+      { id: 'metrics.kube-system', address: '10.9.9.9:443', serverName: 'metrics.kube-system.svc' },
+    ]);
+    assert.match(direct.notes.join('\n'), /local aggregator/);
+  });
+
+  it('calls documents that are merged so, and other paths no resource requests', () => {
+    for (const url of ['/apis', '/api', '/apis/batch', '/apis/batch/v1', '/api/v1']) {
+      assert.equal(explain('GET', url).reason, 'MergedDocument', url);
+    }
+    assert.equal(explain('POST', '/apis').reason, 'NotAResourceRequest');
+    assert.equal(explain('GET', '/healthz').reason, 'NotAResourceRequest');
+    // The sets of this snapshot know nothing of OpenAPI.
+    assert.equal(explain('GET', '/openapi/v3').reason, 'NotAResourceRequest');
+    const without = explainRequest({ method: 'GET', url: '/apis' }, undefined, context);
+    assert.equal(without.reason, 'NotAResourceRequest');
+  });
+
+  it('refuses an ambiguous path, whose meaning an absolute URL cannot hide', () => {
+    for (const url of [
+      '/api/v1/namespaces/../pods',
+      'https://example.com/api/v1/namespaces/%2e%2e/pods',
+      'https://example.com\\api\\v1\\pods',
+    ]) {
+      const explanation = explain('GET', url);
+      assert.equal(explanation.decision, 'refused', url);
+      assert.equal(explanation.reason, 'AmbiguousRequestTarget');
+      assert.equal(explanation.requestInfo, null);
+      assert.ok(explanation.message);
+    }
+    assert.equal(explain('GET', '/api/v1/watch').reason, 'UnableToDetermineResource');
+  });
+
+  it('reads an absolute URL as its path and query', () => {
+    assert.equal(
+      explain('GET', 'https://10.0.0.1:6443/apis/batch/v1/jobs?watch=1#x').requestInfo?.verb,
+      'watch',
+    );
+    assert.equal(explain('GET', 'https://10.0.0.1:6443').requestInfo?.path, '/');
+    assert.equal(explain('GET', 'HTTPS://host?x=y').requestInfo?.path, '/');
+  });
+
+  it('counts the reroute mark only from a verified peer', () => {
+    const marked = {
+      method: 'GET',
+      url: '/apis/batch/v1/jobs',
+      headers: ['X-Kubernetes-Peer-Proxied', 'true'],
+    };
+    const fromAnyone = explainRequest(marked, table, context);
+    assert.equal(fromAnyone.decision, 'peer');
+    assert.match(fromAnyone.notes.join('\n'), /ignored/);
+    const fromPeer = explainRequest(marked, table, { ...context, fromVerifiedPeer: true });
+    assert.equal(fromPeer.reason, 'AlreadyRerouted');
+    assert.equal(explain('GET', '/apis/batch/v1/jobs', { fromVerifiedPeer: true }).decision, 'peer');
+  });
+
+  it('answers any method and URL without throwing', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.oneof(fc.string(), fc.webUrl(), fc.webPath()), (method, url) => {
+        assert.ok(explain(method, url).reason.length > 0);
+      }),
+    );
+  });
+});

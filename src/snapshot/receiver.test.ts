@@ -1,0 +1,440 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type SnapshotOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { type AddressPolicyOptions, createAddressPolicy } from './address-policy.ts';
+import { parseSnapshotKeys } from './keys.ts';
+import { createMemorySnapshotStore } from './memory-snapshot-store.ts';
+import { SnapshotReceiver } from './receiver.ts';
+import { type SnapshotRenewal, sealRenewal } from './renewal.ts';
+import type { RoutingTable } from './routing-table.ts';
+import { sealSnapshot } from './seal.ts';
+import { generateSigningKey, signingKeyOf } from './signing-key.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
+import { sealedDigest } from './verify-sealed.ts';
+
+const old = await generateSigningKey('ES256');
+const next = await generateSigningKey('ES256');
+const noon = Date.UTC(2026, 0, 1, 12);
+const minute = 60_000;
+
+async function pinned(...jwks: object[]) {
+  const result = await parseSnapshotKeys(JSON.stringify({ keys: jwks }));
+  assert.ok(result.ok);
+  return result.keys;
+}
+const keys = await pinned(old.publicJwk, next.publicJwk);
+
+function at(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}
+
+interface Setup {
+  readonly store?: SnapshotStore;
+  readonly policy?: AddressPolicyOptions;
+  readonly pinnedKeys?: typeof keys;
+}
+
+function receiverWith({ store = createMemorySnapshotStore(), policy = {}, pinnedKeys = keys }: Setup = {}) {
+  const clock = { now: noon };
+  const receiver = new SnapshotReceiver({
+    keys: () => pinnedKeys,
+    addressPolicy: createAddressPolicy(policy),
+    store,
+    now: () => clock.now,
+  });
+  return { receiver, clock, store };
+}
+
+/** Generation and resources, sealed; made at noon and valid for ten minutes. */
+function sealed(
+  generation: number,
+  paths = ['v1/pods'],
+  options: SnapshotOptions = {},
+  key = old,
+): Promise<string> {
+  const defaults = { generation, createdAt: at(noon), lifetimeSeconds: 600 };
+  return sealSnapshot(snapshotOf({ a: paths }, { ...defaults, ...options }), signingKeyOf(key.privateJwk));
+}
+
+async function renewalOf(
+  jws: string,
+  generation: number,
+  changes: Partial<SnapshotRenewal> = {},
+): Promise<string> {
+  const renewal = {
+    generation,
+    digest: await sealedDigest(jws),
+    createdAt: at(noon + minute),
+    lifetimeSeconds: 600,
+  };
+  return sealRenewal({ ...renewal, ...changes }, signingKeyOf(old.privateJwk));
+}
+
+test('a snapshot is taken, stored and announced', async () => {
+  const { receiver, store } = receiverWith();
+  const announced: RoutingTable[] = [];
+  receiver.onChange((table) => announced.push(table));
+  assert.equal(receiver.current(), undefined);
+  assert.equal(receiver.sealed(), undefined);
+
+  const jws = await sealed(3);
+  assert.deepEqual(await receiver.accept(jws), {
+    result: 'accepted',
+    generation: 3,
+    expiresAt: noon + 10 * minute,
+    persisted: true,
+  });
+  assert.equal(receiver.current()?.generation, 3);
+  assert.deepEqual(receiver.sealed(), { snapshot: jws });
+  assert.deepEqual(await store.load(), { snapshot: jws });
+  assert.deepEqual(announced, [receiver.current()]);
+});
+
+test('an older generation is refused, though validly signed', async () => {
+  const { receiver } = receiverWith();
+  const older = await sealed(3);
+  await receiver.accept(older);
+  await receiver.accept(await sealed(5, ['batch/v1/jobs']));
+  const table = receiver.current();
+  await assert.rejects(receiver.accept(older), { code: 'NotNewer', message: /Generation 3 is older .* 5/ });
+  assert.equal(receiver.current(), table);
+});
+
+test('the same generation with other content is refused, even if it was made later', async () => {
+  const { receiver } = receiverWith();
+  await receiver.accept(await sealed(3));
+  await assert.rejects(receiver.accept(await sealed(3, ['batch/v1/jobs'])), { code: 'NotNewer' });
+  const later = await sealed(3, ['v1/pods'], { createdAt: at(noon + minute) });
+  await assert.rejects(receiver.accept(later), { code: 'NotNewer', message: /other content/ });
+  assert.equal(receiver.current()?.createdAt, noon);
+});
+
+test('the held snapshot sent again is unchanged, and announced once', async () => {
+  const { receiver } = receiverWith();
+  let announced = 0;
+  receiver.onChange(() => announced++);
+  const jws = await sealed(3);
+  await receiver.accept(jws);
+  const table = receiver.current();
+  assert.equal((await receiver.accept(jws)).result, 'unchanged');
+  assert.equal(receiver.current(), table);
+  assert.equal(announced, 1);
+});
+
+test('the held snapshot signed anew is kept in its new form, so that it outlives the old key', async () => {
+  const { receiver, store } = receiverWith();
+  await receiver.accept(await sealed(3));
+  const resealed = await sealed(3, ['v1/pods'], {}, next);
+  assert.equal((await receiver.accept(resealed)).result, 'unchanged');
+  assert.deepEqual(receiver.sealed(), { snapshot: resealed });
+
+  const restarted = receiverWith({ store, pinnedKeys: await pinned(next.publicJwk) }).receiver;
+  assert.equal((await restarted.restore()).result, 'restored');
+});
+
+test('a refused snapshot changes nothing: not what is used, not what is stored', async () => {
+  const { receiver, store } = receiverWith();
+  const jws = await sealed(3);
+  await receiver.accept(jws);
+  const table = receiver.current();
+  let announced = 0;
+  receiver.onChange(() => announced++);
+  const loopback = snapshotOf(
+    { a: { serves: ['v1/pods'], address: '127.0.0.1:6443' } },
+    { generation: 9, createdAt: at(noon) },
+  );
+  for (const [bad, code] of [
+    ['{}', 'Unsigned'],
+    [`${await sealed(4)}x`, 'BadSignature'],
+    [await sealed(4, ['v1/pods'], {}, await generateSigningKey('ES256')), 'UnknownKey'],
+    ['x'.repeat(12_000_000), 'TooLarge'],
+    [await sealSnapshot(loopback, signingKeyOf(old.privateJwk)), 'Invalid'],
+    [await sealed(2), 'NotNewer'],
+  ] as const) {
+    await assert.rejects(receiver.accept(bad), { code });
+  }
+  assert.equal(receiver.current(), table);
+  assert.deepEqual(await store.load(), { snapshot: jws });
+  assert.equal(announced, 0);
+});
+
+test('every address that the policy refuses is an issue at its path', async () => {
+  const { receiver } = receiverWith();
+  const bad = snapshotOf(
+    {
+      a: { serves: ['v1/pods'], address: '127.0.0.1:6443' },
+      b: { serves: ['v1/pods'], url: 'https://169.254.169.254' },
+      c: ['v1/pods'],
+    },
+    {
+      createdAt: at(noon),
+      apiServices: [
+        {
+          group: 'metrics.k8s.io',
+          version: 'v1',
+          available: true,
+          service: { namespace: 'x', name: 'y', port: 443, address: '[::1]:443' },
+        },
+      ],
+    },
+  );
+  const jws = await sealSnapshot(bad, signingKeyOf(old.privateJwk));
+  await assert.rejects(receiver.accept(jws), (error: { code: string; issues: { path: string }[] }) => {
+    assert.equal(error.code, 'Invalid');
+    assert.deepEqual(
+      error.issues.map((issue) => issue.path),
+      ['servers[0].address', 'servers[1].url', 'apiServices[0].service.address'],
+    );
+    return true;
+  });
+  const lenient = receiverWith({ policy: { allowLoopbackPeers: true } }).receiver;
+  await assert.rejects(lenient.accept(jws), {
+    issues: [{ path: 'servers[1].url', message: 'is a cloud metadata address, which no API server has' }],
+  });
+});
+
+test('a snapshot from the future is refused, a clock that is a little ahead is borne with', async () => {
+  const { receiver } = receiverWith();
+  const far = await sealed(3, ['v1/pods'], { createdAt: at(noon + 6 * minute) });
+  await assert.rejects(receiver.accept(far), {
+    code: 'Invalid',
+    issues: [
+      {
+        path: 'metadata.createdAt',
+        message: 'lies 360 seconds in the future; compare the clocks of both machines',
+      },
+    ],
+  });
+  const near = await sealed(3, ['v1/pods'], { createdAt: at(noon + 5 * minute) });
+  assert.equal((await receiver.accept(near)).result, 'accepted');
+});
+
+test('pushes that arrive together are taken one after the other, and the newest wins', async () => {
+  let saving = 0;
+  const kept: string[] = [];
+  const store: SnapshotStore = {
+    load: async () => undefined,
+    save: async ({ snapshot }) => {
+      assert.equal(++saving, 1, 'two pushes are being saved at once');
+      // The first push is the slowest: without turns it would end last.
+      await new Promise((resolve) => setTimeout(resolve, kept.length === 0 ? 20 : 0));
+      kept.push(snapshot);
+      saving--;
+    },
+  };
+  const { receiver } = receiverWith({ store });
+  const pushes = await Promise.all([4, 6, 5, 7].map((generation) => sealed(generation)));
+  const results = await Promise.allSettled(pushes.map((jws) => receiver.accept(jws)));
+  assert.deepEqual(
+    results.map((result) => result.status),
+    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.equal(receiver.current()?.generation, 7);
+  assert.deepEqual(kept, [pushes[0], pushes[1], pushes[3]]);
+});
+
+test('a store that cannot be written does not keep the router on old routes, and is tried again', async () => {
+  let full = true;
+  const memory = createMemorySnapshotStore();
+  const store: SnapshotStore = {
+    load: memory.load,
+    save: async (stored) => {
+      if (full) throw new Error('ENOSPC: no space left on device');
+      await memory.save(stored);
+    },
+  };
+  const { receiver } = receiverWith({ store });
+  const jws = await sealed(3);
+  const first = await receiver.accept(jws);
+  assert.equal(first.result, 'accepted');
+  assert.equal(first.persisted, false);
+  assert.match(first.persistenceError ?? '', /ENOSPC/);
+  assert.equal(receiver.current()?.generation, 3);
+
+  assert.equal((await receiver.accept(jws)).persisted, false);
+  full = false;
+  assert.deepEqual(await receiver.accept(jws), {
+    result: 'unchanged',
+    generation: 3,
+    expiresAt: noon + 10 * minute,
+    persisted: true,
+  });
+  assert.deepEqual(await memory.load(), { snapshot: jws });
+});
+
+test('a restart begins with the last good snapshot, and refuses what is older', async () => {
+  const { receiver, store } = receiverWith();
+  await receiver.accept(await sealed(3));
+  const restarted = receiverWith({ store }).receiver;
+  assert.deepEqual(await restarted.restore(), {
+    result: 'restored',
+    generation: 3,
+    expiresAt: noon + 10 * minute,
+  });
+  assert.equal(restarted.current()?.generation, 3);
+  await assert.rejects(restarted.accept(await sealed(2)), { code: 'NotNewer' });
+});
+
+test('an expired snapshot is restored as well: what to do with it is for the stale policy', async () => {
+  const { receiver, store } = receiverWith();
+  await receiver.accept(await sealed(3));
+  const restarted = receiverWith({ store });
+  restarted.clock.now = noon + 60 * minute;
+  assert.equal((await restarted.receiver.restore()).result, 'restored');
+  assert.equal(restarted.receiver.current()?.expiresAt, noon + 10 * minute);
+});
+
+test('nothing that was tampered with is restored, and the router starts without it', async () => {
+  const jws = await sealed(3);
+  const unreadable: SnapshotStore = {
+    load: async () => {
+      throw new Error('EIO: i/o error');
+    },
+    save: async () => {},
+  };
+  for (const [store, message] of [
+    [createMemorySnapshotStore({ snapshot: `${jws.slice(0, -4)}AAAA` }), /signature/],
+    [createMemorySnapshotStore({ snapshot: '' }), /not signed/],
+    [unreadable, /EIO/],
+  ] as const) {
+    const { receiver } = receiverWith({ store });
+    const restored = await receiver.restore();
+    assert.ok(restored.result === 'refused');
+    assert.match(restored.error.message, message);
+    assert.equal(receiver.current(), undefined);
+    assert.equal((await receiver.accept(jws)).result, 'accepted');
+  }
+  assert.deepEqual(await receiverWith().receiver.restore(), { result: 'empty' });
+});
+
+test('a snapshot that was pushed before the restore is not replaced by the older stored one', async () => {
+  const store = createMemorySnapshotStore({ snapshot: await sealed(3) });
+  const kept: SnapshotStore = { load: store.load, save: async () => {} };
+  const { receiver } = receiverWith({ store: kept });
+  await receiver.accept(await sealed(5));
+  assert.equal((await receiver.restore()).result, 'refused');
+  assert.equal(receiver.current()?.generation, 5);
+});
+
+test('a renewal gives the held snapshot a new lifetime, which survives a restart', async () => {
+  const { receiver, store } = receiverWith();
+  const jws = await sealed(3);
+  await receiver.accept(jws);
+  const before = receiver.current();
+  const renewal = await renewalOf(jws, 3);
+  assert.deepEqual(await receiver.renew(renewal), {
+    result: 'renewed',
+    generation: 3,
+    expiresAt: noon + 11 * minute,
+    persisted: true,
+  });
+  const after = receiver.current();
+  assert.equal(after?.createdAt, noon + minute);
+  assert.equal(after?.resource('', 'v1', 'pods'), before?.resource('', 'v1', 'pods'));
+  assert.deepEqual(await store.load(), { snapshot: jws, renewal });
+  assert.equal((await receiver.renew(renewal)).result, 'unchanged');
+
+  const restarted = receiverWith({ store }).receiver;
+  assert.deepEqual(await restarted.restore(), {
+    result: 'restored',
+    generation: 3,
+    expiresAt: noon + 11 * minute,
+  });
+  // Sent again as a whole, the snapshot does not lose what the renewal gave it.
+  assert.equal((await receiver.accept(jws)).expiresAt, noon + 11 * minute);
+});
+
+test('a renewal holds for a snapshot that was signed anew, because it names the content', async () => {
+  const { receiver } = receiverWith();
+  await receiver.accept(await sealed(3));
+  const resealed = await sealed(3, ['v1/pods'], {}, next);
+  assert.equal((await receiver.renew(await renewalOf(resealed, 3))).result, 'renewed');
+});
+
+test('a renewal of anything but exactly what is held is refused', async () => {
+  const { receiver, clock } = receiverWith();
+  const jws = await sealed(3);
+  await assert.rejects(receiver.renew(await renewalOf(jws, 3)), {
+    code: 'NotNewer',
+    message: /no snapshot is held/,
+  });
+  await receiver.accept(jws);
+  const table = receiver.current();
+  const other = await sealed(3, ['batch/v1/jobs']);
+  clock.now = noon + minute;
+  for (const [renewal, code] of [
+    [await renewalOf(jws, 4), 'NotNewer'],
+    [await renewalOf(other, 3), 'NotNewer'],
+    [await renewalOf(jws, 3, { createdAt: at(noon - minute) }), 'NotNewer'],
+    [await renewalOf(jws, 3, { createdAt: at(noon + 10 * minute) }), 'Invalid'],
+    [jws, 'BadSignature'],
+    ['', 'Unsigned'],
+  ] as const) {
+    await assert.rejects(receiver.renew(renewal), { code });
+  }
+  assert.equal(receiver.current(), table);
+});
+
+test('an old renewal played back revives nothing', async () => {
+  const { receiver, clock } = receiverWith();
+  const jws = await sealed(3);
+  await receiver.accept(jws);
+  const first = await renewalOf(jws, 3, { lifetimeSeconds: 6_000 });
+  await receiver.renew(first);
+  clock.now = noon + 2 * minute;
+  await receiver.renew(await renewalOf(jws, 3, { createdAt: at(noon + 2 * minute), lifetimeSeconds: 60 }));
+  await assert.rejects(receiver.renew(first), { code: 'NotNewer' });
+  assert.equal(receiver.current()?.expiresAt, noon + 3 * minute);
+});
+
+test('a newer snapshot leaves the renewal of the old one behind', async () => {
+  const { receiver, store } = receiverWith();
+  const jws = await sealed(3);
+  await receiver.accept(jws);
+  await receiver.renew(await renewalOf(jws, 3));
+  const newer = await sealed(4);
+  await receiver.accept(newer);
+  assert.deepEqual(await store.load(), { snapshot: newer });
+  assert.equal(receiver.current()?.expiresAt, noon + 10 * minute);
+});
+
+test('a stored renewal that cannot be used costs the renewal, not the snapshot', async () => {
+  const jws = await sealed(3);
+  const foreign = await renewalOf(await sealed(4), 4);
+  for (const renewal of ['garbage', foreign]) {
+    const { receiver } = receiverWith({ store: createMemorySnapshotStore({ snapshot: jws, renewal }) });
+    assert.deepEqual(await receiver.restore(), {
+      result: 'restored',
+      generation: 3,
+      expiresAt: noon + 10 * minute,
+    });
+    assert.deepEqual(receiver.sealed(), { snapshot: jws });
+  }
+});
+
+test('a listener that fails, or has ended, does not disturb the others', async () => {
+  const { receiver } = receiverWith();
+  const heard: string[] = [];
+  receiver.onChange(() => {
+    throw new Error('listener');
+  });
+  const end = receiver.onChange(() => heard.push('ended'));
+  receiver.onChange(({ generation }) => heard.push(`generation ${generation}`));
+  end();
+  await receiver.accept(await sealed(3));
+  assert.deepEqual(heard, ['generation 3']);
+});
+
+test('a key file that was reloaded counts from the next push on', async () => {
+  let current = await pinned(old.publicJwk);
+  const receiver = new SnapshotReceiver({
+    keys: () => current,
+    addressPolicy: createAddressPolicy(),
+    store: createMemorySnapshotStore(),
+    now: () => noon,
+  });
+  const jws = await sealed(3, ['v1/pods'], {}, next);
+  await assert.rejects(receiver.accept(jws), { code: 'UnknownKey' });
+  current = await pinned(next.publicJwk);
+  assert.equal((await receiver.accept(jws)).result, 'accepted');
+});

@@ -1,0 +1,21 @@
+// The sync job's portable part: nothing here needs Node.
+
+export type {
+  ServerDescription,
+  SnapshotInput,
+  SnapshotOptions,
+  SnapshotOutput,
+} from './build-snapshot.ts';
+export { buildSnapshot, defaultLifetimeSeconds } from './build-snapshot.ts';
+export { type BackOff, type Clock, systemClock } from './clock.ts';
+export type { ClusterObjects } from './cluster-objects.ts';
+export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget } from './deliver.ts';
+export { renewDelivery, sealDelivery } from './deliver.ts';
+export type { ServerDocument, ServerDocuments } from './document-reader.ts';
+export { ReadError, type ReadErrorCode } from './document-reader.ts';
+export { type ReadServerOptions, readServer } from './read-server.ts';
+export type { OpenApiReading, ServerReading } from './server-reading.ts';
+export { createSyncLoop, type SyncLoop, type SyncStatus } from './sync-loop.ts';
+export { type SyncOnceResult, syncOnce } from './sync-once.ts';
+export { defaultTiming, type SyncOptions, type SyncServer, type SyncTiming } from './sync-options.ts';
+export type { TargetStatus } from './target-delivery.ts';

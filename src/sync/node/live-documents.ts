@@ -1,0 +1,71 @@
+import { firstHeader } from '../../apimachinery/raw-headers.ts';
+import { requestDocument } from '../../node/request-document.ts';
+import type { UndiciTransport } from '../../node/undici-transport.ts';
+import { ReadError, type ServerDocument, type ServerDocuments } from '../document-reader.ts';
+
+export interface LiveDocumentsOptions {
+  /** Holds the certificates: its "front-proxy" pair is the sync job's own client certificate here. */
+  readonly transport: UndiciTransport;
+  readonly id: string;
+  /** `https://host:port`. */
+  readonly origin: string;
+  /** The name the serving certificate must carry. Default `kubernetes.default.svc`. */
+  readonly serverName?: string | undefined;
+  /** Asked for each document, since service account tokens are rotated. */
+  readonly bearerToken?: (() => string | Promise<string>) | undefined;
+  /** For one document. Default 10,000: longer than the 5 s an aggregator gives a hanging extension API server. */
+  readonly timeoutMilliseconds?: number | undefined;
+  /** Of one document, unpacked. Default 64 MiB. */
+  readonly maximumBytes?: number | undefined;
+}
+
+/**
+ * The documents of a running API server, read as an ordinary client: any identity that may read discovery,
+ * APIServices and CustomResourceDefinitions will do. What has not changed is not sent again.
+ */
+export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
+  const { transport, id, origin, serverName = 'kubernetes.default.svc', bearerToken } = options;
+  const { timeoutMilliseconds = 10_000, maximumBytes = 64 * 1024 * 1024 } = options;
+  const destination = { kind: 'peer', id, origin, serverName, trust: { kind: 'peer-ca' } } as const;
+  const known = new Map<string, { readonly etag: string; readonly document: ServerDocument }>();
+
+  return {
+    async get(path, accept, signal) {
+      const key = `${accept} ${path}`;
+      const before = known.get(key);
+      const headers = ['accept', accept, 'accept-encoding', 'gzip', 'user-agent', 'mixed-version-proxy-sync'];
+      if (before !== undefined) headers.push('if-none-match', before.etag);
+      if (bearerToken !== undefined) headers.push('authorization', `Bearer ${await bearerToken()}`);
+      const answer = await requestDocument(transport, {
+        destination,
+        target: path,
+        headers: ['host', new URL(origin).host, ...headers],
+        presentFrontProxyCertificate: true,
+        timeoutMilliseconds,
+        maximumBytes,
+        ...(signal === undefined ? {} : { signal }),
+      }).catch((cause: unknown) => {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new ReadError('Unreachable', `${path}: ${reason}`, { cause });
+      });
+      if (answer.status === 304 && before !== undefined) return before.document;
+      const document = {
+        status: answer.status,
+        contentType: firstHeader(answer.headers, 'content-type') ?? '',
+        body: utf8(path, answer.body),
+      };
+      const etag = firstHeader(answer.headers, 'etag');
+      if (etag !== undefined && answer.status === 200) known.set(key, { etag, document });
+      else known.delete(key);
+      return document;
+    },
+  };
+}
+
+function utf8(path: string, body: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch (cause) {
+    throw new ReadError('InvalidDocument', `${path} is not UTF-8`, { cause });
+  }
+}

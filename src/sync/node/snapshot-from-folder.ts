@@ -1,0 +1,57 @@
+import { readdir } from 'node:fs/promises';
+import { snapshotLimits } from '../../snapshot/limits.ts';
+import type { ServerDescription } from '../build-snapshot.ts';
+import { systemClock } from '../clock.ts';
+import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
+import { recordedDocuments } from './recorded-documents.ts';
+
+export interface SnapshotFromFolderOptions {
+  /**
+   * What is known of the servers beyond their recordings, by ID (the name of the folder). A server without an
+   * address here gets `<id>.recorded.invalid:6443`: a name that never resolves (RFC 6761 section 6.4), so that
+   * decisions name it as a peer and nothing is ever sent there.
+   */
+  readonly servers?: Readonly<Record<string, Omit<ServerDescription, 'id'>>> | undefined;
+  readonly cluster?: string | undefined;
+  /** Default: ten years, for a recording does not age. */
+  readonly lifetimeSeconds?: number | undefined;
+  /** Milliseconds since the epoch; default now. Gives the creation time and the generation. */
+  readonly now?: number | undefined;
+}
+
+/**
+ * Makes a snapshot of a recorded cluster, offline: one folder for each server, in the form of
+ * test/fixtures/README.md. What is missing in the recording is in `warnings`.
+ *
+ * @throws when `folder` cannot be listed, {TypeError} when it holds no server or an unknown one is described
+ */
+export async function snapshotFromFolder(
+  folder: string,
+  options: SnapshotFromFolderOptions = {},
+): Promise<SyncOnceResult> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const ids = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
+  const servers = ids.map(({ name }) => name).sort();
+  const unknown = Object.keys(options.servers ?? {}).filter((id) => !servers.includes(id));
+  if (unknown.length > 0) {
+    throw new TypeError(`${folder} has no recording of server ${unknown.join(', ')}.`);
+  }
+  const { now, cluster, lifetimeSeconds = snapshotLimits.lifetimeSeconds } = options;
+  return syncOnce(
+    {
+      servers: servers.map((id) => ({
+        ...describeServer(id, options.servers?.[id]),
+        documents: recordedDocuments(folder, id),
+      })),
+      targets: [],
+      snapshot: { cluster, lifetimeSeconds },
+      ...(now === undefined ? {} : { clock: { ...systemClock, now: () => now } }),
+    },
+    new AbortController().signal,
+  );
+}
+
+function describeServer(id: string, given: Omit<ServerDescription, 'id'> = {}): ServerDescription {
+  const reachable = given.address !== undefined || given.url !== undefined;
+  return { id, ...given, ...(reachable ? {} : { address: `${id}.recorded.invalid:6443` }) };
+}

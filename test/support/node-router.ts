@@ -1,0 +1,110 @@
+import type { TestContext } from 'node:test';
+import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { statusResponse } from '../../src/apimachinery/status.ts';
+import type { NodeBindings } from '../../src/node/node-inbound.ts';
+import { createRouterServer, type RouterServer, type RouterServerOptions } from '../../src/node/server.ts';
+import { UndiciTransport, type UndiciTransportOptions } from '../../src/node/undici-transport.ts';
+import { upgradeListener } from '../../src/node/upgrade.ts';
+import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/proxy/header-hygiene.ts';
+import type { InboundRequest } from '../../src/proxy/inbound.ts';
+import type { AdmittedRequest, Router } from '../../src/proxy/router.ts';
+import {
+  type Destination,
+  type OnResponseHead,
+  type OutboundRequest,
+  TransportError,
+} from '../../src/proxy/transport.ts';
+import { credentials, outboundTo, routerPair } from './node-exchange.ts';
+
+/** A router that sends everything to one destination: the Node adapter without the decision. */
+export interface TestRouter {
+  readonly port: number;
+  readonly server: RouterServer;
+  readonly transport: UndiciTransport;
+  /** What kept destinations from answering, in order. */
+  readonly failures: TransportError[];
+}
+
+export interface TestRouterOptions {
+  readonly destination: Destination;
+  /** Header lines put behind those that survive the hygiene, as identity stamping does. */
+  readonly stamped?: RawHeaders;
+  readonly outbound?: Partial<OutboundRequest>;
+  readonly onResponseHead?: OnResponseHead;
+  readonly transport?: Partial<UndiciTransportOptions>;
+  readonly server?: Partial<RouterServerOptions>;
+  /** The door of upgrades. Default: everybody is let in. */
+  readonly admit?: Router['admit'];
+  readonly upgradeHeadTimeout?: number;
+}
+
+/** Started on a free port, closed at the end of the test. */
+export async function startRouter(context: TestContext, options: TestRouterOptions): Promise<TestRouter> {
+  const { destination, stamped = [], upgradeHeadTimeout } = options;
+  const transport = new UndiciTransport({ credentials, ...options.transport });
+  const failures: TransportError[] = [];
+  const outboundFor = (inbound: InboundRequest): OutboundRequest =>
+    outboundTo(destination, {
+      method: inbound.method,
+      target: inbound.target,
+      headers: [...cleanRequestHeaders(inbound.headers), ...stamped],
+      ...options.outbound,
+    });
+  const onResponseHead: OnResponseHead =
+    options.onResponseHead ?? ((head) => ({ kind: 'forward', headers: cleanResponseHeaders(head.headers) }));
+  const attempt = async <Answer>(send: () => Promise<Answer>): Promise<Answer | Response> => {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof TransportError)) throw error;
+      failures.push(error);
+      return statusResponse('ServiceUnavailable', error.code);
+    }
+  };
+  const server = createRouterServer({
+    fetch: (_request: Request, { inbound }: NodeBindings) =>
+      attempt(() => transport.send(outboundFor(inbound), inbound, onResponseHead)),
+    tls: { cert: routerPair.chain, key: routerPair.privateKey },
+    clientCertificateOf: () => ({}),
+    onUpgrade: upgradeListener({
+      router: {
+        admit: options.admit ?? letIn,
+        deliver: ({ inbound }, send) => attempt(() => send(outboundFor(inbound))),
+      },
+      dialer: transport.dialer,
+      clientCertificateOf: () => ({}),
+      ...(upgradeHeadTimeout === undefined ? {} : { headTimeout: upgradeHeadTimeout }),
+    }),
+    ...options.server,
+  });
+  const { port } = await server.listen(0, '127.0.0.1');
+  context.after(async () => {
+    await server.close(0);
+    transport.close();
+  });
+  return { port, server, transport, failures };
+}
+
+async function letIn(inbound: InboundRequest): ReturnType<Router['admit']> {
+  const request: AdmittedRequest = {
+    inbound,
+    requestInfo: {
+      isResourceRequest: false,
+      path: inbound.target,
+      verb: 'get',
+      apiPrefix: '',
+      apiGroup: '',
+      apiVersion: '',
+      namespace: '',
+      resource: '',
+      subresource: '',
+      name: '',
+      parts: [],
+      fieldSelector: '',
+      labelSelector: '',
+    },
+    caller: { kind: 'passthrough' },
+    decision: { decision: 'local', reason: 'NotAResourceRequest', candidates: [] },
+  };
+  return { kind: 'admitted', request };
+}
