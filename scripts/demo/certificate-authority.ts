@@ -1,6 +1,6 @@
 import type { webcrypto } from 'node:crypto';
-// First: the import behind it does not load without.
-import './reflect-metadata.ts';
+// First: the dependency container inside @peculiar/x509 refuses to load without it.
+import 'reflect-metadata';
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,

@@ -3,38 +3,46 @@ import { stringify } from 'yaml';
 import { type CertificatePaths, writePrivate } from './certificates.ts';
 
 export interface KubeconfigOptions {
-  /** `https://host:port`. */
-  readonly server: string;
-  /** Path of the PEM bundle that the server's certificate is checked against. */
+  /** Context name to `https://host:port`. The first one is the current context. */
+  readonly servers: Readonly<Record<string, string>>;
+  /** Path of the PEM bundle that the servers' certificates are checked against. */
   readonly certificateAuthority: string;
-  /** The user's client certificate. */
-  readonly client: CertificatePaths;
-  readonly userName: string;
-  /** Default `demo`. */
-  readonly clusterName?: string;
+  /**
+   * User name to client certificate. The contexts are the first user's; those of the others are called
+   * `<user>@<context>`.
+   */
+  readonly users: Readonly<Record<string, CertificatePaths>>;
 }
 
-/** Writes a kubeconfig with everything in it, readable by its owner only, as it holds a private key. */
+/** Writes a kubeconfig with everything in it, readable by its owner only, as it holds private keys. */
 export async function writeKubeconfig(path: string, options: KubeconfigOptions): Promise<string> {
-  const { server, userName, clusterName = 'demo', client } = options;
-  const [authority, certificate, privateKey] = await Promise.all(
-    [options.certificateAuthority, client.certificate, client.privateKey].map((file) =>
-      readFile(file, 'base64'),
-    ),
+  const authority = await readFile(options.certificateAuthority, 'base64');
+  const servers = Object.entries(options.servers);
+  const users = Object.entries(options.users);
+  const contexts = users.flatMap(([user], index) =>
+    servers.map(([cluster]) => ({
+      name: index === 0 ? cluster : `${user}@${cluster}`,
+      context: { cluster, user },
+    })),
   );
-  const context = `${userName}@${clusterName}`;
   const kubeconfig = {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: clusterName, cluster: { server, 'certificate-authority-data': authority } }],
-    users: [
-      {
-        name: userName,
-        user: { 'client-certificate-data': certificate, 'client-key-data': privateKey },
-      },
-    ],
-    contexts: [{ name: context, context: { cluster: clusterName, user: userName } }],
-    'current-context': context,
+    clusters: servers.map(([name, server]) => ({
+      name,
+      cluster: { server, 'certificate-authority-data': authority },
+    })),
+    users: await Promise.all(
+      users.map(async ([name, { certificate, privateKey }]) => ({
+        name,
+        user: {
+          'client-certificate-data': await readFile(certificate, 'base64'),
+          'client-key-data': await readFile(privateKey, 'base64'),
+        },
+      })),
+    ),
+    contexts,
+    'current-context': contexts[0]?.name,
   };
   // Folded scalars are valid YAML that some readers of base64 trip over.
   return writePrivate(path, stringify(kubeconfig, { lineWidth: 0 }));

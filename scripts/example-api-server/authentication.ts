@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { unauthorized } from './api-error.ts';
+import { extraOf, type HeaderValues, headersByName } from './identity-headers.ts';
 
 export interface ExampleUser {
   readonly name: string;
@@ -55,7 +56,7 @@ export function makeAuthenticate(options: AuthenticationOptions): Authenticate {
   const tokens = options.tokens ?? new Map<string, ExampleUser>();
 
   return (rawHeaders, presented) => {
-    const headers = byName(rawHeaders);
+    const headers = headersByName(rawHeaders);
     const certificate = presented?.verified === true ? new X509Certificate(presented.raw) : undefined;
     const intermediates = (presented?.intermediates ?? []).map((raw) => new X509Certificate(raw));
     const isFrontProxy = certificate !== undefined && chainsTo(certificate, intermediates, requestHeaderCas);
@@ -86,45 +87,16 @@ export function commonName(certificate: X509Certificate): string {
   return subjectValues(certificate, 'CN')[0] ?? '';
 }
 
-/** Headers by lower-case name, each value a line of its own: commas inside a value separate nothing. */
-function byName(rawHeaders: readonly string[]): Map<string, string[]> {
-  const headers = new Map<string, string[]>();
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const name = (rawHeaders[index] ?? '').toLowerCase();
-    // Header values are bytes; Kubernetes writes and reads UTF-8.
-    const value = Buffer.from(rawHeaders[index + 1] ?? '', 'latin1').toString('utf8');
-    headers.set(name, [...(headers.get(name) ?? []), value]);
-  }
-  return headers;
-}
-
-const extraPrefix = 'x-remote-extra-';
-
 /** The user that a front proxy vouches for; `undefined` when it names none. */
-function fromRequestHeaders(headers: ReadonlyMap<string, readonly string[]>): ExampleUser | undefined {
+function fromRequestHeaders(headers: HeaderValues): ExampleUser | undefined {
   const name = headers.get('x-remote-user')?.[0] ?? '';
   if (name === '') return undefined;
-  const extra: Record<string, string[]> = {};
-  for (const [header, values] of headers) {
-    if (!header.startsWith(extraPrefix)) continue;
-    const key = decodeExtraKey(header.slice(extraPrefix.length));
-    extra[key] = [...(extra[key] ?? []), ...values];
-  }
   return {
     name,
     uid: headers.get('x-remote-uid')?.[0] ?? '',
     groups: (headers.get('x-remote-group') ?? []).filter((group) => group !== ''),
-    extra,
+    extra: extraOf(headers, 'x-remote-extra-'),
   };
-}
-
-function decodeExtraKey(key: string): string {
-  try {
-    return decodeURIComponent(key);
-  } catch {
-    // Kept as it is, like upstream does.
-    return key;
-  }
 }
 
 function fromCertificate(certificate: X509Certificate): ExampleUser {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { type ShutdownSignal, shutdownSignal } from '../node/shutdown-signal.ts';
 
 /** What a subcommand may touch of the process that runs it. Tests bring their own. */
 export interface CommandContext {
@@ -10,6 +11,8 @@ export interface CommandContext {
   readonly readFile: (path: string) => string;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Resolves with the first signal that asks the process to end; a second one ends it at once. */
+  readonly shutdownSignal: () => Promise<ShutdownSignal>;
 }
 
 /** Exit codes: 0 done, 1 failed while running, 2 called or configured wrongly. */
@@ -44,6 +47,7 @@ export function processContext(): CommandContext {
     },
     readFile: (path) => readFileSync(path, 'utf8'),
     clock: Date.now,
+    shutdownSignal,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { PemFile, ServeConfig } from '../node/serve-config.ts';
+import { parseHttpsOrigin } from '../snapshot/host-port.ts';
 import type { CertificateFile, CertificateFiles } from './certificate-files.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
 
@@ -43,10 +44,10 @@ export function readLocalServer(
 
 function readOrigin(text: string | undefined, report: FlagReport): string | undefined {
   if (text === undefined) return undefined;
-  const url = URL.parse(text);
   // An origin and nothing else: a path or a query would silently be dropped from every request.
-  if (url?.protocol === 'https:' && /^https:\/\/[^/?#@\\]+\/?$/i.test(text)) return url.origin;
-  return report.fault('local-server', `--local-server must be https://host:port, not "${text}"`);
+  const parsed = parseHttpsOrigin(text.replace(/\/$/, ''));
+  if (parsed.ok) return new URL(text).origin;
+  return report.fault('local-server', `--local-server "${text}" ${parsed.message}`);
 }
 
 /**

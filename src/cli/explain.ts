@@ -1,7 +1,6 @@
 import { Option } from 'commander';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import { type Explanation, explainRequest, type RequestToExplain } from '../proxy/explain.ts';
-import { buildRoutingTable } from '../snapshot/build-routing-table.ts';
 import { parseRfc3339 } from '../snapshot/rfc3339.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
@@ -119,14 +118,11 @@ async function readTable(
   context: CommandContext,
 ): Promise<{ table: RoutingTable | undefined; notes: readonly string[] }> {
   if (options.snapshot === undefined) return { table: undefined, notes: [] };
-  const { snapshot, notes } = await readSnapshotInput(context, options.snapshot, options.snapshotKeys);
+  const input = await readSnapshotInput(context, options.snapshot, options.snapshotKeys);
   const { serverId } = options;
-  if (serverId !== undefined && !snapshot.servers.some(({ id }) => id === serverId)) {
-    const known = snapshot.servers.map(({ id }) => id).join(', ');
-    const unknown = `the snapshot has no server ${serverId}; it has ${known}`;
-    return { table: buildRoutingTable(snapshot), notes: [...notes, unknown] };
-  }
-  return { table: buildRoutingTable(snapshot), notes };
+  if (serverId === undefined || input.table.server(serverId) !== undefined) return input;
+  const known = input.table.servers.map(({ id }) => id).join(', ');
+  return { ...input, notes: [...input.notes, `the snapshot has no server ${serverId}; it has ${known}`] };
 }
 
 function notesFor({ serverId, as }: ExplainOptions): string[] {

@@ -2,6 +2,8 @@ import { CliCommand, type ReportExitCode } from './cli-command.ts';
 import type { CommandContext } from './command-context.ts';
 import { registerExplain } from './explain.ts';
 import { registerKeygen } from './keygen.ts';
+import { registerServe } from './serve.ts';
+import { registerSync } from './sync.ts';
 import { registerValidate } from './validate.ts';
 import { packageVersion, registerVersion } from './version.ts';
 
@@ -28,6 +30,11 @@ export function createProgram(
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .showHelpAfterError('Run it with --help for its flags and examples.')
     .exitOverride();
+  registerServe(program, context, report, async () => {
+    const { startRouter } = await import('../node/start-router.ts');
+    return startRouter;
+  });
+  registerSync(program, context, report);
   registerExplain(program, context, report);
   registerValidate(program, context, report);
   registerKeygen(program, context, report);

@@ -40,6 +40,7 @@ function contextOf(input: readonly string[]) {
       return text;
     },
     clock: () => Date.parse('2026-01-01T00:00:01Z'),
+    shutdownSignal: async () => 'SIGTERM',
   };
   return { context, written };
 }

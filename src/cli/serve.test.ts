@@ -8,7 +8,7 @@ import type { ServeConfig } from '../node/serve-config.ts';
 import { generateSigningKey } from '../snapshot/signing-key.ts';
 import { CliCommand } from './cli-command.ts';
 import { CommandFailure } from './command-context.ts';
-import { registerServe } from './serve.ts';
+import { registerServe, type StartRouter } from './serve.ts';
 
 const files = new Map<string, string>();
 const complete = [
@@ -24,10 +24,20 @@ const complete = [
   '--snapshot-file=snapshot',
 ];
 
-/** Runs `serve` up to where it would listen, which fails here, and gives what it was going to run with. */
-async function start(args: readonly string[]) {
+const cannotListen: StartRouter = async () => {
+  throw new Error('listen EADDRINUSE: address already in use 0.0.0.0:6443');
+};
+const neverAsked = new Promise<never>(() => {});
+
+/** Runs `serve` with a router that records what it is started with. */
+async function start(
+  args: readonly string[],
+  startRouter: StartRouter = cannotListen,
+  signal: Promise<'SIGTERM'> = neverAsked,
+) {
   let config: ServeConfig | undefined;
   let failure: unknown;
+  let code: number | undefined;
   let errors = '';
   const program = new CliCommand('mixed-version-proxy').exitOverride();
   registerServe(
@@ -44,18 +54,21 @@ async function start(args: readonly string[]) {
         return text;
       },
       clock: Date.now,
+      shutdownSignal: () => signal,
     },
-    () => {},
-    async () => async (given) => {
+    (reported) => {
+      code = reported;
+    },
+    async () => (given, logger) => {
       config = given;
-      throw new Error('listen EADDRINUSE: address already in use 0.0.0.0:6443');
+      return startRouter(given, logger);
     },
   );
   await program.parseAsync(['serve', ...args], { from: 'user' }).catch((error: unknown) => {
     failure = error;
   });
-  assert.ok(failure instanceof CommandFailure, String(failure));
-  return { config, failure, errors };
+  if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
+  return { config, code: code ?? failure?.exitCode, lines: failure?.lines ?? [], errors };
 }
 
 before(async () => {
@@ -73,11 +86,11 @@ before(async () => {
 
 describe('serve', () => {
   it('starts with what its flags say, and ends with exit code 1 when the router cannot', async () => {
-    const { config, failure } = await start([...complete, '--secure-port=7443']);
+    const { config, code, lines } = await start([...complete, '--secure-port=7443']);
     assert.equal(config?.securePort, 7443);
     assert.equal(config?.serverId, 'cp-a');
-    assert.equal(failure.exitCode, 1);
-    assert.deepEqual(failure.lines, [
+    assert.equal(code, 1);
+    assert.deepEqual(lines, [
       'the router cannot start: listen EADDRINUSE: address already in use 0.0.0.0:6443',
     ]);
   });
@@ -121,11 +134,33 @@ describe('serve', () => {
   });
 
   it('ends with exit code 2 and a line for every fault, and starts nothing', async () => {
-    const { config, failure } = await start(['--server-id=cp-a', '--secure-port=x', '--peer-ca-file=']);
+    const { config, code, lines } = await start(['--server-id=cp-a', '--secure-port=x', '--peer-ca-file=']);
     assert.equal(config, undefined);
-    assert.equal(failure.exitCode, 2);
-    assert.ok(failure.lines.includes('empty value in "--peer-ca-file"'), failure.message);
-    assert.ok(failure.lines.includes('--secure-port must be a whole number from 0 to 65535, not "x"'));
-    assert.ok(failure.lines.length > 4);
+    assert.equal(code, 2);
+    assert.ok(lines.includes('empty value in "--peer-ca-file"'), lines.join('\n'));
+    assert.ok(lines.includes('--secure-port must be a whole number from 0 to 65535, not "x"'));
+    assert.ok(lines.length > 4);
+  });
+
+  it('closes the router once it is asked to end, and then ends with exit code 0', async () => {
+    const { promise: asked, resolve: ask } = Promise.withResolvers<'SIGTERM'>();
+    const events: string[] = [];
+    const { code } = await start(
+      [...complete, '--logging-format=json'],
+      async () => {
+        // Asked during the start already: not lost.
+        ask('SIGTERM');
+        events.push('started');
+        return {
+          origin: 'https://127.0.0.1:6443',
+          close: async () => {
+            events.push('closed');
+          },
+        };
+      },
+      asked,
+    );
+    assert.equal(code, 0);
+    assert.deepEqual(events, ['started', 'closed']);
   });
 });

@@ -2,7 +2,6 @@ import { Option } from 'commander';
 import { readHostNetwork } from '../node/default-interface.ts';
 import { createPinoLogger } from '../node/pino-logger.ts';
 import type { RunningRouter, ServeConfig } from '../node/serve-config.ts';
-import { shutdownSignal } from '../node/shutdown-signal.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';
@@ -91,7 +90,7 @@ async function runServe(
   const logger = createPinoLogger(config.logging);
   const startRouter = await loadStartRouter();
   // Installed before the start, so that a signal during it is not lost.
-  const signal = shutdownSignal();
+  const signal = context.shutdownSignal();
   const router = await startRouter(config, logger).catch((cause: unknown) => {
     throw new CommandFailure(1, [`the router cannot start: ${messageOf(cause)}`], { cause });
   });

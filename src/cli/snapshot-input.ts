@@ -1,21 +1,27 @@
 import { base64url } from 'jose';
+import { buildRoutingTable, withLifetime } from '../snapshot/build-routing-table.ts';
 import type { SnapshotIssue } from '../snapshot/issues.ts';
+import type { PinnedKeySet } from '../snapshot/keys.ts';
 import { openSnapshot } from '../snapshot/open.ts';
 import { parseSnapshotText } from '../snapshot/parse-snapshot.ts';
+import { openRenewal } from '../snapshot/renewal.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
 import { SnapshotError } from '../snapshot/snapshot-error.ts';
 import type { Snapshot } from '../snapshot/types.ts';
+import { sealedDigest } from '../snapshot/verify-sealed.ts';
 import { type CommandContext, CommandFailure, readInputFile } from './command-context.ts';
 import { readSnapshotKeysInput } from './snapshot-keys-input.ts';
 
 export interface SnapshotInput {
-  readonly snapshot: Snapshot;
+  readonly table: RoutingTable;
   /** What a reader has to know about it, such as that no signature was checked. */
   readonly notes: readonly string[];
 }
 
 /**
- * Reads a snapshot file to look at: plain JSON, or signed as routers take it. With keys, the signature of a
- * signed one must hold; without, only its content is looked at, and the notes say so.
+ * Reads a snapshot file to look at: plain JSON, or signed as routers take and store it (the snapshot on the first
+ * line, its last renewal on the second). With keys, both signatures must hold; without, only the content of the
+ * snapshot is looked at, and the notes say so.
  * @throws {CommandFailure} exit code 2, one line for each fault with its path.
  */
 export async function readSnapshotInput(
@@ -29,17 +35,37 @@ export async function readSnapshotInput(
     if (keys !== undefined) {
       throw new CommandFailure(2, [`${path} is not signed, so --snapshot-keys cannot be applied to it`]);
     }
-    return { snapshot: await parse(path, text), notes: ['the snapshot is not signed: no router takes it'] };
+    const table = buildRoutingTable(await parse(path, text));
+    return { table, notes: ['the snapshot is not signed: no router takes it'] };
   }
-  if (keys === undefined) {
-    return {
-      snapshot: await parse(path, payloadText(path, text)),
-      notes: ['the signature of the snapshot was not checked: give --snapshot-keys'],
-    };
-  }
+  const [sealed = '', renewal] = text.split(/\r?\n/);
+  if (keys !== undefined) return openSealed(path, sealed, renewal, keys);
+  const ignored = renewal === undefined ? '' : ', and its renewal was not looked at';
+  return {
+    table: buildRoutingTable(await parse(path, payloadText(path, sealed))),
+    notes: [`the signature of the snapshot was not checked${ignored}: give --snapshot-keys`],
+  };
+}
+
+async function openSealed(
+  path: string,
+  sealed: string,
+  sealedRenewal: string | undefined,
+  keys: PinnedKeySet,
+): Promise<SnapshotInput> {
   try {
-    const { snapshot, kid } = await openSnapshot(text, keys);
-    return { snapshot, notes: [`the snapshot is signed with key ${kid}`] };
+    const { snapshot, kid } = await openSnapshot(sealed, keys);
+    const table = buildRoutingTable(snapshot);
+    const notes = [`the snapshot is signed with key ${kid}`];
+    if (sealedRenewal === undefined) return { table, notes };
+    const { createdAt, lifetimeSeconds, digest } = await openRenewal(sealedRenewal, keys);
+    if (digest !== (await sealedDigest(sealed))) {
+      return { table, notes: [...notes, 'the renewal beside it is of another snapshot: ignored'] };
+    }
+    return {
+      table: withLifetime(table, createdAt, lifetimeSeconds),
+      notes: [...notes, `renewed at ${createdAt}`],
+    };
   } catch (cause) {
     if (!(cause instanceof SnapshotError)) throw cause;
     const lines =

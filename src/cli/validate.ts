@@ -17,11 +17,11 @@ export function registerValidate(program: CliCommand, context: CommandContext, r
     .argument('<file>', 'Snapshot, as JSON or signed.')
     .option('--snapshot-keys <file>', 'Public keys (JWK Set) that a signed snapshot is checked with.')
     .action(async (file: string, options: { readonly snapshotKeys?: string }) => {
-      const { snapshot, notes } = await readSnapshotInput(context, file, options.snapshotKeys);
+      const { table, notes } = await readSnapshotInput(context, file, options.snapshotKeys);
       for (const note of notes) context.writeError(`note: ${note}\n`);
-      const { generation, createdAt } = snapshot.metadata;
+      const { generation, createdAt } = table.snapshot.metadata;
       await context.writeOutput(
-        `${file} is valid: generation ${generation} of ${createdAt} with ${snapshot.servers.length} servers\n`,
+        `${file} is valid: generation ${generation} of ${createdAt} with ${table.servers.length} servers\n`,
       );
       report(0);
     });

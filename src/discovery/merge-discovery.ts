@@ -4,6 +4,7 @@ import { byName, type Contribution, type DiscoverySource } from './contribution.
 import type { DiscoveryView } from './discovery-view.ts';
 import { compareLeadership } from './leadership.ts';
 import { type DiscoveryConflict, mergeResource } from './merge-resource.ts';
+import { isSameList } from './same-list.ts';
 
 export interface MergedDiscovery {
   /** The legacy group, under the empty name, first; `freshness` is always set. */
@@ -78,9 +79,7 @@ function mergeVersions(
  */
 function versionOrder(lists: readonly (readonly string[])[]): readonly string[] {
   const [leading = [], ...others] = lists.map((list) => [...new Set(list)]);
-  const agreed = others.every(
-    (list) => list.length === leading.length && list.every((version, index) => version === leading[index]),
-  );
+  const agreed = others.every((list) => isSameList(list, leading));
   return agreed ? leading : [...new Set(lists.flat())].sort(compareVersionPriority);
 }
 

@@ -5,6 +5,7 @@ import type {
 } from '../apimachinery/discovery-types.ts';
 import { groupVersionString } from '../apimachinery/group-version.ts';
 import { byName, type Contribution } from './contribution.ts';
+import { isSameList } from './same-list.ts';
 
 /** Servers describe one thing in ways that exclude each other. The leading server's word is what is shown. */
 export interface DiscoveryConflict {
@@ -106,10 +107,6 @@ function isAlike(one: Described, other: Described): boolean {
     one.scope === other.scope &&
     isSameList(one.verbs ?? none, other.verbs ?? none)
   );
-}
-
-function isSameList(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && one.every((entry, index) => entry === other[index]);
 }
 
 /** A list that all agree on stays as it is; else all verbs, sorted (upstream peer_aggregated_handler.go). */

@@ -1,7 +1,14 @@
 import * as v from 'valibot';
 import { DiscoveryDocumentError } from './parse-document.ts';
 
-const index = v.object({ paths: v.record(v.string(), v.object({ serverRelativeURL: v.string() })) });
+const index = v.object({
+  paths: v.pipe(
+    v.unknown(),
+    // To a record an array is an object without entries.
+    v.check((paths) => !Array.isArray(paths), 'must be an object'),
+    v.record(v.string(), v.object({ serverRelativeURL: v.string() })),
+  ),
+});
 
 /**
  * Reads the index `/openapi/v3`: path (for example `apis/batch/v1`) to the server's own `serverRelativeURL`.

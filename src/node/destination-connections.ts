@@ -194,12 +194,12 @@ export class DestinationConnections {
       // undici's own connector takes the TLS name from the request's Host; ours is pinned to the destination.
       connect: (_options, callback) => {
         const spare = this.#takeSpareSocket();
-        if (spare !== undefined) callback(null, spare);
-        else
-          this.#connect(['http/1.1']).then(
-            (fresh) => callback(null, fresh),
-            (error) => callback(error, null),
-          );
+        // Never at once: undici does not send what waits for a connection that is there before it returns.
+        const connected = spare === undefined ? this.#connect(['http/1.1']) : Promise.resolve(spare);
+        connected.then(
+          (socket) => callback(null, socket),
+          (error: Error) => callback(error, null),
+        );
       },
     });
     pool.on('connectionError', () => {

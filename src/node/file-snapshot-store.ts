@@ -52,7 +52,7 @@ async function readStored(path: string): Promise<StoredSnapshot | undefined> {
     // Both lines and their ends. Larger than that, nothing in it can be accepted: not worth the memory.
     const limit = sealedSnapshotLimit + sealedRenewalLimit + 4;
     if (size > limit) throw new Error(`${path} is larger than ${limit} bytes: it holds no snapshot.`);
-    const [snapshot = '', renewal = ''] = (await file.readFile('utf8')).split(/\r?\n/);
+    const [snapshot = '', renewal = ''] = (await file.readFile('utf8')).split(/\r?\n/, 2);
     return renewal === '' ? { snapshot } : { snapshot, renewal };
   } finally {
     await file.close();

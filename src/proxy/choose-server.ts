@@ -10,9 +10,10 @@ export interface ServerState {
 /**
  * One of `candidates`: of two drawn at random the one with fewer requests in flight (Mitzenmacher, "The
  * Power of Two Choices in Randomized Load Balancing"). Servers to be avoided count only when all are, so
- * that bad luck with health never empties the pool. `except` is one that was tried already.
+ * that bad luck with health never empties the pool. Allocates nothing, however many candidates there are.
  *
  * @param random in [0, 1)
+ * @param except one that was tried already
  */
 export function chooseServer(
   candidates: readonly RoutingServer[],
@@ -20,18 +21,32 @@ export function chooseServer(
   random: () => number,
   except?: RoutingServer,
 ): RoutingServer | undefined {
-  // The usual case, one peer, costs nothing.
-  if (candidates.length === 1) return candidates[0] === except ? undefined : candidates[0];
-  const others = except === undefined ? candidates : candidates.filter((server) => server !== except);
-  const preferred = others.filter((server) => !state.isAvoided(server.id));
-  const pool = preferred.length > 0 ? preferred : others;
-  if (pool.length <= 1) return pool[0];
-
-  const firstIndex = Math.floor(random() * pool.length);
-  // Drawn from the rest, so that the two differ.
-  const secondIndex = (firstIndex + 1 + Math.floor(random() * (pool.length - 1))) % pool.length;
-  const first = pool[firstIndex];
-  const second = pool[secondIndex];
-  if (first === undefined || second === undefined) return first ?? second;
+  const first = draw(candidates, state, random, except, undefined);
+  if (first === undefined || candidates.length === 1) return first;
+  const second = draw(candidates, state, random, except, first);
+  if (second === undefined) return first;
+  const firstIsAvoided = state.isAvoided(first.id);
+  // The first was drawn from the preferred ones if there are any; the second may have had to do without.
+  if (firstIsAvoided !== state.isAvoided(second.id)) return firstIsAvoided ? second : first;
   return state.inFlight(second.id) < state.inFlight(first.id) ? second : first;
+}
+
+/** One candidate at random, neither of the two named ones; an avoided one only if all the others are too. */
+function draw(
+  candidates: readonly RoutingServer[],
+  state: ServerState,
+  random: () => number,
+  except: RoutingServer | undefined,
+  drawn: RoutingServer | undefined,
+): RoutingServer | undefined {
+  const start = Math.floor(random() * candidates.length);
+  let fallback: RoutingServer | undefined;
+  // Nearly always the first one looked at will do; the walk from there ends at the next that does.
+  for (let step = 0; step < candidates.length; step++) {
+    const candidate = candidates[(start + step) % candidates.length];
+    if (candidate === undefined || candidate === except || candidate === drawn) continue;
+    if (!state.isAvoided(candidate.id)) return candidate;
+    fallback ??= candidate;
+  }
+  return fallback;
 }

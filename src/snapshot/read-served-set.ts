@@ -50,7 +50,7 @@ export function readServedSet(reader: DocumentReader, input: unknown, path: stri
 function storageVersionNameFault(name: string): string | undefined {
   const parsed = parseStorageVersionName(name);
   if (parsed === undefined) return 'must be named <group>.<resource>, the legacy group written core';
-  // The name cannot say it: core becomes the empty group, any other is a DNS subdomain.
+  // core has become the empty group.
   if (parsed.group !== '' && !isDns1123Subdomain(parsed.group)) {
     return 'must begin with an API group, a DNS subdomain in lower case';
   }

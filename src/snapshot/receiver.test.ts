@@ -1,74 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type SnapshotOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
-import { type AddressPolicyOptions, createAddressPolicy } from './address-policy.ts';
-import { parseSnapshotKeys } from './keys.ts';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import {
+  at,
+  minute,
+  next,
+  noon,
+  old,
+  pinned,
+  receiverWith,
+  sealed,
+} from '../../test/support/snapshot-receiver.ts';
+import { silentLogger } from '../observe/logger.ts';
+import { createAddressPolicy } from './address-policy.ts';
 import { createMemorySnapshotStore } from './memory-snapshot-store.ts';
 import { SnapshotReceiver } from './receiver.ts';
-import { type SnapshotRenewal, sealRenewal } from './renewal.ts';
 import type { RoutingTable } from './routing-table.ts';
 import { sealSnapshot } from './seal.ts';
 import { generateSigningKey, signingKeyOf } from './signing-key.ts';
+import { SnapshotError } from './snapshot-error.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
-import { sealedDigest } from './verify-sealed.ts';
-
-const old = await generateSigningKey('ES256');
-const next = await generateSigningKey('ES256');
-const noon = Date.UTC(2026, 0, 1, 12);
-const minute = 60_000;
-
-async function pinned(...jwks: object[]) {
-  const result = await parseSnapshotKeys(JSON.stringify({ keys: jwks }));
-  assert.ok(result.ok);
-  return result.keys;
-}
-const keys = await pinned(old.publicJwk, next.publicJwk);
-
-function at(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
-}
-
-interface Setup {
-  readonly store?: SnapshotStore;
-  readonly policy?: AddressPolicyOptions;
-  readonly pinnedKeys?: typeof keys;
-}
-
-function receiverWith({ store = createMemorySnapshotStore(), policy = {}, pinnedKeys = keys }: Setup = {}) {
-  const clock = { now: noon };
-  const receiver = new SnapshotReceiver({
-    keys: () => pinnedKeys,
-    addressPolicy: createAddressPolicy(policy),
-    store,
-    now: () => clock.now,
-  });
-  return { receiver, clock, store };
-}
-
-/** Generation and resources, sealed; made at noon and valid for ten minutes. */
-function sealed(
-  generation: number,
-  paths = ['v1/pods'],
-  options: SnapshotOptions = {},
-  key = old,
-): Promise<string> {
-  const defaults = { generation, createdAt: at(noon), lifetimeSeconds: 600 };
-  return sealSnapshot(snapshotOf({ a: paths }, { ...defaults, ...options }), signingKeyOf(key.privateJwk));
-}
-
-async function renewalOf(
-  jws: string,
-  generation: number,
-  changes: Partial<SnapshotRenewal> = {},
-): Promise<string> {
-  const renewal = {
-    generation,
-    digest: await sealedDigest(jws),
-    createdAt: at(noon + minute),
-    lifetimeSeconds: 600,
-  };
-  return sealRenewal({ ...renewal, ...changes }, signingKeyOf(old.privateJwk));
-}
 
 test('a snapshot is taken, stored and announced', async () => {
   const { receiver, store } = receiverWith();
@@ -156,6 +107,20 @@ test('a refused snapshot changes nothing: not what is used, not what is stored',
   assert.equal(receiver.current(), table);
   assert.deepEqual(await store.load(), { snapshot: jws });
   assert.equal(announced, 0);
+});
+
+test('every refused push is logged with its reason', async () => {
+  const warnings: string[] = [];
+  const logger = {
+    ...silentLogger,
+    warn: ({ err }: Readonly<Record<string, unknown>>) => {
+      warnings.push(err instanceof SnapshotError ? err.code : String(err));
+    },
+  };
+  const { receiver } = receiverWith({ logger });
+  await assert.rejects(receiver.accept('{}'));
+  await assert.rejects(receiver.renew('{}'));
+  assert.deepEqual(warnings, ['Unsigned', 'Unsigned']);
 });
 
 test('every address that the policy refuses is an issue at its path', async () => {
@@ -260,156 +225,6 @@ test('a store that cannot be written does not keep the router on old routes, and
     persisted: true,
   });
   assert.deepEqual(await memory.load(), { snapshot: jws });
-});
-
-test('a restart begins with the last good snapshot, and refuses what is older', async () => {
-  const { receiver, store } = receiverWith();
-  await receiver.accept(await sealed(3));
-  const restarted = receiverWith({ store }).receiver;
-  assert.deepEqual(await restarted.restore(), {
-    result: 'restored',
-    generation: 3,
-    expiresAt: noon + 10 * minute,
-  });
-  assert.equal(restarted.current()?.generation, 3);
-  await assert.rejects(restarted.accept(await sealed(2)), { code: 'NotNewer' });
-});
-
-test('an expired snapshot is restored as well: what to do with it is for the stale policy', async () => {
-  const { receiver, store } = receiverWith();
-  await receiver.accept(await sealed(3));
-  const restarted = receiverWith({ store });
-  restarted.clock.now = noon + 60 * minute;
-  assert.equal((await restarted.receiver.restore()).result, 'restored');
-  assert.equal(restarted.receiver.current()?.expiresAt, noon + 10 * minute);
-});
-
-test('nothing that was tampered with is restored, and the router starts without it', async () => {
-  const jws = await sealed(3);
-  const unreadable: SnapshotStore = {
-    load: async () => {
-      throw new Error('EIO: i/o error');
-    },
-    save: async () => {},
-  };
-  for (const [store, message] of [
-    [createMemorySnapshotStore({ snapshot: `${jws.slice(0, -4)}AAAA` }), /signature/],
-    [createMemorySnapshotStore({ snapshot: '' }), /not signed/],
-    [unreadable, /EIO/],
-  ] as const) {
-    const { receiver } = receiverWith({ store });
-    const restored = await receiver.restore();
-    assert.ok(restored.result === 'refused');
-    assert.match(restored.error.message, message);
-    assert.equal(receiver.current(), undefined);
-    assert.equal((await receiver.accept(jws)).result, 'accepted');
-  }
-  assert.deepEqual(await receiverWith().receiver.restore(), { result: 'empty' });
-});
-
-test('a snapshot that was pushed before the restore is not replaced by the older stored one', async () => {
-  const store = createMemorySnapshotStore({ snapshot: await sealed(3) });
-  const kept: SnapshotStore = { load: store.load, save: async () => {} };
-  const { receiver } = receiverWith({ store: kept });
-  await receiver.accept(await sealed(5));
-  assert.equal((await receiver.restore()).result, 'refused');
-  assert.equal(receiver.current()?.generation, 5);
-});
-
-test('a renewal gives the held snapshot a new lifetime, which survives a restart', async () => {
-  const { receiver, store } = receiverWith();
-  const jws = await sealed(3);
-  await receiver.accept(jws);
-  const before = receiver.current();
-  const renewal = await renewalOf(jws, 3);
-  assert.deepEqual(await receiver.renew(renewal), {
-    result: 'renewed',
-    generation: 3,
-    expiresAt: noon + 11 * minute,
-    persisted: true,
-  });
-  const after = receiver.current();
-  assert.equal(after?.createdAt, noon + minute);
-  assert.equal(after?.resource('', 'v1', 'pods'), before?.resource('', 'v1', 'pods'));
-  assert.deepEqual(await store.load(), { snapshot: jws, renewal });
-  assert.equal((await receiver.renew(renewal)).result, 'unchanged');
-
-  const restarted = receiverWith({ store }).receiver;
-  assert.deepEqual(await restarted.restore(), {
-    result: 'restored',
-    generation: 3,
-    expiresAt: noon + 11 * minute,
-  });
-  // Sent again as a whole, the snapshot does not lose what the renewal gave it.
-  assert.equal((await receiver.accept(jws)).expiresAt, noon + 11 * minute);
-});
-
-test('a renewal holds for a snapshot that was signed anew, because it names the content', async () => {
-  const { receiver } = receiverWith();
-  await receiver.accept(await sealed(3));
-  const resealed = await sealed(3, ['v1/pods'], {}, next);
-  assert.equal((await receiver.renew(await renewalOf(resealed, 3))).result, 'renewed');
-});
-
-test('a renewal of anything but exactly what is held is refused', async () => {
-  const { receiver, clock } = receiverWith();
-  const jws = await sealed(3);
-  await assert.rejects(receiver.renew(await renewalOf(jws, 3)), {
-    code: 'NotNewer',
-    message: /no snapshot is held/,
-  });
-  await receiver.accept(jws);
-  const table = receiver.current();
-  const other = await sealed(3, ['batch/v1/jobs']);
-  clock.now = noon + minute;
-  for (const [renewal, code] of [
-    [await renewalOf(jws, 4), 'NotNewer'],
-    [await renewalOf(other, 3), 'NotNewer'],
-    [await renewalOf(jws, 3, { createdAt: at(noon - minute) }), 'NotNewer'],
-    [await renewalOf(jws, 3, { createdAt: at(noon + 10 * minute) }), 'Invalid'],
-    [jws, 'BadSignature'],
-    ['', 'Unsigned'],
-  ] as const) {
-    await assert.rejects(receiver.renew(renewal), { code });
-  }
-  assert.equal(receiver.current(), table);
-});
-
-test('an old renewal played back revives nothing', async () => {
-  const { receiver, clock } = receiverWith();
-  const jws = await sealed(3);
-  await receiver.accept(jws);
-  const first = await renewalOf(jws, 3, { lifetimeSeconds: 6_000 });
-  await receiver.renew(first);
-  clock.now = noon + 2 * minute;
-  await receiver.renew(await renewalOf(jws, 3, { createdAt: at(noon + 2 * minute), lifetimeSeconds: 60 }));
-  await assert.rejects(receiver.renew(first), { code: 'NotNewer' });
-  assert.equal(receiver.current()?.expiresAt, noon + 3 * minute);
-});
-
-test('a newer snapshot leaves the renewal of the old one behind', async () => {
-  const { receiver, store } = receiverWith();
-  const jws = await sealed(3);
-  await receiver.accept(jws);
-  await receiver.renew(await renewalOf(jws, 3));
-  const newer = await sealed(4);
-  await receiver.accept(newer);
-  assert.deepEqual(await store.load(), { snapshot: newer });
-  assert.equal(receiver.current()?.expiresAt, noon + 10 * minute);
-});
-
-test('a stored renewal that cannot be used costs the renewal, not the snapshot', async () => {
-  const jws = await sealed(3);
-  const foreign = await renewalOf(await sealed(4), 4);
-  for (const renewal of ['garbage', foreign]) {
-    const { receiver } = receiverWith({ store: createMemorySnapshotStore({ snapshot: jws, renewal }) });
-    assert.deepEqual(await receiver.restore(), {
-      result: 'restored',
-      generation: 3,
-      expiresAt: noon + 10 * minute,
-    });
-    assert.deepEqual(receiver.sealed(), { snapshot: jws });
-  }
 });
 
 test('a listener that fails, or has ended, does not disturb the others', async () => {

@@ -5,7 +5,6 @@ import { buildRoutingTable, withLifetime } from './build-routing-table.ts';
 import type { PinnedKeySet } from './keys.ts';
 import { type OpenedSnapshot, openSnapshot } from './open.ts';
 import { openRenewal, type SnapshotRenewal } from './renewal.ts';
-import { parseRfc3339 } from './rfc3339.ts';
 import type { RoutingTable } from './routing-table.ts';
 import { invalid, SnapshotError } from './snapshot-error.ts';
 import type { SnapshotStore, StoredSnapshot } from './snapshot-store.ts';
@@ -96,7 +95,7 @@ export class SnapshotReceiver {
    * @throws {SnapshotError} with the reason; nothing has changed then.
    */
   accept(jws: string): Promise<Acceptance> {
-    return this.#inTurn(async () => {
+    return this.#takeInTurn(async () => {
       const opened = await this.#open(jws);
       const held = this.#held;
       if (held?.digest === opened.digest) return this.#keep(held, { ...held.stored, snapshot: jws });
@@ -112,7 +111,7 @@ export class SnapshotReceiver {
    * @throws {SnapshotError} with the reason; nothing has changed then. `NotNewer`: push the snapshot itself.
    */
   renew(jws: string): Promise<Acceptance> {
-    return this.#inTurn(async () => {
+    return this.#takeInTurn(async () => {
       const renewal = await openRenewal(jws, this.#options.keys());
       const held = requireHeld(this.#held, renewal);
       const stored = { ...held.stored, renewal: jws };
@@ -177,10 +176,9 @@ export class SnapshotReceiver {
   #renewedTable(table: RoutingTable, renewal: SnapshotRenewal): RoutingTable {
     const future = futureFault(renewal.createdAt, this.#now());
     if (future !== undefined) throw invalid('The renewal', [{ path: 'createdAt', message: future }]);
-    const createdAt = parseRfc3339(renewal.createdAt) ?? Number.NaN;
     const renewed = withLifetime(table, renewal.createdAt, renewal.lifetimeSeconds);
-    if (createdAt === table.createdAt && renewed.expiresAt === table.expiresAt) return table;
-    if (createdAt > table.createdAt) return renewed;
+    if (renewed.createdAt > table.createdAt) return renewed;
+    if (renewed.createdAt === table.createdAt && renewed.expiresAt === table.expiresAt) return table;
     throw new SnapshotError('NotNewer', 'The renewal was not made after the one that is held.');
   }
 
@@ -221,6 +219,18 @@ export class SnapshotReceiver {
         this.#logger.error({ err: error }, 'a listener failed on a new snapshot');
       }
     }
+  }
+
+  /** A refused push is logged here, whichever way it came: it may be an attack, or a key that was not rolled out. */
+  #takeInTurn(take: () => Promise<Acceptance>): Promise<Acceptance> {
+    return this.#inTurn(async () => {
+      try {
+        return await take();
+      } catch (error) {
+        this.#logger.warn({ err: error }, 'a pushed snapshot or renewal was refused');
+        throw error;
+      }
+    });
   }
 
   /** Runs `work` when everything that came before it has ended, well or badly. */

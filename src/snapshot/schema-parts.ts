@@ -15,7 +15,8 @@ function describe(input: unknown): string {
   if (typeof input === 'string') return quoted(input);
   if (typeof input === 'number' || typeof input === 'boolean') return String(input);
   if (input === null) return 'null';
-  return Array.isArray(input) ? 'an array' : `an ${typeof input === 'object' ? 'object' : typeof input}`;
+  if (Array.isArray(input)) return 'an array';
+  return typeof input === 'object' ? 'an object' : `a ${typeof input}`;
 }
 
 export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {

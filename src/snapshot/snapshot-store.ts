@@ -10,6 +10,6 @@ export interface StoredSnapshot {
 export interface SnapshotStore {
   /** What was saved last, `undefined` when there is nothing. Rejects when the store cannot be read. */
   load(): Promise<StoredSnapshot | undefined>;
-  /** Replaces what is stored, whole or not at all. Rejects when it cannot be written; the old one then still stands. */
+  /** Replaces what is stored, whole or not at all. Rejects when it is not certain that it was. */
   save(stored: StoredSnapshot): Promise<void>;
 }

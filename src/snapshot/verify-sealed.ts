@@ -79,7 +79,7 @@ export async function verifySealed(
  * The digest of a sealed snapshot's content, for the renewal of it. Checks nothing: for the one who sealed it.
  * @throws {TypeError} when `jws` is no compact JWS.
  */
-export function sealedDigest(jws: string): Promise<string> {
+export async function sealedDigest(jws: string): Promise<string> {
   if (!isCompactJws(jws)) throw new TypeError('This is not a compact JWS.');
   return sha256Digest(base64url.decode(jws.split('.')[1] ?? ''));
 }

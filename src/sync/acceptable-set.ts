@@ -1,5 +1,9 @@
 import * as v from 'valibot';
-import type { APIResourceDiscovery } from '../apimachinery/discovery-types.ts';
+import type {
+  APIGroupDiscovery,
+  APIResourceDiscovery,
+  APIVersionDiscovery,
+} from '../apimachinery/discovery-types.ts';
 import { parseStorageVersionName } from '../apimachinery/group-version.ts';
 import { isDns1035Label, isSubresourceName, isVisibleAscii } from '../snapshot/names.ts';
 import { resourceDiscovery, serverRelativeURL } from '../snapshot/schema.ts';
@@ -41,24 +45,22 @@ function acceptableSubresources(
   );
 }
 
-function acceptableDiscovery(groups: NonNullable<ServedSet['discovery']>): ServedSet['discovery'] {
-  return groups.map((group) => ({
-    ...group,
-    versions: group.versions?.map((version) => ({
-      ...version,
-      resources: version.resources?.map(withAcceptableSubresources).filter(isAcceptable),
-    })),
-  }));
+function acceptableDiscovery(groups: readonly APIGroupDiscovery[]): APIGroupDiscovery[] {
+  return groups.map((group) =>
+    group.versions === undefined ? group : { ...group, versions: group.versions.map(acceptableVersion) },
+  );
+}
+
+function acceptableVersion(version: APIVersionDiscovery): APIVersionDiscovery {
+  if (version.resources === undefined) return version;
+  const resources = version.resources.map(withAcceptableSubresources);
+  return { ...version, resources: resources.filter((resource) => v.is(resourceDiscovery, resource)) };
 }
 
 function withAcceptableSubresources(resource: APIResourceDiscovery): APIResourceDiscovery {
   if (resource.subresources === undefined) return resource;
   const subresources = resource.subresources.filter(({ subresource }) => isSubresourceName(subresource));
   return { ...resource, subresources };
-}
-
-function isAcceptable(resource: APIResourceDiscovery): boolean {
-  return v.is(resourceDiscovery, resource);
 }
 
 function acceptableOpenApiPaths(paths: Readonly<Record<string, string>>): Record<string, string> {

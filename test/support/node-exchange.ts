@@ -68,11 +68,12 @@ export async function startPeer(
     requestCert: true,
     rejectUnauthorized: false,
   };
-  const server =
-    protocol === 'h2'
-      ? createSecureServer({ ...tls, maxHeaderListPairs: 5_000 }, handle)
-      : createServer({ ...tls, ALPNProtocols: ['http/1.1'], maxHeaderSize: 1024 * 1024 }, handle);
-  return { ...(await listen(context, server, port)) };
+  if (protocol === 'h2') {
+    return listen(context, createSecureServer({ ...tls, maxHeaderListPairs: 5_000 }, handle), port);
+  }
+  const server = createServer({ ...tls, ALPNProtocols: ['http/1.1'], maxHeaderSize: 1024 * 1024 }, handle);
+  server.maxHeadersCount = 5_000;
+  return listen(context, server, port);
 }
 
 /** A peer that is nothing but a TLS socket: whatever HTTP/1.1 the test wants to write. */
@@ -237,7 +238,6 @@ export async function rawClient(context: TestContext, port: number): Promise<TLS
     port,
     ca: servingAuthority.certificate,
     ALPNProtocols: ['http/1.1'],
-    allowHalfOpen: true,
   });
   socket.on('error', () => {});
   context.after(() => socket.destroy());
@@ -255,7 +255,13 @@ export async function readUntil(socket: TLSSocket, mark: string): Promise<string
       continue;
     }
     if (socket.readableEnded || socket.destroyed) throw new Error(`the connection ended after: ${text}`);
-    await Promise.race([once(socket, 'readable'), once(socket, 'end'), once(socket, 'close')]);
+    await new Promise<void>((resolve) => {
+      const woken = (): void => {
+        socket.off('readable', woken).off('end', woken).off('close', woken);
+        resolve();
+      };
+      socket.on('readable', woken).on('end', woken).on('close', woken);
+    });
   }
   return text;
 }
@@ -266,7 +272,7 @@ export async function readToEnd(socket: TLSSocket): Promise<string> {
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   if (!socket.readableEnded && !socket.destroyed) {
     await new Promise<void>((resolve) => {
-      socket.once('end', () => resolve()).once('close', () => resolve());
+      socket.on('end', () => resolve()).on('close', () => resolve());
     });
   }
   return Buffer.concat(chunks).toString('latin1');

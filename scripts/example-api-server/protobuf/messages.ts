@@ -62,6 +62,59 @@ const jobSpec: MessageDescription = {
 };
 const jobTemplate: MessageDescription = { 1: metadata, 2: ['spec', { message: jobSpec }] };
 
+const role: MessageDescription = {
+  1: metadata,
+  2: [
+    'rules',
+    {
+      message: {
+        1: ['verbs', 'text list'],
+        2: ['apiGroups', 'text list'],
+        3: ['resources', 'text list'],
+        4: ['resourceNames', 'text list'],
+        5: ['nonResourceURLs', 'text list'],
+      },
+      list: true,
+    },
+  ],
+};
+const roleBinding: MessageDescription = {
+  1: metadata,
+  2: [
+    'subjects',
+    {
+      message: {
+        1: ['kind', 'text'],
+        2: ['apiGroup', 'text'],
+        3: ['name', 'text'],
+        4: ['namespace', 'text'],
+      },
+      list: true,
+    },
+  ],
+  3: ['roleRef', { message: { 1: ['apiGroup', 'text'], 2: ['kind', 'text'], 3: ['name', 'text'] } }],
+};
+const servicePort: MessageDescription = {
+  1: ['name', 'text'],
+  2: ['protocol', 'text'],
+  3: ['port', 'integer'],
+  5: ['nodePort', 'integer'],
+};
+const service: MessageDescription = {
+  1: metadata,
+  2: [
+    'spec',
+    {
+      message: {
+        1: ['ports', { message: servicePort, list: true }],
+        2: ['selector', 'text map'],
+        3: ['clusterIP', 'text'],
+        4: ['type', 'text'],
+      },
+    },
+  ],
+};
+
 /** Key: `<group>/<kind>`. */
 export const messages: Readonly<Record<string, MessageDescription>> = {
   '/ConfigMap': {
@@ -79,6 +132,7 @@ export const messages: Readonly<Record<string, MessageDescription>> = {
     4: ['stringData', 'text map'],
     5: ['immutable', 'boolean'],
   },
+  '/Service': service,
   '/ServiceAccount': { 1: metadata, 4: ['automountServiceAccountToken', 'boolean'] },
   'apps/Deployment': {
     1: metadata,
@@ -135,4 +189,8 @@ export const messages: Readonly<Record<string, MessageDescription>> = {
   },
   'batch/Job': { 1: metadata, 2: ['spec', { message: jobSpec }] },
   'policy/Eviction': { 1: metadata },
+  'rbac.authorization.k8s.io/ClusterRole': role,
+  'rbac.authorization.k8s.io/ClusterRoleBinding': roleBinding,
+  'rbac.authorization.k8s.io/Role': role,
+  'rbac.authorization.k8s.io/RoleBinding': roleBinding,
 };

@@ -39,7 +39,7 @@ export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
       const answer = await requestDocument(transport, {
         destination,
         target: path,
-        headers: ['host', new URL(origin).host, ...headers],
+        headers,
         presentFrontProxyCertificate: true,
         timeoutMilliseconds,
         maximumBytes,

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { validateServeOptions } from '../../src/cli/validate-serve-options.ts';
+import type { RunningRouter } from '../../src/node/serve-config.ts';
+import { startRouter } from '../../src/node/start-router.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import type { ExampleApiServer } from '../example-api-server/index.ts';
+import { type DemoCertificates, frontProxyName, syncJobName } from './certificates.ts';
+
+export interface DemoRouterOptions {
+  readonly apiServer: ExampleApiServer;
+  readonly certificates: DemoCertificates;
+  /** Public keys of the sync job. */
+  readonly snapshotKeys: string;
+  readonly snapshotFile: string;
+  readonly logger: Logger;
+}
+
+/** The flags that `mixed-version-proxy serve` would be started with in front of one of the API servers. */
+export function serveFlags(options: DemoRouterOptions): Record<string, readonly string[]> {
+  const { apiServer, certificates } = options;
+  return {
+    'server-id': [apiServer.serverId],
+    'local-server': [apiServer.url],
+    'bind-address': ['127.0.0.1'],
+    'secure-port': ['0'],
+    'tls-cert-file': [certificates.router.certificate],
+    'tls-private-key-file': [certificates.router.privateKey],
+    'client-ca-file': [certificates.clusterCa],
+    'peer-ca-file': [certificates.clusterCa],
+    'proxy-client-cert-file': [certificates.frontProxyClient.certificate],
+    'proxy-client-key-file': [certificates.frontProxyClient.privateKey],
+    'requestheader-client-ca-file': [certificates.frontProxyCa],
+    'requestheader-allowed-names': [frontProxyName],
+    'snapshot-keys': [options.snapshotKeys],
+    'snapshot-file': [options.snapshotFile],
+    'allowed-users': [syncJobName],
+    'allow-loopback-peers': ['true'],
+  };
+}
+
+/** Starts a router in front of an API server, configured and checked as `serve` does it. */
+export async function startDemoRouter(options: DemoRouterOptions): Promise<RunningRouter> {
+  const result = await validateServeOptions(serveFlags(options), {
+    readFile: (path) => readFileSync(path, 'utf8'),
+    // On loopback only: no interface of the machine is asked for.
+    network: { addresses: [], defaultRouteInterfaces: [] },
+    now: Date.now(),
+  });
+  if (!result.ok) {
+    throw new TypeError(result.faults.map(({ message }) => message).join('\n'));
+  }
+  return startRouter(result.config, options.logger);
+}

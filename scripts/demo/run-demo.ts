@@ -1,0 +1,145 @@
+import { mkdir, readFile, rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { destination } from 'pino';
+import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
+import { createPinoLogger } from '../../src/node/pino-logger.ts';
+import type { RunningRouter } from '../../src/node/serve-config.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import { runSync } from '../../src/sync/node/index.ts';
+import type { ExampleApiServer } from '../example-api-server/index.ts';
+import { createDemoCertificates, type DemoCertificates } from './certificates.ts';
+import { startCluster } from './cluster.ts';
+import { writeKubeconfig } from './kubeconfig.ts';
+import { startDemoRouter } from './routers.ts';
+import { untilReady } from './until-ready.ts';
+
+export interface DemoOptions {
+  /** Where kubeconfigs, certificates and logs go. What the demo writes there is removed when it ends. */
+  readonly directory: string;
+  /** Ends the demo. */
+  readonly signal: AbortSignal;
+  /** Called once the cluster can be used through every router. */
+  readonly onReady: (demo: RunningDemo) => void | Promise<void>;
+}
+
+export interface RunningDemo {
+  /** One context a router, named after the version of the API server behind it. */
+  readonly kubeconfig: string;
+  /** The same for the API servers themselves. */
+  readonly directKubeconfig: string;
+  readonly apiServers: readonly ExampleApiServer[];
+  readonly routers: readonly RunningRouter[];
+  readonly certificates: DemoCertificates;
+}
+
+/**
+ * Runs a cluster in the middle of an upgrade, on loopback: example API servers of three Kubernetes versions
+ * over one store, a router in front of each, and the sync job. Resolves when `signal` aborts and everything
+ * has stopped and been removed; rejects, with everything stopped, when it cannot start.
+ */
+export async function runDemo({ directory, signal, onReady }: DemoOptions): Promise<void> {
+  const ending: (() => Promise<unknown>)[] = [];
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const path = (name: string) => join(directory, name);
+  const written = ['pki', 'keys', 'snapshots', 'kubeconfig', 'direct.kubeconfig', 'demo.log'].map(path);
+  // A run that was killed may have left some of it.
+  const removeAll = () => Promise.all(written.map((each) => rm(each, { recursive: true, force: true })));
+  await removeAll();
+  try {
+    const logger = logTo(path('demo.log'));
+    const certificates = await createDemoCertificates(path('pki'));
+    await generateKeyFiles(path('keys'), 'EdDSA');
+    await mkdir(path('snapshots'), { mode: 0o700 });
+
+    const apiServers = await startCluster(certificates);
+    ending.unshift(...apiServers.map((server) => () => server.close()));
+    const routers: RunningRouter[] = [];
+    for (const apiServer of apiServers) {
+      const router = await startDemoRouter({
+        apiServer,
+        certificates,
+        snapshotKeys: join(path('keys'), publicKeysFile),
+        snapshotFile: join(path('snapshots'), apiServer.version),
+        logger,
+      });
+      routers.push(router);
+      ending.unshift(() => router.close());
+    }
+    ending.unshift(await startSync(path('keys'), apiServers, routers, certificates, logger));
+
+    const users = { admin: certificates.admin, alice: certificates.alice };
+    const shared = { certificateAuthority: certificates.clusterCa, users };
+    const demo: RunningDemo = {
+      kubeconfig: await writeKubeconfig(path('kubeconfig'), {
+        ...shared,
+        servers: contexts(apiServers, (_, index) => routers[index]?.origin ?? ''),
+      }),
+      directKubeconfig: await writeKubeconfig(path('direct.kubeconfig'), {
+        ...shared,
+        servers: contexts(apiServers, (server) => server.url),
+      }),
+      apiServers,
+      routers,
+      certificates,
+    };
+    await untilReady(routers, certificates.clusterCa, signal);
+    if (!signal.aborted) await onReady(demo);
+    await aborted(signal);
+  } finally {
+    for (const end of ending) await end();
+    await removeAll();
+    // Only if nothing else is in it.
+    await rmdir(directory).catch(() => undefined);
+  }
+}
+
+function logTo(file: string): Logger {
+  return createPinoLogger({ format: 'text', verbosity: 2 }, destination({ dest: file, sync: true }));
+}
+
+/** Starts the sync job; the function it resolves to ends it. */
+async function startSync(
+  keys: string,
+  apiServers: readonly ExampleApiServer[],
+  routers: readonly RunningRouter[],
+  certificates: DemoCertificates,
+  logger: Logger,
+): Promise<() => Promise<void>> {
+  const read = (file: string) => readFile(file, 'utf8');
+  const stop = new AbortController();
+  const running = runSync(
+    {
+      servers: apiServers.map(({ serverId, url, version }) => ({ id: serverId, url, hostname: version })),
+      routers: routers.map(({ origin }) => ({ url: origin })),
+      certificateAuthorities: await read(certificates.clusterCa),
+      clientCertificate: {
+        certificate: await read(certificates.sync.certificate),
+        key: await read(certificates.sync.privateKey),
+      },
+      signingKey: JSON.parse(await read(join(keys, signingKeyFile))),
+      cluster: 'demo',
+      logger,
+    },
+    stop.signal,
+  );
+  return () => {
+    stop.abort();
+    return running;
+  };
+}
+
+function contexts(
+  apiServers: readonly ExampleApiServer[],
+  originOf: (server: ExampleApiServer, index: number) => string,
+): Record<string, string> {
+  return Object.fromEntries(
+    apiServers.map((server, index) => [`v${server.version}`, originOf(server, index)]),
+  );
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

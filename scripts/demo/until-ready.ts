@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import type { RunningRouter } from '../../src/node/serve-config.ts';
+
+/** Milliseconds. On a slow machine the first round of the sync job takes a second or two. */
+const deadline = 60_000;
+const pollInterval = 100;
+
+/**
+ * Waits until every router says that it is ready: it has a snapshot to route by.
+ * @throws when one is not within a minute.
+ */
+export async function untilReady(
+  routers: readonly RunningRouter[],
+  certificateAuthority: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const dispatcher = new Agent({ connect: { ca: await readFile(certificateAuthority, 'utf8') } });
+  const until = Date.now() + deadline;
+  try {
+    for (const { origin } of routers) {
+      while (!signal.aborted) {
+        const { statusCode, body } = await request(`${origin}/readyz`, { dispatcher });
+        const text = await body.text();
+        if (statusCode === 200) break;
+        if (Date.now() > until) throw new Error(`${origin} is not ready: ${text}`);
+        await sleep(pollInterval, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  } finally {
+    await dispatcher.close();
+  }
+}

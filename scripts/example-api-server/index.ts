@@ -1,0 +1,157 @@
+import { createSecureServer, type Http2SecureServer } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { type AuthenticationOptions, makeAuthenticate } from './authentication.ts';
+import { apiServerId, holdIdentityLease, registerApiServices } from './cluster.ts';
+import { type HttpOptions, type RequestRecord, serve } from './http-server.ts';
+import { serveUpgrade } from './http-upgrade.ts';
+import type { ServerContext } from './resource-request.ts';
+import { ServedResources } from './served-resources.ts';
+import type { ExampleStore } from './store.ts';
+import { type KubernetesVersionName, kubernetesVersions } from './tables/versions.ts';
+
+export type { ExampleUser } from './authentication.ts';
+export { apiServerId } from './cluster.ts';
+export type { RequestRecord } from './http-server.ts';
+export { ExampleStore, type StoreOptions } from './store.ts';
+export type { KubernetesVersionName } from './tables/versions.ts';
+
+export interface ExampleApiServerOptions extends AuthenticationOptions {
+  readonly version: KubernetesVersionName;
+  /** For people: what logs and exec output call this server. */
+  readonly name: string;
+  /** Shared by all servers of one cluster. */
+  readonly store: ExampleStore;
+  /** PEM. */
+  readonly tls: { readonly cert: string; readonly key: string };
+  /** Default 127.0.0.1. */
+  readonly address?: string;
+  /** Default: any free one. */
+  readonly port?: number;
+  /** What the server ID is made from; must differ between servers. Default: `name`. */
+  readonly hostname?: string;
+  /** `host:port` in the identity Lease. Default: where the server listens. */
+  readonly advertiseAddress?: string;
+  /** As with --runtime-config=<group version>=false: `['batch/v1']`. */
+  readonly disabledGroupVersions?: readonly string[];
+  /** Default 10,000; kube-apiserver sends one about every minute. */
+  readonly bookmarkIntervalMilliseconds?: number;
+  /** Told of every request before it is answered. */
+  readonly onRequest?: (record: RequestRecord) => void;
+}
+
+export interface ExampleApiServer {
+  /** `https://host:port` */
+  readonly url: string;
+  readonly address: string;
+  readonly port: number;
+  /** Name of the identity Lease. */
+  readonly serverId: string;
+  readonly version: KubernetesVersionName;
+  /**
+   * Turns a group version on or off while the server runs, as an upgrade or a restart with other flags would.
+   * @throws {Error} when this version of Kubernetes does not know the group version
+   */
+  setGroupVersion(groupVersion: string, on: boolean): void;
+  /** Ends every stream and connection and removes the identity Lease. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts an API server that serves what a version of Kubernetes serves, over HTTPS with HTTP/2 and HTTP/1.1, from
+ * a store that other servers share. For trying and testing: nothing runs behind it, no controllers, no kubelets,
+ * no admission, and CustomResourceDefinitions are stored but not served.
+ *
+ * @throws {Error} when the port is taken, the certificate unusable, or a disabled group version unknown
+ */
+export async function startExampleApiServer(options: ExampleApiServerOptions): Promise<ExampleApiServer> {
+  const { store, name, address = '127.0.0.1', port = 0, hostname = name, tokens = new Map() } = options;
+  const version = kubernetesVersions[options.version];
+  const served = new ServedResources(version.table, options.disabledGroupVersions);
+  const server = createServer(options);
+  const listening = await listen(server, address, port);
+  const authority = `${address.includes(':') ? `[${address}]` : address}:${listening.port}`;
+  const stopping = new AbortController();
+  const bookmarkIntervalMilliseconds = options.bookmarkIntervalMilliseconds ?? 10_000;
+  const context: ServerContext = {
+    name,
+    version,
+    served,
+    store,
+    address: authority,
+    tokens,
+    bookmarkIntervalMilliseconds,
+    stopping: stopping.signal,
+  };
+  const http: HttpOptions = {
+    context,
+    authenticate: makeAuthenticate(options),
+    onRequest: options.onRequest,
+  };
+  server.on('request', (request, response) => void serve(http, request, response));
+  server.on('upgrade', (request, socket, head) => serveUpgrade(http, request, socket, head));
+
+  const serverId = apiServerId(hostname);
+  registerApiServices(store, served);
+  const advertiseAddress = options.advertiseAddress ?? authority;
+  const releaseLease = holdIdentityLease(store, { serverId, hostname, advertiseAddress, version });
+  const disconnect = connectionsOf(server);
+  return {
+    url: `https://${authority}`,
+    address,
+    port: listening.port,
+    serverId,
+    version: options.version,
+    setGroupVersion: (groupVersion, on) => {
+      served.setGroupVersion(groupVersion, on);
+      registerApiServices(store, served);
+    },
+    close: async () => {
+      releaseLease();
+      stopping.abort();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      disconnect();
+      await closed;
+    },
+  };
+}
+
+function createServer({ tls, clientCa, requestHeaderCa }: ExampleApiServerOptions): Http2SecureServer {
+  const authorities = [clientCa, requestHeaderCa].filter((pem) => pem !== undefined);
+  return createSecureServer({
+    ...tls,
+    allowHTTP1: true,
+    // Asked for but not demanded: whoever has none may still bring a token, or stay anonymous.
+    requestCert: true,
+    rejectUnauthorized: false,
+    // Never the public authorities Node would fall back to: their certificates mean nothing here.
+    ca: authorities,
+  });
+}
+
+function listen(server: Http2SecureServer, address: string, port: number): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, address, () => {
+      server.off('error', reject);
+      resolve(server.address() as AddressInfo);
+    });
+  });
+}
+
+/** Follows the connections of a server; the returned function ends them once what was written has left. */
+function connectionsOf(server: Http2SecureServer): () => void {
+  const secure = new Map<string, Socket>();
+  const plain = new Map<string, Socket>();
+  const follow = (sockets: Map<string, Socket>, socket: Socket): void => {
+    const key = `${socket.remoteAddress} ${socket.remotePort}`;
+    sockets.set(key, socket);
+    socket.once('close', () => sockets.delete(key));
+  };
+  server.on('connection', (socket) => follow(plain, socket));
+  server.on('secureConnection', (socket) => follow(secure, socket));
+  return () => {
+    for (const socket of secure.values()) setImmediate(() => socket.destroySoon());
+    // Those whose handshake never ended would keep the server open.
+    for (const [key, socket] of plain) if (!secure.has(key)) socket.destroy();
+  };
+}

@@ -1,0 +1,80 @@
+import type { Duplex } from 'node:stream';
+import { badRequest } from '../api-error.ts';
+import { containerOf } from '../pod-log.ts';
+import { isTrue } from '../request-target.ts';
+import type { ResourceRequest } from '../resource-request.ts';
+import { existing } from '../writes.ts';
+import { runPortForward, runRemoteCommand } from './channels.ts';
+import { acceptKey } from './websocket.ts';
+
+export interface UpgradeHeaders {
+  readonly upgrade: string | undefined;
+  readonly webSocketKey: string | undefined;
+  readonly webSocketProtocol: string | undefined;
+}
+
+/** A stream that is agreed on: the answer to send, and what happens on the connection after it. */
+export interface AgreedUpgrade {
+  readonly head: string;
+  readonly start: (socket: Duplex, head: Buffer) => void;
+}
+
+const remoteCommandProtocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
+const portForwardProtocols = ['v4.channel.k8s.io', 'portforward.k8s.io'];
+
+/**
+ * Agrees on a stream to a pod. Only over WebSocket: SPDY, which kubectl speaks up to 1.29 and for port-forward
+ * tunnels through a WebSocket, is not spoken here.
+ * @throws {ApiError} BadRequest, NotFound
+ */
+export function agreeOnUpgrade(request: ResourceRequest, headers: UpgradeHeaders): AgreedUpgrade {
+  const { subresource } = request.target;
+  const offered = (headers.webSocketProtocol ?? '').split(',').map((protocol) => protocol.trim());
+  if (headers.upgrade?.toLowerCase() !== 'websocket') {
+    throw badRequest(
+      `unable to upgrade: this example server streams over WebSocket only, not ${headers.upgrade}; use kubectl 1.30 or later`,
+    );
+  }
+  const known = subresource === 'portforward' ? portForwardProtocols : remoteCommandProtocols;
+  const protocol = known.find((candidate) => offered.includes(candidate));
+  if (protocol === undefined || headers.webSocketKey === undefined) {
+    throw badRequest(
+      `unable to upgrade: none of ${offered.join(', ')} is spoken here, only ${known.join(', ')}`,
+    );
+  }
+  const start = streamOf(request);
+  const lines = [
+    'HTTP/1.1 101 Switching Protocols',
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Accept: ${acceptKey(headers.webSocketKey)}`,
+    `Sec-WebSocket-Protocol: ${protocol}`,
+  ];
+  return { head: `${lines.join('\r\n')}\r\n\r\n`, start };
+}
+
+function streamOf(request: ResourceRequest): AgreedUpgrade['start'] {
+  const { target, query, user, server } = request;
+  const pod = existing(request);
+  if (target.subresource === 'portforward') {
+    const ports = query.getAll('ports').flatMap((list) => list.split(',').map(Number));
+    const isPort = (port: number): boolean => Number.isInteger(port) && port > 0 && port < 65_536;
+    if (ports.length === 0 || !ports.every(isPort)) throw badRequest('query parameter "ports" is required');
+    return (socket, head) => runPortForward(socket, head, ports);
+  }
+  if (target.subresource !== 'exec' && target.subresource !== 'attach') {
+    throw badRequest(`${target.subresource} is no stream`);
+  }
+  const container = containerOf(request, pod);
+  const command = query.getAll('command').map((word) => JSON.stringify(word));
+  const greeting = [
+    `user: ${user.name}`,
+    `groups: ${user.groups.join(', ')}`,
+    `server: ${server.name}`,
+    `container: ${target.namespace}/${target.name}/${container}`,
+    `command: ${command.join(' ')}`,
+    '',
+  ].join('\n');
+  const hasStdin = isTrue(query.get('stdin'));
+  return (socket, head) => runRemoteCommand(socket, head, { greeting, hasStdin });
+}

@@ -1,0 +1,139 @@
+import { Option } from 'commander';
+import { createPinoLogger } from '../node/pino-logger.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { SyncOnceResult } from '../sync/index.ts';
+import type { CliCommand, ReportExitCode } from './cli-command.ts';
+import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';
+import { type LiveSync, type OfflineSync, planSync, type SyncFlags } from './sync-flags.ts';
+
+export function registerSync(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  const collect = (value: string, previous: readonly string[] | undefined) => [...(previous ?? []), value];
+  program
+    .command('sync')
+    .helpGroup('Run:')
+    .summary('Read what API servers serve, and push it to routers')
+    .description(
+      'Read what the API servers of a cluster serve, make a signed snapshot of it, and push it to the routers.',
+    )
+    .examples(
+      {
+        comment: 'Keep two routers up to date.',
+        line: [
+          'sync --server cp-a=https://10.0.0.1:6443 --server cp-b=https://10.0.0.2:6443 \\',
+          '    --peer-ca-file ca.crt --client-cert-file sync.crt --client-key-file sync.key \\',
+          '    --target https://10.0.0.1:7443 --target https://10.0.0.2:7443 --signing-key snapshot-signing-key.json',
+        ].join('\n'),
+      },
+      {
+        comment: 'A snapshot of recorded answers, offline, to look at with explain.',
+        line: 'sync --from test/fixtures/kubernetes-1.25-1.26 --out snapshot.json --unsigned',
+      },
+    )
+    .option(
+      '--server <id=https://host:port>',
+      'An API server to read, under the ID that routers know it by. Repeatable.',
+      collect,
+    )
+    .option('--peer-ca-file <file>', "CA bundle that API servers' certificates are checked against.")
+    .option('--client-cert-file <file>', 'Client certificate of the sync job, for API servers and routers.')
+    .option('--client-key-file <file>', 'Private key for --client-cert-file.')
+    .option('--target <https://host:port>', 'A router to push to. Repeatable.', collect)
+    .option(
+      '--target-ca-file <file>',
+      "CA bundle that routers' certificates are checked against. Default: --peer-ca-file.",
+    )
+    .option(
+      '--target-server-name <name>',
+      "Name that routers' certificates must carry. Default: the host of --target.",
+    )
+    .option('--signing-key <file>', 'Private key that keygen made.')
+    .option('--state-file <file>', 'Where the last snapshot outlives the process.')
+    .option('--out <file>', 'Write the snapshot to a file.')
+    .option('--unsigned', 'Write the file as plain JSON, to look at.')
+    .option('--from <directory>', 'Make the snapshot of recorded answers in place of running servers.')
+    .option(
+      '--once',
+      'One round, then end: for CI and cron. Exit code 1 unless everything was read and delivered.',
+    )
+    .option('--interval <duration>', 'Time between rounds. (default 1s)')
+    .option(
+      '--lifetime <duration>',
+      'How long routers may go by a snapshot that is not renewed. (default 5m)',
+    )
+    .option('--cluster <name>', 'Name of the cluster, kept in the snapshot.')
+    .addOption(new Option('-v, --v <level>', 'Verbosity. 4 and more shows every round.').default('0'))
+    .addOption(
+      new Option('--logging-format <form>', 'Form of the log lines.')
+        .choices(['text', 'json'])
+        .default('text'),
+    )
+    .action(async (flags: SyncFlags) => {
+      report(await runSyncCommand(flags, context));
+    });
+}
+
+async function runSyncCommand(flags: SyncFlags, context: CommandContext): Promise<ExitCode> {
+  const planned = planSync(flags, context);
+  const level = flags.v.replace(/^=/, '');
+  const faults = 'faults' in planned ? [...planned.faults] : [];
+  if (!/^\d{1,2}$/.test(level)) faults.push(`--v must be a whole number, not "${level}"`);
+  if (faults.length > 0 || !('plan' in planned)) throw new CommandFailure(2, faults);
+  const logger = createPinoLogger({ format: flags.loggingFormat, verbosity: Number(level) });
+  const { plan } = planned;
+  return plan.kind === 'offline' ? syncOffline(plan, context) : syncLive(plan, logger, context);
+}
+
+async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<ExitCode> {
+  // The sync job's own code is loaded only where it is used: other commands start faster.
+  const { fileTarget, sealDelivery, snapshotFromFolder } = await import('../sync/node/index.ts');
+  const { signingKeyOf } = await import('../snapshot/signing-key.ts');
+  const servers = Object.fromEntries(plan.servers.map(({ id, url }) => [id, { url }]));
+  const { cluster, lifetimeSeconds } = plan;
+  const { snapshot, warnings } = await snapshotFromFolder(plan.folder, {
+    servers,
+    cluster,
+    lifetimeSeconds,
+  }).catch((cause: unknown) => {
+    throw new CommandFailure(1, [`--from: ${messageOf(cause)}`], { cause });
+  });
+  for (const warning of warnings) context.writeError(`warning: ${warning}\n`);
+  if (snapshot === undefined)
+    throw new CommandFailure(1, [`${plan.folder} holds no server that can be read`]);
+  const key = plan.file.unsigned || plan.signingKey === undefined ? undefined : signingKeyOf(plan.signingKey);
+  const delivery = await sealDelivery(snapshot, key);
+  const result = await fileTarget(plan.file).put(delivery, new AbortController().signal);
+  if (result.kind !== 'accepted') throw new CommandFailure(1, [`${plan.file.file}: ${result.message}`]);
+  context.writeError(
+    `wrote ${plan.file.file}: generation ${snapshot.metadata.generation} with ${snapshot.servers.length} servers\n`,
+  );
+  return 0;
+}
+
+async function syncLive(
+  { options, once }: LiveSync,
+  logger: Logger,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { runSync, runSyncOnce } = await import('../sync/node/index.ts');
+  const stop = new AbortController();
+  void context.shutdownSignal().then((signal) => {
+    logger.info({ signal }, 'Shutting down');
+    stop.abort();
+  });
+  try {
+    if (once) return reportOnce(await runSyncOnce({ ...options, logger }, stop.signal), context);
+    await runSync({ ...options, logger }, stop.signal);
+    return 0;
+  } catch (cause) {
+    throw new CommandFailure(1, [messageOf(cause)], { cause });
+  }
+}
+
+function reportOnce(result: SyncOnceResult, context: CommandContext): ExitCode {
+  for (const warning of result.warnings) context.writeError(`warning: ${warning}\n`);
+  for (const { target, result: delivery } of result.deliveries) {
+    const outcome = delivery.kind === 'accepted' ? 'accepted' : `${delivery.kind}: ${delivery.message}`;
+    context.writeError(`${target}: ${outcome}\n`);
+  }
+  return result.ok ? 0 : 1;
+}

@@ -1,0 +1,11 @@
+/** What a Node program needs beside the core: the server, the transport over mTLS, upgrades, the file store. */
+export { type ClientAuthorities, readClientAuthorities } from './client-authorities.ts';
+export { ClientCertificateReader, clientCertificateTlsOptions } from './client-certificate.ts';
+export { createFileSnapshotStore } from './file-snapshot-store.ts';
+export { type NodeBindings, NodeInboundRequest, nodeInbound } from './node-inbound.ts';
+export type { RunningRouter, ServeConfig } from './serve-config.ts';
+export { createRouterServer, type RouterServer, type RouterServerOptions } from './server.ts';
+export { startRouter } from './start-router.ts';
+export type { TransportCredentials } from './tls-dialer.ts';
+export { UndiciTransport, type UndiciTransportOptions } from './undici-transport.ts';
+export { type UpgradeListener, type UpgradeOptions, upgradeListener } from './upgrade.ts';

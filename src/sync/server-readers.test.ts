@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventually } from '../../test/support/eventually.ts';
+import {
+  classicAnswers,
+  type FakeServer,
+  fakeServer,
+  hangs,
+  refusesConnections,
+} from '../../test/support/fake-server-documents.ts';
+import { manualClock } from '../../test/support/manual-clock.ts';
+import type { ServerDocument } from './document-reader.ts';
+import { createServerReaders } from './server-readers.ts';
+
+const answers = classicAnswers({ v1: ['pods'] });
+
+function setUp(servers: Readonly<Record<string, FakeServer>>) {
+  const clock = manualClock();
+  const readers = createServerReaders(
+    Object.entries(servers).map(([id, documents]) => ({ id, documents })),
+    {
+      clock,
+      readTimeoutMilliseconds: 60_000,
+      concurrentServers: 2,
+      concurrentDocuments: 4,
+      backOff: { initialMilliseconds: 1000, maximumMilliseconds: 4000 },
+    },
+  );
+  return { clock, readers, signal: new AbortController().signal };
+}
+
+test('a hanging server holds up neither the round nor the next read of the others', async () => {
+  const release = Promise.withResolvers<ServerDocument>();
+  const hanging = fakeServer({ ...answers, '/api': () => release.promise });
+  const healthy = fakeServer(answers);
+  const { clock, readers, signal } = setUp({ hanging, healthy });
+
+  for (let round = 1; round <= 3; round++) {
+    const readings = readers.round(signal, 2000);
+    await eventually(() => healthy.asked.filter((path) => path === '/version').length === round);
+    await clock.advance(2000);
+    assert.deepEqual([...(await readings).keys()], ['healthy']);
+  }
+  assert.equal(hanging.asked.filter((path) => path === '/version').length, 1);
+
+  release.resolve({ status: 200, contentType: 'application/json', body: JSON.stringify(answers['/api']) });
+  const readings = await readers.round(signal, undefined);
+  assert.equal(readings.get('hanging')?.ok, true);
+});
+
+test('a failing server is left alone for longer each time, and read at every round once it is back', async () => {
+  const server = fakeServer({ '/api': refusesConnections });
+  const { clock, readers, signal } = setUp({ server });
+  const reads = () => server.asked.filter((path) => path === '/api').length;
+  const readAt: number[] = [];
+  const start = clock.now();
+  for (let second = 0; second <= 8; second++) {
+    const before = reads();
+    await readers.round(signal, undefined);
+    if (reads() > before) readAt.push(clock.now() - start);
+    await clock.advance(1000);
+  }
+  // Back-off with chance at one half: 750, 1,500 and 3,000 milliseconds, met by rounds a second apart.
+  assert.deepEqual(readAt, [0, 1000, 3000, 6000]);
+
+  for (const [path, answer] of Object.entries(answers)) server.answers.set(path, answer);
+  await clock.advance(4000);
+  const healed = await readers.round(signal, undefined);
+  assert.equal(healed.get('server')?.ok, true);
+  const before = reads();
+  await readers.round(signal, undefined);
+  assert.ok(reads() > before);
+});
+
+test('a server that begins to hang keeps its last reading meanwhile', async () => {
+  const server = fakeServer(answers);
+  const { clock, readers } = setUp({ server });
+  const controller = new AbortController();
+  await readers.round(controller.signal, undefined);
+  server.answers.set('/api', hangs);
+  const round = readers.round(controller.signal, 2000);
+  await clock.advance(2000);
+  assert.equal((await round).get('server')?.ok, true);
+  controller.abort();
+});
+
+test('the end of the sync job is no failure of a server', async () => {
+  const server = fakeServer({ ...answers, '/api': hangs });
+  const { readers } = setUp({ server });
+  const controller = new AbortController();
+  const round = readers.round(controller.signal, undefined);
+  controller.abort();
+  assert.equal((await round).size, 0);
+});

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventually } from '../../test/support/eventually.ts';
+import {
+  classicAnswers,
+  type FakeServer,
+  fakeServer,
+  refusesConnections,
+} from '../../test/support/fake-server-documents.ts';
+import { manualClock } from '../../test/support/manual-clock.ts';
+import { silentLogger } from '../observe/logger.ts';
+import type { Snapshot } from '../snapshot/types.ts';
+import type { DeliveryResult } from './deliver.ts';
+import { createSyncLoop } from './sync-loop.ts';
+import { syncOnce } from './sync-once.ts';
+import type { SyncOptions } from './sync-options.ts';
+
+const older = classicAnswers({ v1: ['pods'], 'autoscaling/v2beta2': ['horizontalpodautoscalers'] });
+const newer = classicAnswers({ v1: ['pods'], 'autoscaling/v2': ['horizontalpodautoscalers'] });
+
+/** Takes what rises, as a router does. */
+function recordingTarget(answer: () => DeliveryResult = () => ({ kind: 'accepted' })) {
+  const taken: Snapshot[] = [];
+  return {
+    taken,
+    name: 'router',
+    async put({ snapshot }: { snapshot: Snapshot }) {
+      const result = answer();
+      const isNew = snapshot.metadata.generation > (taken.at(-1)?.metadata.generation ?? 0);
+      if (result.kind === 'accepted' && isNew) taken.push(snapshot);
+      return result;
+    },
+  };
+}
+
+function optionsFor(servers: Readonly<Record<string, FakeServer>>, rest: Partial<SyncOptions>): SyncOptions {
+  return {
+    servers: Object.entries(servers).map(([id, documents]) => ({
+      id,
+      address: `${id}.example.com:6443`,
+      documents,
+    })),
+    targets: [],
+    ...rest,
+  };
+}
+
+function start(options: SyncOptions) {
+  const clock = manualClock();
+  const warnings: string[] = [];
+  const loop = createSyncLoop({
+    ...options,
+    clock,
+    logger: { ...silentLogger, warn: (_, message) => warnings.push(message) },
+  });
+  const controller = new AbortController();
+  const running = loop.run(controller.signal);
+  let rounds = 0;
+  return {
+    loop,
+    clock,
+    warnings,
+    /** Waits until the round under way has ended, and begins the next. */
+    async nextRound() {
+      rounds++;
+      await eventually(() => clock.sleeping.includes(1000));
+      if (rounds > 1) {
+        const before = loop.status().lastRoundAt;
+        await clock.advance(1000);
+        await eventually(() => loop.status().lastRoundAt !== before && clock.sleeping.includes(1000));
+      }
+    },
+    async stop() {
+      controller.abort();
+      await running;
+    },
+  };
+}
+
+function serves(snapshot: Snapshot | undefined, id: string): string[] {
+  const key = snapshot?.servers.find((server) => server.id === id)?.serves ?? '';
+  return Object.entries(snapshot?.servedSets[key]?.storageVersions ?? {}).map(
+    ([name, versions]) => `${name} ${versions}`,
+  );
+}
+
+test('an upgrade and a fault in its middle reach the router, and the fault un-routes nothing', async () => {
+  const a = fakeServer(older);
+  const b = fakeServer(older);
+  const target = recordingTarget();
+  const { loop, warnings, nextRound, stop } = start(optionsFor({ a, b }, { targets: [target] }));
+  await nextRound();
+  await eventually(() => target.taken.length === 1);
+  const [first] = target.taken;
+  assert.deepEqual(serves(first, 'a'), serves(first, 'b'));
+
+  for (const [path, answer] of Object.entries(newer)) b.answers.set(path, answer);
+  b.answers.delete('/apis/autoscaling/v2beta2');
+  await nextRound();
+  await eventually(() => target.taken.length === 2);
+  const upgraded = ['core.pods v1', 'autoscaling.horizontalpodautoscalers v2'];
+  assert.deepEqual(serves(target.taken[1], 'b'), upgraded);
+  assert.equal(target.taken[1]?.metadata.generation, (first?.metadata.generation ?? 0) + 1);
+
+  b.answers.set('/apis', refusesConnections);
+  await nextRound();
+  await eventually(() => target.taken.length === 3);
+  assert.deepEqual(serves(target.taken[2], 'b'), upgraded);
+  assert.equal(target.taken[2]?.servers[1]?.stale, true);
+  assert.match(loop.status().servers[1]?.failure ?? '', /connection refused/);
+
+  await nextRound();
+  await stop();
+  assert.equal(target.taken.length, 3);
+  assert.equal(warnings.filter((warning) => warning.includes('server b keeps')).length, 1);
+});
+
+test('a restart while a server is down keeps the server, from the snapshot of the earlier run', async () => {
+  const previous = (await syncOnce(optionsFor({ a: fakeServer(older), b: fakeServer(newer) }, {}), never))
+    .snapshot;
+  const target = recordingTarget();
+  const servers = { a: fakeServer(older), b: fakeServer({ '/apis': refusesConnections }) };
+  const { nextRound, stop } = start(optionsFor(servers, { targets: [target], previous }));
+  await nextRound();
+  await eventually(() => target.taken.length === 1);
+  await stop();
+  assert.deepEqual(serves(target.taken[0], 'b'), serves(previous, 'b'));
+});
+
+test('what an earlier run left is delivered though nothing has changed', async () => {
+  const servers = { a: fakeServer(older) };
+  const { snapshot: previous } = await syncOnce(optionsFor(servers, {}), never);
+  const target = recordingTarget();
+  const { nextRound, stop } = start(optionsFor(servers, { targets: [target], previous }));
+  await nextRound();
+  await eventually(() => target.taken.length === 1);
+  await stop();
+  assert.equal(target.taken[0]?.metadata.generation, previous?.metadata.generation);
+});
+
+test('a target that is down does not keep snapshots from the others', async () => {
+  const down = recordingTarget(() => ({ kind: 'unreachable', message: 'connection refused' }));
+  const up = recordingTarget();
+  const { loop, nextRound, stop } = start(optionsFor({ a: fakeServer(older) }, { targets: [down, up] }));
+  await nextRound();
+  await eventually(() => up.taken.length === 1 && (loop.status().targets[0]?.failures ?? 0) > 0);
+  await stop();
+  assert.equal(loop.status().targets[0]?.heldGeneration, undefined);
+});
+
+test('shared objects are read again when discovery shows something new, not in every round', async () => {
+  const a = fakeServer(older);
+  const { nextRound, stop } = start(optionsFor({ a }, { targets: [recordingTarget()] }));
+  const reads = () => a.asked.filter((path) => path.includes('customresourcedefinitions')).length;
+  await nextRound();
+  await nextRound();
+  assert.equal(reads(), 1);
+  for (const [path, answer] of Object.entries(newer)) a.answers.set(path, answer);
+  await nextRound();
+  assert.equal(reads(), 2);
+  await stop();
+});
+
+const never = new AbortController().signal;
+
+test('one round ends with what was read and what became of each delivery', async () => {
+  const servers = { a: fakeServer(older), b: fakeServer({ '/apis': refusesConnections }) };
+  const refusing = recordingTarget(() => ({ kind: 'refused', message: '401 unknown key' }));
+  const result = await syncOnce(optionsFor(servers, { targets: [recordingTarget(), refusing] }), never);
+  assert.equal(result.ok, false);
+  assert.deepEqual(
+    result.deliveries.map(({ result }) => result.kind),
+    ['accepted', 'refused'],
+  );
+  const healthy = await syncOnce(
+    optionsFor({ a: fakeServer(older) }, { targets: [recordingTarget()] }),
+    never,
+  );
+  assert.equal(healthy.ok, true);
+});
+
+test('one round overtakes a router that holds a higher generation', async () => {
+  const answers: DeliveryResult[] = [
+    { kind: 'newer-held', generation: 2 ** 40, message: '409' },
+    { kind: 'accepted' },
+  ];
+  const target = recordingTarget(() => answers.shift() ?? { kind: 'accepted' });
+  const { ok } = await syncOnce(optionsFor({ a: fakeServer(older) }, { targets: [target] }), never);
+  assert.equal(ok, true);
+  assert.equal(target.taken[0]?.metadata.generation, 2 ** 40 + 1);
+});
+
+test('options that contradict themselves are refused, every fault at once', () => {
+  const documents = fakeServer({});
+  const servers = [
+    { id: 'a', documents },
+    { id: 'a', documents },
+    { id: 'b', address: 'b:6443', url: 'https://b:6443', documents },
+  ];
+  assert.throws(
+    () => createSyncLoop({ servers, targets: [] }),
+    /server a is listed twice; server b has both address and url/,
+  );
+  assert.throws(() => createSyncLoop({ servers: [], targets: [] }), /no server to read/);
+});

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
+import { answerDiscovery, type DiscoveryRequest } from '../../src/discovery/documents.ts';
+import { servedSetFromDiscovery } from '../../src/discovery/served-set-of.ts';
+import { buildRoutingTable } from '../../src/snapshot/build-routing-table.ts';
+import type { RoutingTable } from '../../src/snapshot/routing-table.ts';
+import { recordedSnapshot, snapshotOfSets } from './recorded-cluster.ts';
+
+export const aggregatedV2 = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+export const aggregatedV2beta1 = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
+
+/** Two servers of 1.26, a without `batch/v1`. */
+export const recordedTable = buildRoutingTable(recordedSnapshot('kubernetes-1.26-batch-disabled'));
+
+/** What a router in front of server a answers; by default to a GET over `recordedTable`. */
+export function ask(
+  path: string,
+  rest: Partial<DiscoveryRequest> = {},
+  table: RoutingTable = recordedTable,
+  localServerId = 'a',
+): Promise<Response> | undefined {
+  return answerDiscovery({ method: 'GET', path, query: '', ...rest }, table, { localServerId });
+}
+
+/** The same, where the local server must not be the one to answer. */
+export async function answered(
+  path: string,
+  rest?: Partial<DiscoveryRequest>,
+  table?: RoutingTable,
+): Promise<Response> {
+  const response = await ask(path, rest, table);
+  assert.ok(response, `${path} was left to the local server`);
+  return response;
+}
+
+/** Server a serves `groups`, server b nothing. */
+export function tableOf(groups: readonly APIGroupDiscovery[]): RoutingTable {
+  return buildRoutingTable(
+    snapshotOfSets({
+      a: { set: servedSetFromDiscovery(groups, groups) },
+      b: { set: servedSetFromDiscovery([], []) },
+    }),
+  );
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { type Logger, silentLogger } from '../../src/observe/logger.ts';
+import { type AddressPolicyOptions, createAddressPolicy } from '../../src/snapshot/address-policy.ts';
+import { type PinnedKeySet, parseSnapshotKeys } from '../../src/snapshot/keys.ts';
+import { createMemorySnapshotStore } from '../../src/snapshot/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../src/snapshot/receiver.ts';
+import { type SnapshotRenewal, sealRenewal } from '../../src/snapshot/renewal.ts';
+import { sealSnapshot } from '../../src/snapshot/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing-key.ts';
+import type { SnapshotStore } from '../../src/snapshot/snapshot-store.ts';
+import { sealedDigest } from '../../src/snapshot/verify-sealed.ts';
+import { type SnapshotOptions, snapshotOf } from './snapshot-builder.ts';
+
+/** Two keys, both pinned: one that is on its way out, and the next one. */
+export const old = await generateSigningKey('ES256');
+export const next = await generateSigningKey('ES256');
+export const noon = Date.UTC(2026, 0, 1, 12);
+export const minute = 60_000;
+
+/** A key set of these public JWKs. */
+export async function pinned(...jwks: object[]): Promise<PinnedKeySet> {
+  const result = await parseSnapshotKeys(JSON.stringify({ keys: jwks }));
+  assert.ok(result.ok);
+  return result.keys;
+}
+export const keys = await pinned(old.publicJwk, next.publicJwk);
+
+/** RFC 3339. */
+export function at(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}
+
+export interface Setup {
+  readonly store?: SnapshotStore;
+  readonly policy?: AddressPolicyOptions;
+  readonly pinnedKeys?: PinnedKeySet;
+  readonly logger?: Logger;
+}
+
+/** A receiver whose clock stands at noon until it is set. */
+export function receiverWith({
+  store = createMemorySnapshotStore(),
+  policy = {},
+  pinnedKeys = keys,
+  logger = silentLogger,
+}: Setup = {}) {
+  const clock = { now: noon };
+  const receiver = new SnapshotReceiver({
+    keys: () => pinnedKeys,
+    addressPolicy: createAddressPolicy(policy),
+    store,
+    now: () => clock.now,
+    logger,
+  });
+  return { receiver, clock, store };
+}
+
+/** Generation and resources, sealed; made at noon and valid for ten minutes. */
+export function sealed(
+  generation: number,
+  paths = ['v1/pods'],
+  options: SnapshotOptions = {},
+  key = old,
+): Promise<string> {
+  const defaults = { generation, createdAt: at(noon), lifetimeSeconds: 600 };
+  return sealSnapshot(snapshotOf({ a: paths }, { ...defaults, ...options }), signingKeyOf(key.privateJwk));
+}
+
+/** A renewal of `jws`, made a minute past noon and valid for ten minutes. */
+export async function renewalOf(
+  jws: string,
+  generation: number,
+  changes: Partial<SnapshotRenewal> = {},
+): Promise<string> {
+  const renewal = {
+    generation,
+    digest: await sealedDigest(jws),
+    createdAt: at(noon + minute),
+    lifetimeSeconds: 600,
+  };
+  return sealRenewal({ ...renewal, ...changes }, signingKeyOf(old.privateJwk));
+}
