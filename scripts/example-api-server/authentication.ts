@@ -71,6 +71,9 @@ export function makeAuthenticate(options: AuthenticationOptions): Authenticate {
     if (certificate !== undefined && chainsTo(certificate, intermediates, clientCas)) {
       return authenticated(fromCertificate(certificate));
     }
+    // The x509 authenticator takes a certificate of anyone else for an error: a front proxy that names nobody
+    // is no anonymous caller.
+    refused ||= certificate !== undefined && clientCas.length > 0;
     const bearer = /^bearer +(\S+)$/i.exec(headers.get('authorization')?.[0] ?? '')?.[1];
     if (bearer !== undefined) {
       const user = tokens.get(bearer);
@@ -114,12 +117,10 @@ function authenticated(user: ExampleUser): ExampleUser {
   return { ...user, groups: [...user.groups, 'system:authenticated'] };
 }
 
-/** Node prints one `KEY=value` a line. */
-function subjectValues(certificate: X509Certificate, key: string): string[] {
-  return certificate.subject
-    .split('\n')
-    .filter((line) => line.startsWith(`${key}=`))
-    .map((line) => line.slice(key.length + 1));
+function subjectValues(certificate: X509Certificate, key: 'CN' | 'O'): string[] {
+  // The legacy form holds the plain values; `subject` escapes them. Several values are a list.
+  const value: unknown = certificate.toLegacyObject().subject[key];
+  return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string');
 }
 
 /** Which of the two bundles a chain ends in; that it holds at all, the TLS layer has verified. */

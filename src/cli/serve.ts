@@ -99,7 +99,7 @@ async function runServe(
       version: packageVersion(),
       origin: router.origin,
       serverId: config.serverId,
-      advertisedAddress: config.advertisedAddress,
+      advertisedAddress: withListeningPort(config.advertisedAddress, router.origin),
       featureGateEnabled: config.featureGateEnabled,
     },
     'Serving',
@@ -107,4 +107,12 @@ async function runServe(
   logger.info({ signal: await signal }, 'Shutting down');
   await router.close();
   return 0;
+}
+
+/** With `--secure-port=0` the port is known only now. */
+function withListeningPort(
+  advertised: ServeConfig['advertisedAddress'],
+  origin: string,
+): ServeConfig['advertisedAddress'] {
+  return advertised?.port === 0 ? { ...advertised, port: Number(new URL(origin).port) } : advertised;
 }

@@ -135,5 +135,7 @@ function reportOnce(result: SyncOnceResult, context: CommandContext): ExitCode {
     const outcome = delivery.kind === 'accepted' ? 'accepted' : `${delivery.kind}: ${delivery.message}`;
     context.writeError(`${target}: ${outcome}\n`);
   }
+  if (result.snapshot === undefined)
+    context.writeError('error: no server could be read: nothing was made or sent\n');
   return result.ok ? 0 : 1;
 }

@@ -114,18 +114,21 @@ describe('the certificates of the demo', () => {
 
   it('make a kubeconfig that needs no other file', async () => {
     const path = await writeKubeconfig(join(directory, 'kubeconfig'), {
-      servers: { old: 'https://127.0.0.1:6443', new: 'https://127.0.0.1:6444' },
+      servers: { router: 'https://127.0.0.1:6443', direct: 'https://127.0.0.1:6444' },
       certificateAuthority: made.clusterCa,
       users: { admin: made.admin, alice: made.alice },
     });
     const config = parse(await readFile(path, 'utf8'));
-    assert.equal(config['current-context'], 'old');
-    assert.deepEqual(config.contexts, [
-      { name: 'old', context: { cluster: 'old', user: 'admin' } },
-      { name: 'new', context: { cluster: 'new', user: 'admin' } },
-      { name: 'alice@old', context: { cluster: 'old', user: 'alice' } },
-      { name: 'alice@new', context: { cluster: 'new', user: 'alice' } },
-    ]);
+    assert.equal(config['current-context'], 'router');
+    assert.deepEqual(
+      config.contexts.map(({ name, context }: { name: string; context: object }) => [name, context]),
+      [
+        ['router', { cluster: 'router', user: 'admin' }],
+        ['direct', { cluster: 'direct', user: 'admin' }],
+        ['alice@router', { cluster: 'router', user: 'alice' }],
+        ['alice@direct', { cluster: 'direct', user: 'alice' }],
+      ],
+    );
     assert.equal(config.clusters[1].cluster.server, 'https://127.0.0.1:6444');
     const decoded = Buffer.from(config.users[1].user['client-certificate-data'], 'base64');
     assert.equal(new X509Certificate(decoded).subject, 'O=dev\nO=qa\nCN=alice');

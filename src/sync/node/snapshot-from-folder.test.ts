@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
+import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import { snapshotFromFolder } from './snapshot-from-folder.ts';
+
+const fixtures = fileURLToPath(new URL('../../../test/fixtures/', import.meta.url));
+const clusters = ['kubernetes-1.25-1.26', 'kubernetes-1.26-batch-disabled'];
+
+interface ResourceList {
+  readonly groupVersion: string;
+  readonly resources: readonly { readonly name: string }[];
+}
+
+/** `<group>/<version>/<resource>[/<subresource>]` of everything a recorded server answered with 200, from the files alone. */
+async function recordedPaths(folder: string): Promise<Set<string>> {
+  const files = ['api__v1.json'];
+  for (const line of (await readFile(join(folder, 'status.txt'), 'utf8')).split('\n')) {
+    const [, path, code] = line.split(' ');
+    if (path !== undefined && code === '200') files.push(`${path.slice(1).replaceAll('/', '__')}.json`);
+  }
+  const paths = new Set<string>();
+  for (const file of files) {
+    const list: ResourceList = JSON.parse(await readFile(join(folder, file), 'utf8'));
+    const groupVersion = list.groupVersion === 'v1' ? '/v1' : list.groupVersion;
+    for (const { name } of list.resources) paths.add(`${groupVersion}/${name}`);
+  }
+  return paths;
+}
+
+function isServed(table: RoutingTable, server: string, path: string): boolean {
+  const [group = '', version = '', resource = '', subresource] = path.split('/');
+  const route = table.resource(group, version, resource);
+  const servedBy = subresource === undefined ? route : route?.subresource(subresource);
+  return servedBy?.serverIds.has(server) === true;
+}
+
+for (const cluster of clusters) {
+  test(`${cluster}: each server serves exactly what its recorded documents say`, async () => {
+    const { snapshot, ok } = await snapshotFromFolder(join(fixtures, cluster));
+    assert.ok(ok && snapshot !== undefined);
+    const table = buildRoutingTable(snapshot);
+    const recorded = new Map<string, Set<string>>();
+    for (const server of ['a', 'b'])
+      recorded.set(server, await recordedPaths(join(fixtures, cluster, server)));
+    const all = new Set([...recorded.values()].flatMap((paths) => [...paths]));
+    assert.ok(all.size > 100);
+    for (const [server, paths] of recorded) {
+      for (const path of all) {
+        // `deployments/scale` listed without `deployments` would be a subresource alone; these lists have none.
+        assert.equal(isServed(table, server, path), paths.has(path), `${server} ${path}`);
+      }
+    }
+    // Nothing beyond the documents: as many resources and subresources as they list.
+    for (const { id, serves } of snapshot.servers) {
+      const set = snapshot.servedSets[serves];
+      const resources = Object.values(set?.storageVersions ?? {}).flat().length;
+      const subresources = Object.values(set?.subresources ?? {})
+        .flatMap((versions) => Object.values(versions))
+        .flat().length;
+      assert.equal(resources + subresources, recorded.get(id)?.size);
+    }
+  });
+
+  test(`${cluster}: the snapshot names versions, OpenAPI documents and the servers’ own APIServices`, async () => {
+    const { snapshot, warnings } = await snapshotFromFolder(join(fixtures, cluster));
+    for (const { id, serves, version, address } of snapshot?.servers ?? []) {
+      const index = JSON.parse(await readFile(join(fixtures, cluster, id, 'openapi_v3.json'), 'utf8'));
+      assert.deepEqual(Object.keys(snapshot?.servedSets[serves]?.openapiV3 ?? {}), Object.keys(index.paths));
+      const { gitVersion } = JSON.parse(await readFile(join(fixtures, cluster, id, 'version.json'), 'utf8'));
+      assert.equal(version, gitVersion);
+      assert.equal(address, `${id}.recorded.invalid:6443`);
+    }
+    const { items } = JSON.parse(await readFile(join(fixtures, cluster, 'apiservices.json'), 'utf8'));
+    assert.equal(snapshot?.apiServices.length, items.length);
+    assert.ok(snapshot?.apiServices.every(({ service, available }) => service === undefined && available));
+    assert.match(warnings.join(), /customresourcedefinitions/);
+  });
+}
+
+test('a server of the same version has the same set, read in classic or in aggregated form', async () => {
+  const sets = await Promise.all(
+    clusters.map(async (cluster) => {
+      const { snapshot } = await snapshotFromFolder(join(fixtures, cluster));
+      return snapshot?.servers.find(({ id }) => id === 'b')?.serves;
+    }),
+  );
+  assert.equal(sets[0], sets[1]);
+});
+
+test('takes addresses that are given, and refuses them for servers that were not recorded', async () => {
+  const folder = join(fixtures, 'kubernetes-1.25-1.26');
+  const now = Date.UTC(2026, 0, 31);
+  const { snapshot } = await snapshotFromFolder(folder, {
+    servers: { a: { address: '10.0.0.1:6443' }, b: { url: 'https://b.example.com:6443' } },
+    cluster: 'recorded',
+    now,
+  });
+  assert.deepEqual(
+    snapshot?.servers.map(({ address, url }) => address ?? url),
+    ['10.0.0.1:6443', 'https://b.example.com:6443'],
+  );
+  assert.equal(snapshot?.metadata.createdAt, '2026-01-31T00:00:00.000Z');
+  assert.equal(snapshot?.metadata.generation, now / 1000);
+  await assert.rejects(snapshotFromFolder(folder, { servers: { c: {} } }), /no recording of server c/);
+});
+
+/** A copy of a recorded cluster, to break. */
+async function brokenCopy(
+  breakIt: (folder: string) => Promise<unknown>,
+): Promise<Awaited<ReturnType<typeof snapshotFromFolder>>> {
+  const folder = await mkdtemp(join(tmpdir(), 'recorded-'));
+  try {
+    await cp(join(fixtures, 'kubernetes-1.25-1.26'), folder, { recursive: true });
+    await breakIt(folder);
+    return await snapshotFromFolder(folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+test('a document that is missing in the recording makes the server unknown, not smaller', async () => {
+  const { snapshot, ok, readings } = await brokenCopy((folder) => rm(join(folder, 'b/apis__batch__v1.json')));
+  assert.equal(ok, false);
+  assert.deepEqual(
+    snapshot?.servers.map(({ id }) => id),
+    ['a'],
+  );
+  const reading = readings.get('b');
+  assert.match(reading?.ok === false ? reading.reason : '', /apis__batch__v1\.json cannot be read/);
+});
+
+test('a recorded failure makes the server unknown, not smaller', async () => {
+  const { ok, readings } = await brokenCopy(async (folder) => {
+    const file = join(folder, 'b/status.txt');
+    const text = await readFile(file, 'utf8');
+    await writeFile(file, text.replace('/apis/batch/v1 200', '/apis/batch/v1 503'));
+  });
+  assert.equal(ok, false);
+  assert.match(JSON.stringify(readings.get('b')), /503 instead of 200/);
+});
+
+test('a recorded v2 document, which may hold what peers serve, is passed over for the classic ones', async () => {
+  const v2 = '200 application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+  const merged = {
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: 'apidiscovery.k8s.io/v2',
+    metadata: {},
+    items: [],
+  };
+  const { snapshot, ok } = await brokenCopy(async (folder) => {
+    for (const name of ['aggregated_api', 'aggregated_apis']) {
+      await writeFile(join(folder, `a/${name}.ct`), v2);
+      await writeFile(join(folder, `a/${name}.json`), JSON.stringify(merged));
+    }
+  });
+  assert.equal(ok, true);
+  const { snapshot: unbroken } = await snapshotFromFolder(join(fixtures, 'kubernetes-1.25-1.26'));
+  assert.equal(snapshot?.servers[0]?.serves, unbroken?.servers[0]?.serves);
+});
+
+test('a folder without servers is refused', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'recorded-'));
+  await assert.rejects(snapshotFromFolder(folder), /no server to read/);
+  await rm(folder, { recursive: true });
+});

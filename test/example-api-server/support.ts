@@ -1,0 +1,143 @@
+import { type ClientHttp2Session, connect } from 'node:http2';
+import { request as httpsRequest } from 'node:https';
+import { after } from 'node:test';
+import {
+  type ExampleApiServer,
+  type ExampleApiServerOptions,
+  ExampleStore,
+  type KubernetesVersionName,
+  type RequestRecord,
+  startExampleApiServer,
+} from '../../scripts/example-api-server/index.ts';
+import type { JsonObject } from '../../scripts/example-api-server/kubernetes-object.ts';
+import { type Authority, type CertificatePair, createAuthority } from '../support/certificates.ts';
+
+/** Everything a client needs to reach the example servers of a test. */
+export interface Pki {
+  readonly serving: Authority;
+  readonly clients: Authority;
+  readonly frontProxies: Authority;
+  readonly server: CertificatePair;
+  readonly admin: CertificatePair;
+  readonly frontProxy: CertificatePair;
+}
+
+export function createPki(): Pki {
+  const serving = createAuthority('serving');
+  const clients = createAuthority('clients');
+  const frontProxies = createAuthority('front proxies');
+  const names = { dnsNames: ['kubernetes.default.svc'], ipAddresses: ['127.0.0.1'] };
+  return {
+    serving,
+    clients,
+    frontProxies,
+    server: serving.issue({ commonName: 'kube-apiserver', ...names, usage: 'server' }),
+    admin: clients.issue({ commonName: 'alice', organizations: ['system:masters'], usage: 'client' }),
+    frontProxy: frontProxies.issue({ commonName: 'front-proxy', usage: 'client' }),
+  };
+}
+
+export interface TestServer extends ExampleApiServer {
+  readonly records: RequestRecord[];
+}
+
+/** Starts a server that is closed when the tests of the file are over. */
+export async function startServer(
+  pki: Pki,
+  version: KubernetesVersionName,
+  options: Partial<ExampleApiServerOptions> = {},
+): Promise<TestServer> {
+  const records: RequestRecord[] = [];
+  const server = await startExampleApiServer({
+    version,
+    name: `server-${version}`,
+    store: new ExampleStore(),
+    tls: { cert: pki.server.chain, key: pki.server.privateKey },
+    clientCa: pki.clients.certificate,
+    requestHeaderCa: pki.frontProxies.certificate,
+    requestHeaderAllowedNames: ['front-proxy'],
+    onRequest: (record) => records.push(record),
+    ...options,
+  });
+  after(() => server.close());
+  return { ...server, records };
+}
+
+export interface TestAnswer {
+  readonly code: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  /** The body as JSON; throws when it is none. */
+  readonly json: () => JsonObject;
+}
+
+export interface TestRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  /** An object is sent as JSON. */
+  readonly body?: JsonObject | string | Uint8Array;
+  readonly contentType?: string;
+}
+
+export type Client = (path: string, request?: TestRequest) => Promise<TestAnswer>;
+
+/** A client of one server over HTTP/1.1, one connection a request; without `as` it is anonymous. */
+export function clientOf(server: ExampleApiServer, pki: Pki, as?: CertificatePair): Client {
+  return (path, { method = 'GET', headers = {}, body, contentType } = {}) =>
+    new Promise((resolve, reject) => {
+      const request = httpsRequest(
+        `${server.url}${path}`,
+        {
+          method,
+          // Node would resolve dot segments in a URL; the path as it is goes here.
+          path,
+          ca: pki.serving.certificate,
+          ...(as === undefined ? {} : { cert: as.chain, key: as.privateKey }),
+          agent: false,
+          headers: {
+            ...(body === undefined ? {} : { 'content-type': contentType ?? 'application/json' }),
+            ...headers,
+          },
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () => {
+            const text = Buffer.concat(chunks).toString('utf8');
+            resolve({
+              code: response.statusCode ?? 0,
+              headers: response.headers,
+              text,
+              json: () => JSON.parse(text),
+            });
+          });
+        },
+      );
+      request.on('error', reject);
+      request.end(bodyOf(body));
+    });
+}
+
+function bodyOf(body: TestRequest['body']): string | Uint8Array | undefined {
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) return body;
+  return JSON.stringify(body);
+}
+
+/** An HTTP/2 connection that is closed when the tests of the file are over. */
+export function http2ClientOf(server: ExampleApiServer, pki: Pki, as: CertificatePair): ClientHttp2Session {
+  const session = connect(server.url, {
+    ca: pki.serving.certificate,
+    cert: as.chain,
+    key: as.privateKey,
+  });
+  after(() => session.destroy());
+  return session;
+}
+
+export const configMap = (name: string, data: Readonly<Record<string, string>> = {}): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name },
+  data,
+});
