@@ -1,23 +1,25 @@
-import type { webcrypto } from 'node:crypto';
-// First: the dependency container inside @peculiar/x509 refuses to load without it.
 import 'reflect-metadata';
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
-  type JsonGeneralNames,
   type JsonName,
   KeyUsageFlags,
   KeyUsagesExtension,
-  PemConverter,
-  SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
-  type X509Certificate,
-  X509CertificateGenerator,
 } from '@peculiar/x509';
+import {
+  alternativeNames,
+  authorityExtensions,
+  type CertificateContent,
+  distinguishedName,
+  generateKeys,
+  type Keys,
+  privateKeyPem,
+  signCertificate,
+} from './signed-certificate.ts';
 
-const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const validDays = 30;
 /** Certificates begin a little in the past, for clocks that are a little behind. */
 const backdateMilliseconds = 5 * 60_000;
@@ -46,74 +48,48 @@ export interface CertificateAuthority {
 
 /** Makes a certificate authority of its own, ECDSA P-256, whose key never leaves the process. */
 export async function createCertificateAuthority(commonName: string): Promise<CertificateAuthority> {
+  const subject = distinguishedName([commonName]);
   const keys = await generateKeys();
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    name: subject(commonName, []),
+  const certificate = await signCertificate({
+    subject,
     keys,
-    signingAlgorithm: algorithm,
-    ...validity(),
-    extensions: [
-      new BasicConstraintsExtension(true, undefined, true),
-      new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
-      await SubjectKeyIdentifierExtension.create(keys.publicKey),
-    ],
+    issuer: { subject, privateKey: keys.privateKey },
+    validity: validity(),
+    extensions: [...authorityExtensions(), await SubjectKeyIdentifierExtension.create(keys.publicKey)],
   });
-  return {
-    certificate: pem(certificate),
-    issue: (request) => issue(request, certificate, keys),
-  };
+  return { certificate, issue: (request) => issue(request, subject, keys) };
 }
 
 async function issue(
   request: CertificateRequest,
-  issuer: X509Certificate,
-  issuerKeys: webcrypto.CryptoKeyPair,
+  issuer: JsonName,
+  issuerKeys: Keys,
 ): Promise<IssuedCertificate> {
-  const { commonName, organizations = [], usage, dnsNames = [], ipAddresses = [] } = request;
+  const { commonName, organizations, usage, dnsNames, ipAddresses } = request;
   const keys = await generateKeys();
-  const alternativeNames: JsonGeneralNames = [
-    ...dnsNames.map((value) => ({ type: 'dns', value }) as const),
-    ...ipAddresses.map((value) => ({ type: 'ip', value }) as const),
-  ];
-  const certificate = await X509CertificateGenerator.create({
-    subject: subject(commonName, organizations),
-    issuer: issuer.subject,
-    publicKey: keys.publicKey,
-    signingKey: issuerKeys.privateKey,
-    signingAlgorithm: algorithm,
-    ...validity(),
+  const certificate = await signCertificate({
+    subject: distinguishedName([commonName], organizations),
+    keys,
+    issuer: { subject: issuer, privateKey: issuerKeys.privateKey },
+    validity: validity(),
     extensions: [
       new BasicConstraintsExtension(false, undefined, true),
       new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
       new ExtendedKeyUsageExtension([
         usage === 'server' ? ExtendedKeyUsage.serverAuth : ExtendedKeyUsage.clientAuth,
       ]),
-      await AuthorityKeyIdentifierExtension.create(issuer),
+      await AuthorityKeyIdentifierExtension.create(issuerKeys.publicKey),
       await SubjectKeyIdentifierExtension.create(keys.publicKey),
-      ...(alternativeNames.length > 0 ? [new SubjectAlternativeNameExtension(alternativeNames)] : []),
+      ...alternativeNames(dnsNames, ipAddresses),
     ],
   });
-  const privateKey = await crypto.subtle.exportKey('pkcs8', keys.privateKey);
-  return { certificate: pem(certificate), privateKey: `${PemConverter.encode(privateKey, 'PRIVATE KEY')}\n` };
+  return { certificate, privateKey: await privateKeyPem(keys.privateKey) };
 }
 
-function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-}
-
-/** One O attribute for each group, then the CN: how Kubernetes reads user and groups. */
-function subject(commonName: string, organizations: readonly string[]): JsonName {
-  return [...organizations.map((organization) => ({ O: [organization] })), { CN: [commonName] }];
-}
-
-function validity(): { notBefore: Date; notAfter: Date } {
+function validity(): CertificateContent['validity'] {
   const now = Date.now();
   return {
     notBefore: new Date(now - backdateMilliseconds),
     notAfter: new Date(now + validDays * millisecondsInDay),
   };
-}
-
-function pem(certificate: X509Certificate): string {
-  return `${certificate.toString('pem')}\n`;
 }

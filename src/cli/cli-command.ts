@@ -32,9 +32,25 @@ export interface Example {
   readonly line: string;
 }
 
+/** Flags are too long for a column of their own: each stands above what it does. */
+const descriptionIndent = ' '.repeat(8);
+
 class KubectlStyleHelp extends Help {
   override commandUsage(command: Command): string {
     return super.commandUsage(command).replace('[options]', '[flags]');
+  }
+
+  /** That a boolean flag alone means true goes without saying. */
+  override optionDescription(option: Option): string {
+    return super.optionDescription(option).replace(' (preset: "true")', '');
+  }
+
+  /** As wide as what stands in columns: commands and arguments. */
+  override padWidth(command: Command, helper: Help): number {
+    return Math.max(
+      helper.longestSubcommandTermLength(command, helper),
+      helper.longestArgumentTermLength(command, helper),
+    );
   }
 
   override formatHelp(command: Command, helper: Help): string {
@@ -66,7 +82,10 @@ class KubectlStyleHelp extends Help {
       (option) => option.helpGroupHeading ?? 'Flags:',
     );
     for (const [heading, entries] of options) {
-      const items = entries.map((entry) => item(helper.optionTerm(entry), helper.optionDescription(entry)));
+      const items = entries.map((entry) => {
+        const description = helper.boxWrap(helper.optionDescription(entry), width - descriptionIndent.length);
+        return `    ${helper.optionTerm(entry)}:\n${description.replace(/^/gm, descriptionIndent)}`;
+      });
       sections.push(`${heading}\n${items.join('\n')}`);
     }
     sections.push(`Usage:\n  ${helper.commandUsage(command)}`);

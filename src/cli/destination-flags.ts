@@ -65,13 +65,13 @@ export function readProxyClientPair(
   const authenticates = values.isGiven('client-ca-file') || values.isGiven('requestheader-client-ca-file');
   const eitherGiven = values.isGiven('proxy-client-cert-file') || values.isGiven('proxy-client-key-file');
   if (featureGateEnabled || authenticates || eitherGiven) {
-    // The first words are kube-apiserver's (pkg/controlplane/apiserver/peer.go).
+    // The second half is kube-apiserver's (pkg/controlplane/apiserver/peer.go).
     for (const [flag, name] of [
       ['proxy-client-cert-file', 'proxy-cert-file'],
       ['proxy-client-key-file', 'proxy-key-file'],
     ] as const) {
       if (values.isGiven(flag)) continue;
-      report.fault(flag, `error building peer proxy handler, ${name} not specified: set --${flag}`);
+      report.fault(flag, `--${flag} is required: error building peer proxy handler, ${name} not specified`);
     }
   }
   if (certificate === undefined || key === undefined) return undefined;

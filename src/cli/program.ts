@@ -1,5 +1,6 @@
 import { CliCommand, type ReportExitCode } from './cli-command.ts';
 import type { CommandContext } from './command-context.ts';
+import { registerDemo } from './demo.ts';
 import { registerExplain } from './explain.ts';
 import { registerKeygen } from './keygen.ts';
 import { registerServe } from './serve.ts';
@@ -35,6 +36,7 @@ export function createProgram(
     return startRouter;
   });
   registerSync(program, context, report);
+  registerDemo(program, context, report);
   registerExplain(program, context, report);
   registerValidate(program, context, report);
   registerKeygen(program, context, report);

@@ -1,55 +1,17 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import type { JWK } from 'jose';
-import { parseSnapshotKeys } from '../snapshot/keys.ts';
+import { before, describe, it } from 'node:test';
+import { commandContext, runCommand } from '../../test/support/command-context.ts';
 import { sealSnapshot } from '../snapshot/seal.ts';
 import { servedSetKey } from '../snapshot/served-set-key.ts';
 import { generateSigningKey, signingKeyOf } from '../snapshot/signing-key.ts';
 import type { ServedSet, Snapshot } from '../snapshot/types.ts';
 import { CliCommand } from './cli-command.ts';
-import type { CommandContext } from './command-context.ts';
 import { createProgram } from './program.ts';
-import { runCommandLine } from './run-command-line.ts';
-
-interface Outcome {
-  readonly code: number;
-  readonly output: string;
-  readonly errors: string;
-}
 
 const files = new Map<string, string>();
-
-function contextOf(input: readonly string[]) {
-  const written = { output: '', errors: '' };
-  const context: CommandContext = {
-    stdin: (async function* () {
-      for (const part of input) yield new TextEncoder().encode(part);
-    })(),
-    writeOutput: async (text) => {
-      written.output += text;
-    },
-    writeError: (text) => {
-      written.errors += text;
-    },
-    readFile: (path) => {
-      const text = files.get(path);
-      if (text === undefined) throw new Error('ENOENT: no such file or directory');
-      return text;
-    },
-    clock: () => Date.parse('2026-01-01T00:00:01Z'),
-    shutdownSignal: async () => 'SIGTERM',
-  };
-  return { context, written };
-}
-
-async function run(args: readonly string[], input: readonly string[] = []): Promise<Outcome> {
-  const { context, written } = contextOf(input);
-  const code = await runCommandLine(args, context);
-  return { code, ...written };
-}
+const now = Date.parse('2026-01-01T00:00:01Z');
+const run = (args: readonly string[], input: readonly string[] = []) =>
+  runCommand(files, args, { input, now });
 
 before(async () => {
   const set: ServedSet = { storageVersions: { 'batch.jobs': ['v1'] } };
@@ -94,7 +56,7 @@ describe('the command line', () => {
 
   it('has help with examples and usage for every command', async () => {
     const { commands } = createProgram(
-      contextOf([]).context,
+      commandContext(files).context,
       () => {},
       () => {},
     );
@@ -273,59 +235,5 @@ describe('validate', () => {
     assert.match((await run(['validate', 'noise'])).errors, /neither JSON nor a compact JWS/);
     assert.equal((await run(['validate', 'snapshot.json', '--snapshot-keys', 'keys.json'])).code, 2);
     assert.equal((await run(['validate', 'snapshot.jws', '--snapshot-keys', 'other-keys.json'])).code, 2);
-  });
-});
-
-describe('keygen', () => {
-  let directory: string;
-  before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'keygen-'));
-  });
-  after(() => rm(directory, { recursive: true, force: true }));
-
-  const privateKey = (): string => join(directory, 'keys', 'snapshot-signing-key.json');
-  const publicKeys = (): string => join(directory, 'keys', 'snapshot-keys.json');
-  const keygen = (...args: string[]): Promise<Outcome> =>
-    run(['keygen', '--out', join(directory, 'keys'), ...args]);
-
-  it('writes a private key for its owner only, and its public half for everyone', async () => {
-    assert.equal((await keygen()).code, 0);
-    assert.equal((await stat(privateKey())).mode & 0o777, 0o600);
-    const jwk = JSON.parse(await readFile(privateKey(), 'utf8')) as JWK;
-    assert.equal(signingKeyOf(jwk).alg, 'EdDSA');
-    const text = await readFile(publicKeys(), 'utf8');
-    const parsed = await parseSnapshotKeys(text);
-    assert.ok(parsed.ok);
-    assert.deepEqual([...parsed.keys.keys()], [jwk.kid]);
-    assert.ok(!text.includes('"d"'));
-  });
-
-  it('never overwrites a private key', async () => {
-    const before = await readFile(privateKey(), 'utf8');
-    const publicBefore = await readFile(publicKeys(), 'utf8');
-    const { code, errors } = await keygen();
-    assert.equal(code, 1);
-    assert.match(errors, /never overwritten/);
-    assert.equal(await readFile(privateKey(), 'utf8'), before);
-    assert.equal(await readFile(publicKeys(), 'utf8'), publicBefore);
-  });
-
-  it('keeps the old public key beside the new one, for rotation', async () => {
-    await rm(privateKey());
-    assert.equal((await keygen('--algorithm', 'ES256')).code, 0);
-    const parsed = await parseSnapshotKeys(await readFile(publicKeys(), 'utf8'));
-    assert.ok(parsed.ok);
-    assert.deepEqual(
-      [...parsed.keys.values()].map(({ alg }) => alg),
-      ['EdDSA', 'ES256'],
-    );
-  });
-
-  it('writes nothing beside a file of public keys that it cannot read', async () => {
-    await rm(privateKey());
-    await chmod(publicKeys(), 0o644);
-    await writeFile(publicKeys(), '{"keys":"none"}');
-    assert.equal((await keygen()).code, 1);
-    await assert.rejects(stat(privateKey()));
   });
 });

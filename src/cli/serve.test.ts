@@ -1,61 +1,37 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import {
-  type CertificateAuthority,
-  createCertificateAuthority,
-} from '../../scripts/demo/certificate-authority.ts';
+import { commandContext } from '../../test/support/command-context.ts';
+import { completeServeOptions, serveFiles } from '../../test/support/serve-options.ts';
 import type { ServeConfig } from '../node/serve-config.ts';
-import { generateSigningKey } from '../snapshot/signing-key.ts';
 import { CliCommand } from './cli-command.ts';
 import { CommandFailure } from './command-context.ts';
 import { registerServe, type StartRouter } from './serve.ts';
 
-const files = new Map<string, string>();
-const complete = [
-  '--server-id=cp-a',
-  '--local-server=https://127.0.0.1:6444',
-  '--tls-cert-file=serving.crt',
-  '--tls-private-key-file=serving.key',
-  '--client-ca-file=ca.crt',
-  '--peer-ca-file=ca.crt',
-  '--proxy-client-cert-file=front-proxy.crt',
-  '--proxy-client-key-file=front-proxy.key',
-  '--snapshot-keys=keys.json',
-  '--snapshot-file=snapshot',
-];
+const complete = Object.entries(completeServeOptions).map(([name, [value]]) => `--${name}=${value}`);
+let files: ReadonlyMap<string, string>;
+
+before(async () => {
+  files = await serveFiles();
+});
 
 const cannotListen: StartRouter = async () => {
   throw new Error('listen EADDRINUSE: address already in use 0.0.0.0:6443');
 };
-const neverAsked = new Promise<never>(() => {});
 
 /** Runs `serve` with a router that records what it is started with. */
 async function start(
   args: readonly string[],
   startRouter: StartRouter = cannotListen,
-  signal: Promise<'SIGTERM'> = neverAsked,
+  shutdownSignal?: Promise<'SIGTERM'>,
 ) {
   let config: ServeConfig | undefined;
   let failure: unknown;
   let code: number | undefined;
-  let errors = '';
+  const { context, written } = commandContext(files, shutdownSignal === undefined ? {} : { shutdownSignal });
   const program = new CliCommand('mixed-version-proxy').exitOverride();
   registerServe(
     program,
-    {
-      stdin: (async function* () {})(),
-      writeOutput: async () => {},
-      writeError: (text) => {
-        errors += text;
-      },
-      readFile: (path) => {
-        const text = files.get(path);
-        if (text === undefined) throw new Error('ENOENT: no such file or directory');
-        return text;
-      },
-      clock: Date.now,
-      shutdownSignal: () => signal,
-    },
+    context,
     (reported) => {
       code = reported;
     },
@@ -68,21 +44,8 @@ async function start(
     failure = error;
   });
   if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
-  return { config, code: code ?? failure?.exitCode, lines: failure?.lines ?? [], errors };
+  return { config, code: code ?? failure?.exitCode, lines: failure?.lines ?? [], errors: written.errors };
 }
-
-before(async () => {
-  const ca: CertificateAuthority = await createCertificateAuthority('cluster');
-  const serving = await ca.issue({ commonName: 'router', usage: 'server' });
-  const frontProxy = await ca.issue({ commonName: 'front-proxy-client', usage: 'client' });
-  const { publicJwk } = await generateSigningKey('EdDSA');
-  files.set('ca.crt', ca.certificate);
-  files.set('serving.crt', serving.certificate);
-  files.set('serving.key', serving.privateKey);
-  files.set('front-proxy.crt', frontProxy.certificate);
-  files.set('front-proxy.key', frontProxy.privateKey);
-  files.set('keys.json', JSON.stringify({ keys: [publicJwk] }));
-});
 
 describe('serve', () => {
   it('starts with what its flags say, and ends with exit code 1 when the router cannot', async () => {
@@ -145,8 +108,8 @@ describe('serve', () => {
   it('closes the router once it is asked to end, and then ends with exit code 0', async () => {
     const { promise: asked, resolve: ask } = Promise.withResolvers<'SIGTERM'>();
     const events: string[] = [];
-    const { code } = await start(
-      [...complete, '--logging-format=json'],
+    const { code, errors } = await start(
+      [...complete, '--logging-format=json', '--secure-port=0'],
       async () => {
         // Asked during the start already: not lost.
         ask('SIGTERM');
@@ -162,5 +125,11 @@ describe('serve', () => {
     );
     assert.equal(code, 0);
     assert.deepEqual(events, ['started', 'closed']);
+    const [serving] = errors
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.equal(serving.msg, 'Serving');
+    assert.equal(serving.advertisedAddress.port, 6443);
   });
 });

@@ -87,7 +87,7 @@ async function runServe(
     );
   }
   const { config } = result;
-  const logger = createPinoLogger(config.logging);
+  const logger = createPinoLogger(config.logging, { write: context.writeError });
   const startRouter = await loadStartRouter();
   // Installed before the start, so that a signal during it is not lost.
   const signal = context.shutdownSignal();

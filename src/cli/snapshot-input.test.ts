@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { commandContext } from '../../test/support/command-context.ts';
 import { sealRenewal } from '../snapshot/renewal.ts';
 import { sealSnapshot } from '../snapshot/seal.ts';
 import { servedSetKey } from '../snapshot/served-set-key.ts';
 import { generateSigningKey, signingKeyOf } from '../snapshot/signing-key.ts';
 import type { ServedSet } from '../snapshot/types.ts';
 import { sealedDigest } from '../snapshot/verify-sealed.ts';
-import { type CommandContext, CommandFailure } from './command-context.ts';
+import { CommandFailure } from './command-context.ts';
 import { readSnapshotInput } from './snapshot-input.ts';
 
 const files = new Map<string, string>();
-const context: CommandContext = {
-  stdin: (async function* () {})(),
-  writeOutput: async () => {},
-  writeError: () => {},
-  readFile: (path) => files.get(path) ?? '',
-  clock: Date.now,
-  shutdownSignal: () => new Promise(() => {}),
-};
+const { context } = commandContext(files);
 
 before(async () => {
   const set: ServedSet = { storageVersions: { 'core.pods': ['v1'] } };

@@ -3,10 +3,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { commandContext, runCommand } from '../../test/support/command-context.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../snapshot/signing-key.ts';
-import type { CommandContext } from './command-context.ts';
 import { parseDuration } from './duration.ts';
-import { runCommandLine } from './run-command-line.ts';
 import { planSync, type SyncFlags } from './sync-flags.ts';
 
 const files = new Map<string, string>([
@@ -26,32 +25,7 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true, force: true }));
 
-function contextOf() {
-  const written = { output: '', errors: '' };
-  const context: CommandContext = {
-    stdin: (async function* () {})(),
-    writeOutput: async (text) => {
-      written.output += text;
-    },
-    writeError: (text) => {
-      written.errors += text;
-    },
-    readFile: (path) => {
-      const text = files.get(path);
-      if (text === undefined) throw new Error('ENOENT: no such file or directory');
-      return text;
-    },
-    clock: Date.now,
-    shutdownSignal: () => new Promise(() => {}),
-  };
-  return { context, written };
-}
-
-async function run(args: readonly string[]) {
-  const { context, written } = contextOf();
-  const code = await runCommandLine(args, context);
-  return { code, ...written };
-}
+const run = (args: readonly string[]) => runCommand(files, args);
 
 const complete: SyncFlags = {
   server: ['cp-a=https://10.0.0.1:6443', 'cp-b=https://[fd00::2]:6443'],
@@ -70,7 +44,7 @@ function plan(changes: Changes) {
   const flags = Object.fromEntries(
     Object.entries({ ...complete, ...changes }).filter(([, value]) => value !== undefined),
   );
-  return planSync({ ...flags, v: '0', loggingFormat: 'text' }, contextOf().context);
+  return planSync({ ...flags, v: '0', loggingFormat: 'text' }, commandContext(files).context);
 }
 
 function faultsOf(changes: Changes): string {

@@ -78,7 +78,10 @@ async function runSyncCommand(flags: SyncFlags, context: CommandContext): Promis
   const faults = 'faults' in planned ? [...planned.faults] : [];
   if (!/^\d{1,2}$/.test(level)) faults.push(`--v must be a whole number, not "${level}"`);
   if (faults.length > 0 || !('plan' in planned)) throw new CommandFailure(2, faults);
-  const logger = createPinoLogger({ format: flags.loggingFormat, verbosity: Number(level) });
+  const logger = createPinoLogger(
+    { format: flags.loggingFormat, verbosity: Number(level) },
+    { write: context.writeError },
+  );
   const { plan } = planned;
   return plan.kind === 'offline' ? syncOffline(plan, context) : syncLive(plan, logger, context);
 }

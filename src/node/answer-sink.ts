@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
-import { constants } from 'node:http2';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
@@ -105,8 +104,9 @@ class Http2Answer extends OutgoingAnswer<Http2ServerResponse> implements AnswerS
     this.outgoing.stream.end();
   }
 
-  breakOff(): void {
-    this.outgoing.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  breakOff(error: Error): void {
+    // Resets with INTERNAL_ERROR. close() with that code would end the stream first, and the part pass for the whole.
+    this.outgoing.stream.destroy(error);
   }
 }
 

@@ -3,11 +3,12 @@ import { it } from 'node:test';
 import { createAuthority } from '../../test/support/certificates.ts';
 import { assertDistinctAuthorities, readClientAuthorities } from './client-authorities.ts';
 
-const cluster = createAuthority('kubernetes');
-const frontProxy = createAuthority('kubernetes-front-proxy-ca');
+const cluster = await createAuthority('kubernetes');
+const frontProxy = await createAuthority('kubernetes-front-proxy-ca');
 
-it('reads bundles of several certificates, with text between them', () => {
-  const clientCa = `# cluster\n${cluster.certificate}\nsubject=other\n${createAuthority('other').certificate}`;
+it('reads bundles of several certificates, with text between them', async () => {
+  const other = await createAuthority('other');
+  const clientCa = `# cluster\n${cluster.certificate}\nsubject=other\n${other.certificate}`;
   const authorities = readClientAuthorities({ clientCa, requestHeaderCa: frontProxy.certificate });
   assert.deepEqual(
     authorities.clientCa.map(({ subject }) => subject),
@@ -31,15 +32,16 @@ it('S10: refuses to start with one authority in both bundles', () => {
   assert.doesNotThrow(() => assertDistinctAuthorities(cluster.certificate, frontProxy.certificate));
 });
 
-it('S10: a renewed certificate with the same key is the same authority', () => {
-  assert.throws(() => assertDistinctAuthorities(cluster.certificate, cluster.renew().certificate), {
+it('S10: a renewed certificate with the same key is the same authority', async () => {
+  const renewed = await cluster.renew();
+  assert.throws(() => assertDistinctAuthorities(cluster.certificate, renewed.certificate), {
     code: 'SharedAuthority',
   });
 });
 
-it('two authorities of the same name are two', () => {
-  const namesake = createAuthority('kubernetes').certificate;
-  assert.doesNotThrow(() => assertDistinctAuthorities(cluster.certificate, namesake));
+it('two authorities of the same name are two', async () => {
+  const namesake = await createAuthority('kubernetes');
+  assert.doesNotThrow(() => assertDistinctAuthorities(cluster.certificate, namesake.certificate));
 });
 
 it('names the flag of a bundle without a certificate, or with a broken one', () => {

@@ -37,11 +37,11 @@ import {
 describe('a certificate of a configured authority', () => {
   it('names its common name, its organizations in order, and its bundle', async (context) => {
     const organizations = ['system:masters', 'a, b', 'back\\slash=+"', 'équipe 東京', 'system:masters'];
-    const user = cluster.issue({ commonName: 'jane, doe', organizations, usage: 'client' });
+    const user = await cluster.issue({ commonName: 'jane, doe', organizations, usage: 'client' });
     assert.deepEqual(await readOne(context, user), {
       clientCertificate: { commonName: 'jane, doe', organizations, authority: 'client-ca' },
     });
-    const proxy = frontProxy.issue({
+    const proxy = await frontProxy.issue({
       commonName: 'front-proxy-client',
       organizations: ['o'],
       usage: 'client',
@@ -58,7 +58,7 @@ describe('a certificate of a configured authority', () => {
   it('is read on HTTP/2 as on HTTP/1, once for each connection', async (context) => {
     const reader = new ClientCertificateReader(authorities);
     const server = await listen(context, (request) => reader.read(request));
-    const user = cluster.issue({ commonName: 'jane', usage: 'client' });
+    const user = await cluster.issue({ commonName: 'jane', usage: 'client' });
     await getOverHttp2(server.port, user, 3);
     await getOverHttp1(server.port, user, 2);
     const expected = { commonName: 'jane', organizations: [], authority: 'client-ca' };
@@ -82,7 +82,7 @@ describe('a certificate of a configured authority', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     context.after(() => server.close());
-    const pair = cluster.issue({ commonName: 'jane', usage: 'client' });
+    const pair = await cluster.issue({ commonName: 'jane', usage: 'client' });
     const client = connect(clientOptions((server.address() as AddressInfo).port, pair));
     client.on('error', () => client.destroy());
     client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
@@ -90,8 +90,9 @@ describe('a certificate of a configured authority', () => {
   });
 
   it('may come with intermediates that the client supplies', async (context) => {
-    const intermediate = cluster.createIntermediate('team').createIntermediate('sub-team');
-    const user = intermediate.issue({ commonName: 'jane', usage: 'client' });
+    const team = await cluster.createIntermediate('team');
+    const intermediate = await team.createIntermediate('sub-team');
+    const user = await intermediate.issue({ commonName: 'jane', usage: 'client' });
     assert.equal((await readOne(context, user)).clientCertificate?.authority, 'client-ca');
     const withoutIntermediates = { ...user, chain: user.certificate };
     assert.match(
@@ -101,14 +102,14 @@ describe('a certificate of a configured authority', () => {
   });
 
   it('needs no extended key usage, but is not a server certificate', async (context) => {
-    const unrestricted = cluster.issue({ commonName: 'jane', usage: 'unrestricted' });
+    const unrestricted = await cluster.issue({ commonName: 'jane', usage: 'unrestricted' });
     assert.equal((await readOne(context, unrestricted)).clientCertificate?.commonName, 'jane');
-    const server = cluster.issue({ commonName: 'jane', usage: 'server' });
+    const server = await cluster.issue({ commonName: 'jane', usage: 'server' });
     assert.match((await readOne(context, server)).clientCertificateError ?? '', /INVALID_PURPOSE/);
   });
 
   it('may lack a common name', async (context) => {
-    const nameless = cluster.issue({ organizations: ['dev'], usage: 'client' });
+    const nameless = await cluster.issue({ organizations: ['dev'], usage: 'client' });
     assert.equal((await readOne(context, nameless)).clientCertificate?.commonName, '');
   });
 
@@ -116,7 +117,7 @@ describe('a certificate of a configured authority', () => {
     let now = Date.now();
     const reader = new ClientCertificateReader(authorities, () => now);
     const server = await listen(context, (request) => reader.read(request));
-    const user = cluster.issue({ commonName: 'jane', usage: 'client' });
+    const user = await cluster.issue({ commonName: 'jane', usage: 'client' });
     const socket = connect({ ...clientOptions(server.port, user), ALPNProtocols: ['http/1.1'] });
     await exchange(socket, 1);
     now += 7 * 86_400_000;
@@ -128,9 +129,9 @@ describe('a certificate of a configured authority', () => {
   });
 
   it('still counts after its authority was renewed with the same key', async (context) => {
-    const bundle = cluster.certificate + cluster.renew().certificate;
+    const bundle = cluster.certificate + (await cluster.renew()).certificate;
     const renewed = readClientAuthorities({ clientCa: bundle, requestHeaderCa: frontProxy.certificate });
-    const user = cluster.issue({ commonName: 'jane', usage: 'client' });
+    const user = await cluster.issue({ commonName: 'jane', usage: 'client' });
     assert.equal((await readOne(context, user, renewed)).clientCertificate?.authority, 'client-ca');
   });
 });
@@ -140,8 +141,9 @@ describe('S10: a certificate that yields no identity', () => {
 
   it('is one of a rogue authority, also under the name of a configured one', async (context) => {
     for (const name of ['rogue', 'kubernetes', 'kubernetes-front-proxy-ca']) {
-      const rogue = createAuthority(name);
-      for (const pair of [rogue.issue(masters), rogue.createIntermediate('sub').issue(masters)]) {
+      const rogue = await createAuthority(name);
+      const intermediate = await rogue.createIntermediate('sub');
+      for (const pair of [await rogue.issue(masters), await intermediate.issue(masters)]) {
         const withRoot = { ...pair, chain: pair.chain + rogue.certificate };
         for (const presented of [pair, withRoot]) {
           const info = await readOne(context, presented);
@@ -153,44 +155,45 @@ describe('S10: a certificate that yields no identity', () => {
   });
 
   it('is one that vouches for itself', async (context) => {
-    const selfSigned = createAuthority('admin');
+    const selfSigned = await createAuthority('admin');
     assert.match((await readOne(context, selfSigned)).clientCertificateError ?? '', /verification failed/);
   });
 
   it('is one signed with the key of a user’s certificate', async (context) => {
     for (const usage of ['client', 'unrestricted'] as const) {
-      const mallory = cluster.issue({ commonName: 'mallory', usage });
-      const forged = issueWithoutAuthority('mallory', mallory, masters);
+      const mallory = await cluster.issue({ commonName: 'mallory', usage });
+      const forged = await issueWithoutAuthority('mallory', mallory, masters);
       assert.match((await readOne(context, forged)).clientCertificateError ?? '', /verification failed/);
     }
   });
 
   it('is an expired one', async (context) => {
-    const expired = cluster.issue({ ...masters, notAfter: new Date(Date.now() - 60_000) });
+    const expired = await cluster.issue({ ...masters, notAfter: new Date(Date.now() - 60_000) });
     assert.match((await readOne(context, expired)).clientCertificateError ?? '', /CERT_HAS_EXPIRED/);
   });
 
   it('is one with several common names, of which parsers choose differently', async (context) => {
-    const ambiguous = cluster.issue({ ...masters, commonName: ['jane', 'admin'] });
+    const ambiguous = await cluster.issue({ ...masters, commonName: ['jane', 'admin'] });
     assert.deepEqual(await readOne(context, ambiguous), {
       clientCertificateError: 'the subject has several common names',
     });
   });
 
   it('ends as a 401, not as an anonymous pass-through', async (context) => {
-    const connection = await readOne(context, createAuthority('rogue').issue(masters));
+    const rogue = await createAuthority('rogue');
+    const connection = await readOne(context, await rogue.issue(masters));
     const inbound = inboundRequest(['X-Remote-User', 'admin'], connection);
     const authenticators = [new RequestHeaderAuthenticator({ allowedNames: [] }), new X509Authenticator()];
     await assert.rejects(authenticate(inbound, authenticators), { name: 'AuthenticationError' });
   });
 
   it('is a server’s idea of authorized alone: the chain is checked against the bundles themselves', async (context) => {
-    const other = createAuthority('trusted-by-the-server-only');
+    const other = await createAuthority('trusted-by-the-server-only');
     const reader = new ClientCertificateReader(authorities);
     const server = await listen(context, (request) => reader.read(request), authorities, {
       ca: other.certificate,
     });
-    await getOverHttp1(server.port, other.issue(masters));
+    await getOverHttp1(server.port, await other.issue(masters));
     assert.deepEqual(server.seen, [
       { clientCertificateError: 'the certificate does not descend from a configured authority' },
     ]);
@@ -206,7 +209,7 @@ describe('no client certificate', () => {
     const none = readClientAuthorities({});
     assert.deepEqual(clientCertificateTlsOptions(none), { requestCert: false });
     assert.deepEqual(
-      await readOne(context, cluster.issue({ commonName: 'jane', usage: 'client' }), none),
+      await readOne(context, await cluster.issue({ commonName: 'jane', usage: 'client' }), none),
       {},
     );
   });
@@ -252,14 +255,16 @@ describe('a resumed TLS session', () => {
   }
 
   it('is not offered, since its ticket would lose the intermediates of the client', async (context) => {
-    const user = cluster.createIntermediate('team').issue({ commonName: 'jane', usage: 'client' });
+    const team = await cluster.createIntermediate('team');
+    const user = await team.issue({ commonName: 'jane', usage: 'client' });
     const { reused, info } = await resumedInfo(context, user, {});
     assert.deepEqual(reused, [false, false]);
     assert.equal(info.clientCertificate?.commonName, 'jane');
   });
 
   it('yields no identity where tickets are on and the chain is lost', async (context) => {
-    const user = cluster.createIntermediate('team').issue({ commonName: 'jane', usage: 'client' });
+    const team = await cluster.createIntermediate('team');
+    const user = await team.issue({ commonName: 'jane', usage: 'client' });
     const { reused, info } = await resumedInfo(context, user, { secureOptions: 0 });
     assert.deepEqual(reused, [false, true]);
     assert.deepEqual(info, {

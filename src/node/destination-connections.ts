@@ -4,7 +4,7 @@ import type { Destination, OutboundRequest } from '../proxy/transport.ts';
 import type { Exchange } from './exchange.ts';
 import { exchangeOverHttp1 } from './http1-exchange.ts';
 import { Http2Connection } from './http2-connection.ts';
-import { exchangeOverHttp2 } from './http2-exchange.ts';
+import { exchangeOverHttp2, type OpenStream } from './http2-exchange.ts';
 import type { RequestBody } from './request-body.ts';
 import { maximumHeaderBytes } from './server-limits.ts';
 import type { TlsDialer } from './tls-dialer.ts';
@@ -120,7 +120,8 @@ export class DestinationConnections {
     const connection = this.#leastUsed();
     if (connection === undefined) return false;
     try {
-      exchangeOverHttp2((headers, end) => connection.open(headers, end), outbound, body, exchange);
+      const open: OpenStream = (headers, endStream) => connection.open(headers, endStream);
+      exchangeOverHttp2(open, outbound, body, exchange, () => this.send(outbound, body, exchange));
     } catch (error) {
       exchange.fail(error);
     }

@@ -34,6 +34,7 @@ export class Exchange {
   readonly #timer: NodeJS.Timeout | undefined;
   #state: 'waiting' | 'answering' | 'over' = 'waiting';
   #source: AnswerSource | undefined;
+  #restarted = false;
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
@@ -58,6 +59,17 @@ export class Exchange {
   /** The request is about to be written; from here on it may have arrived. */
   started(source: AnswerSource): void {
     this.#source = source;
+  }
+
+  /**
+   * The destination refused the request without processing it.
+   * @returns whether it may be sent again, which it may once (RFC 9113 section 8.7).
+   */
+  restart(): boolean {
+    if (this.#state !== 'waiting' || this.#restarted) return false;
+    this.#restarted = true;
+    this.#source = undefined;
+    return true;
   }
 
   /** A chunk of the request's body was taken from the client: an upload in progress is no silence. */

@@ -12,6 +12,8 @@ export type OpenStream = (headers: readonly string[], endStream: boolean) => Cli
  * Sends one request over HTTP/2. With node:http2 itself, because undici joins repeated header lines on their
  * way into an HTTP/2 stream: two groups would arrive as one group with a comma in its name.
  *
+ * @param onRefused the destination refused the stream without processing it (RFC 9113 section 8.7), as it does
+ *   with what crosses its GOAWAY: the bodiless request may be sent again. Called once at most.
  * @throws when the session takes no more streams; nothing was sent then.
  */
 export function exchangeOverHttp2(
@@ -19,7 +21,8 @@ export function exchangeOverHttp2(
   outbound: OutboundRequest,
   body: RequestBody | undefined,
   exchange: Exchange,
-): ClientHttp2Stream {
+  onRefused: () => void,
+): void {
   const { destination, method, target, headers } = outbound;
   const stream = open(
     [
@@ -38,11 +41,12 @@ export function exchangeOverHttp2(
   let expectedLength: number | undefined;
   let receivedLength = 0;
 
-  exchange.started({
-    pause: () => stream.pause(),
-    resume: () => stream.resume(),
-    abort: () => stream.close(constants.NGHTTP2_CANCEL),
-  });
+  const giveUp = (): void => {
+    if (stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
+    // close() would first end the body in good order, and a part of it pass for the whole.
+    else stream.destroy(new Error('the exchange was given up'));
+  };
+  exchange.started({ pause: () => stream.pause(), resume: () => stream.resume(), abort: giveUp });
 
   // Interim heads (1xx) come as 'headers' and are ignored.
   stream.on('response', (_headers, _flags, rawHeaders) => {
@@ -63,21 +67,22 @@ export function exchangeOverHttp2(
     if (whole && (expectedLength === undefined || expectedLength === receivedLength)) exchange.end();
     else exchange.fail(new Error(`the answer broke off (HTTP/2 code ${stream.rstCode})`));
   });
+  let failure: Error | undefined;
   stream.on('error', (error) => {
-    exchange.fail(error, stream.rstCode === constants.NGHTTP2_REFUSED_STREAM);
+    failure = error;
   });
   stream.on('close', () => {
     body?.destroy();
-    // RFC 9113 section 8.7: a refused stream was not processed at all.
-    const refused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
-    exchange.fail(new Error(`the stream was closed (HTTP/2 code ${stream.rstCode})`), refused);
+    const error = failure ?? new Error(`the stream was closed (HTTP/2 code ${stream.rstCode})`);
+    if (stream.rstCode !== constants.NGHTTP2_REFUSED_STREAM) exchange.fail(error);
+    else if (body === undefined && exchange.restart()) onRefused();
+    else exchange.fail(error, true);
   });
 
   if (body !== undefined) {
-    body.on('error', () => stream.close(constants.NGHTTP2_CANCEL));
+    body.on('error', giveUp);
     body.pipe(stream);
   }
-  return stream;
 }
 
 function contentLength(headers: readonly string[]): number | undefined {

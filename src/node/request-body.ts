@@ -1,3 +1,4 @@
+import { constants, Http2ServerRequest } from 'node:http2';
 import { Readable } from 'node:stream';
 import type { InboundRequest } from '../proxy/inbound.ts';
 import { NodeInboundRequest } from './node-inbound.ts';
@@ -64,10 +65,17 @@ export class RequestBody extends Readable {
     if (!this.push(chunk)) this.#stream?.pause();
   };
   readonly #onEnd = (): void => {
+    const stream = this.#stream;
+    // Node also ends the body of an HTTP/2 stream that was reset: a part must not pass for the whole.
+    if (stream instanceof Http2ServerRequest && stream.stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
+      this.#onClose();
+      return;
+    }
+    // A 'close' from here on is in order, and this side may still be holding bytes for a slow destination.
+    stream?.off('close', this.#onClose);
     this.push(null);
   };
   readonly #onClose = (): void => {
-    // 'end' comes before 'close'; a 'close' that is seen here cut the body short.
     this.destroy(new Error('the client closed the connection before the end of the request body'));
   };
 

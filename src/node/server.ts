@@ -193,7 +193,7 @@ function requestHandler({ fetch, clientCertificateOf }: RouterServerOptions, log
     listener(incoming, outgoing).catch((error: unknown) => {
       // Whatever cannot be written ends its own stream, never the process.
       logger.error({ error: String(error) }, 'An answer could not be written');
-      outgoing.destroy();
+      outgoing.destroy(error instanceof Error ? error : new Error(String(error)));
     });
   };
 }

@@ -7,6 +7,7 @@ import {
   destinationAt,
   frontProxyAuthority,
   http2Client,
+  type PeerIncoming,
   type Protocol,
   peerPair,
   servingAuthority,
@@ -15,12 +16,11 @@ import {
 } from '../../test/support/node-exchange.ts';
 import { startRouter } from '../../test/support/node-router.ts';
 import { allHeaders, firstHeader, toByteString } from '../apimachinery/raw-headers.ts';
-import type { NodeIncoming } from './node-inbound.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 
 /** The lines of a request without HTTP/2's pseudo headers. */
-function linesOf(incoming: NodeIncoming): string[] {
+function linesOf(incoming: PeerIncoming): string[] {
   return incoming.rawHeaders.filter(
     (_, index) => incoming.rawHeaders[index - (index % 2)]?.startsWith(':') !== true,
   );
@@ -220,7 +220,7 @@ test('the reason phrase of an HTTP/1.1 answer is kept', async (context) => {
 });
 
 describe('trust', () => {
-  const handle = (_incoming: NodeIncoming, outgoing: { end(): unknown }): void => {
+  const handle = (_incoming: PeerIncoming, outgoing: { end(): unknown }): void => {
     outgoing.end();
   };
 
@@ -241,7 +241,7 @@ describe('trust', () => {
   });
 
   test('a certificate from an authority that is not the peers’ is refused', async (context) => {
-    const pair = frontProxyAuthority.issue({ dnsNames: ['kubernetes.default.svc'], usage: 'server' });
+    const pair = await frontProxyAuthority.issue({ dnsNames: ['kubernetes.default.svc'], usage: 'server' });
     const peer = await startPeer(context, 'h2', handle, { pair });
     const router = await startRouter(context, { destination: peer.destination });
     assert.equal((await askHttp1(router.port)).status, 503);
@@ -249,7 +249,7 @@ describe('trust', () => {
   });
 
   test('an extension server is checked against its own bundle, not the peers’', async (context) => {
-    const pair = frontProxyAuthority.issue({ dnsNames: ['metrics.kube-system.svc'], usage: 'server' });
+    const pair = await frontProxyAuthority.issue({ dnsNames: ['metrics.kube-system.svc'], usage: 'server' });
     const extension = await startPeer(context, 'h2', handle, { pair });
     const { origin } = extension.destination;
     const serverName = 'metrics.kube-system.svc';

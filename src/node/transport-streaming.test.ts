@@ -9,12 +9,13 @@ import {
   askHttp1,
   askHttp2,
   http2Client,
+  type PeerIncoming,
+  type PeerOutgoing,
   type Protocol,
   servingAuthority,
   startPeer,
 } from '../../test/support/node-exchange.ts';
 import { startRouter } from '../../test/support/node-router.ts';
-import type { NodeIncoming, NodeOutgoing } from './node-inbound.ts';
 
 const mebibyte = 1024 * 1024;
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
@@ -57,7 +58,9 @@ const openOver: Record<Protocol, OpenRequest> = {
   },
   h2: async (context, port, write) => {
     const session = http2Client(context, port);
-    const stream = session.request({ ':method': write === undefined ? 'GET' : 'POST' });
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const stream = session.request({ ':method': write === undefined ? 'GET' : 'POST' }, { signal });
     write?.(stream);
     const [head] = await once(stream, 'response');
     const ended = new Promise<string>((resolve) => {
@@ -67,7 +70,8 @@ const openOver: Record<Protocol, OpenRequest> = {
       stream.once('error', () => {});
       stream.once('close', () => resolve(`code ${stream.rstCode}`));
     });
-    const leave = (): void => stream.close(constants.NGHTTP2_CANCEL);
+    // Resets with CANCEL, as Go's client does; close() would end an upload in good order first.
+    const leave = (): void => leaving.abort();
     return { status: Number(head[':status']), body: stream, leave, ended };
   },
 };
@@ -79,8 +83,8 @@ const brokenOff: Record<Protocol, string> = {
 };
 
 /** Breaks an answer off in its middle, as a crashing server does. */
-function breakOff(outgoing: NodeOutgoing): void {
-  if ('stream' in outgoing) outgoing.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+function breakOff(outgoing: PeerOutgoing): void {
+  if ('stream' in outgoing) outgoing.stream.destroy(new Error('crashed'));
   else outgoing.destroy();
 }
 
@@ -95,7 +99,7 @@ for (const client of protocols) {
       const open = openOver[client];
 
       test('a watch: the head comes before the first event, then each event at once', async (context) => {
-        let watch: NodeOutgoing | undefined;
+        let watch: PeerOutgoing | undefined;
         const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
           outgoing.writeHead(200, { 'content-type': 'application/json' });
           outgoing.flushHeaders();
@@ -145,7 +149,7 @@ for (const client of protocols) {
       });
 
       test('an answer that breaks off breaks the client’s stream, never ends it', async (context) => {
-        let answering: NodeOutgoing | undefined;
+        let answering: PeerOutgoing | undefined;
         const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
           outgoing.write('first');
           answering = outgoing;
@@ -186,13 +190,14 @@ for (const client of protocols) {
         answer.body.on('data', (data: Buffer) => {
           received += data.length;
         });
+        answer.body.resume();
         assert.equal(await answer.ended, 'end');
         assert.equal(received, total);
       });
 
       test('an upload streams: the destination has the first part before the client has sent the last', async (context) => {
         const first = Promise.withResolvers<string>();
-        const peer = await startPeer(context, upstream, async (incoming: NodeIncoming, outgoing) => {
+        const peer = await startPeer(context, upstream, async (incoming: PeerIncoming, outgoing) => {
           let body = '';
           for await (const part of incoming) {
             body += String(part);
@@ -210,8 +215,32 @@ for (const client of protocols) {
         assert.equal(await next((await answering).body), 'one two');
       });
 
+      test('an upload that breaks off never looks whole to the destination', async (context) => {
+        const outcome = Promise.withResolvers<string>();
+        const peer = await startPeer(context, upstream, (incoming, outgoing) => {
+          outgoing.writeHead(200);
+          outgoing.write('go on');
+          outgoing.on('error', () => {});
+          incoming.on('data', () => {});
+          // Node also ends the body of a stream that was reset.
+          incoming.once('end', () =>
+            outcome.resolve((outgoing.stream?.rstCode ?? 0) === 0 ? 'end' : 'aborted'),
+          );
+          incoming.once('aborted', () => outcome.resolve('aborted'));
+          incoming.once('error', () => outcome.resolve('aborted'));
+        });
+        const router = await startRouter(context, { destination: peer.destination });
+        const answer = await open(context, router.port, (body) => {
+          body.on('error', () => {});
+          body.write('half');
+        });
+        await next(answer.body);
+        answer.leave();
+        assert.equal(await outcome.promise, 'aborted');
+      });
+
       test('an upload in progress is no silence: it may last longer than the wait for the head', async (context) => {
-        const peer = await startPeer(context, upstream, async (incoming: NodeIncoming, outgoing) => {
+        const peer = await startPeer(context, upstream, async (incoming: PeerIncoming, outgoing) => {
           outgoing.end(String((await incoming.toArray()).length > 0));
         });
         const router = await startRouter(context, {
@@ -229,7 +258,7 @@ for (const client of protocols) {
       });
 
       test('a destination that does not read holds up the upload', async (context) => {
-        const peer = await startPeer(context, upstream, (incoming: NodeIncoming, outgoing) => {
+        const peer = await startPeer(context, upstream, (incoming: PeerIncoming, outgoing) => {
           incoming.pause();
           outgoing.writeHead(200);
           outgoing.flushHeaders();
@@ -275,7 +304,7 @@ for (const upstream of protocols) {
   describe(`towards a destination on ${upstream}`, () => {
     test('methods, lengths and bodies keep their framing', async (context) => {
       const seen: string[] = [];
-      const peer = await startPeer(context, upstream, async (incoming: NodeIncoming, outgoing) => {
+      const peer = await startPeer(context, upstream, async (incoming: PeerIncoming, outgoing) => {
         const body = Buffer.concat(await incoming.toArray()).toString();
         const length = incoming.headers['content-length'] ?? '-';
         seen.push(`${incoming.method} ${length} ${body}`);

@@ -12,14 +12,17 @@ export async function withDeadline<Result>(
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(timedOut()), milliseconds);
   const either = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
+  const { promise, resolve, reject } = Promise.withResolvers<Result>();
+  // Whoever does the task may not listen to the signal: nothing must hang with it.
+  const giveUp = () => reject(either.reason);
+  either.addEventListener('abort', giveUp);
   try {
     either.throwIfAborted();
-    return await new Promise<Result>((resolve, reject) => {
-      // Whoever does the task may not listen to the signal: nothing must hang with it.
-      either.addEventListener('abort', () => reject(either.reason), { once: true });
-      task(either).then(resolve, reject);
-    });
+    task(either).then(resolve, reject);
+    return await promise;
   } finally {
     clearTimeout(timer);
+    // A combined signal that is listened to is kept as long as those it is made of: here, for ever.
+    either.removeEventListener('abort', giveUp);
   }
 }

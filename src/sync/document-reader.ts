@@ -14,7 +14,8 @@ export interface ServerDocuments {
    * @param path path and query, for example `/apis/apps/v1`
    * @param accept the Accept header
    * @param signal gives up the wait
-   * @throws {ReadError} `Unreachable` when no whole answer arrived: not reached, broken off, too slow, too large.
+   * @throws {ReadError} `Unreachable` when no whole answer arrived (not reached, broken off, too slow, too large),
+   *   `InvalidDocument` when it is no text.
    */
   get(path: string, accept: string, signal?: AbortSignal): Promise<ServerDocument>;
 }

@@ -157,7 +157,6 @@ for (const [name, [code, answer]] of Object.entries(faults)) {
       const server = fakeServer({ ...classicAnswers(served), [path]: answer });
       const reading = await readServer(server, { timeoutMilliseconds: 50 });
       assert.equal(reading.ok, false);
-      // What /api and /apis answer with a wrong document is told by its kind alone.
       if (!reading.ok) assert.equal(reading.code, code);
     });
   }

@@ -30,7 +30,9 @@ export async function runRound(
   signal: AbortSignal,
 ): Promise<RoundOutcome> {
   const readings = await readers.round(signal, patience);
-  const readable = options.servers.filter(({ id }) => readings.get(id)?.ok === true);
+  const readable = options.servers.filter(
+    ({ id }) => readings.get(id)?.ok === true && !readers.isUnderWay(id),
+  );
   const clusterObjects = await withDeadline(
     options.timing.readTimeout,
     signal,

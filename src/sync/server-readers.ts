@@ -24,16 +24,19 @@ export interface ServerReadersOptions {
 /** Reads servers round after round; a slow or failing one costs the others nothing. */
 export interface ServerReaders {
   /**
-   * Starts a read of every server that is due, and waits until all reads under way are done or `patience` is
-   * over. A read that is still under way then counts in a later round; until then its last reading stands.
+   * Starts a read of every server that is due, and waits for these until `patience` is over. A read that is
+   * still under way then counts in a later round, which does not wait for it again; until then the server's
+   * last reading stands.
    *
-   * @param patienceMilliseconds `undefined` waits for all, however long (no longer than the read time-out)
+   * @param patienceMilliseconds `undefined` waits for every read, no longer than the read time-out
    * @returns the latest reading of each server that has one
    */
   round(
     signal: AbortSignal,
     patienceMilliseconds: number | undefined,
   ): Promise<ReadonlyMap<string, ServerReading>>;
+  /** Whether a server is slow just now: its read did not end with the last round. */
+  isUnderWay(id: string): boolean;
 }
 
 interface ReaderState {
@@ -74,22 +77,22 @@ export function createServerReaders(
   return {
     async round(signal, patienceMilliseconds) {
       const now = clock.now();
-      for (const state of states) {
-        if (state.underWay !== undefined || now < state.dueAt) continue;
+      const due = states.filter(({ underWay, dueAt }) => underWay === undefined && now >= dueAt);
+      for (const state of due) {
         state.underWay = read(state, signal).finally(() => {
           state.underWay = undefined;
         });
       }
-      const all = Promise.all(states.map((state) => state.underWay));
       if (patienceMilliseconds === undefined) {
-        await all;
+        await Promise.all(states.map(({ underWay }) => underWay));
       } else {
-        const patience = new AbortController();
-        const waited = clock.sleep(patienceMilliseconds, AbortSignal.any([signal, patience.signal]));
-        await Promise.race([all, waited]);
-        patience.abort();
+        const enough = new AbortController();
+        const waited = clock.sleep(patienceMilliseconds, AbortSignal.any([signal, enough.signal]));
+        await Promise.race([Promise.all(due.map(({ underWay }) => underWay)), waited]);
+        enough.abort();
       }
       return new Map(latest);
     },
+    isUnderWay: (id) => states.some(({ server, underWay }) => server.id === id && underWay !== undefined),
   };
 }

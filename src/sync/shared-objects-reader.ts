@@ -28,8 +28,9 @@ export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: num
       if (last !== undefined && last.seen === seen && now - last.at < refreshMilliseconds)
         return last.objects;
       const objects = await readClusterObjects(readable, signal);
+      const isWhole = objects.apiServices !== undefined && objects.customResourceGroups !== undefined;
       // What failed is tried again in the next round.
-      last = objects.warnings.length === 0 ? { at: now, seen, objects } : undefined;
+      last = isWhole ? { at: now, seen, objects } : undefined;
       return objects;
     },
   };

@@ -39,8 +39,17 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   let lastResult: DeliveryResult | undefined;
   let failures = 0;
 
+  async function put(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult> {
+    try {
+      return await target.put(delivery, signal);
+    } catch (error) {
+      // A target of somebody else's making that breaks its word must not end the sync job.
+      return { kind: 'unreachable', message: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
   async function attempt(delivery: Delivery, signal: AbortSignal): Promise<void> {
-    const result = await target.put(delivery, signal);
+    const result = await put(delivery, signal);
     if (signal.aborted) return;
     const { generation } = delivery.snapshot.metadata;
     const fields = { target: target.name, generation };

@@ -22,18 +22,18 @@ export interface Pki {
   readonly frontProxy: CertificatePair;
 }
 
-export function createPki(): Pki {
-  const serving = createAuthority('serving');
-  const clients = createAuthority('clients');
-  const frontProxies = createAuthority('front proxies');
+export async function createPki(): Promise<Pki> {
+  const serving = await createAuthority('serving');
+  const clients = await createAuthority('clients');
+  const frontProxies = await createAuthority('front proxies');
   const names = { dnsNames: ['kubernetes.default.svc'], ipAddresses: ['127.0.0.1'] };
   return {
     serving,
     clients,
     frontProxies,
-    server: serving.issue({ commonName: 'kube-apiserver', ...names, usage: 'server' }),
-    admin: clients.issue({ commonName: 'alice', organizations: ['system:masters'], usage: 'client' }),
-    frontProxy: frontProxies.issue({ commonName: 'front-proxy', usage: 'client' }),
+    server: await serving.issue({ commonName: 'kube-apiserver', ...names, usage: 'server' }),
+    admin: await clients.issue({ commonName: 'alice', organizations: ['system:masters'], usage: 'client' }),
+    frontProxy: await frontProxies.issue({ commonName: 'front-proxy', usage: 'client' }),
   };
 }
 
@@ -119,9 +119,10 @@ export function clientOf(server: ExampleApiServer, pki: Pki, as?: CertificatePai
     });
 }
 
-function bodyOf(body: TestRequest['body']): string | Uint8Array | undefined {
-  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) return body;
-  return JSON.stringify(body);
+function bodyOf(body: TestRequest['body']): Uint8Array | undefined {
+  if (body === undefined || body instanceof Uint8Array) return body;
+  // Never a string: Node would write the head together with it, in UTF-8, and so break byte-string headers.
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
 /** An HTTP/2 connection that is closed when the tests of the file are over. */

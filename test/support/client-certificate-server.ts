@@ -13,9 +13,9 @@ import {
 } from '../../src/node/client-certificate.ts';
 import { type CertificatePair, createAuthority } from './certificates.ts';
 
-export const cluster = createAuthority('kubernetes');
-export const frontProxy = createAuthority('kubernetes-front-proxy-ca');
-export const serving = cluster.issue({ commonName: 'router', dnsNames: ['localhost'], usage: 'server' });
+export const cluster = await createAuthority('kubernetes');
+export const frontProxy = await createAuthority('kubernetes-front-proxy-ca');
+export const serving = await cluster.issue({ commonName: 'router', dnsNames: ['localhost'], usage: 'server' });
 export const authorities = readClientAuthorities({
   clientCa: cluster.certificate,
   requestHeaderCa: frontProxy.certificate,

@@ -1,29 +1,36 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { type ClientHttp2Session, connect as connectHttp2, createSecureServer } from 'node:http2';
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  createSecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import { createServer, request as httpsRequest } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
-import type { NodeIncoming, NodeOutgoing } from '../../src/node/node-inbound.ts';
 import type { TransportCredentials } from '../../src/node/tls-dialer.ts';
 import type { Destination, OutboundRequest } from '../../src/proxy/transport.ts';
 import { createAuthority } from './certificates.ts';
 
 /** Signs serving certificates of peers and of the router. */
-export const servingAuthority = createAuthority('serving-ca');
+export const servingAuthority = await createAuthority('serving-ca');
 /** Signs the certificate that the router proves itself to peers with. */
-export const frontProxyAuthority = createAuthority('front-proxy-ca');
-const frontProxy = frontProxyAuthority.issue({ commonName: 'front-proxy-client', usage: 'client' });
+export const frontProxyAuthority = await createAuthority('front-proxy-ca');
+const frontProxy = await frontProxyAuthority.issue({ commonName: 'front-proxy-client', usage: 'client' });
 /** Peers answer to the name `kubernetes.default.svc` whatever their address. */
 export const peerName = 'kubernetes.default.svc';
-export const peerPair = servingAuthority.issue({
+export const peerPair = await servingAuthority.issue({
   commonName: 'apiserver',
   dnsNames: [peerName],
   usage: 'server',
 });
-export const routerPair = servingAuthority.issue({
+export const routerPair = await servingAuthority.issue({
   commonName: 'router',
   dnsNames: ['localhost'],
   ipAddresses: ['127.0.0.1'],
@@ -36,6 +43,22 @@ export const credentials: TransportCredentials = {
 };
 
 export type Protocol = 'h2' | 'http/1.1';
+
+/** A request at a peer's end: what Node's HTTP/1.1 and HTTP/2 requests have in common. */
+export type PeerIncoming = (IncomingMessage | Http2ServerRequest) & Readable;
+
+/** An answer at a peer's end. On HTTP/2 there is a `stream`. */
+export interface PeerOutgoing extends NodeJS.EventEmitter {
+  readonly stream?: ServerHttp2Stream;
+  setHeader(name: string, value: string | readonly string[]): unknown;
+  writeHead(status: number, headers?: Record<string, string>): unknown;
+  flushHeaders(): void;
+  write(chunk: string | Buffer): boolean;
+  end(chunk?: string | Buffer): unknown;
+  destroy(error?: Error): unknown;
+}
+
+type PeerHandler = (incoming: PeerIncoming, outgoing: PeerOutgoing) => unknown;
 
 /** A destination's server on loopback, with what tests ask about it. */
 export interface Peer {
@@ -58,7 +81,7 @@ export interface PeerOptions {
 export async function startPeer(
   context: TestContext,
   protocol: Protocol,
-  handle: (incoming: NodeIncoming, outgoing: NodeOutgoing) => void,
+  handle: PeerHandler,
   { pair = peerPair, port = 0 }: PeerOptions = {},
 ): Promise<Peer> {
   const tls = {
@@ -69,7 +92,11 @@ export async function startPeer(
     rejectUnauthorized: false,
   };
   if (protocol === 'h2') {
-    return listen(context, createSecureServer({ ...tls, maxHeaderListPairs: 5_000 }, handle), port);
+    const onRequest = (incoming: Http2ServerRequest, outgoing: Http2ServerResponse): void => {
+      // Node's types leave flushHeaders() out.
+      handle(incoming, outgoing as unknown as PeerOutgoing);
+    };
+    return listen(context, createSecureServer({ ...tls, maxHeaderListPairs: 5_000 }, onRequest), port);
   }
   const server = createServer({ ...tls, ALPNProtocols: ['http/1.1'], maxHeaderSize: 1024 * 1024 }, handle);
   server.maxHeadersCount = 5_000;

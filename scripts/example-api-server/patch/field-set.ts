@@ -1,4 +1,10 @@
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../kubernetes-object.ts';
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+} from '../kubernetes-object.ts';
 import { isSet, mergeKeyOf } from './merge-keys.ts';
 
 /**
@@ -20,10 +26,12 @@ const identityOfMetadata = [
 
 /** The fields that an applied configuration names. */
 export function fieldsOf(configuration: JsonObject): JsonObject {
-  const metadata = configuration['metadata'];
+  const metadata = objectAt(configuration, 'metadata');
+  const owned = omit(metadata, identityOfMetadata);
   return fieldsOfObject({
     ...omit(configuration, [...identity, 'metadata']),
-    ...(isJsonObject(metadata) ? { metadata: omit(metadata, identityOfMetadata) } : {}),
+    // Metadata that says no more than which object it is owns nothing.
+    ...(Object.keys(owned).length === 0 ? {} : { metadata: owned }),
   });
 }
 

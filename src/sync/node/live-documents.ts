@@ -29,25 +29,32 @@ export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
   const destination = { kind: 'peer', id, origin, serverName, trust: { kind: 'peer-ca' } } as const;
   const known = new Map<string, { readonly etag: string; readonly document: ServerDocument }>();
 
+  async function request(path: string, headers: readonly string[], signal: AbortSignal | undefined) {
+    try {
+      const authorization =
+        bearerToken === undefined ? [] : ['authorization', `Bearer ${await bearerToken()}`];
+      return await requestDocument(transport, {
+        destination,
+        target: path,
+        headers: [...headers, ...authorization],
+        presentFrontProxyCertificate: true,
+        timeoutMilliseconds,
+        maximumBytes,
+        ...(signal === undefined ? {} : { signal }),
+      });
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new ReadError('Unreachable', `${path}: ${reason}`, { cause });
+    }
+  }
+
   return {
     async get(path, accept, signal) {
       const key = `${accept} ${path}`;
       const before = known.get(key);
       const headers = ['accept', accept, 'accept-encoding', 'gzip', 'user-agent', 'mixed-version-proxy-sync'];
       if (before !== undefined) headers.push('if-none-match', before.etag);
-      if (bearerToken !== undefined) headers.push('authorization', `Bearer ${await bearerToken()}`);
-      const answer = await requestDocument(transport, {
-        destination,
-        target: path,
-        headers,
-        presentFrontProxyCertificate: true,
-        timeoutMilliseconds,
-        maximumBytes,
-        ...(signal === undefined ? {} : { signal }),
-      }).catch((cause: unknown) => {
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new ReadError('Unreachable', `${path}: ${reason}`, { cause });
-      });
+      const answer = await request(path, headers, signal);
       if (answer.status === 304 && before !== undefined) return before.document;
       const document = {
         status: answer.status,

@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import { generateSigningKey } from '../../snapshot/signing-key.ts';
+import type { ServedSet } from '../../snapshot/types.ts';
 import { snapshotFromFolder } from './snapshot-from-folder.ts';
 
 const fixtures = fileURLToPath(new URL('../../../test/fixtures/', import.meta.url));
@@ -39,6 +41,15 @@ function isServed(table: RoutingTable, server: string, path: string): boolean {
   return servedBy?.serverIds.has(server) === true;
 }
 
+/** Resources and subresources, each version of each. */
+function sizeOf(set: ServedSet | undefined): number {
+  const resources = Object.values(set?.storageVersions ?? {}).flat();
+  const subresources = Object.values(set?.subresources ?? {}).flatMap((versions) =>
+    Object.values(versions).flat(),
+  );
+  return resources.length + subresources.length;
+}
+
 for (const cluster of clusters) {
   test(`${cluster}: each server serves exactly what its recorded documents say`, async () => {
     const { snapshot, ok } = await snapshotFromFolder(join(fixtures, cluster));
@@ -57,12 +68,7 @@ for (const cluster of clusters) {
     }
     // Nothing beyond the documents: as many resources and subresources as they list.
     for (const { id, serves } of snapshot.servers) {
-      const set = snapshot.servedSets[serves];
-      const resources = Object.values(set?.storageVersions ?? {}).flat().length;
-      const subresources = Object.values(set?.subresources ?? {})
-        .flatMap((versions) => Object.values(versions))
-        .flat().length;
-      assert.equal(resources + subresources, recorded.get(id)?.size);
+      assert.equal(sizeOf(snapshot.servedSets[serves]), recorded.get(id)?.size);
     }
   });
 
@@ -161,6 +167,23 @@ test('a recorded v2 document, which may hold what peers serve, is passed over fo
   assert.equal(ok, true);
   const { snapshot: unbroken } = await snapshotFromFolder(join(fixtures, 'kubernetes-1.25-1.26'));
   assert.equal(snapshot?.servers[0]?.serves, unbroken?.servers[0]?.serves);
+});
+
+test('writes the snapshot to a file, signed only with a key', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'recorded-'));
+  const recorded = join(fixtures, 'kubernetes-1.25-1.26');
+  const file = join(folder, 'snapshot.json');
+  const plain = await snapshotFromFolder(recorded, { files: [{ file, unsigned: true }] });
+  assert.equal(plain.ok, true);
+  assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), plain.snapshot);
+
+  const withoutKey = await snapshotFromFolder(recorded, { files: [{ file }] });
+  assert.match(JSON.stringify(withoutKey.deliveries), /there is no signing key/);
+  const { privateJwk } = await generateSigningKey('EdDSA');
+  const signed = await snapshotFromFolder(recorded, { files: [{ file }], signingKey: privateJwk });
+  assert.equal(signed.ok, true);
+  assert.match(await readFile(file, 'utf8'), /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  await rm(folder, { recursive: true });
 });
 
 test('a folder without servers is refused', async () => {

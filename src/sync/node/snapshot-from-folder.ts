@@ -1,8 +1,11 @@
 import { readdir } from 'node:fs/promises';
+import type { JWK } from 'jose';
 import { snapshotLimits } from '../../snapshot/limits.ts';
+import { signingKeyOf } from '../../snapshot/signing-key.ts';
 import type { ServerDescription } from '../build-snapshot.ts';
 import { systemClock } from '../clock.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
+import { type FileTargetOptions, fileTarget } from './file-target.ts';
 import { recordedDocuments } from './recorded-documents.ts';
 
 export interface SnapshotFromFolderOptions {
@@ -15,6 +18,10 @@ export interface SnapshotFromFolderOptions {
   readonly cluster?: string | undefined;
   /** Default: ten years, for a recording does not age. */
   readonly lifetimeSeconds?: number | undefined;
+  /** Where to write the snapshot. What became of it is in `deliveries`. */
+  readonly files?: readonly FileTargetOptions[] | undefined;
+  /** Private JWK; without it only unsigned files can be written. */
+  readonly signingKey?: JWK | undefined;
   /** Milliseconds since the epoch; default now. Gives the creation time and the generation. */
   readonly now?: number | undefined;
 }
@@ -43,7 +50,8 @@ export async function snapshotFromFolder(
         ...describeServer(id, options.servers?.[id]),
         documents: recordedDocuments(folder, id),
       })),
-      targets: [],
+      targets: (options.files ?? []).map(fileTarget),
+      signingKey: options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey),
       snapshot: { cluster, lifetimeSeconds },
       ...(now === undefined ? {} : { clock: { ...systemClock, now: () => now } }),
     },

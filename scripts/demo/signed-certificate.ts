@@ -1,0 +1,85 @@
+import type { webcrypto } from 'node:crypto';
+// First: the dependency container inside @peculiar/x509 refuses to load without it.
+import 'reflect-metadata';
+import {
+  BasicConstraintsExtension,
+  type Extension,
+  type JsonGeneralNames,
+  type JsonName,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  PemConverter,
+  SubjectAlternativeNameExtension,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
+
+/** ECDSA P-256, for keys and signatures. */
+export const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+
+export type Keys = webcrypto.CryptoKeyPair;
+
+/** What a certificate says, and who says it. */
+export interface CertificateContent {
+  readonly subject: JsonName;
+  /** The key that the certificate is about. */
+  readonly keys: Keys;
+  readonly issuer: { readonly subject: JsonName; readonly privateKey: webcrypto.CryptoKey };
+  readonly validity: { readonly notBefore: Date; readonly notAfter: Date };
+  readonly extensions: readonly Extension[];
+}
+
+/** The certificate, PEM, with a random serial number. */
+export async function signCertificate(content: CertificateContent): Promise<string> {
+  const { subject, keys, issuer, validity, extensions } = content;
+  const certificate = await X509CertificateGenerator.create({
+    subject,
+    issuer: issuer.subject,
+    publicKey: keys.publicKey,
+    signingKey: issuer.privateKey,
+    signingAlgorithm: keyAlgorithm,
+    ...validity,
+    extensions: [...extensions],
+  });
+  return `${certificate.toString('pem')}\n`;
+}
+
+export function generateKeys(): Promise<Keys> {
+  return crypto.subtle.generateKey(keyAlgorithm, true, ['sign', 'verify']);
+}
+
+/** The private key, PKCS #8 PEM. */
+export async function privateKeyPem(privateKey: webcrypto.CryptoKey): Promise<string> {
+  const key = await crypto.subtle.exportKey('pkcs8', privateKey);
+  return `${PemConverter.encode(key, 'PRIVATE KEY')}\n`;
+}
+
+/** One attribute for each organization and common name: how Kubernetes reads groups and user. */
+export function distinguishedName(
+  commonNames: readonly string[],
+  organizations: readonly string[] = [],
+): JsonName {
+  return [
+    ...organizations.map((organization) => ({ O: [organization] })),
+    ...commonNames.map((commonName) => ({ CN: [commonName] })),
+  ];
+}
+
+/** What makes a certificate one of an authority. */
+export function authorityExtensions(): Extension[] {
+  return [
+    new BasicConstraintsExtension(true, undefined, true),
+    new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+  ];
+}
+
+/** The names that a server answers to; no extension where there are none. */
+export function alternativeNames(
+  dnsNames: readonly string[] = [],
+  ipAddresses: readonly string[] = [],
+): Extension[] {
+  const names: JsonGeneralNames = [
+    ...dnsNames.map((value) => ({ type: 'dns', value }) as const),
+    ...ipAddresses.map((value) => ({ type: 'ip', value }) as const),
+  ];
+  return names.length > 0 ? [new SubjectAlternativeNameExtension(names)] : [];
+}

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import { createAuthority } from '../../../test/support/certificates.ts';
+import { classicAnswers } from '../../../test/support/fake-server-documents.ts';
+import { type HttpListener, httpsServer } from '../../../test/support/https-server.ts';
+import { UndiciTransport } from '../../node/undici-transport.ts';
+import { readServer } from '../read-server.ts';
+import { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
+
+const authority = await createAuthority('cluster');
+const serving = await authority.issue({
+  commonName: 'kube-apiserver',
+  dnsNames: ['kubernetes.default.svc'],
+  usage: 'server',
+});
+const client = await authority.issue({ commonName: 'sync-job', usage: 'client' });
+
+async function apiServer(
+  context: TestContext,
+  listener: HttpListener,
+  options: Partial<LiveDocumentsOptions> = {},
+) {
+  const { port } = await httpsServer(
+    context,
+    {
+      cert: serving.certificate,
+      key: serving.privateKey,
+      ca: authority.certificate,
+      requestCert: true,
+      rejectUnauthorized: true,
+    },
+    listener,
+  );
+  const transport = new UndiciTransport({
+    credentials: {
+      peerCertificateAuthorities: authority.certificate,
+      frontProxy: { certificate: client.chain, key: client.privateKey },
+    },
+  });
+  context.after(() => transport.close());
+  return liveDocuments({ transport, id: 'a', origin: `https://127.0.0.1:${port}`, ...options });
+}
+
+function answerJson(response: ServerResponse, body: string): void {
+  response.setHeader('content-type', 'application/json');
+  response.end(body);
+}
+
+const answers = classicAnswers({ v1: ['pods'], 'batch/v1': ['jobs'] });
+
+function serve(path: string | undefined, response: ServerResponse): void {
+  const answer = answers[path?.split('?')[0] ?? ''];
+  response.statusCode = answer === undefined ? 404 : 200;
+  answerJson(response, JSON.stringify(answer ?? { kind: 'Status', code: 404 }));
+}
+
+test('reads a server over mTLS under the name kubernetes.default.svc, as the sync job', async (context) => {
+  const seen = new Set<string>();
+  const documents = await apiServer(
+    context,
+    ({ url, headers, socket }, response) => {
+      seen.add(`${(socket as TLSSocket).getPeerCertificate().subject.CN} ${headers.authorization}`);
+      serve(url, response);
+    },
+    { bearerToken: async () => 'a-token' },
+  );
+  const reading = await readServer(documents);
+  assert.ok(reading.ok, reading.ok ? '' : reading.reason);
+  assert.deepEqual(reading.set.storageVersions, { 'core.pods': ['v1'], 'batch.jobs': ['v1'] });
+  assert.deepEqual([...seen], ['sync-job Bearer a-token']);
+});
+
+test('a server with another name than kubernetes.default.svc is not believed', async (context) => {
+  const documents = await apiServer(context, ({ url }, response) => serve(url, response), {
+    serverName: 'other.example.com',
+  });
+  const reading = await readServer(documents);
+  assert.ok(!reading.ok);
+  assert.equal(reading.code, 'Unreachable');
+});
+
+test('what has not changed is not sent again, what has is', async (context) => {
+  const sent: number[] = [];
+  let etag = '"one"';
+  const documents = await apiServer(context, ({ headers }, response) => {
+    response.setHeader('etag', etag);
+    response.statusCode = headers['if-none-match'] === etag ? 304 : 200;
+    sent.push(response.statusCode);
+    if (response.statusCode === 304) response.end();
+    else answerJson(response, JSON.stringify({ etag }));
+  });
+  const first = await documents.get('/apis', 'application/json');
+  assert.deepEqual(await documents.get('/apis', 'application/json'), first);
+  await documents.get('/apis', 'application/json;as=other');
+  etag = '"two"';
+  assert.deepEqual(JSON.parse((await documents.get('/apis', 'application/json')).body), { etag });
+  assert.deepEqual(sent, [200, 304, 200, 200]);
+});
+
+test('takes gzip', async (context) => {
+  const documents = await apiServer(context, ({ headers }, response) => {
+    assert.equal(headers['accept-encoding'], 'gzip');
+    response.setHeader('content-type', 'application/json');
+    response.setHeader('content-encoding', 'gzip');
+    response.end(gzipSync('{"kind":"APIVersions"}'));
+  });
+  assert.equal((await documents.get('/api', 'application/json')).body, '{"kind":"APIVersions"}');
+});
+
+const faults: Record<string, HttpListener> = {
+  hangs: () => {},
+  'hangs in the middle of its answer': (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+    response.write('{"kind":');
+  },
+  'breaks off': (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+    response.write('{"kind":"APIVersions"}', () => response.destroy());
+  },
+  'never ends its answer': (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const timer = setInterval(() => response.write(' '.repeat(4096)), 1);
+    response.on('close', () => clearInterval(timer));
+  },
+  'answers with something that is not UTF-8': (_request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(Buffer.from([0x22, 0xff, 0x22]));
+  },
+};
+
+for (const [name, listener] of Object.entries(faults)) {
+  test(`a server that ${name} cannot be read`, async (context) => {
+    const documents = await apiServer(context, listener, {
+      timeoutMilliseconds: 200,
+      maximumBytes: 64 * 1024,
+    });
+    await assert.rejects(documents.get('/api', 'application/json'), { name: 'ReadError' });
+    assert.equal((await readServer(documents)).ok, false);
+  });
+}
+
+test('a redirect is not followed and leaves the server unread', async (context) => {
+  const asked: string[] = [];
+  const documents = await apiServer(context, ({ url = '' }, response) => {
+    asked.push(url);
+    response.writeHead(302, { location: '/elsewhere' });
+    response.end();
+  });
+  const reading = await readServer(documents);
+  assert.ok(!reading.ok);
+  assert.equal(reading.code, 'UnexpectedStatus');
+  assert.ok(!asked.includes('/elsewhere'));
+});
+
+test('a server that is not there cannot be read', async (context) => {
+  const documents = await apiServer(context, () => {}, { origin: 'https://127.0.0.1:1' });
+  const reading = await readServer(documents);
+  assert.ok(!reading.ok);
+  assert.equal(reading.code, 'Unreachable');
+});
+
+test('a read that is called off ends at once', { timeout: 10_000 }, async (context) => {
+  const documents = await apiServer(context, () => {}, { timeoutMilliseconds: 3_600_000 });
+  const controller = new AbortController();
+  const get = documents.get('/api', 'application/json', controller.signal);
+  setImmediate(() => controller.abort());
+  await assert.rejects(get, { code: 'Unreachable' });
+});

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { getRequestListener } from '@hono/node-server';
+import { createAuthority } from '../../../test/support/certificates.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { classicAnswers } from '../../../test/support/fake-server-documents.ts';
+import { httpsServer } from '../../../test/support/https-server.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { createAddressPolicy } from '../../snapshot/address-policy.ts';
+import { parseSnapshotKeys } from '../../snapshot/keys.ts';
+import { createMemorySnapshotStore } from '../../snapshot/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../snapshot/receiver.ts';
+import { sealSnapshot } from '../../snapshot/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../snapshot/signing-key.ts';
+import { getSnapshot, putRenewal, putSnapshot } from '../../snapshot/snapshot-endpoint.ts';
+import { renewDelivery, sealDelivery } from '../deliver.ts';
+import type { SyncLoop } from '../sync-loop.ts';
+import { httpsTarget } from './https-target.ts';
+import { type RunSyncOptions, runSync, runSyncOnce } from './run-sync.ts';
+
+const authority = await createAuthority('cluster');
+const names = ['kubernetes.default.svc', 'router.example.com'];
+const serving = await authority.issue({ dnsNames: names, usage: 'server' });
+const client = await authority.issue({ commonName: 'sync-job', usage: 'client' });
+const clientCertificate = { certificate: client.chain, key: client.privateKey };
+const tls = {
+  cert: serving.certificate,
+  key: serving.privateKey,
+  ca: authority.certificate,
+  requestCert: true,
+  rejectUnauthorized: true,
+};
+const { privateJwk, publicJwk } = await generateSigningKey('EdDSA');
+const signingKey = signingKeyOf(privateJwk);
+const { signal } = new AbortController();
+
+async function newReceiver(): Promise<SnapshotReceiver> {
+  const parsed = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+  assert.ok(parsed.ok);
+  const { keys } = parsed;
+  return new SnapshotReceiver({
+    keys: () => keys,
+    addressPolicy: createAddressPolicy({ allowLoopbackPeers: true }),
+    store: createMemorySnapshotStore(),
+  });
+}
+
+/** What a router does under /.mixed-version-proxy/v1/snapshot. */
+function routerHandler(receiver: SnapshotReceiver, log: string[] = []) {
+  return async (request: Request): Promise<Response> => {
+    const path = new URL(request.url).pathname.replace('/.mixed-version-proxy/v1/', '');
+    let response: Response;
+    if (request.method === 'GET') {
+      response = getSnapshot(request.headers.get('accept') ?? undefined, receiver);
+    } else {
+      assert.equal(request.headers.get('content-type'), 'application/jose');
+      const put = path === 'snapshot/renewal' ? putRenewal : putSnapshot;
+      response = await put(request.body, receiver);
+    }
+    log.push(`${request.method} ${path} ${response.status}`);
+    return response;
+  };
+}
+
+async function router(context: TestContext, handler: (request: Request) => Promise<Response>, port?: number) {
+  const server = await httpsServer(context, tls, getRequestListener(handler), port);
+  return { url: `https://127.0.0.1:${server.port}`, port: server.port, serverName: 'router.example.com' };
+}
+
+function targetFor(context: TestContext, { url, serverName }: { url: string; serverName: string }) {
+  const target = httpsTarget({
+    url,
+    serverName,
+    certificateAuthorities: authority.certificate,
+    clientCertificate,
+    timeoutMilliseconds: 2000,
+  });
+  context.after(() => target.close());
+  return target;
+}
+
+async function apiServer(context: TestContext, answers: Record<string, object>) {
+  const { port } = await httpsServer(context, tls, ({ url }, response) => {
+    const answer = answers[url?.split('?')[0] ?? ''];
+    response.statusCode = answer === undefined ? 404 : 200;
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(answer ?? { kind: 'Status', code: 404 }));
+  });
+  return `127.0.0.1:${port}`;
+}
+
+const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
+const base = {
+  certificateAuthorities: authority.certificate,
+  clientCertificate,
+  signingKey: privateJwk,
+  timing: { interval: 10, deliveryBackOff: soon, readBackOff: soon },
+} satisfies Partial<RunSyncOptions>;
+
+/** Runs the sync job until the test is over. */
+async function running(context: TestContext, options: RunSyncOptions): Promise<SyncLoop> {
+  const controller = new AbortController();
+  const { promise, resolve } = Promise.withResolvers<SyncLoop>();
+  const ended = runSync(options, controller.signal, resolve);
+  context.after(() => {
+    controller.abort();
+    return ended;
+  });
+  return promise;
+}
+
+const older = classicAnswers({ v1: ['pods'], 'batch/v1beta1': ['cronjobs'] });
+const newer = classicAnswers({ v1: ['pods'], 'batch/v1': ['cronjobs'] });
+
+test('what two API servers serve arrives in the router’s table', async (context) => {
+  const receiver = await newReceiver();
+  const a = await apiServer(context, older);
+  const b = await apiServer(context, newer);
+  await running(context, {
+    ...base,
+    servers: [
+      { id: 'a', address: a },
+      { id: 'b', address: b },
+    ],
+    routers: [await router(context, routerHandler(receiver))],
+  });
+  await eventually(() => receiver.current() !== undefined);
+  const table = receiver.current();
+  assert.deepEqual([...(table?.resource('batch', 'v1', 'cronjobs')?.serverIds ?? [])], ['b']);
+  assert.deepEqual([...(table?.resource('', 'v1', 'pods')?.serverIds ?? [])], ['a', 'b']);
+});
+
+test('a change on a server reaches the router as the next generation', async (context) => {
+  const receiver = await newReceiver();
+  const answers = { ...older };
+  const address = await apiServer(context, answers);
+  await running(context, {
+    ...base,
+    servers: [{ id: 'a', address }],
+    routers: [await router(context, routerHandler(receiver))],
+  });
+  await eventually(() => receiver.current() !== undefined);
+  const before = receiver.current()?.generation ?? 0;
+  Object.assign(answers, newer);
+  await eventually(() => receiver.current()?.resource('batch', 'v1', 'cronjobs') !== undefined);
+  assert.equal(receiver.current()?.generation, before + 1);
+});
+
+test('a router that starts after the sync job gets the snapshot, and a router that is down delays nobody', async (context) => {
+  const late = await newReceiver();
+  const early = await newReceiver();
+  const placeholder = await router(context, async () => new Response(null, { status: 503 }));
+  let handler: ReturnType<typeof routerHandler> = async () => new Response('starting', { status: 503 });
+  const lateRouter = await router(context, (request) => handler(request));
+  const loop = await running(context, {
+    ...base,
+    servers: [{ id: 'a', address: await apiServer(context, older) }],
+    routers: [placeholder, lateRouter, await router(context, routerHandler(early))],
+  });
+  await eventually(() => early.current() !== undefined);
+  assert.equal(late.current(), undefined);
+  handler = routerHandler(late);
+  await eventually(() => late.current() !== undefined);
+  assert.equal(late.current()?.generation, early.current()?.generation);
+  assert.match(JSON.stringify(loop.status().targets[0]?.lastResult), /503/);
+});
+
+test('a restart without a state file goes on from what the routers hold', async (context) => {
+  const receiver = await newReceiver();
+  const address = await apiServer(context, older);
+  const known = snapshotOf({ a: ['v1/pods'], gone: ['v1/pods', 'batch/v1/jobs'] }, { generation: 2 ** 40 });
+  await receiver.accept(await sealSnapshot(known, signingKey));
+  await running(context, {
+    ...base,
+    servers: [
+      { id: 'a', address },
+      { id: 'gone', address: '127.0.0.1:1' },
+    ],
+    routers: [await router(context, routerHandler(receiver))],
+  });
+  await eventually(() => receiver.current()?.generation === 2 ** 40 + 1);
+  assert.deepEqual([...(receiver.current()?.resource('batch', 'v1', 'jobs')?.serverIds ?? [])], ['gone']);
+  assert.equal(receiver.current()?.server('gone')?.stale, true);
+});
+
+test('a restart with a state file goes on from it', async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), 'run-sync-'));
+  context.after(() => rm(folder, { recursive: true }));
+  const stateFile = join(folder, 'state');
+  const servers = [{ id: 'a', address: await apiServer(context, older) }];
+  const first = await runSyncOnce(
+    { ...base, servers, stateFile, files: [{ file: join(folder, 'out') }] },
+    signal,
+  );
+  assert.ok(first.ok, JSON.stringify(first.deliveries));
+  const plain = join(folder, 'plain.json');
+  const second = await runSyncOnce(
+    { ...base, servers, stateFile, files: [{ file: plain, unsigned: true }] },
+    signal,
+  );
+  assert.deepEqual(second.snapshot, first.snapshot);
+  assert.deepEqual(JSON.parse(await readFile(plain, 'utf8')), first.snapshot);
+});
+
+test('a router gets the snapshot once, then renewals; one that lost it gets both', async (context) => {
+  const log: string[] = [];
+  let receiver = await newReceiver();
+  const target = targetFor(
+    context,
+    await router(context, (request) => routerHandler(receiver, log)(request)),
+  );
+  const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), signingKey);
+  assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
+  assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
+  const renewed = await renewDelivery(delivery, signingKey, Date.now() + 1000);
+  assert.deepEqual(await target.put(renewed, signal), { kind: 'accepted' });
+  const expiresAt = receiver.current()?.expiresAt;
+  receiver = await newReceiver();
+  assert.deepEqual(await target.put(renewed, signal), { kind: 'accepted' });
+  assert.equal(receiver.current()?.expiresAt, expiresAt);
+  assert.deepEqual(log, [
+    'PUT snapshot 200',
+    'PUT snapshot 200',
+    'PUT snapshot/renewal 200',
+    'PUT snapshot/renewal 409',
+    'PUT snapshot 200',
+    'PUT snapshot/renewal 200',
+  ]);
+});
+
+test('a router that holds a newer snapshot says which', async (context) => {
+  const receiver = await newReceiver();
+  await receiver.accept(await sealSnapshot(snapshotOf({ a: ['v1/pods'] }, { generation: 40 }), signingKey));
+  const target = targetFor(context, await router(context, routerHandler(receiver)));
+  const result = await target.put(await sealDelivery(snapshotOf({ b: ['v1/pods'] }), signingKey), signal);
+  assert.equal(result.kind, 'newer-held');
+  assert.equal(result.kind === 'newer-held' && result.generation, 40);
+});
+
+test('a refusal carries the router’s own message', async (context) => {
+  const strangerKey = signingKeyOf((await generateSigningKey('EdDSA')).privateJwk);
+  const target = targetFor(context, await router(context, routerHandler(await newReceiver())));
+  const stranger = await target.put(await sealDelivery(snapshotOf({ a: ['v1/pods'] }), strangerKey), signal);
+  assert.deepEqual(
+    [stranger.kind, stranger.kind === 'refused' && stranger.message.includes('not pinned')],
+    ['refused', true],
+  );
+  const metadata = snapshotOf({ a: { serves: ['v1/pods'], address: '169.254.169.254:80' } });
+  const hostile = await target.put(await sealDelivery(metadata, signingKey), signal);
+  assert.match(hostile.kind === 'refused' ? hostile.message : hostile.kind, /^422 .*metadata address/);
+});
+
+test('routers are asked under their own name, and answers that are not theirs are not followed', async (context) => {
+  const receiver = await newReceiver();
+  const { url } = await router(context, routerHandler(receiver));
+  const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), signingKey);
+  const wrongName = await targetFor(context, { url, serverName: 'other.example.com' }).put(delivery, signal);
+  assert.equal(wrongName.kind, 'unreachable');
+
+  const redirecting = await router(context, async () => Response.redirect(`${url}/elsewhere`, 307));
+  const redirected = await targetFor(context, redirecting).put(delivery, signal);
+  assert.equal(redirected.kind, 'refused');
+  assert.equal(receiver.current(), undefined);
+
+  const endless = await router(
+    context,
+    async () => new Response(new ReadableStream({ pull: (c) => c.enqueue(new Uint8Array(65_536)) })),
+  );
+  assert.equal((await targetFor(context, endless).put(delivery, signal)).kind, 'unreachable');
+});
+
+test('options that cannot work are refused, every fault at once', async () => {
+  const options: RunSyncOptions = {
+    certificateAuthorities: authority.certificate,
+    servers: [{ id: 'a' }],
+    routers: [{ url: 'https://router.example.com' }],
+  };
+  await assert.rejects(
+    runSync(options, signal),
+    /only from a client with a certificate.*no signing key.*server a has no address/,
+  );
+  await assert.rejects(runSync({ ...base, servers: [] }, signal), /no router and no file/);
+  await assert.rejects(
+    runSync({ ...base, signingKey: publicJwk, servers: [], files: [{ file: 'x' }] }, signal),
+    /must be a private key/,
+  );
+});

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { decodeProtobufObject } from '../../scripts/example-api-server/protobuf/decode.ts';
+import { readFields, writeField } from '../../scripts/example-api-server/protobuf/wire.ts';
+
+const join = (...parts: readonly Uint8Array[]): Buffer => Buffer.concat(parts);
+
+/** The envelope of Kubernetes: the magic, the type, the object. */
+function envelope(apiVersion: string, kind: string, object: Uint8Array): Buffer {
+  const type = join(writeField(1, apiVersion), writeField(2, kind));
+  return join(Buffer.from('k8s\0'), writeField(1, type), writeField(2, object));
+}
+
+describe('a protobuf body', () => {
+  it('becomes the object it would be in JSON', () => {
+    const label = join(writeField(1, 'app'), writeField(2, 'web'));
+    const metadata = join(writeField(1, 'a'), writeField(2, ''), writeField(11, label));
+    const data = join(writeField(1, 'key'), writeField(2, 'value'));
+    const binary = join(writeField(1, 'raw'), writeField(2, Uint8Array.from([0, 255])));
+    const immutable = Uint8Array.from([4 * 8, 1]);
+    const object = join(writeField(1, metadata), writeField(2, data), writeField(3, binary), immutable);
+    assert.deepEqual(decodeProtobufObject(envelope('v1', 'ConfigMap', object)), {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'a', labels: { app: 'web' } },
+      data: { key: 'value' },
+      binaryData: { raw: 'AP8=' },
+      immutable: true,
+    });
+  });
+
+  it('is not guessed at when its kind is not known here', () => {
+    assert.equal(decodeProtobufObject(envelope('v1', 'LimitRange', new Uint8Array())), undefined);
+  });
+
+  it('is refused when it is none, or ends inside a field', () => {
+    const badRequest = (error: unknown): boolean => (error as { reason?: string }).reason === 'BadRequest';
+    assert.throws(() => decodeProtobufObject(Buffer.from('{"a":1}')), badRequest);
+    const whole = envelope('v1', 'ConfigMap', writeField(1, writeField(1, 'a')));
+    assert.throws(() => decodeProtobufObject(whole.subarray(0, whole.length - 1)), badRequest);
+  });
+
+  it('keeps lengths of more than one byte', () => {
+    const text = 'x'.repeat(40_000);
+    const [field] = [...readFields(writeField(7, text))];
+    assert.equal(field?.field, 7);
+    assert.equal(field?.kind === 'bytes' && Buffer.from(field.value).toString(), text);
+  });
+});

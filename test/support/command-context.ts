@@ -1,0 +1,55 @@
+import type { CommandContext } from '../../src/cli/command-context.ts';
+import { runCommandLine } from '../../src/cli/run-command-line.ts';
+
+/** What a command wrote, gathered. */
+export interface Written {
+  output: string;
+  errors: string;
+}
+
+export interface CommandContextOptions {
+  /** Chunks of standard input. */
+  readonly input?: readonly string[];
+  /** Default: now. */
+  readonly now?: number;
+  /** Default: never asked to end. */
+  readonly shutdownSignal?: Promise<'SIGTERM'>;
+}
+
+/** A command's surroundings, with files in memory. */
+export function commandContext(
+  files: ReadonlyMap<string, string>,
+  { input = [], now, shutdownSignal = new Promise(() => {}) }: CommandContextOptions = {},
+): { readonly context: CommandContext; readonly written: Written } {
+  const written: Written = { output: '', errors: '' };
+  const context: CommandContext = {
+    stdin: (async function* () {
+      for (const part of input) yield new TextEncoder().encode(part);
+    })(),
+    writeOutput: async (text) => {
+      written.output += text;
+    },
+    writeError: (text) => {
+      written.errors += text;
+    },
+    readFile: (path) => {
+      const text = files.get(path);
+      if (text === undefined) throw new Error('ENOENT: no such file or directory');
+      return text;
+    },
+    clock: () => now ?? Date.now(),
+    shutdownSignal: () => shutdownSignal,
+  };
+  return { context, written };
+}
+
+/** Runs a whole command line in this process. */
+export async function runCommand(
+  files: ReadonlyMap<string, string>,
+  args: readonly string[],
+  options?: CommandContextOptions,
+): Promise<Written & { readonly code: number }> {
+  const { context, written } = commandContext(files, options);
+  const code = await runCommandLine(args, context);
+  return { code, ...written };
+}

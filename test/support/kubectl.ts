@@ -1,0 +1,86 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { accessSync, constants, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** A kubectl on this machine. */
+export interface Kubectl {
+  /** `1.27`, `1.33`, … */
+  readonly version: string;
+  readonly path: string;
+}
+
+/** What a test that needs kubectl says when there is none. */
+export const kubectlMissing =
+  'kubectl is not on PATH: install it (any version from 1.27 on) to run the tests that use it';
+
+/**
+ * The kubectl on PATH and, where the Google Cloud SDK has put others beside it, `kubectl.1.27` and
+ * `kubectl.1.33`. Empty where there is none.
+ */
+export function findKubectls(): readonly Kubectl[] {
+  const onPath = resolveOnPath('kubectl');
+  if (onPath === undefined) return [];
+  const beside = ['1.27', '1.33'].flatMap((version) => {
+    const path = join(dirname(realpathSync(onPath)), `kubectl.${version}`);
+    return isExecutable(path) ? [{ version, path }] : [];
+  });
+  return beside.length > 0 ? beside : [{ version: versionOf(onPath), path: onPath }];
+}
+
+function resolveOnPath(name: string): string | undefined {
+  return (process.env['PATH'] ?? '')
+    .split(':')
+    .map((directory) => join(directory, name))
+    .find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function versionOf(path: string): string {
+  const output = execFileSync(path, ['version', '--client', '-o', 'json'], { encoding: 'utf8' });
+  const { clientVersion } = JSON.parse(output) as { clientVersion: { major: string; minor: string } };
+  return `${clientVersion.major}.${clientVersion.minor}`;
+}
+
+export interface KubectlResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs kubectl with a home of its own, so that no cache or kubeconfig of the machine plays a part. */
+export function runKubectl(
+  kubectl: Kubectl,
+  home: string,
+  args: readonly string[],
+  input = '',
+): Promise<KubectlResult> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      kubectl.path,
+      ['--request-timeout=30s', ...args],
+      { env: kubectlEnvironment(home), timeout: 60_000 },
+      (error, stdout, stderr) => {
+        const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
+        resolve({ code, stdout, stderr });
+      },
+    );
+    child.stdin?.end(input);
+  });
+}
+
+/** Starts kubectl and leaves it running. */
+export function spawnKubectl(kubectl: Kubectl, home: string, args: readonly string[]): ChildProcess {
+  return spawn(kubectl.path, args, { env: kubectlEnvironment(home), stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+function kubectlEnvironment(home: string): NodeJS.ProcessEnv {
+  return { PATH: process.env['PATH'], HOME: home, KUBECACHEDIR: join(home, 'cache') };
+}
