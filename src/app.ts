@@ -14,7 +14,8 @@ import {
   type MiddlewareOptions,
   routeRequest,
 } from './proxy/middleware.ts';
-import { ownPaths, ownPathsPrefix } from './proxy/own-paths.ts';
+import { ownPathsPrefix } from './proxy/own-path-target.ts';
+import { type OwnPathsOptions, ownPaths, refuseDisguisedOwnPaths } from './proxy/own-paths.ts';
 import type { Router } from './proxy/router.ts';
 import type { SnapshotReceiver } from './snapshot/receiver.ts';
 
@@ -23,6 +24,8 @@ export interface AppOptions extends MiddlewareOptions {
   readonly routingTable: SnapshotReceiver;
   /** Who may use `/.mixed-version-proxy/`. Default: the group `system:masters`. */
   readonly allowedCallers?: AllowedCallers;
+  /** What `v1/status` shows about certificates and key files. Default: nothing. */
+  readonly credentialFiles?: OwnPathsOptions['credentialFiles'];
   /** For a runtime that carries upgrades past the fetch handler: the same router. Default: one of its own. */
   readonly router?: Router;
 }
@@ -38,6 +41,7 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
 
   // 1. The request as it stood on the wire; a path that two parsers could read differently ends here (400).
   app.use(acceptRequest(router, options.inbound));
+  app.use(refuseDisguisedOwnPaths);
   // 2. /livez, /readyz, /healthz: the router's own health, open to everyone.
   app.route('/', healthEndpoints({ livez: [ping], readyz: [ping, snapshotCheck(options)], logger }));
   // 3. Who is calling: established once (401).

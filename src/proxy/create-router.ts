@@ -1,13 +1,11 @@
 import { parseRequestInfo, type RequestInfo, RequestInfoError } from '../apimachinery/request-info.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import { openApiV3Servers } from '../discovery/openapi-v3.ts';
 import { authenticate } from '../identity/authenticate.ts';
 import { AuthenticationError } from '../identity/authenticator.ts';
 import { defaultIdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { Caller } from '../identity/user-info.ts';
 import { silentLogger } from '../observe/logger.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
-import { type Decision, type DecisionContext, decide } from './decision.ts';
+import { type Decision, decide } from './decision.ts';
 import { createDelivery } from './delivery.ts';
 import { hasVerifiedRerouteMark } from './header-hygiene.ts';
 import { type InboundRequest, queryOf } from './inbound.ts';
@@ -15,6 +13,7 @@ import type { MixedVersionProxyOptions } from './options.ts';
 import { RetryBudget } from './retry.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import { ServerLoad } from './server-load.ts';
+import { hasPassedThrough, newPseudonym } from './via.ts';
 
 const gateIsOff: Decision = Object.freeze({
   decision: 'local',
@@ -29,6 +28,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     routingTable,
     authenticators = [],
     isVerifiedPeer = () => false,
+    pseudonym = newPseudonym(),
     identityHeaderNames = defaultIdentityHeaderNames,
     stalePolicy = 'local',
     extensionRouting = 'local',
@@ -41,6 +41,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   const deliver = createDelivery({
     local: options.local,
     identityHeaderNames,
+    pseudonym,
     load,
     budget: new RetryBudget(),
     random,
@@ -48,6 +49,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   });
 
   const accept = (inbound: InboundRequest): RequestInfo | Response => {
+    if (hasPassedThrough(inbound.headers, pseudonym)) return loopDetected();
     try {
       return parseRequestInfo(inbound.method, inbound.target);
     } catch (error) {
@@ -70,33 +72,24 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   const isRerouted = (inbound: InboundRequest, caller: Caller): boolean =>
     hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound));
 
-  const knowledge = (inbound: InboundRequest, caller: Caller): RoutingTable | undefined => {
-    if (!enabled || isRerouted(inbound, caller)) return undefined;
-    const table = routingTable.current();
-    const expired = table !== undefined && clock() >= table.expiresAt;
-    return expired && stalePolicy !== 'serve-stale' ? undefined : table;
-  };
-
   const decideFor = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
     if (!enabled) return gateIsOff;
-    const context: DecisionContext = {
+    return decide(requestInfo, routingTable.current(), {
       serverId,
       now: clock(),
+      query: queryOf(inbound.target),
       reroutedByVerifiedPeer: isRerouted(inbound, caller),
       stalePolicy,
       // An extension server is told who calls, never given credentials that it could use elsewhere: callers
       // whom the router did not authenticate go through the local aggregator, which authenticates them.
       extensionRouting: caller.kind === 'authenticated' ? extensionRouting : 'local',
-    };
-    const document = decideDocument(requestInfo, inbound, knowledge(inbound, caller), serverId);
-    return document ?? decide(requestInfo, routingTable.current(), context);
+    });
   };
 
   return {
     accept,
     identify,
     decide: decideFor,
-    knowledge,
     async admit(inbound) {
       const requestInfo = accept(inbound);
       if (requestInfo instanceof Response) return { kind: 'refused', response: requestInfo };
@@ -110,19 +103,13 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   };
 }
 
-/** An OpenAPI v3 document is one server's own: it comes from a server that holds it. */
-function decideDocument(
-  requestInfo: RequestInfo,
-  inbound: InboundRequest,
-  table: RoutingTable | undefined,
-  serverId: string,
-): Decision | undefined {
-  if (requestInfo.isResourceRequest || table === undefined) return undefined;
-  const holders = openApiV3Servers(requestInfo.path, queryOf(inbound.target), table);
-  if (holders === undefined || holders.serverIds.has(serverId)) return undefined;
-  return holders.reachable.length === 0
-    ? undefined
-    : { decision: 'peer', reason: 'MergedDocument', candidates: holders.reachable };
+/** Asking again would go round again: there is no Retry-After. */
+function loopDetected(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'the request came back to a router that it had passed: routers send it to each other, or one of them has itself for its local server',
+    { causes: [{ reason: 'LoopDetected', message: 'the Via header names this router' }] },
+  );
 }
 
 function refuseTarget(error: RequestInfoError): Response {

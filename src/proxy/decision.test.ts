@@ -11,6 +11,7 @@ for (const row of decisionRows) {
     serverId: localId,
     now: row.expired === true ? (table?.expiresAt ?? 0) : (table?.createdAt ?? 0),
     reroutedByVerifiedPeer: row.mark === 'verified-peer',
+    query: row.target.split('?')[1],
     stalePolicy: 'local',
     extensionRouting: 'local',
     ...row.context,

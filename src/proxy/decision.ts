@@ -1,6 +1,7 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { ResourceRoute, RoutingServer, RoutingTable, ServedBy } from '../snapshot/routing-table.ts';
 import type { SnapshotApiService } from '../snapshot/types.ts';
+import { decideDocument } from './decide-document.ts';
 
 /** What to do while there is no snapshot, or only one that is past its lifetime. */
 export type StalePolicy = 'local' | 'serve-stale' | 'unavailable';
@@ -11,6 +12,8 @@ export interface DecisionContext {
   readonly serverId: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** Query of the request target without `?`; it chooses between OpenAPI documents. */
+  readonly query?: string | undefined;
   /** The request carries the reroute mark, and its sender is a verified peer. */
   readonly reroutedByVerifiedPeer: boolean;
   readonly stalePolicy: StalePolicy;
@@ -80,8 +83,6 @@ const notServedByAnyServer = local('NotServedByAnyServer');
 
 /**
  * Where one request goes, and why: the nine rules of docs/architecture.md, first match wins. Pure.
- *
- * Discovery and OpenAPI documents are no resource requests; the merged ones are answered before this is asked.
  */
 export function decide(
   requestInfo: RequestInfo,
@@ -90,13 +91,16 @@ export function decide(
 ): Decision {
   const { trace } = context;
 
-  const isResourceRequest = requestInfo.isResourceRequest;
-  trace?.push({
-    rule: '1 not a resource request',
-    matched: !isResourceRequest,
-    detail: isResourceRequest ? 'it names a resource' : `${requestInfo.path} names no resource`,
-  });
-  if (!isResourceRequest) return notAResourceRequest;
+  if (!requestInfo.isResourceRequest) {
+    const document = decideDocument(requestInfo, table, context);
+    trace?.push({
+      rule: '1 not a resource request',
+      matched: true,
+      detail: `${requestInfo.path} ${document === undefined ? 'names no resource' : 'is a document of the whole cluster'}`,
+    });
+    return document ?? notAResourceRequest;
+  }
+  trace?.push({ rule: '1 not a resource request', matched: false, detail: 'it names a resource' });
 
   trace?.push({
     rule: '2 rerouted by a peer already',

@@ -17,6 +17,8 @@ const retryAfterSeconds = 1;
 export interface DeliveryOptions {
   readonly local: Destination;
   readonly identityHeaderNames: IdentityHeaderNames;
+  /** This router's name in `Via`. */
+  readonly pseudonym: string;
   readonly load: ServerLoad;
   readonly budget: RetryBudget;
   readonly random: () => number;
@@ -25,7 +27,7 @@ export interface DeliveryOptions {
 
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
-  const { local, load, budget, random, logger } = options;
+  const { local, identityHeaderNames, pseudonym, load, budget, random, logger } = options;
 
   async function attempt<Answer>(
     request: AdmittedRequest,
@@ -33,7 +35,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | TransportError> {
     const end = load.begin(destination.id);
-    const outbound = buildOutboundRequest(request, destination, options.identityHeaderNames);
+    const outbound = buildOutboundRequest(request, destination, identityHeaderNames, pseudonym);
     try {
       const answer = await send(outbound);
       if (request.inbound.onFinished === undefined) end();

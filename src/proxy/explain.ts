@@ -5,7 +5,6 @@ import {
   RequestInfoError,
   type RequestInfoErrorCode,
 } from '../apimachinery/request-info.ts';
-import { parseDiscoveryPath } from '../discovery/discovery-path.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import {
   type Decision,
@@ -16,6 +15,7 @@ import {
 } from './decision.ts';
 import { extensionDestination, peerDestination } from './destinations.ts';
 import { rerouteMarkHeader } from './header-hygiene.ts';
+import { queryOf } from './inbound.ts';
 import type { Destination } from './transport.ts';
 
 /** A request to explain. Nothing is sent anywhere. */
@@ -27,7 +27,7 @@ export interface RequestToExplain {
 }
 
 /** As a decision depends on it; `reroutedByVerifiedPeer` comes out of the request's headers. */
-export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'trace'> {
+export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'query' | 'trace'> {
   /** Take the request as one that a verified peer sent, so that its reroute mark counts. */
   readonly fromVerifiedPeer: boolean;
 }
@@ -61,9 +61,10 @@ export function explainRequest(
   table: RoutingTable | undefined,
   context: ExplainContext,
 ): Explanation {
+  const target = requestTarget(request.url);
   let requestInfo: RequestInfo;
   try {
-    requestInfo = parseRequestInfo(request.method, requestTarget(request.url));
+    requestInfo = parseRequestInfo(request.method, target);
   } catch (error) {
     if (!(error instanceof RequestInfoError)) throw error;
     const { code, message } = error;
@@ -86,17 +87,10 @@ export function explainRequest(
   const trace: DecisionStep[] = [];
   const decision = decide(requestInfo, table, {
     ...context,
+    query: queryOf(target),
     reroutedByVerifiedPeer: marked && context.fromVerifiedPeer,
     trace,
   });
-  if (isMergedDocument(requestInfo, table)) {
-    trace.push({
-      rule: 'discovery and OpenAPI documents are merged',
-      matched: true,
-      detail: 'answered here, from the discovery of all servers',
-    });
-    return { requestInfo, decision: 'local', reason: 'MergedDocument', candidates: [], notes, trace };
-  }
   if (decision.reason === 'ExtensionAPIServer' && decision.decision === 'extension') {
     notes.push(
       'callers that the router does not authenticate itself go through the local aggregator instead',
@@ -104,16 +98,6 @@ export function explainRequest(
   }
   const { decision: kind, reason } = decision;
   return { requestInfo, decision: kind, reason, candidates: candidatesOf(decision), notes, trace };
-}
-
-/** Whether the router answers from the snapshot, as far as method and path tell. */
-function isMergedDocument(requestInfo: RequestInfo, table: RoutingTable | undefined): boolean {
-  if (table === undefined || (requestInfo.verb !== 'get' && requestInfo.verb !== 'head')) return false;
-  const path = parseDiscoveryPath(requestInfo.path);
-  if (path === undefined || requestInfo.isResourceRequest) return false;
-  return Object.values(table.snapshot.servedSets).some(({ discovery, openapiV3 }) =>
-    path.kind === 'openapi-v3' ? openapiV3 !== undefined : discovery !== undefined,
-  );
 }
 
 function candidatesOf(decision: Decision): readonly ExplainedCandidate[] {

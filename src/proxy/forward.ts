@@ -1,11 +1,12 @@
 import type { StandIn } from './handler-environment.ts';
 import { cleanResponseHeaders } from './header-hygiene.ts';
+import { refuseRedirect } from './redirect.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import type { Transport } from './transport.ts';
 
 /**
  * Sends an admitted request where its decision says and passes the answer on, streamed and untouched
- * whatever its code, unless `standIn` has one to give in its place.
+ * whatever its code, unless it redirects the client to another server or `standIn` has one to give in its place.
  */
 export async function forward(
   request: AdmittedRequest,
@@ -15,7 +16,7 @@ export async function forward(
 ): Promise<Response> {
   return router.deliver(request, (outbound) =>
     transport.send(outbound, request.inbound, (head) => {
-      const response = standIn?.(head.status);
+      const response = refuseRedirect(request, outbound.destination, head) ?? standIn?.(head.status);
       return response === undefined
         ? { kind: 'forward', headers: cleanResponseHeaders(head.headers) }
         : { kind: 'replace', response };

@@ -38,7 +38,7 @@ const hopByHop: ReadonlySet<string> = new Set([
  * still works.
  */
 const notNominable =
-  /^(?:authorization|cookie|forwarded|host)$|^(?:content|impersonate|sec-websocket|x-forwarded)-/;
+  /^(?:authorization|cookie|forwarded|host|via)$|^(?:content|impersonate|sec-websocket|x-forwarded)-/;
 
 /**
  * Header lines of a request that may travel on, as a fresh list, in order, each as it came.

@@ -26,6 +26,8 @@ export interface InboundRequest {
   /** The request target as received: path and query, undecoded (RFC 9112 section 3.2.1, origin-form). */
   readonly target: string;
   readonly headers: RawHeaders;
+  /** The version of HTTP it came in: `1.0`, `1.1`, `2.0`. Left out by runtimes that do not tell. */
+  readonly httpVersion?: string;
   readonly connection: ConnectionInfo;
   /** The body; `null` when there is none. Reading it starts the transfer, so it is read at most once. */
   body(): ReadableStream<Uint8Array> | null;

@@ -24,6 +24,8 @@ export interface MixedVersionProxyOptions {
   readonly authenticators?: readonly Authenticator[];
   /** Whether the connection itself belongs to a front proxy whose word counts. Default: none does. */
   readonly isVerifiedPeer?: (inbound: InboundRequest) => boolean;
+  /** This router's name in `Via`, by which it notices a request that comes back. Default: a random one. */
+  readonly pseudonym?: string;
   /** Default: the names Kubernetes uses. */
   readonly identityHeaderNames?: IdentityHeaderNames;
   /** Default `local`. */

@@ -2,19 +2,21 @@ import { Hono } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import { type AllowedCallers, authorizeOwnPaths } from '../identity/authorize.ts';
+import type { AllowedCallers } from '../identity/authorize.ts';
+import type { CredentialFiles } from '../observe/credential-files.ts';
 import { routerStatus } from '../observe/router-status.ts';
 import type { SnapshotReceiver } from '../snapshot/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/snapshot-endpoint.ts';
 import { explainRequest } from './explain.ts';
 import type { HandlerEnvironment } from './handler-environment.ts';
+import { onlyAllowedCallers } from './only-allowed-callers.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
-
-/** Everything under it is the router's own and never reaches an API server. */
-export const ownPathsPrefix = '/.mixed-version-proxy';
+import { ownPathSpelling, ownPathsPrefix } from './own-path-target.ts';
 
 export interface OwnPathsOptions extends MixedVersionProxyOptions {
   readonly routingTable: SnapshotReceiver;
+  /** What the runtime has to say about certificates and key files, where it reads any. */
+  readonly credentialFiles?: CredentialFiles;
 }
 
 /**
@@ -26,7 +28,7 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
   const clock = options.clock ?? Date.now;
   const app = new Hono<HandlerEnvironment>();
 
-  app.use(onlyFor(allowed));
+  app.use(onlyAllowedCallers(allowed));
   app.get('/v1/snapshot', ({ var: { inbound } }) =>
     getSnapshot(firstHeader(inbound.headers, 'accept'), receiver),
   );
@@ -52,20 +54,13 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
   return app;
 }
 
-/** 401 for callers that this router did not authenticate itself, 403 for others that are not allowed. */
-function onlyFor(allowed: AllowedCallers) {
-  return createMiddleware<HandlerEnvironment>(async (context, next) => {
-    const { caller } = context.var;
-    const authorization = authorizeOwnPaths(caller, allowed);
-    if (authorization === 'unauthenticated') return statusResponse('Unauthorized', 'Unauthorized');
-    if (authorization === 'forbidden' && caller.kind === 'authenticated') {
-      const { method, path } = context.req;
-      // Worded as kube-apiserver does for paths that are no resources (apimachinery pkg/api/errors NewForbidden).
-      return statusResponse(
-        'Forbidden',
-        `forbidden: User ${JSON.stringify(caller.user.name)} cannot ${method.toLowerCase()} path ${JSON.stringify(path)}`,
-      );
-    }
-    return next();
-  });
-}
+/**
+ * Refuses other spellings of the own paths, before anything matches on one reading of them. For every request;
+ * behind `acceptRequest`.
+ */
+export const refuseDisguisedOwnPaths = createMiddleware<HandlerEnvironment>((context, next) => {
+  const { inbound, requestInfo } = context.var;
+  if (ownPathSpelling(inbound.target, requestInfo.path) !== 'disguised') return next();
+  const message = `request target refused: write paths under ${ownPathsPrefix} without percent escapes and doubled slashes`;
+  return Promise.resolve(statusResponse('BadRequest', message));
+});

@@ -1,6 +1,5 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Caller } from '../identity/user-info.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
 import type { Decision } from './decision.ts';
 import type { InboundRequest } from './inbound.ts';
 import type { OutboundRequest } from './transport.ts';
@@ -28,11 +27,6 @@ export interface Router {
   /** Who calls; the refusal (401) when the credentials are wrong. */
   identify(inbound: InboundRequest): Promise<Caller | Response>;
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
-  /**
-   * The routing table, if merged documents may be made from it for this request: not while the gate is off,
-   * for a request rerouted by a peer (which asks for the local view), or from an expired snapshot.
-   */
-  knowledge(inbound: InboundRequest, caller: Caller): RoutingTable | undefined;
   /** The three above, in order. */
   admit(inbound: InboundRequest): Promise<Admission>;
   /**

@@ -1,9 +1,10 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { answerDiscovery } from '../discovery/documents.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
 import { knowledgeMissing } from './delivery.ts';
 import type { StandIn } from './handler-environment.ts';
 import { queryOf } from './inbound.ts';
-import type { AdmittedRequest, Router } from './router.ts';
+import type { AdmittedRequest } from './router.ts';
 
 /**
  * What is answered in place of the local server's answer to a request that goes there.
@@ -13,16 +14,14 @@ import type { AdmittedRequest, Router } from './router.ts';
  */
 export async function standInFor(
   request: AdmittedRequest,
-  router: Router,
+  table: RoutingTable | undefined,
   serverId: string,
 ): Promise<StandIn | undefined> {
-  if (request.requestInfo.isResourceRequest) {
-    const undecided = request.decision.reason === 'NoSnapshot';
-    return undecided ? (status) => (status === 404 ? knowledgeMissing() : undefined) : undefined;
+  const { inbound, requestInfo, decision } = request;
+  if (decision.reason === 'NoSnapshot') {
+    return (status) => (status === 404 ? knowledgeMissing() : undefined);
   }
-  const table = router.knowledge(request.inbound, request.caller);
-  if (table === undefined) return undefined;
-  const { inbound, requestInfo } = request;
+  if (decision.reason !== 'MergedDocument' || table === undefined) return undefined;
   const { headers } = inbound;
   const document = await answerDiscovery(
     {

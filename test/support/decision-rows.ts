@@ -1,5 +1,5 @@
 import type { Decision, DecisionContext, DecisionReason } from '../../src/proxy/decision.ts';
-import type { Snapshot } from '../../src/snapshot/types.ts';
+import type { Snapshot, SnapshotApiService } from '../../src/snapshot/types.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 
 /** ID of the local API server in every row. */
@@ -21,15 +21,15 @@ export interface DecisionRow {
   readonly reason: DecisionReason;
   /** IDs of the candidates. */
   readonly candidates?: readonly string[];
-  /** What a client sees of an `unavailable` decision, and of a local 404 that proves nothing. */
+  /** What a client sees where every server answers 404; default 404. */
   readonly status?: number;
 }
 
-const apiServices = [
+const apiServicesAt = (address: string): SnapshotApiService[] => [
   {
     group: 'metrics.k8s.io',
     version: 'v1beta1',
-    service: { namespace: 'kube-system', name: 'metrics-server', port: 443, address: '10.0.9.1:443' },
+    service: { namespace: 'kube-system', name: 'metrics-server', port: 443, address },
     insecureSkipTLSVerify: true,
     available: true,
   },
@@ -41,24 +41,60 @@ const apiServices = [
   },
 ];
 
+const jobsDiscovery = {
+  resource: 'jobs',
+  responseKind: { group: '', version: '', kind: 'Job' },
+  scope: 'Namespaced',
+  singularResource: 'job',
+  verbs: ['get', 'list'],
+} as const;
+
+/** Addresses (`host:port`) by server ID, and that of the extension server under `metrics-server`. */
+export type ClusterAddresses = Readonly<Record<string, string>>;
+
 /** The local server, peers that serve more, and one server that cannot be reached. */
-export const mixedCluster: Snapshot = snapshotOf(
-  {
-    [localId]: [
-      'v1/pods',
-      'v1/pods/log',
-      'v1/namespaces',
-      'apps/v1/deployments',
-      'apps/v1/deployments/scale',
-    ],
-    'peer-1': ['v1/pods', 'v1/pods/log', 'v1/pods/resize', 'batch/v1/jobs', 'batch/v1/jobs/status'],
-    'peer-2': { serves: ['v1/pods', 'batch/v1/jobs'], knowsSubresources: true },
-    // Its set says nothing of subresources.
-    'peer-3': ['policy/v1/poddisruptionbudgets'],
-    lost: { serves: ['v1/pods/log', 'node.k8s.io/v1/runtimeclasses'], withoutAddress: true },
-  },
-  { apiServices, customResourceGroups: [{ group: 'example.com', version: 'v1' }] },
-);
+export function mixedClusterAt(addresses: ClusterAddresses): Snapshot {
+  const at = (id: string) => (addresses[id] === undefined ? {} : { address: addresses[id] });
+  const extension = addresses['metrics-server'] ?? '10.0.9.1:443';
+  return snapshotOf(
+    {
+      [localId]: {
+        ...at(localId),
+        serves: [
+          'v1/pods',
+          'v1/pods/log',
+          'v1/namespaces',
+          'apps/v1/deployments',
+          'apps/v1/deployments/scale',
+        ],
+        openapiV3: { 'api/v1': '/openapi/v3/api/v1?hash=C0' },
+        discovery: [],
+      },
+      'peer-1': {
+        ...at('peer-1'),
+        serves: ['v1/pods', 'v1/pods/log', 'v1/pods/resize', 'batch/v1/jobs', 'batch/v1/jobs/status'],
+        openapiV3: {
+          'api/v1': '/openapi/v3/api/v1?hash=C1',
+          'apis/batch/v1': '/openapi/v3/apis/batch/v1?hash=B1',
+        },
+        discovery: [
+          { metadata: { name: 'batch' }, versions: [{ version: 'v1', resources: [jobsDiscovery] }] },
+        ],
+      },
+      'peer-2': { ...at('peer-2'), serves: ['v1/pods', 'batch/v1/jobs'], knowsSubresources: true },
+      // Its set says nothing of subresources.
+      'peer-3': { ...at('peer-3'), serves: ['policy/v1/poddisruptionbudgets'] },
+      lost: { serves: ['v1/pods/log', 'node.k8s.io/v1/runtimeclasses'], withoutAddress: true },
+    },
+    {
+      apiServices: apiServicesAt(extension),
+      customResourceGroups: [{ group: 'example.com', version: 'v1' }],
+    },
+  );
+}
+
+/** The same at addresses that nobody has. */
+export const mixedCluster: Snapshot = mixedClusterAt({});
 
 const jobs = '/apis/batch/v1/namespaces/default/jobs';
 
@@ -67,9 +103,44 @@ export const decisionRows: readonly DecisionRow[] = [
   { name: '1 health is no resource', target: '/version', decision: 'local', reason: 'NotAResourceRequest' },
   {
     name: '1 a short path is no resource',
-    target: '/apis/batch',
+    target: '/apps/v1/deployments',
     decision: 'local',
     reason: 'NotAResourceRequest',
+  },
+  {
+    name: '1 discovery is merged',
+    target: '/apis/batch',
+    decision: 'local',
+    reason: 'MergedDocument',
+    status: 200,
+  },
+  {
+    name: '1 discovery without a snapshot is the local server’s',
+    target: '/apis/batch',
+    snapshot: 'none',
+    decision: 'local',
+    reason: 'NotAResourceRequest',
+  },
+  {
+    name: '1 a verified peer that asks for discovery gets the local view',
+    target: '/apis/batch',
+    mark: 'verified-peer',
+    decision: 'local',
+    reason: 'NotAResourceRequest',
+  },
+  {
+    name: '1 an OpenAPI document comes from a server that holds it',
+    target: '/openapi/v3/apis/batch/v1?hash=B1',
+    decision: 'peer',
+    reason: 'MergedDocument',
+    candidates: ['peer-1'],
+  },
+  {
+    name: '1 an OpenAPI document that the local server holds too, in another version',
+    target: '/openapi/v3/api/v1?hash=C1',
+    decision: 'peer',
+    reason: 'MergedDocument',
+    candidates: ['peer-1'],
   },
   {
     name: '2 a request that a verified peer has rerouted never makes a second hop',

@@ -1,0 +1,52 @@
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { parseDiscoveryPath } from '../discovery/discovery-path.ts';
+import { openApiV3Servers } from '../discovery/openapi-v3.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+import type { Decision, DecisionContext } from './decision.ts';
+
+const mergedByTheRouter: Decision = Object.freeze({
+  decision: 'local',
+  reason: 'MergedDocument',
+  candidates: [] as const,
+});
+
+/**
+ * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller
+ * read the path; an OpenAPI v3 document is one server's own and comes from a server that holds it. `undefined`
+ * for everything else, and for whoever is to see the local view: a peer that rerouted the request, or anyone
+ * while nothing current is known of the cluster. Pure.
+ */
+export function decideDocument(
+  requestInfo: RequestInfo,
+  table: RoutingTable | undefined,
+  context: DecisionContext,
+): Decision | undefined {
+  const known = knowledgeFor(table, context);
+  if (known === undefined) return undefined;
+  if (isMerged(requestInfo, known)) return mergedByTheRouter;
+  const holders = openApiV3Servers(requestInfo.path, context.query ?? '', known);
+  if (holders === undefined || holders.serverIds.has(context.serverId)) return undefined;
+  return holders.reachable.length === 0
+    ? undefined
+    : { decision: 'peer', reason: 'MergedDocument', candidates: holders.reachable };
+}
+
+/** Whether the router answers from the snapshot, as far as method and path tell: the form asked for may not be merged. */
+function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
+  if (verb !== 'get' && verb !== 'head') return false;
+  const document = parseDiscoveryPath(path);
+  if (document === undefined) return false;
+  return Object.values(table.snapshot.servedSets).some(({ discovery, openapiV3 }) =>
+    document.kind === 'openapi-v3' ? openapiV3 !== undefined : discovery !== undefined,
+  );
+}
+
+/** The table, if documents may be made from it for this request. */
+function knowledgeFor(
+  table: RoutingTable | undefined,
+  context: Pick<DecisionContext, 'now' | 'stalePolicy' | 'reroutedByVerifiedPeer'>,
+): RoutingTable | undefined {
+  if (table === undefined || context.reroutedByVerifiedPeer) return undefined;
+  const expired = context.now >= table.expiresAt;
+  return expired && context.stalePolicy !== 'serve-stale' ? undefined : table;
+}

@@ -1,0 +1,35 @@
+import { allHeaders } from '../apimachinery/raw-headers.ts';
+import { statusResponse } from '../apimachinery/status.ts';
+import type { AdmittedRequest } from './router.ts';
+import type { Destination, ResponseHead } from './transport.ts';
+
+/**
+ * A path on the server that was asked. Anything that some parser could take for another server is not one:
+ * `//host`, `/\host`, a tab or newline that URL parsers cut out, text that only one of them percent-encodes.
+ */
+const pathOnly = /^\/(?![/\\])[!-~]*$/;
+
+/**
+ * What is answered in place of a redirect to another server; `undefined` passes the answer on.
+ *
+ * A redirect is never followed (CVE-2020-8559), and a destination that the client did not choose may not send
+ * the client, its credentials in hand, elsewhere: that is refused as kube-apiserver's aggregator refuses it
+ * (CVE-2022-3172, `the backend attempted to redirect this request, which is not permitted`). Redirects to a path are
+ * API servers' own business (OpenAPI documents by hash, missing trailing slashes) and pass, and 304 is no
+ * redirect. The local server is the one the client meant to ask: what it says passes. What a peer answers to
+ * the subresource `proxy` is the word of an application that the client chose, as on every API server.
+ */
+export function refuseRedirect(
+  request: AdmittedRequest,
+  destination: Destination,
+  head: ResponseHead,
+): Response | undefined {
+  if (head.status < 300 || head.status > 399 || head.status === 304) return undefined;
+  if (destination.kind === 'local') return undefined;
+  if (destination.kind === 'peer' && request.requestInfo.subresource === 'proxy') return undefined;
+  if (allHeaders(head.headers, 'location').every((location) => pathOnly.test(location))) return undefined;
+  return statusResponse(
+    'ServiceUnavailable',
+    'the API server that serves this resource attempted to redirect this request to another server, which is not permitted',
+  );
+}

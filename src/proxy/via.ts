@@ -1,0 +1,26 @@
+import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
+
+/**
+ * Gateways must write it (RFC 9110 section 7.6.3). Here it is also what ends loops: the reroute mark counts
+ * from verified peers only, and a caller whose token nobody here could check does not travel as one.
+ */
+export const viaHeader = 'Via';
+
+/** A name for one router instance that no other has and that tells nothing about it (section 7.6.3). */
+export function newPseudonym(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return `mixed-version-proxy-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}
+
+/**
+ * Whether a request has been through the router of that name already. Whoever forges the name gets a refusal
+ * and nothing else: routing never depends on it.
+ */
+export function hasPassedThrough(headers: RawHeaders, pseudonym: string): boolean {
+  return allHeaders(headers, viaHeader).some((value) => value.split(/[\s,]+/).includes(pseudonym));
+}
+
+/** The member that a router adds to the list. @param protocol version the request was received in: `1.1`, `2.0`. */
+export function viaMember(protocol: string, pseudonym: string): string {
+  return `${protocol} ${pseudonym}`;
+}
