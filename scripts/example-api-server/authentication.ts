@@ -132,7 +132,7 @@ function chainsTo(
   const isIssuedBy = (issuer: X509Certificate): boolean =>
     certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
   if (authorities.some(isIssuedBy)) return true;
-  const issuer = intermediates.find(isIssuedBy);
+  const issuer = intermediates.find((candidate) => candidate.ca && isIssuedBy(candidate));
   // Each intermediate is used once, so that a circle of them ends.
   const others = intermediates.filter((one) => one !== issuer);
   return issuer !== undefined && chainsTo(issuer, others, authorities);

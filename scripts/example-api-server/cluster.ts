@@ -105,7 +105,7 @@ const renewIntervalMilliseconds = 10_000;
 
 /**
  * Registers a server: its identity Lease in kube-system, renewed until the returned function is called, which
- * removes it. All versions write the annotation with their address here; real ones before 1.28 have none.
+ * removes it. All versions write the annotation with their address here; recorded leases of 1.25 and 1.26 have none.
  */
 export function holdIdentityLease(store: ExampleStore, options: IdentityLeaseOptions): () => void {
   const { serverId, hostname, advertiseAddress, version } = options;

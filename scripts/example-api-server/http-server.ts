@@ -22,7 +22,7 @@ export interface RequestRecord {
   readonly httpVersion: string;
   /** Name, value, name, value, … as received; the pseudo-headers of HTTP/2 are left out. */
   readonly rawHeaders: readonly string[];
-  /** Absent when the caller was refused with 401. */
+  /** Whom the request acts as; absent when that was refused (401, or 403 for an impersonation). */
   readonly user?: ExampleUser;
   /** CN of the client certificate, if one was presented. */
   readonly clientCertificateCommonName?: string;
@@ -42,9 +42,13 @@ export async function serve(
   request: Http2ServerRequest,
   response: Http2ServerResponse,
 ): Promise<void> {
-  // A client that goes away mid-body makes both emit errors; the close of the response is what counts.
+  // A client that goes away makes both emit errors; the close of the response is what counts.
   request.on('error', () => undefined);
   response.on('error', () => undefined);
+  let clientGone = false;
+  response.once('close', () => {
+    clientGone = true;
+  });
   const certificate = presentedCertificate(request.socket);
   const rawHeaders = plainHeaders(request.rawHeaders);
   let user: ExampleUser | undefined;
@@ -58,6 +62,7 @@ export async function serve(
     answer = failureAnswer(error);
   }
   onRequest?.(recordOf(request, { rawHeaders, certificate, user, body }));
+  if (clientGone) return;
   send(request, response, compressed(answer, textOf(request.headers['accept-encoding'])));
 }
 

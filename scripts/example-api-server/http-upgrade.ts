@@ -2,11 +2,13 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Answer, failureAnswer } from './answer.ts';
 import { badRequest } from './api-error.ts';
+import type { ExampleUser } from './authentication.ts';
 import { authorize } from './authorization.ts';
 import { type HttpOptions, presentedCertificate, receivedRequest, recordOf } from './http-server.ts';
 import { impersonated } from './impersonation.ts';
 import { resourceRequest } from './request-handler.ts';
 import { parseRequestTarget } from './request-target.ts';
+import type { ServerContext } from './resource-request.ts';
 import { type AgreedUpgrade, agreeOnUpgrade } from './streaming/upgrade.ts';
 
 /** Answers a request to change protocols: with 101 and a stream, or with an ordinary failure. */
@@ -18,26 +20,35 @@ export function serveUpgrade(
 ): void {
   socket.on('error', () => socket.destroy());
   const certificate = presentedCertificate(request.socket);
-  const seen = { rawHeaders: request.rawHeaders, certificate, body: new Uint8Array() };
-  let agreed: AgreedUpgrade;
+  const { rawHeaders } = request;
+  let user: ExampleUser | undefined;
+  let agreed: AgreedUpgrade | undefined;
+  let refusal: Answer | undefined;
   try {
-    const user = impersonated(authenticate(request.rawHeaders, certificate), request.rawHeaders);
-    onRequest?.(recordOf(request, { ...seen, user }));
-    const target = parseRequestTarget(request.method ?? '', request.url ?? '');
-    authorize(user, target);
-    if (target.resource === undefined) throw badRequest(`${target.path} is no stream`);
-    const { headers } = request;
-    agreed = agreeOnUpgrade(resourceRequest(context, receivedRequest(request, user, seen.body), target), {
-      upgrade: headers.upgrade,
-      webSocketKey: headers['sec-websocket-key'],
-      webSocketProtocol: headers['sec-websocket-protocol'],
-    });
+    user = impersonated(authenticate(rawHeaders, certificate), rawHeaders);
+    agreed = agree(context, request, user);
   } catch (error) {
-    socket.end(rawAnswer(failureAnswer(error)));
-    return;
+    refusal = failureAnswer(error);
   }
+  onRequest?.(recordOf(request, { rawHeaders, certificate, user, body: noBody }));
+  if (refusal !== undefined) socket.end(rawAnswer(refusal));
+  if (agreed === undefined) return;
   socket.write(agreed.head);
   agreed.start(socket, head);
+}
+
+const noBody = new Uint8Array();
+
+function agree(context: ServerContext, request: IncomingMessage, user: ExampleUser): AgreedUpgrade {
+  const target = parseRequestTarget(request.method ?? '', request.url ?? '');
+  authorize(user, target);
+  if (target.resource === undefined) throw badRequest(`${target.path} is no stream`);
+  const { headers } = request;
+  return agreeOnUpgrade(resourceRequest(context, receivedRequest(request, user, noBody), target), {
+    upgrade: headers.upgrade,
+    webSocketKey: headers['sec-websocket-key'],
+    webSocketProtocol: headers['sec-websocket-protocol'],
+  });
 }
 
 /** An answer as bytes on a connection that has left HTTP's hands. */

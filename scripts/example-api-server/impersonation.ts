@@ -1,22 +1,18 @@
-import { ApiError } from './api-error.ts';
+import { ApiError, badRequest } from './api-error.ts';
 import type { ExampleUser } from './authentication.ts';
 import { extraOf, headersByName } from './identity-headers.ts';
 
 /**
  * Who a request acts as (`kubectl --as`): whoever the Impersonate headers name, if the caller is an
  * administrator, else the caller.
- * @throws {ApiError} Forbidden
+ * @throws {ApiError} Forbidden; BadRequest for groups, uid or extra of nobody
  */
 export function impersonated(user: ExampleUser, rawHeaders: readonly string[]): ExampleUser {
   const headers = headersByName(rawHeaders);
   const name = headers.get('impersonate-user')?.[0];
   if (name === undefined) {
     if (![...headers.keys()].some((header) => header.startsWith('impersonate-'))) return user;
-    // As upstream: groups, uid or extra of nobody are a mistake, not something to pass over.
-    throw new ApiError(
-      'BadRequest',
-      'requested impersonation of groups, uid or extra without impersonating a user',
-    );
+    throw badRequest('requested impersonation of groups, uid or extra without impersonating a user');
   }
   if (!user.groups.includes('system:masters')) {
     const why = `User "${user.name}" cannot impersonate resource "users" in API group "" at the cluster scope`;

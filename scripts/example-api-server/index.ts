@@ -138,6 +138,9 @@ function listen(server: Http2SecureServer, address: string, port: number): Promi
   });
 }
 
+/** How long a connection may take to send what was written before the server stopped. */
+const closeGraceMilliseconds = 1000;
+
 /** Follows the connections of a server; the returned function ends them once what was written has left. */
 function connectionsOf(server: Http2SecureServer): () => void {
   const secure = new Map<string, Socket>();
@@ -150,7 +153,11 @@ function connectionsOf(server: Http2SecureServer): () => void {
   server.on('connection', (socket) => follow(plain, socket));
   server.on('secureConnection', (socket) => follow(secure, socket));
   return () => {
-    for (const socket of secure.values()) setImmediate(() => socket.destroySoon());
+    for (const socket of secure.values()) {
+      setImmediate(() => socket.destroySoon());
+      // A peer that does not read would hold the server open.
+      setTimeout(() => socket.destroy(), closeGraceMilliseconds).unref();
+    }
     // Those whose handshake never ended would keep the server open.
     for (const [key, socket] of plain) if (!secure.has(key)) socket.destroy();
   };

@@ -68,5 +68,3 @@ function transformationOf(parameters: ReadonlyMap<string, string>): Transformati
     ? 'PartialObjectMetadata'
     : undefined;
 }
-
-export { offered as offeredMediaTypes };

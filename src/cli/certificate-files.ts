@@ -1,4 +1,11 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import type { KeyObject, X509Certificate } from 'node:crypto';
+import {
+  CertificatePemError,
+  parseCertificates,
+  parsePrivateKey,
+  requireKeyFits,
+  subjectOf,
+} from '../node/certificate-pem.ts';
 import type { CertificatePair, PemFile } from '../node/serve-config.ts';
 import type { FlagReport } from './flag-values.ts';
 import type { ServeFlagName } from './serve-flags.ts';
@@ -10,8 +17,6 @@ export type ReadTextFile = (path: string) => string;
 export interface CertificateFile extends PemFile {
   readonly certificates: readonly X509Certificate[];
 }
-
-const certificateBlock = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
 /** Reads the certificates and keys that flags name, and reports every one that is of no use. */
 export class CertificateFiles {
@@ -38,22 +43,8 @@ export class CertificateFiles {
     if (path === undefined) return undefined;
     const pem = this.text(name, path);
     if (pem === undefined) return undefined;
-    const blocks = pem.match(certificateBlock) ?? [];
-    if (blocks.length === 0) {
-      return this.#report.fault(name, `--${name}: ${path} holds no PEM certificate`);
-    }
-    const certificates: X509Certificate[] = [];
-    for (const [index, block] of blocks.entries()) {
-      try {
-        certificates.push(new X509Certificate(block));
-      } catch (error) {
-        const position = `certificate ${index + 1} of ${blocks.length}`;
-        return this.#report.fault(
-          name,
-          `--${name}: ${position} in ${path} is not readable: ${describe(error)}`,
-        );
-      }
-    }
+    const certificates = this.#orFault(name, () => parseCertificates({ pem, source: path }));
+    if (certificates === undefined) return undefined;
     this.#warnOfValidity(name, path, certificates);
     return { path, pem, certificates };
   }
@@ -68,12 +59,13 @@ export class CertificateFiles {
     const certificate = this.certificates(certificateFlag, certificatePath);
     const privateKey = keyPath === undefined ? undefined : this.#privateKey(keyFlag, keyPath);
     if (certificate === undefined || privateKey === undefined) return undefined;
-    if (certificate.certificates[0]?.checkPrivateKey(privateKey.key) !== true) {
-      return this.#report.fault(
-        keyFlag,
-        `--${keyFlag}: the key in ${privateKey.path} does not belong to the first certificate of --${certificateFlag} (${certificate.path})`,
-      );
-    }
+    const { certificates } = certificate;
+    const certificateSource = `--${certificateFlag} (${certificate.path})`;
+    const fits = this.#orFault(keyFlag, () => {
+      requireKeyFits(certificates, privateKey.key, certificateSource, privateKey.path);
+      return true;
+    });
+    if (fits === undefined) return undefined;
     return {
       certificate: { path: certificate.path, pem: certificate.pem },
       privateKey: { path: privateKey.path, pem: privateKey.pem },
@@ -83,20 +75,23 @@ export class CertificateFiles {
   #privateKey(name: ServeFlagName, path: string): (PemFile & { readonly key: KeyObject }) | undefined {
     const pem = this.text(name, path);
     if (pem === undefined) return undefined;
+    const key = this.#orFault(name, () => parsePrivateKey({ pem, source: path }));
+    return key === undefined ? undefined : { path, pem, key };
+  }
+
+  /** What `read` gives, or its fault under the flag it belongs to. */
+  #orFault<Value>(name: ServeFlagName, read: () => Value): Value | undefined {
     try {
-      return { path, pem, key: createPrivateKey(pem) };
+      return read();
     } catch (error) {
-      // The message of OpenSSL names the encoding fault, never a part of the key.
-      return this.#report.fault(
-        name,
-        `--${name}: ${path} holds no usable PEM private key (encrypted keys are not supported): ${describe(error)}`,
-      );
+      if (!(error instanceof CertificatePemError)) throw error;
+      return this.#report.fault(name, `--${name}: ${error.message}`);
     }
   }
 
   #warnOfValidity(name: ServeFlagName, path: string, certificates: readonly X509Certificate[]): void {
     for (const certificate of certificates) {
-      const subject = certificate.subject.replaceAll('\n', ', ');
+      const subject = subjectOf(certificate);
       if (certificate.validToDate.getTime() < this.#now) {
         this.#report.warn(name, `--${name}: ${subject} in ${path} expired at ${certificate.validTo}`);
       } else if (certificate.validFromDate.getTime() > this.#now) {
@@ -107,13 +102,6 @@ export class CertificateFiles {
       }
     }
   }
-}
-
-/** Whether two bundles hold a certificate with the same public key, whatever else differs. */
-export function shareKey(one: CertificateFile, other: CertificateFile): boolean {
-  return one.certificates.some((certificate) =>
-    other.certificates.some((candidate) => certificate.publicKey.equals(candidate.publicKey)),
-  );
 }
 
 function describe(error: unknown): string {

@@ -105,6 +105,16 @@ describe('serve', () => {
     assert.ok(lines.length > 4);
   });
 
+  it('names unknown flags and stray arguments beside every other fault', async () => {
+    const { code, lines } = await start(['--frobnicate=1', '--sever-id', 'cp-a', '--secure-port=x']);
+    assert.equal(code, 2);
+    assert.ok(lines.includes('unknown flag --frobnicate'), lines.join('\n'));
+    assert.ok(lines.includes('unknown flag --sever-id'));
+    assert.ok(lines.some((line) => line.startsWith('--secure-port must be')));
+    const { lines: stray } = await start([...complete, 'now']);
+    assert.ok(stray.includes('unexpected argument "now": serve takes flags only'), stray.join('\n'));
+  });
+
   it('closes the router once it is asked to end, and then ends with exit code 0', async () => {
     const { promise: asked, resolve: ask } = Promise.withResolvers<'SIGTERM'>();
     const events: string[] = [];

@@ -37,6 +37,8 @@ export function registerServe(
         '    --snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
       ].join('\n'),
     });
+  // Reported with everything else that is wrong, instead of ending the run at the first one.
+  command.allowUnknownOption().allowExcessArguments();
   const names = new Map<string, string>();
   for (const group of serveFlagGroups) {
     for (const flag of group.flags) {
@@ -49,8 +51,16 @@ export function registerServe(
     const raw = Object.fromEntries(
       Object.entries(options).map(([attribute, given]) => [names.get(attribute) ?? attribute, given]),
     );
-    report(await runServe(raw, context, loadStartRouter));
+    report(await runServe(raw, unknownArguments(command.args), context, loadStartRouter));
   });
+}
+
+/** One line each. The value of an unknown flag stands behind it as a word of its own and is not named twice. */
+function unknownArguments(rest: readonly string[]): readonly string[] {
+  const flags = rest.filter((argument) => argument.startsWith('-'));
+  return flags.length > 0
+    ? flags.map((flag) => `unknown flag ${flag.split('=')[0]}`)
+    : rest.map((argument) => `unexpected argument ${JSON.stringify(argument)}: serve takes flags only`);
 }
 
 function flagOption(flag: FlagDefinition): Option {
@@ -71,6 +81,7 @@ function flagOption(flag: FlagDefinition): Option {
 
 async function runServe(
   raw: RawServeOptions,
+  unknown: readonly string[],
   context: CommandContext,
   loadStartRouter: () => Promise<StartRouter>,
 ): Promise<ExitCode> {
@@ -80,12 +91,8 @@ async function runServe(
     now: context.clock(),
   });
   for (const { message } of result.warnings) context.writeError(`warning: ${message}\n`);
-  if (!result.ok) {
-    throw new CommandFailure(
-      2,
-      result.faults.map(({ message }) => message),
-    );
-  }
+  const faults = result.ok ? [] : result.faults.map(({ message }) => message);
+  if (!result.ok || unknown.length > 0) throw new CommandFailure(2, [...unknown, ...faults]);
   const { config } = result;
   const logger = createPinoLogger(config.logging, { write: context.writeError });
   const startRouter = await loadStartRouter();

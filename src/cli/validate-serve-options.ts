@@ -1,7 +1,8 @@
+import { sharedAuthority } from '../node/client-authorities.ts';
 import type { HostNetwork } from '../node/default-interface.ts';
 import type { ServeConfig } from '../node/serve-config.ts';
 import { readAddressFlags, readPeerAddressPolicy } from './address-flags.ts';
-import { type CertificateFile, CertificateFiles, type ReadTextFile, shareKey } from './certificate-files.ts';
+import { type CertificateFile, CertificateFiles, type ReadTextFile } from './certificate-files.ts';
 import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from './feature-gates.ts';
 import { type FlagFault, FlagReport, FlagValues } from './flag-values.ts';
@@ -101,7 +102,11 @@ function rejectSharedAuthority(
   requestHeaderCa: CertificateFile | undefined,
   report: FlagReport,
 ): void {
-  if (clientCa === undefined || requestHeaderCa === undefined || !shareKey(clientCa, requestHeaderCa)) return;
+  const authorities = {
+    clientCa: clientCa?.certificates ?? [],
+    requestHeaderCa: requestHeaderCa?.certificates ?? [],
+  };
+  if (sharedAuthority(authorities) === undefined) return;
   report.fault(
     'requestheader-client-ca-file',
     '--requestheader-client-ca-file and --client-ca-file hold the same CA key: give front proxies a CA of their own, or any client certificate could speak for any user',

@@ -16,7 +16,7 @@ function groupVersions(list: JsonObject): string[] {
 }
 
 describe('discovery in a cluster of two versions', async () => {
-  const pki = createPki();
+  const pki = await createPki();
   const store = new ExampleStore();
   const older = await startServer(pki, '1.25', { store });
   const newer = await startServer(pki, '1.36', { store });
@@ -128,7 +128,7 @@ describe('discovery in a cluster of two versions', async () => {
 });
 
 describe('the identity Lease of a server', async () => {
-  const pki = createPki();
+  const pki = await createPki();
   const store = new ExampleStore();
   const older = await startServer(pki, '1.26', {
     store,

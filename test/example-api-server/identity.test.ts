@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { objectAt } from '../../scripts/example-api-server/kubernetes-object.ts';
-import { clientOf, createPki, startServer, type TestRequest } from './support.ts';
+import { clientOf, createPki, http2ClientOf, startServer, type TestRequest } from './support.ts';
 
 const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 const ask: TestRequest = {
@@ -9,8 +9,11 @@ const ask: TestRequest = {
   body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} },
 };
 
+/** The byte string that a header carries UTF-8 as. */
+const bytesOf = (text: string): string => Buffer.from(text).toString('latin1');
+
 describe('who arrives at an example API server', async () => {
-  const pki = createPki();
+  const pki = await createPki();
   const bob = { name: 'bob', uid: '7', groups: ['dev'], extra: {} };
   const server = await startServer(pki, '1.36', { tokens: new Map([['secret', bob]]) });
   const anonymous = clientOf(server, pki);
@@ -30,19 +33,15 @@ describe('who arrives at an example API server', async () => {
   });
 
   it('is the user of a certificate under an intermediate authority', async () => {
-    const { chain, privateKey, certificate } = pki.clients
-      .createIntermediate('team')
-      .issue({ commonName: 'dora', usage: 'client' });
-    const user = await whoAmI(clientOf(server, pki, { chain, privateKey, certificate }));
+    const team = await pki.clients.createIntermediate('team');
+    const dora = await team.issue({ commonName: 'dora', usage: 'client' });
+    const user = await whoAmI(clientOf(server, pki, dora));
     assert.equal(user['username'], 'dora');
   });
 
   it('is the user a front proxy vouches for, with every line of group and extra kept apart', async () => {
     const user = await whoAmI(frontProxy, {
-      'X-Remote-User': 'zoë'
-        .split('')
-        .map((letter) => Buffer.from(letter).toString('latin1'))
-        .join(''),
+      'X-Remote-User': bytesOf('zoë'),
       'X-Remote-Uid': '42',
       'X-Remote-Group': ['a,b', 'c'],
       'X-Remote-Extra-Example.com%2Fscope': ['one, two', 'three'],
@@ -52,6 +51,23 @@ describe('who arrives at an example API server', async () => {
       uid: '42',
       groups: ['a,b', 'c', 'system:authenticated'],
       extra: { 'example.com/scope': ['one, two', 'three'] },
+    });
+  });
+
+  it('is the user a front proxy vouches for over HTTP/2, byte for byte', async () => {
+    const stream = http2ClientOf(server, pki, pki.frontProxy).request({
+      ':method': 'POST',
+      ':path': review,
+      'content-type': 'application/json',
+      'x-remote-user': bytesOf('zoë'),
+      'x-remote-group': ['a,b', 'c'],
+    });
+    stream.end(JSON.stringify(ask.body));
+    let text = '';
+    for await (const chunk of stream.setEncoding('utf8')) text += chunk;
+    assert.deepEqual(objectAt(JSON.parse(text), 'status', 'userInfo'), {
+      username: 'zoë',
+      groups: ['a,b', 'c', 'system:authenticated'],
     });
   });
 
@@ -69,7 +85,7 @@ describe('who arrives at an example API server', async () => {
   });
 
   it('is nobody when a front proxy has a name that is not allowed', async () => {
-    const other = pki.frontProxies.issue({ commonName: 'other-proxy', usage: 'client' });
+    const other = await pki.frontProxies.issue({ commonName: 'other-proxy', usage: 'client' });
     const answer = await clientOf(
       server,
       pki,
@@ -80,7 +96,7 @@ describe('who arrives at an example API server', async () => {
   });
 
   it('is nobody when a front proxy names no one, or a token or a certificate is not known', async () => {
-    const stranger = pki.serving.issue({ commonName: 'eve', usage: 'client' });
+    const stranger = await pki.serving.issue({ commonName: 'eve', usage: 'client' });
     assert.equal((await frontProxy(review, ask)).code, 401);
     assert.equal((await anonymous('/version', { headers: { authorization: 'Bearer wrong' } })).code, 401);
     assert.equal((await clientOf(server, pki, stranger)('/version')).code, 401);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { after } from 'node:test';
@@ -67,6 +68,7 @@ export interface TestAnswer {
   readonly code: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
+  readonly bytes: Uint8Array;
   /** The body as JSON; throws when it is none. */
   readonly json: () => JsonObject;
 }
@@ -83,8 +85,9 @@ export type Client = (path: string, request?: TestRequest) => Promise<TestAnswer
 
 /** A client of one server over HTTP/1.1, one connection a request; without `as` it is anonymous. */
 export function clientOf(server: ExampleApiServer, pki: Pki, as?: CertificatePair): Client {
-  return (path, { method = 'GET', headers = {}, body, contentType } = {}) =>
-    new Promise((resolve, reject) => {
+  return (path, { method = 'GET', headers = {}, body, contentType } = {}) => {
+    const content = bodyOf(body);
+    return new Promise((resolve, reject) => {
       const request = httpsRequest(
         `${server.url}${path}`,
         {
@@ -95,7 +98,10 @@ export function clientOf(server: ExampleApiServer, pki: Pki, as?: CertificatePai
           ...(as === undefined ? {} : { cert: as.chain, key: as.privateKey }),
           agent: false,
           headers: {
-            ...(body === undefined ? {} : { 'content-type': contentType ?? 'application/json' }),
+            ...(content === undefined
+              ? {}
+              : // Node gives a DELETE no length of its own accord.
+                { 'content-type': contentType ?? 'application/json', 'content-length': content.length }),
             ...headers,
           },
         },
@@ -104,19 +110,22 @@ export function clientOf(server: ExampleApiServer, pki: Pki, as?: CertificatePai
           response.on('data', (chunk: Buffer) => chunks.push(chunk));
           response.on('error', reject);
           response.on('end', () => {
-            const text = Buffer.concat(chunks).toString('utf8');
+            const bytes = Buffer.concat(chunks);
+            const text = bytes.toString('utf8');
             resolve({
               code: response.statusCode ?? 0,
               headers: response.headers,
               text,
+              bytes,
               json: () => JSON.parse(text),
             });
           });
         },
       );
       request.on('error', reject);
-      request.end(bodyOf(body));
+      request.end(content);
     });
+  };
 }
 
 function bodyOf(body: TestRequest['body']): Uint8Array | undefined {
@@ -141,4 +150,20 @@ export const configMap = (name: string, data: Readonly<Record<string, string>> =
   kind: 'ConfigMap',
   metadata: { name },
   data,
+});
+
+/** Code, reason and message of a failure, in one line. */
+export function failure(answer: TestAnswer): string {
+  const status = answer.json();
+  assert.equal(status['kind'], 'Status');
+  assert.equal(status['status'], 'Failure');
+  assert.equal(status['code'], answer.code);
+  return `${answer.code} ${status['reason']} ${status['message']}`;
+}
+
+export const pod = (name: string) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, labels: { app: 'web' } },
+  spec: { containers: [{ name: 'main', image: 'nginx' }] },
 });
