@@ -4,9 +4,9 @@ import {
   BasicConstraintsExtension,
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
-  type JsonName,
   KeyUsageFlags,
   KeyUsagesExtension,
+  type Name,
   SubjectKeyIdentifierExtension,
 } from '@peculiar/x509';
 import {
@@ -62,7 +62,7 @@ export async function createCertificateAuthority(commonName: string): Promise<Ce
 
 async function issue(
   request: CertificateRequest,
-  issuer: JsonName,
+  issuer: Name,
   issuerKeys: Keys,
 ): Promise<IssuedCertificate> {
   const { commonName, organizations, usage, dnsNames, ipAddresses } = request;

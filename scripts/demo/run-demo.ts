@@ -13,6 +13,9 @@ import { writeKubeconfig } from './kubeconfig.ts';
 import { startDemoRouter } from './routers.ts';
 import { untilReady } from './until-ready.ts';
 
+/** Milliseconds for requests in flight when the demo ends: somebody at a keyboard waits. */
+const closeGrace = 500;
+
 export interface DemoOptions {
   /** Where kubeconfigs, certificates and logs go. What the demo writes there is removed when it ends. */
   readonly directory: string;
@@ -63,7 +66,7 @@ export async function runDemo({ directory, signal, onReady }: DemoOptions): Prom
         logger,
       });
       routers.push(router);
-      ending.unshift(() => router.close());
+      ending.unshift(() => router.close(closeGrace));
     }
     ending.unshift(await startSync(path('keys'), apiServers, routers, certificates, logger));
 

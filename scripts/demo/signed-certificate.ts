@@ -5,9 +5,9 @@ import {
   BasicConstraintsExtension,
   type Extension,
   type JsonGeneralNames,
-  type JsonName,
   KeyUsageFlags,
   KeyUsagesExtension,
+  Name,
   PemConverter,
   SubjectAlternativeNameExtension,
   X509CertificateGenerator,
@@ -20,10 +20,10 @@ export type Keys = webcrypto.CryptoKeyPair;
 
 /** What a certificate says, and who says it. */
 export interface CertificateContent {
-  readonly subject: JsonName;
+  readonly subject: Name;
   /** The key that the certificate is about. */
   readonly keys: Keys;
-  readonly issuer: { readonly subject: JsonName; readonly privateKey: webcrypto.CryptoKey };
+  readonly issuer: { readonly subject: Name; readonly privateKey: webcrypto.CryptoKey };
   readonly validity: { readonly notBefore: Date; readonly notAfter: Date };
   readonly extensions: readonly Extension[];
 }
@@ -53,15 +53,18 @@ export async function privateKeyPem(privateKey: webcrypto.CryptoKey): Promise<st
   return `${PemConverter.encode(key, 'PRIVATE KEY')}\n`;
 }
 
-/** One attribute for each organization and common name: how Kubernetes reads groups and user. */
+/**
+ * One attribute for each organization and common name: how Kubernetes reads groups and user. As `utf8String`, since
+ * the library takes bare strings for text with escapes in it.
+ */
 export function distinguishedName(
   commonNames: readonly string[],
   organizations: readonly string[] = [],
-): JsonName {
-  return [
-    ...organizations.map((organization) => ({ O: [organization] })),
-    ...commonNames.map((commonName) => ({ CN: [commonName] })),
-  ];
+): Name {
+  return new Name([
+    ...organizations.map((organization) => ({ O: [{ utf8String: organization }] })),
+    ...commonNames.map((commonName) => ({ CN: [{ utf8String: commonName }] })),
+  ]);
 }
 
 /** What makes a certificate one of an authority. */

@@ -1,7 +1,10 @@
+import type { AssertionKeySet } from '../identity/assertion/assertion-keys.ts';
 import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
+import type { IdentityMode } from '../identity/identity-token.ts';
 import type { StalePolicy } from '../proxy/decision.ts';
 import type { AddressPolicyOptions } from '../snapshot/address-policy.ts';
 import type { PinnedKeySet } from '../snapshot/keys.ts';
+import type { LoadedSigningKey } from '../snapshot/signing-key.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
 export interface PemFile {
@@ -20,6 +23,20 @@ export interface RequestHeaderConfig {
   readonly clientCa: PemFile;
   /** Common names of front proxies. `any`: every certificate of the CA (the flag was set to blank). */
   readonly allowedNames: readonly string[] | 'any';
+}
+
+/** How destinations are told who calls, and which other routers are believed about it. */
+export interface DestinationIdentityConfig {
+  readonly local: IdentityMode;
+  readonly peer: IdentityMode;
+  /** What tokens are signed with; `undefined` where both modes are `front-proxy`. */
+  readonly signingKey: { readonly path: string; readonly loaded: LoadedSigningKey } | undefined;
+  /** `iss` of this router's own assertions. */
+  readonly assertionIssuer: string;
+  /** Public keys of other routers, each for one issuer; without them no assertion is believed. */
+  readonly assertionKeys: { readonly path: string; readonly pinned: AssertionKeySet } | undefined;
+  /** `undefined` where no mode is `oidc-token`. */
+  readonly oidc: { readonly issuerUrl: string; readonly audience: string } | undefined;
 }
 
 /** The address peers should use for this router, and which setting it came from. */
@@ -58,11 +75,15 @@ export interface ServeConfig {
   readonly serving: CertificatePair;
   /** What peers' serving certificates are checked against; `undefined` with the gate off. */
   readonly peerCa: PemFile | undefined;
-  /** The front-proxy pair; `undefined` only with the gate off, where no caller is authenticated either. */
+  /**
+   * The front-proxy pair; `undefined` only where no destination is told by X-Remote headers who calls: by tokens
+   * instead, or, with the gate off, not at all.
+   */
   readonly proxyClient: CertificatePair | undefined;
   readonly clientCa: PemFile | undefined;
   readonly requestHeader: RequestHeaderConfig | undefined;
   readonly identityHeaderNames: IdentityHeaderNames;
+  readonly destinationIdentity: DestinationIdentityConfig;
   /** Who may use `/.mixed-version-proxy/` and `/metrics`. */
   readonly allowedGroups: readonly string[];
   readonly allowedUsers: readonly string[];
@@ -83,6 +104,9 @@ export interface ServeConfig {
 export interface RunningRouter {
   /** `https://host:port` it listens on. */
   readonly origin: string;
-  /** Takes no new requests, lets those in flight end, then closes. */
-  close(): Promise<void>;
+  /**
+   * Takes no new requests, lets those in flight end, then closes.
+   * @param graceMilliseconds after which what is still open (watches, tunnels) is cut. Default 10,000.
+   */
+  close(graceMilliseconds?: number): Promise<void>;
 }

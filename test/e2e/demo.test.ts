@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { parse } from 'yaml';
+
+const launcher = new URL('../../bin/mixed-version-proxy', import.meta.url).pathname;
+
+/** The demo as `npm start` runs it, in an empty directory. */
+describe('mixed-version-proxy demo', () => {
+  let directory: string;
+  let child: ChildProcess;
+  let output = '';
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'demo-'));
+    child = spawn(process.execPath, [launcher, 'demo'], {
+      cwd: directory,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    for await (const chunk of child.stdout ?? []) {
+      output += chunk;
+      if (/^ready$/m.test(output)) break;
+    }
+  });
+  after(() => rm(directory, { recursive: true, force: true }));
+
+  const ports = async (): Promise<number[]> => {
+    const files = ['kubeconfig', 'direct.kubeconfig'].map((name) => join(directory, '.demo', name));
+    const configs = await Promise.all(files.map(async (file) => parse(await readFile(file, 'utf8'))));
+    return configs.flatMap((config: { clusters: { cluster: { server: string } }[] }) =>
+      config.clusters.map(({ cluster }) => Number(new URL(cluster.server).port)),
+    );
+  };
+
+  test('prints what to type, then ready, once three routers and three API servers can be reached', async () => {
+    assert.match(output, /export KUBECONFIG=\.demo\/kubeconfig/);
+    const listening = await ports();
+    assert.equal(listening.length, 6);
+    for (const port of listening) assert.equal(await canConnect(port), true, `port ${port}`);
+  });
+
+  test('ends with Ctrl-C, with exit code 0, and leaves nothing behind', async () => {
+    const listening = await ports();
+    child.kill('SIGINT');
+    const [code] = await once(child, 'exit');
+    assert.equal(code, 0);
+    assert.equal(existsSync(join(directory, '.demo')), false);
+    for (const port of listening) assert.equal(await canConnect(port), false, `port ${port}`);
+  });
+});
+
+function canConnect(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
