@@ -1,6 +1,8 @@
 import { Hono } from 'hono';
 import { statusResponse } from './apimachinery/status.ts';
 import { type AllowedCallers, defaultAllowedCallers } from './identity/authorize.ts';
+import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
+import type { CredentialFiles } from './observe/credential-files.ts';
 import { ping } from './observe/health.ts';
 import { healthEndpoints } from './observe/health-endpoints.ts';
 import { type Logger, silentLogger } from './observe/logger.ts';
@@ -14,8 +16,9 @@ import {
   type MiddlewareOptions,
   routeRequest,
 } from './proxy/middleware.ts';
+import { oidcDocuments } from './proxy/oidc-documents.ts';
 import { ownPathsPrefix } from './proxy/own-path-target.ts';
-import { type OwnPathsOptions, ownPaths, refuseDisguisedOwnPaths } from './proxy/own-paths.ts';
+import { ownPaths, refuseDisguisedOwnPaths } from './proxy/own-paths.ts';
 import type { Router } from './proxy/router.ts';
 import type { SnapshotReceiver } from './snapshot/receiver.ts';
 
@@ -25,7 +28,9 @@ export interface AppOptions extends MiddlewareOptions {
   /** Who may use `/.mixed-version-proxy/`. Default: the group `system:masters`. */
   readonly allowedCallers?: AllowedCallers;
   /** What `v1/status` shows about certificates and key files. Default: nothing. */
-  readonly credentialFiles?: OwnPathsOptions['credentialFiles'];
+  readonly credentialFiles?: CredentialFiles;
+  /** Whose tokens `identityTokens` signs: API servers fetch its public keys here. Default: no issuer. */
+  readonly oidcIssuer?: OidcIssuer | undefined;
   /** For a runtime that carries upgrades past the fetch handler: the same router. Default: one of its own. */
   readonly router?: Router;
 }
@@ -44,6 +49,8 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   app.use(refuseDisguisedOwnPaths);
   // 2. /livez, /readyz, /healthz: the router's own health, open to everyone.
   app.route('/', healthEndpoints({ livez: [ping], readyz: [ping, snapshotCheck(options)], logger }));
+  //    So are the OIDC issuer's two documents, where there is an issuer.
+  if (options.oidcIssuer !== undefined) app.route('/', oidcDocuments(options.oidcIssuer));
   // 3. Who is calling: established once (401).
   app.use(identifyCaller(router));
   // 4. /.mixed-version-proxy/: snapshot, explain, status, for allowed callers only (401, 403).

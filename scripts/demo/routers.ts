@@ -7,7 +7,7 @@ import type { ExampleApiServer } from '../example-api-server/index.ts';
 import { type DemoCertificates, frontProxyName, syncJobName } from './certificates.ts';
 
 export interface DemoRouterOptions {
-  readonly apiServer: ExampleApiServer;
+  readonly apiServer: Pick<ExampleApiServer, 'serverId' | 'url'>;
   readonly certificates: DemoCertificates;
   /** Public keys of the sync job. */
   readonly snapshotKeys: string;

@@ -8,6 +8,7 @@ import {
   modifiedMeanwhile,
   notFound,
 } from './api-error.ts';
+import { knownFields, withWarnings } from './field-validation.ts';
 import { arrayAt, type JsonObject, type KubernetesObject, textAt } from './kubernetes-object.ts';
 import { negotiate } from './negotiation.ts';
 import { patched } from './patch/patch-request.ts';
@@ -21,19 +22,27 @@ import { presentObject } from './table.ts';
 export function create(request: ResourceRequest): Answer {
   if (request.target.name !== '') throw methodNotAllowed();
   const given = decodeObject(request.body, request.contentType);
-  return answered(request, store(request, prepareForCreate(request, given)), 201);
+  const { object, warnings } = knownFields(request, given);
+  return withWarnings(answered(request, store(request, prepareForCreate(request, object)), 201), warnings);
 }
 
 export function update(request: ResourceRequest): Answer {
   const given = decodeObject(request.body, request.contentType);
-  return answered(request, replace(request, prepareForUpdate(request, existing(request), given)));
+  const { object, warnings } = knownFields(request, given);
+  return withWarnings(
+    answered(request, replace(request, prepareForUpdate(request, existing(request), object))),
+    warnings,
+  );
 }
 
 export function patch(request: ResourceRequest): Answer {
   const current = find(request);
-  const result = patched(request, current);
-  if (current === undefined) return answered(request, store(request, prepareForCreate(request, result)), 201);
-  return answered(request, replace(request, prepareForUpdate(request, current, result)));
+  const { object, warnings } = knownFields(request, patched(request, current));
+  const answer =
+    current === undefined
+      ? answered(request, store(request, prepareForCreate(request, object)), 201)
+      : answered(request, replace(request, prepareForUpdate(request, current, object)));
+  return withWarnings(answer, warnings);
 }
 
 /** Deleting is done at once, unless finalizers hold the object; dependents of an owner are left alone. */

@@ -35,6 +35,26 @@ describe('certificates and keys', () => {
     ]);
   });
 
+  it('are refused when a CA bundle that is to give identity holds no certificate', async () => {
+    for (const flag of ['client-ca-file', 'requestheader-client-ca-file'] as const) {
+      assert.deepEqual(await check.faults({ [flag]: ['empty.crt'] }), [`--${flag}`]);
+      assert.deepEqual(await check.faults({ [flag]: [''] }), [`--${flag}`]);
+    }
+  });
+
+  it('are refused when either half of a pair cannot be read, or does not fit the other', async () => {
+    for (const [certificate, key, otherKey] of [
+      ['tls-cert-file', 'tls-private-key-file', 'front-proxy-client.key'],
+      ['proxy-client-cert-file', 'proxy-client-key-file', 'serving.key'],
+    ] as const) {
+      assert.deepEqual(await check.faults({ [certificate]: ['missing.crt'] }), [`--${certificate}`]);
+      assert.deepEqual(await check.faults({ [certificate]: ['broken.crt'] }), [`--${certificate}`]);
+      assert.deepEqual(await check.faults({ [key]: ['missing.key'] }), [`--${key}`]);
+      assert.deepEqual(await check.faults({ [key]: ['secret.key'] }), [`--${key}`]);
+      assert.deepEqual(await check.faults({ [key]: [otherKey] }), [`--${key}`]);
+    }
+  });
+
   it('are refused when the key belongs to another certificate', async () => {
     assert.match(
       await check.messages({ 'proxy-client-key-file': ['serving.key'] }),

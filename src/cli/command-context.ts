@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { onReloadSignal } from '../node/reload-signal.ts';
 import { type ShutdownSignal, shutdownSignal } from '../node/shutdown-signal.ts';
 
 /** What a subcommand may touch of the process that runs it. Tests bring their own. */
@@ -13,6 +14,8 @@ export interface CommandContext {
   readonly clock: () => number;
   /** Resolves with the first signal that asks the process to end; a second one ends it at once. */
   readonly shutdownSignal: () => Promise<ShutdownSignal>;
+  /** Calls `listener` for each signal that asks the process to read its files again. */
+  readonly onReloadSignal: (listener: () => void) => void;
 }
 
 /** Exit codes: 0 done, 1 failed while running, 2 called or configured wrongly. */
@@ -48,6 +51,7 @@ export function processContext(): CommandContext {
     readFile: (path) => readFileSync(path, 'utf8'),
     clock: Date.now,
     shutdownSignal,
+    onReloadSignal,
   };
 }
 

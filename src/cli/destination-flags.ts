@@ -1,6 +1,7 @@
 import type { PemFile, ServeConfig } from '../node/serve-config.ts';
 import { parseHttpsOrigin } from '../snapshot/host-port.ts';
 import type { CertificateFile, CertificateFiles } from './certificate-files.ts';
+import type { IdentityModes } from './destination-identity-flags.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
 
 /** Without the parsed certificates: what the configuration keeps of a file. */
@@ -51,20 +52,28 @@ function readOrigin(text: string | undefined, report: FlagReport): string | unde
 }
 
 /**
- * Reads the front-proxy pair. With the gate on it is a must; with the gate off only where callers are
- * authenticated here, because the local server is told about them over a connection made with it.
+ * Reads the front-proxy pair. It is a must where somebody is told over a connection made with it who calls: peers
+ * and extension servers with the gate on, the local server wherever callers are authenticated here.
  */
 export function readProxyClientPair(
   values: FlagValues,
   files: CertificateFiles,
   report: FlagReport,
   featureGateEnabled: boolean,
+  identity: IdentityModes,
 ): ServeConfig['proxyClient'] {
   const certificate = values.text('proxy-client-cert-file');
   const key = values.text('proxy-client-key-file');
-  const authenticates = values.isGiven('client-ca-file') || values.isGiven('requestheader-client-ca-file');
+  const authenticates =
+    values.isGiven('client-ca-file') ||
+    values.isGiven('requestheader-client-ca-file') ||
+    values.isGiven('assertion-keys');
   const eitherGiven = values.isGiven('proxy-client-cert-file') || values.isGiven('proxy-client-key-file');
-  if (featureGateEnabled || authenticates || eitherGiven) {
+  const needed =
+    (identity.local === 'front-proxy' && (featureGateEnabled || authenticates)) ||
+    (featureGateEnabled &&
+      (identity.peer === 'front-proxy' || values.text('extension-routing') === 'extension'));
+  if (needed || eitherGiven) {
     // The second half is kube-apiserver's (pkg/controlplane/apiserver/peer.go).
     for (const [flag, name] of [
       ['proxy-client-cert-file', 'proxy-cert-file'],

@@ -6,7 +6,7 @@ import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from '.
 import { generateSigningKey } from '../snapshot/signing-key.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from './command-context.ts';
-import { describeKeysIssue } from './snapshot-keys-input.ts';
+import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 
 /** Secret, for the sync job alone. */
 export const signingKeyFile = 'snapshot-signing-key.json';

@@ -1,3 +1,6 @@
+import { destinationIdentityFlagGroup } from './destination-identity-flag-group.ts';
+import { servingFlagGroup } from './serving-flag-group.ts';
+
 /** How often a flag counts and what it holds. `list`: commas and repetition both add entries, as in Kubernetes. */
 export type FlagKind = 'value' | 'list' | 'boolean';
 
@@ -125,56 +128,7 @@ export const serveFlagGroups = [
       },
     ],
   },
-  {
-    heading: 'Serving flags:',
-    flags: [
-      {
-        name: 'bind-address',
-        kind: 'value',
-        placeholder: 'IP',
-        default: '0.0.0.0',
-        description: 'Address to listen on. An unspecified address (0.0.0.0 or ::) is all interfaces.',
-      },
-      {
-        name: 'secure-port',
-        kind: 'value',
-        placeholder: 'port',
-        default: '6443',
-        description: 'Port to serve HTTPS on. 0 takes any free port.',
-      },
-      {
-        name: 'tls-cert-file',
-        kind: 'value',
-        placeholder: 'file',
-        description: 'Serving certificate, followed by its intermediates. Required.',
-      },
-      {
-        name: 'tls-private-key-file',
-        kind: 'value',
-        placeholder: 'file',
-        description: 'Private key for --tls-cert-file. Required.',
-      },
-      {
-        name: 'advertise-address',
-        kind: 'value',
-        placeholder: 'IP',
-        description:
-          "Address at which others reach this router. Defaults to --bind-address, and if that is unspecified to the host's default interface.",
-      },
-      {
-        name: 'peer-advertise-ip',
-        kind: 'value',
-        placeholder: 'IP',
-        description: 'Address that peers should use instead; goes with --peer-advertise-port.',
-      },
-      {
-        name: 'peer-advertise-port',
-        kind: 'value',
-        placeholder: 'port',
-        description: 'Port that peers should use instead; goes with --peer-advertise-ip.',
-      },
-    ],
-  },
+  servingFlagGroup,
   {
     heading: 'Authentication flags:',
     flags: [
@@ -227,6 +181,34 @@ export const serveFlagGroups = [
         description: 'Prefixes of headers with extra user information.',
       },
       {
+        name: 'authentication-config',
+        kind: 'value',
+        placeholder: 'file',
+        description:
+          "Kubernetes' AuthenticationConfiguration (YAML or JSON): issuers whose JSON Web Tokens are verified here.",
+      },
+      {
+        name: 'service-account-issuer',
+        kind: 'list',
+        placeholder: 'issuer',
+        description:
+          'Verify service account tokens of these issuers here. The router cannot see whether the service account, or the pod, node or Secret a token is bound to, was deleted: such a token counts here until it expires. Left out, the API servers verify them.',
+      },
+      {
+        name: 'service-account-key-file',
+        kind: 'list',
+        placeholder: 'file',
+        description:
+          'Public keys of service account tokens: PEM, or a JWK Set. Required with --service-account-issuer.',
+      },
+      {
+        name: 'api-audiences',
+        kind: 'list',
+        placeholder: 'audience',
+        description:
+          'Service account tokens must be for one of these audiences. Defaults to the values of --service-account-issuer.',
+      },
+      {
         name: 'allowed-groups',
         kind: 'list',
         placeholder: 'group',
@@ -241,6 +223,7 @@ export const serveFlagGroups = [
       },
     ],
   },
+  destinationIdentityFlagGroup,
   {
     heading: 'Log flags:',
     flags: [

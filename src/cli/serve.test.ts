@@ -23,11 +23,15 @@ async function start(
   args: readonly string[],
   startRouter: StartRouter = cannotListen,
   shutdownSignal?: Promise<'SIGTERM'>,
+  onReloadSignal?: (listener: () => void) => void,
 ) {
   let config: ServeConfig | undefined;
   let failure: unknown;
   let code: number | undefined;
-  const { context, written } = commandContext(files, shutdownSignal === undefined ? {} : { shutdownSignal });
+  const { context, written } = commandContext(files, {
+    ...(shutdownSignal === undefined ? {} : { shutdownSignal }),
+    ...(onReloadSignal === undefined ? {} : { onReloadSignal }),
+  });
   const program = new CliCommand('mixed-version-proxy').exitOverride();
   registerServe(
     program,
@@ -96,6 +100,41 @@ describe('serve', () => {
     assert.match(errors, /^warning: --snapshot-file is not set/m);
   });
 
+  it('has the router read its files again on SIGHUP, also when it comes during the start', async () => {
+    const { promise: asked, resolve: ask } = Promise.withResolvers<'SIGTERM'>();
+    let reloads = 0;
+    let hangUp = (): void => assert.fail('nobody listens for SIGHUP');
+    const { code } = await start(
+      complete,
+      async () => {
+        // A start takes time: signals come in between.
+        await Promise.resolve();
+        hangUp();
+        return {
+          origin: 'https://127.0.0.1:6443',
+          reload: async () => {
+            reloads++;
+            if (reloads === 1) hangUp();
+            else ask('SIGTERM');
+          },
+          close: async () => {},
+        };
+      },
+      asked,
+      (listener) => {
+        hangUp = listener;
+      },
+    );
+    assert.equal(code, 0);
+    assert.equal(reloads, 2);
+  });
+
+  it('outlives a SIGHUP during a start that fails, and says why it failed', async () => {
+    const { code, lines } = await start(complete, cannotListen, undefined, (listener) => listener());
+    assert.equal(code, 1);
+    assert.match(lines.join(), /the router cannot start/);
+  });
+
   it('ends with exit code 2 and a line for every fault, and starts nothing', async () => {
     const { config, code, lines } = await start(['--server-id=cp-a', '--secure-port=x', '--peer-ca-file=']);
     assert.equal(config, undefined);
@@ -126,6 +165,7 @@ describe('serve', () => {
         events.push('started');
         return {
           origin: 'https://127.0.0.1:6443',
+          reload: async () => {},
           close: async () => {
             events.push('closed');
           },

@@ -98,7 +98,15 @@ async function runServe(
   const startRouter = await loadStartRouter();
   // Installed before the start, so that a signal during it is not lost.
   const signal = context.shutdownSignal();
-  const router = await startRouter(config, logger).catch((cause: unknown) => {
+  const starting = startRouter(config, logger);
+  context.onReloadSignal(() => {
+    starting.then(
+      (router) => router.reload(),
+      // The start has failed, and says so below.
+      () => {},
+    );
+  });
+  const router = await starting.catch((cause: unknown) => {
     throw new CommandFailure(1, [`the router cannot start: ${messageOf(cause)}`], { cause });
   });
   logger.info(

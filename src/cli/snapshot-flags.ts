@@ -1,8 +1,8 @@
 import type { ServeConfig } from '../node/serve-config.ts';
+import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 import { parseSnapshotKeys } from '../snapshot/keys.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
-import { describeKeysIssue } from './snapshot-keys-input.ts';
 
 /** Reads where snapshots come from, who may sign them and what happens without a current one. */
 export async function readSnapshotFlags(
@@ -35,7 +35,7 @@ async function readKeys(
   const text = files.text(flag, path);
   if (text === undefined) return undefined;
   const result = await parseSnapshotKeys(text);
-  if (result.ok) return { path, pinned: result.keys };
+  if (result.ok) return { path, text, pinned: result.keys };
   for (const issue of result.issues) {
     report.fault(flag, `--${flag}: ${describeKeysIssue(path, issue)}`);
   }

@@ -1,4 +1,4 @@
-import type { SnapshotIssue } from '../snapshot/issues.ts';
+import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../snapshot/keys.ts';
 import { type CommandContext, CommandFailure, readInputFile } from './command-context.ts';
 
@@ -10,10 +10,4 @@ export async function readSnapshotKeysInput(context: CommandContext, path: strin
     2,
     result.issues.map((issue) => `--snapshot-keys: ${describeKeysIssue(path, issue)}`),
   );
-}
-
-/** Words a fault of a key file. What the file holds is left out: it may be a private key given by mistake. */
-export function describeKeysIssue(file: string, issue: SnapshotIssue): string {
-  const message = issue.message.replace(/^(is not JSON)\b.*$/s, '$1');
-  return issue.path === '' ? `${file} ${message}` : `${file}: ${issue.path} ${message}`;
 }

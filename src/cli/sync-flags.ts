@@ -1,24 +1,30 @@
 import type { JWK } from 'jose';
-import { parseHttpsOrigin } from '../snapshot/host-port.ts';
 import { signingKeyOf } from '../snapshot/signing-key.ts';
-import type { RunSyncOptions, RunSyncServer } from '../sync/node/run-sync.ts';
+import type { ReadingOptions, RunSyncOptions, RunSyncServer } from '../sync/node/run-sync-options.ts';
 import { type CommandContext, messageOf } from './command-context.ts';
 import { parseDuration } from './duration.ts';
+import { readFlagFile, readFlagOrigin, readRequiredFlagFile } from './flag-files.ts';
+import {
+  type EndpointFlags,
+  readEndpointFlags,
+  readLeaderElectionFlags,
+  type SyncProcessFlags,
+} from './sync-process-flags.ts';
+import { givenTargetFlags, readSyncTargets, type SyncTargetFlags } from './sync-target-flags.ts';
 
 /** The flags of `sync`, as commander gives them. */
-export interface SyncFlags {
+export interface SyncFlags extends SyncTargetFlags, SyncProcessFlags {
   readonly server?: readonly string[];
   readonly peerCaFile?: string;
   readonly clientCertFile?: string;
   readonly clientKeyFile?: string;
-  readonly target?: readonly string[];
-  readonly targetCaFile?: string;
-  readonly targetServerName?: string;
   readonly signingKey?: string;
+  readonly snapshotKeys?: string;
   readonly stateFile?: string;
   readonly out?: string;
   readonly unsigned?: true;
   readonly from?: string;
+  readonly record?: string;
   readonly once?: true;
   readonly interval?: string;
   readonly lifetime?: string;
@@ -43,9 +49,18 @@ export interface LiveSync {
   readonly kind: 'live';
   readonly once: boolean;
   readonly options: RunSyncOptions;
+  /** `undefined`: none. */
+  readonly endpoints: EndpointFlags | undefined;
 }
 
-export type SyncPlan = OfflineSync | LiveSync;
+/** A recording of what running servers answer. */
+export interface RecordSync {
+  readonly kind: 'record';
+  readonly folder: string;
+  readonly options: ReadingOptions;
+}
+
+export type SyncPlan = OfflineSync | LiveSync | RecordSync;
 
 /** Turns the flags into what is to be done; every fault is named, or the plan is whole. */
 export function planSync(
@@ -60,75 +75,117 @@ export function planSync(
   if (flags.out !== undefined && flags.unsigned !== true && flags.signingKey === undefined) {
     faults.push('--out needs --signing-key, or --unsigned for a file to look at');
   }
-  const common = { servers, signingKey, cluster: flags.cluster, lifetimeSeconds };
-  const plan: SyncPlan =
-    flags.from === undefined
-      ? { kind: 'live', once: flags.once === true, options: { ...common, ...live(flags, context, faults) } }
-      : { kind: 'offline', folder: flags.from, file: offlineFile(flags, faults), ...common };
+  const plan = planOf(
+    flags,
+    context,
+    { servers, signingKey, cluster: flags.cluster, lifetimeSeconds },
+    faults,
+  );
   return faults.length > 0 ? { faults } : { plan };
+}
+
+type CommonOptions = Pick<RunSyncOptions, 'servers' | 'signingKey' | 'cluster' | 'lifetimeSeconds'>;
+
+function planOf(
+  flags: SyncFlags,
+  context: CommandContext,
+  common: CommonOptions,
+  faults: string[],
+): SyncPlan {
+  if (flags.from !== undefined) {
+    const { servers, signingKey, cluster, lifetimeSeconds } = common;
+    const file = offlineFile(flags, faults);
+    return { kind: 'offline', folder: flags.from, file, servers, signingKey, cluster, lifetimeSeconds };
+  }
+  if (flags.server === undefined)
+    faults.push('--server is required, for example --server cp-a=https://10.0.0.1:6443');
+  const reading: ReadingOptions = {
+    servers: common.servers,
+    certificateAuthorities: readRequiredFlagFile('--peer-ca-file', flags.peerCaFile, context, faults),
+    clientCertificate: readClientCertificate(flags, context, faults),
+  };
+  if (flags.record !== undefined) {
+    refuse([...givenTargetFlags(flags), ...givenLiveFlags(flags)], 'with --record, which only reads', faults);
+    if (flags.out !== undefined) faults.push('--out has no use with --record, which only reads');
+    return { kind: 'record', folder: flags.record, options: reading };
+  }
+  const once = flags.once === true;
+  const endpoints = once ? undefined : readEndpointFlags(flags, context, faults);
+  return {
+    kind: 'live',
+    once,
+    endpoints,
+    options: { ...common, ...reading, ...live(flags, context, faults) },
+  };
 }
 
 function offlineFile(flags: SyncFlags, faults: string[]): OfflineSync['file'] {
   if (flags.out === undefined) faults.push('--from needs --out: the file to write the snapshot to');
-  for (const [flag, value] of [
-    ['--target', flags.target],
-    ['--interval', flags.interval],
-    ['--state-file', flags.stateFile],
-  ] as const) {
-    if (value !== undefined) faults.push(`${flag} has no use with --from, which works offline`);
-  }
+  if (flags.record !== undefined) faults.push('--record has no use with --from, which works offline');
+  refuse([...givenTargetFlags(flags), ...givenLiveFlags(flags)], 'with --from, which works offline', faults);
   return { file: flags.out ?? '', unsigned: flags.unsigned === true };
 }
 
-type LiveOptions = Omit<RunSyncOptions, 'servers' | 'signingKey' | 'cluster' | 'lifetimeSeconds'>;
+function refuse(given: readonly string[], where: string, faults: string[]): void {
+  for (const flag of given) faults.push(`${flag} has no use ${where}`);
+}
+
+/** Flags that only a sync job that goes on has a use for, of those that are given. */
+function givenLiveFlags(flags: SyncFlags): string[] {
+  const given = [
+    ['--interval', flags.interval],
+    ['--state-file', flags.stateFile],
+    ['--leader-elect', flags.leaderElect],
+    ['--health-port', flags.healthPort],
+  ] as const;
+  return given.flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+}
+
+type LiveOptions = Omit<RunSyncOptions, keyof CommonOptions | keyof ReadingOptions>;
 
 function live(flags: SyncFlags, context: CommandContext, faults: string[]): LiveOptions {
-  const { target = [], out, interval } = flags;
-  if (flags.server === undefined)
-    faults.push('--server is required, for example --server cp-a=https://10.0.0.1:6443');
-  if (target.length === 0 && out === undefined)
+  const { out, interval } = flags;
+  const pushing = givenTargetFlags(flags);
+  if (pushing.length === 0 && out === undefined)
     faults.push('--target or --out is required: where snapshots go');
-  if (target.length > 0 && flags.signingKey === undefined) {
-    faults.push('--target needs --signing-key: routers take nothing unsigned');
+  for (const flag of pushing) {
+    if (flags.signingKey === undefined)
+      faults.push(`${flag} needs --signing-key: routers take nothing unsigned`);
   }
-  if (flags.once === true && interval !== undefined) faults.push('--interval has no use with --once');
+  if (flags.once === true) {
+    if (interval !== undefined) faults.push('--interval has no use with --once');
+    if (flags.leaderElect === true) faults.push('--leader-elect has no use with --once');
+    if (flags.healthPort !== undefined) faults.push('--health-port has no use with --once');
+  }
   const milliseconds = interval === undefined ? undefined : parseDuration(interval);
   if (interval !== undefined && !(milliseconds !== undefined && milliseconds >= 100)) {
     faults.push(`--interval must be a duration of at least 100ms, such as 5s, not "${interval}"`);
   }
   return {
-    certificateAuthorities: requiredFile('--peer-ca-file', flags.peerCaFile, context, faults),
-    routerCertificateAuthorities:
-      flags.targetCaFile === undefined
-        ? undefined
-        : readFile('--target-ca-file', flags.targetCaFile, context, faults),
-    clientCertificate: readClientCertificate(flags, context, faults),
-    routers: target.map((url) => ({
-      url: readOrigin('--target', url, faults),
-      serverName: flags.targetServerName,
-    })),
+    ...readSyncTargets(flags, context, faults),
     files: out === undefined ? [] : [{ file: out, unsigned: flags.unsigned === true }],
     stateFile: flags.stateFile,
+    leaderElection: readLeaderElectionFlags(flags, faults),
     ...(milliseconds === undefined ? {} : { timing: { interval: milliseconds } }),
   };
 }
 
 function readClientCertificate(
-  { clientCertFile, clientKeyFile, target }: SyncFlags,
+  { clientCertFile, clientKeyFile, target, targetTokenFile }: SyncFlags,
   context: CommandContext,
   faults: string[],
 ): RunSyncOptions['clientCertificate'] {
   if (clientCertFile === undefined && clientKeyFile === undefined) {
-    if (target !== undefined) {
+    if (target !== undefined && targetTokenFile === undefined) {
       faults.push(
-        '--target needs --client-cert-file and --client-key-file: routers take nothing from strangers',
+        '--target needs --client-cert-file and --client-key-file, or --target-token-file: routers take nothing from strangers',
       );
     }
     return undefined;
   }
   return {
-    certificate: requiredFile('--client-cert-file', clientCertFile, context, faults),
-    key: requiredFile('--client-key-file', clientKeyFile, context, faults),
+    certificate: readRequiredFlagFile('--client-cert-file', clientCertFile, context, faults),
+    key: readRequiredFlagFile('--client-key-file', clientKeyFile, context, faults),
   };
 }
 
@@ -143,19 +200,13 @@ function readServers(entries: readonly string[], faults: string[]): readonly Run
     }
     if (ids.has(id)) faults.push(`--server names ${id} twice`);
     ids.add(id);
-    return { id, url: readOrigin('--server', entry.slice(equals + 1), faults) };
+    return { id, url: readFlagOrigin('--server', entry.slice(equals + 1), faults) };
   });
-}
-
-function readOrigin(flag: string, text: string, faults: string[]): string {
-  const parsed = parseHttpsOrigin(text);
-  if (!parsed.ok) faults.push(`${flag} "${text}" ${parsed.message}`);
-  return text;
 }
 
 function readSigningKey(flags: SyncFlags, context: CommandContext, faults: string[]): JWK | undefined {
   if (flags.signingKey === undefined) return undefined;
-  const text = readFile('--signing-key', flags.signingKey, context, faults);
+  const text = readFlagFile('--signing-key', flags.signingKey, context, faults);
   if (text === '') return undefined;
   try {
     const jwk = JSON.parse(text) as JWK;
@@ -175,24 +226,4 @@ function readLifetime(text: string | undefined, faults: string[]): number | unde
   if (milliseconds !== undefined && milliseconds >= 1000) return Math.floor(milliseconds / 1000);
   faults.push(`--lifetime must be a duration of at least 1s, such as 5m, not "${text}"`);
   return undefined;
-}
-
-function requiredFile(
-  flag: string,
-  path: string | undefined,
-  context: CommandContext,
-  faults: string[],
-): string {
-  if (path !== undefined) return readFile(flag, path, context, faults);
-  faults.push(`${flag} is required`);
-  return '';
-}
-
-function readFile(flag: string, path: string, context: CommandContext, faults: string[]): string {
-  try {
-    return context.readFile(path);
-  } catch (error) {
-    faults.push(`${flag}: cannot read ${path}: ${messageOf(error)}`);
-    return '';
-  }
 }

@@ -108,7 +108,7 @@ describe('the flags of sync', () => {
     );
     assert.match(
       faultsOf({ clientCertFile: undefined, clientKeyFile: undefined }),
-      /--target needs --client-cert-file and --client-key-file/,
+      /--target needs --client-cert-file and --client-key-file, or --target-token-file/,
     );
     assert.match(faultsOf({ clientKeyFile: undefined }), /--client-key-file is required/);
     assert.match(faultsOf({ once: true, interval: '5s' }), /--interval has no use with --once/);

@@ -1,14 +1,17 @@
 import { Option } from 'commander';
 import { createPinoLogger } from '../node/pino-logger.ts';
 import type { Logger } from '../observe/logger.ts';
-import type { SyncOnceResult } from '../sync/index.ts';
+import type { SyncLoop, SyncOnceResult } from '../sync/index.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';
-import { type LiveSync, type OfflineSync, planSync, type SyncFlags } from './sync-flags.ts';
+import { readSnapshotKeysInput } from './snapshot-keys-input.ts';
+import { type LiveSync, type OfflineSync, planSync, type RecordSync, type SyncFlags } from './sync-flags.ts';
+import { addSyncProcessOptions } from './sync-process-flags.ts';
+import { addSyncTargetOptions } from './sync-target-flags.ts';
 
 export function registerSync(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
   const collect = (value: string, previous: readonly string[] | undefined) => [...(previous ?? []), value];
-  program
+  const command = program
     .command('sync')
     .helpGroup('Run:')
     .summary('Read what API servers serve, and push it to routers')
@@ -37,20 +40,19 @@ export function registerSync(program: CliCommand, context: CommandContext, repor
     .option('--peer-ca-file <file>', "CA bundle that API servers' certificates are checked against.")
     .option('--client-cert-file <file>', 'Client certificate of the sync job, for API servers and routers.')
     .option('--client-key-file <file>', 'Private key for --client-cert-file.')
-    .option('--target <https://host:port>', 'A router to push to. Repeatable.', collect)
-    .option(
-      '--target-ca-file <file>',
-      "CA bundle that routers' certificates are checked against. Default: --peer-ca-file.",
-    )
-    .option(
-      '--target-server-name <name>',
-      "Name that routers' certificates must carry. Default: the host of --target.",
-    )
     .option('--signing-key <file>', 'Private key that keygen made.')
+    .option(
+      '--snapshot-keys <file>',
+      "Public keys that an earlier run, or another sync job, may have signed with. Default: the signing key's own.",
+    )
     .option('--state-file <file>', 'Where the last snapshot outlives the process.')
     .option('--out <file>', 'Write the snapshot to a file.')
     .option('--unsigned', 'Write the file as plain JSON, to look at.')
     .option('--from <directory>', 'Make the snapshot of recorded answers in place of running servers.')
+    .option(
+      '--record <directory>',
+      'Save what is read, for a bug report and for --from; the directory must be empty.',
+    )
     .option(
       '--once',
       'One round, then end: for CI and cron. Exit code 1 unless everything was read and delivered.',
@@ -66,10 +68,12 @@ export function registerSync(program: CliCommand, context: CommandContext, repor
       new Option('--logging-format <form>', 'Form of the log lines.')
         .choices(['text', 'json'])
         .default('text'),
-    )
-    .action(async (flags: SyncFlags) => {
-      report(await runSyncCommand(flags, context));
-    });
+    );
+  addSyncTargetOptions(command);
+  addSyncProcessOptions(command);
+  command.action(async (flags: SyncFlags) => {
+    report(await runSyncCommand(flags, context));
+  });
 }
 
 async function runSyncCommand(flags: SyncFlags, context: CommandContext): Promise<ExitCode> {
@@ -83,7 +87,11 @@ async function runSyncCommand(flags: SyncFlags, context: CommandContext): Promis
     { write: context.writeError },
   );
   const { plan } = planned;
-  return plan.kind === 'offline' ? syncOffline(plan, context) : syncLive(plan, logger, context);
+  if (plan.kind === 'offline') return syncOffline(plan, context);
+  if (plan.kind === 'record') return record(plan, context);
+  const { snapshotKeys: path } = flags;
+  const snapshotKeys = path === undefined ? undefined : await readSnapshotKeysInput(context, path);
+  return syncLive({ ...plan, options: { ...plan.options, snapshotKeys, logger } }, logger, context);
 }
 
 async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<ExitCode> {
@@ -92,7 +100,7 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
   const { signingKeyOf } = await import('../snapshot/signing-key.ts');
   const servers = Object.fromEntries(plan.servers.map(({ id, url }) => [id, { url }]));
   const { cluster, lifetimeSeconds } = plan;
-  const { snapshot, warnings } = await snapshotFromFolder(plan.folder, {
+  const { snapshot, warnings, readings } = await snapshotFromFolder(plan.folder, {
     servers,
     cluster,
     lifetimeSeconds,
@@ -109,14 +117,31 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
   context.writeError(
     `wrote ${plan.file.file}: generation ${snapshot.metadata.generation} with ${snapshot.servers.length} servers\n`,
   );
-  return 0;
+  // What can be read is written all the same: a bug report may well be about the server that cannot.
+  return reportUnread(readings, context) ? 1 : 0;
 }
 
-async function syncLive(
-  { options, once }: LiveSync,
-  logger: Logger,
-  context: CommandContext,
-): Promise<ExitCode> {
+function reportUnread(readings: SyncOnceResult['readings'], context: CommandContext): boolean {
+  const unread = [...readings].flatMap(([id, reading]) => (reading.ok ? [] : [[id, reading.reason]]));
+  for (const [id, reason] of unread) context.writeError(`error: server ${id} could not be read: ${reason}\n`);
+  return unread.length > 0;
+}
+
+async function record({ folder, options }: RecordSync, context: CommandContext): Promise<ExitCode> {
+  const { runRecording } = await import('../sync/node/index.ts');
+  const stop = new AbortController();
+  void context.shutdownSignal().then(() => stop.abort());
+  try {
+    const { files, faults } = await runRecording(options, folder, stop.signal);
+    for (const fault of faults) context.writeError(`error: not recorded: ${fault}\n`);
+    context.writeError(`wrote ${files} files to ${folder}\n`);
+    return faults.length > 0 ? 1 : 0;
+  } catch (cause) {
+    throw new CommandFailure(1, [`--record: ${messageOf(cause)}`], { cause });
+  }
+}
+
+async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext): Promise<ExitCode> {
   const { runSync, runSyncOnce } = await import('../sync/node/index.ts');
   const stop = new AbortController();
   void context.shutdownSignal().then((signal) => {
@@ -124,12 +149,36 @@ async function syncLive(
     stop.abort();
   });
   try {
-    if (once) return reportOnce(await runSyncOnce({ ...options, logger }, stop.signal), context);
-    await runSync({ ...options, logger }, stop.signal);
+    if (plan.once) return reportOnce(await runSyncOnce(plan.options, stop.signal), context);
+    const { options, onStart, close } = await withEndpoints(plan, logger);
+    try {
+      await runSync(options, stop.signal, onStart);
+    } finally {
+      await close();
+    }
     return 0;
   } catch (cause) {
     throw new CommandFailure(1, [messageOf(cause)], { cause });
   }
+}
+
+/** The process's own endpoints, there before the first round: a kubelet asks from the start. */
+async function withEndpoints({ options, endpoints }: LiveSync, logger: Logger) {
+  if (endpoints === undefined) return { options, onStart: () => {}, close: async () => {} };
+  const { createSyncMetrics, startProcessEndpoints } = await import('../sync/node/index.ts');
+  const metrics = createSyncMetrics();
+  let loop: SyncLoop | undefined;
+  const { origin, close } = await startProcessEndpoints({
+    ...endpoints,
+    metrics,
+    status: () => loop?.status(),
+    logger,
+  });
+  logger.info({ origin }, 'Health and metrics');
+  const onStart = (started: SyncLoop) => {
+    loop = started;
+  };
+  return { options: { ...options, observer: metrics }, onStart, close };
 }
 
 function reportOnce(result: SyncOnceResult, context: CommandContext): ExitCode {

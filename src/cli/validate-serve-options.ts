@@ -4,8 +4,11 @@ import type { ServeConfig } from '../node/serve-config.ts';
 import { readAddressFlags, readPeerAddressPolicy } from './address-flags.ts';
 import { type CertificateFile, CertificateFiles, type ReadTextFile } from './certificate-files.ts';
 import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
+import { readDestinationIdentityFlags, readIdentityModes } from './destination-identity-flags.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from './feature-gates.ts';
+import { readFileCheckInterval } from './file-check-flag.ts';
 import { type FlagFault, FlagReport, FlagValues } from './flag-values.ts';
+import { readJwtFlags } from './jwt-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
 import type { RawServeOptions } from './serve-flags.ts';
 import { readSnapshotFlags } from './snapshot-flags.ts';
@@ -45,15 +48,25 @@ export async function validateServeOptions(
   rejectSharedAuthority(clientCa, requestHeaderCa, report);
   const requestHeader = readRequestHeaderFlags(values, report, requestHeaderCa);
   const identityHeaderNames = readIdentityHeaderNames(values, report);
+  const jwt = await readJwtFlags(values, report, files);
   const peerCa = featureGateEnabled ? readPeerCa(values, files) : undefined;
   const local = readLocalServer(values, report, files, peerCa, featureGateEnabled);
-  const proxyClient = readProxyClientPair(values, files, report, featureGateEnabled);
-  warnWithoutAuthentication(values, report);
+  const identityModes = readIdentityModes(values, report, featureGateEnabled);
+  const destinationIdentity = await readDestinationIdentityFlags(
+    values,
+    report,
+    files,
+    identityModes,
+    serverId,
+  );
+  const proxyClient = readProxyClientPair(values, files, report, featureGateEnabled, identityModes);
+  checkAuthentication(values, report);
   const snapshot = await readSnapshotFlags(values, report, files, featureGateEnabled);
   const extensionRouting = values.choice('extension-routing', ['local', 'extension']);
   const peerAddresses = readPeerAddressPolicy(values, report);
   const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });
   const allowedUsers = values.list('allowed-users', { mayBeBlank: true });
+  const fileCheckInterval = readFileCheckInterval(values, report);
   const verbosity = values.integer('v', 0, 10);
   const format = values.choice('logging-format', ['text', 'json']);
 
@@ -63,9 +76,11 @@ export async function validateServeOptions(
     addresses !== undefined &&
     serving !== undefined &&
     local !== undefined &&
+    destinationIdentity !== undefined &&
     snapshot !== undefined &&
     extensionRouting !== undefined &&
     peerAddresses !== undefined &&
+    fileCheckInterval !== undefined &&
     verbosity !== undefined &&
     format !== undefined;
   if (faults.length > 0 || !complete) return { ok: false, faults, warnings };
@@ -79,12 +94,15 @@ export async function validateServeOptions(
     proxyClient,
     clientCa: clientCa === undefined ? undefined : pemOf(clientCa),
     requestHeader,
+    jwt,
     identityHeaderNames,
+    destinationIdentity,
     allowedGroups,
     allowedUsers,
     snapshot,
     extensionRouting,
     peerAddresses,
+    fileCheckInterval,
     logging: { format, verbosity },
   };
   return { ok: true, config, warnings };
@@ -113,10 +131,25 @@ function rejectSharedAuthority(
   );
 }
 
-function warnWithoutAuthentication(values: FlagValues, report: FlagReport): void {
-  if (values.isGiven('client-ca-file') || values.isGiven('requestheader-client-ca-file')) return;
+/** Callers can only be known where something establishes who they are; to name some without it is a mistake. */
+function checkAuthentication(values: FlagValues, report: FlagReport): void {
+  const ways = [
+    'client-ca-file',
+    'requestheader-client-ca-file',
+    'authentication-config',
+    'service-account-issuer',
+    'assertion-keys',
+  ] as const;
+  if (ways.some((name) => values.isGiven(name))) return;
+  for (const name of ['allowed-users', 'allowed-groups'] as const) {
+    if (!values.isGiven(name)) continue;
+    report.fault(
+      name,
+      `--${name} names callers, but nothing here establishes who a caller is: set --client-ca-file to know them by their certificates`,
+    );
+  }
   report.warn(
     'client-ca-file',
-    "neither --client-ca-file nor --requestheader-client-ca-file is set: no caller is authenticated here, and the router's own paths are closed to everyone",
+    "none of --client-ca-file, --requestheader-client-ca-file, --authentication-config and --service-account-issuer is set: no caller is authenticated here, and the router's own paths are closed to everyone",
   );
 }

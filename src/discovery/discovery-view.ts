@@ -14,9 +14,17 @@ export interface DiscoveryView {
   readonly reachable?: boolean | undefined;
 }
 
-/** The views a snapshot holds. A server whose set has no discovery has none. */
+/**
+ * The views a snapshot holds. A server whose set has no discovery has none.
+ *
+ * Where every server is stale, none is: that the whole control plane fell silent at once while routers still answer
+ * is far less likely than that the sync job lost its own network. Its fault must not make clients take all of discovery
+ * for unreliable: to client-go a Stale group version is one whose discovery failed (StaleGroupVersionError), which
+ * for example holds up the deletion of namespaces.
+ */
 export function viewsOf(table: RoutingTable): DiscoveryView[] {
   const { servers, servedSets } = table.snapshot;
+  const everyServerIsStale = servers.every(({ stale }) => stale === true);
   const views: DiscoveryView[] = [];
   for (const { id, version, serves, stale } of servers) {
     const groups = servedSets[serves]?.discovery;
@@ -25,7 +33,7 @@ export function viewsOf(table: RoutingTable): DiscoveryView[] {
       serverId: id,
       version,
       groups,
-      stale: stale === true,
+      stale: stale === true && !everyServerIsStale,
       reachable: table.server(id)?.origin !== undefined,
     });
   }

@@ -1,11 +1,11 @@
 import { notAcceptableMessage } from '../apimachinery/accept.ts';
 import { statusAnswer } from '../apimachinery/status.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
-import { acceptsGzip, matchesIfNoneMatch } from './conditional.ts';
 import { type DiscoveryPath, parseDiscoveryPath } from './discovery-path.ts';
-import type { EncodedDocument } from './encoded-document.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
 import { acceptedMediaTypes, contentType, type DocumentForm, negotiateForm } from './negotiate-form.ts';
+import { pause } from './pause.ts';
+import { respondWith, vary } from './respond.ts';
 
 /** What of a request decides which document it gets. */
 export interface DiscoveryRequest {
@@ -17,11 +17,6 @@ export interface DiscoveryRequest {
   readonly accept?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
   readonly acceptEncoding?: string | undefined;
-}
-
-/** Workers compress a body marked as gzip themselves unless told that it is compressed; others ignore this. */
-interface EncodedResponseInit extends ResponseInit {
-  readonly encodeBody: 'manual';
 }
 
 export interface DiscoveryOptions {
@@ -59,7 +54,15 @@ export function answerDiscovery(
   }
   const { form } = negotiated;
   const document = documents.get(path, form, negotiated.pretty || isPretty(request.query));
-  return document && respond(request, document, form);
+  return (
+    document &&
+    respondWith(document, request, {
+      contentType: contentType(form),
+      // API servers let aggregated discovery be stored and everything else not; both are asked for again with
+      // If-None-Match (upstream etag.go, filters/cachecontrol.go).
+      cacheControl: form === 'plain' ? 'no-cache, private' : 'public',
+    })
+  );
 }
 
 /**
@@ -67,12 +70,14 @@ export function answerDiscovery(
  * accepted.
  */
 export async function prewarmDiscovery(table: RoutingTable): Promise<void> {
+  await pause();
   const documents = mergedDocumentsOf(table);
   const wanted: [DiscoveryPath, DocumentForm][] = [[{ kind: 'openapi-v3' }, 'plain']];
   for (const form of ['v2', 'v2beta1', 'plain'] as const) {
     for (const legacy of [false, true]) wanted.push([{ kind: 'groups', legacy, trailingSlash: false }, form]);
   }
   for (const [path, form] of wanted) {
+    await pause();
     const document = documents.get(path, form, false);
     await document?.etag();
     await document?.gzipped();
@@ -94,34 +99,9 @@ function isLocalServerKnown(
   return (path.kind === 'openapi-v3' ? set?.openapiV3 : set?.discovery) !== undefined;
 }
 
-async function respond(
-  request: DiscoveryRequest,
-  document: EncodedDocument,
-  form: DocumentForm,
-): Promise<Response> {
-  const etag = await document.etag();
-  const headers: Record<string, string> = {
-    // API servers let aggregated discovery be stored and everything else not; both are asked for again with
-    // If-None-Match (upstream etag.go, filters/cachecontrol.go).
-    'cache-control': form === 'plain' ? 'no-cache, private' : 'public',
-    // One ETag for all encodings, as upstream: it is only ever compared weakly here.
-    etag,
-    vary: 'Accept, Accept-Encoding',
-  };
-  if (matchesIfNoneMatch(request.ifNoneMatch, etag)) return new Response(null, { status: 304, headers });
-
-  const gzipped = acceptsGzip(request.acceptEncoding) ? await document.gzipped() : undefined;
-  const body = gzipped ?? document.body;
-  headers['content-type'] = contentType(form);
-  headers['content-length'] = String(body.byteLength);
-  if (gzipped !== undefined) headers['content-encoding'] = 'gzip';
-  const init: EncodedResponseInit = { headers, encodeBody: 'manual' };
-  return new Response(request.method === 'HEAD' ? null : body, init);
-}
-
 function notAcceptable({ method }: DiscoveryRequest): Response {
   const { code, headers, body } = statusAnswer('NotAcceptable', notAcceptableMessage(acceptedMediaTypes), {
-    headers: { vary: 'Accept, Accept-Encoding' },
+    headers: { vary },
   });
   return new Response(method === 'HEAD' ? null : body, { status: code, headers });
 }

@@ -2,30 +2,26 @@
 const gzipThreshold = 128 * 1024;
 
 /**
- * A JSON document, ready to be sent any number of times: bytes and ETag are made once.
+ * A document, ready to be sent any number of times: bytes and ETag are made once.
  *
  * No promise is kept for others to wait on. On Workers a promise belongs to the request that made it, and
  * one that is broken off would leave every later request waiting; at worst two requests do the same work.
  */
 export class EncodedDocument {
   readonly body: Uint8Array<ArrayBuffer>;
-  readonly #json: Uint8Array<ArrayBuffer>;
+  readonly #hashed: Uint8Array<ArrayBuffer>;
   #etag: string | undefined;
   #gzipped: Uint8Array<ArrayBuffer> | undefined;
 
-  /**
-   * @param value what to write; members that are `undefined` are left out
-   * @param pretty indented, as `?pretty=true` asks for
-   */
-  constructor(value: object, pretty: boolean) {
-    // Go's encoder ends a document with a line feed; its ETag is made without it.
-    this.body = new TextEncoder().encode(`${JSON.stringify(value, null, pretty ? 2 : 0)}\n`);
-    this.#json = this.body.subarray(0, -1);
+  /** @param hashed what the ETag is made of; default: the body */
+  constructor(body: Uint8Array<ArrayBuffer>, hashed = body) {
+    this.body = body;
+    this.#hashed = hashed;
   }
 
-  /** The SHA-512 of the JSON in upper-case hexadecimal, quoted (upstream etag.go). */
+  /** The SHA-512 of the document in upper-case hexadecimal, quoted (upstream etag.go). */
   async etag(): Promise<string> {
-    this.#etag ??= `"${upperHex(await crypto.subtle.digest('SHA-512', this.#json))}"`;
+    this.#etag ??= `"${upperHex(await crypto.subtle.digest('SHA-512', this.#hashed))}"`;
     return this.#etag;
   }
 
@@ -35,6 +31,18 @@ export class EncodedDocument {
     this.#gzipped ??= await gzip(this.body);
     return this.#gzipped;
   }
+}
+
+/**
+ * Writes JSON as API servers do.
+ *
+ * @param value what to write; members that are `undefined` are left out
+ * @param pretty indented, as `?pretty=true` asks for
+ */
+export function jsonDocument(value: object, pretty: boolean): EncodedDocument {
+  // Go's encoder ends a document with a line feed; its ETag is made without it.
+  const body = new TextEncoder().encode(`${JSON.stringify(value, null, pretty ? 2 : 0)}\n`);
+  return new EncodedDocument(body, body.subarray(0, -1));
 }
 
 async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {

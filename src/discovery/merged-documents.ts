@@ -10,7 +10,7 @@ import {
 } from './classic.ts';
 import { type DiscoveryPath, discoveryPathString } from './discovery-path.ts';
 import { viewsOf } from './discovery-view.ts';
-import { EncodedDocument } from './encoded-document.ts';
+import { type EncodedDocument, jsonDocument } from './encoded-document.ts';
 import { type MergedDiscovery, mergeDiscovery } from './merge-discovery.ts';
 import type { DocumentForm } from './negotiate-form.ts';
 import { openApiV3Index } from './openapi-v3.ts';
@@ -49,7 +49,7 @@ function mergedDocuments(table: RoutingTable): MergedDocuments {
         path.kind === 'openapi-v3' ? openApiV3Index(table) : discoveryDocument(path, form, discovery?.groups);
       // What does not exist is not remembered: anybody can ask for any number of such paths.
       if (value === undefined) return undefined;
-      const document = new EncodedDocument(value, pretty);
+      const document = jsonDocument(value, pretty);
       documents.set(key, document);
       return document;
     },

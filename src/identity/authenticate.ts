@@ -38,7 +38,7 @@ export async function authenticate(
       if (caller?.kind === 'authenticated') return admitted(caller);
     } catch (error) {
       // Anything else is a fault of the router, not of the credentials: fail closed, at once.
-      if (!(error instanceof AuthenticationError)) throw error;
+      if (!(error instanceof AuthenticationError) || error.isFinal) throw error;
       refusals.push(error);
     }
   }

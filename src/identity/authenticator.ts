@@ -4,6 +4,8 @@ import type { Caller } from './user-info.ts';
 /** Thrown for credentials that are present and wrong: the request ends with 401. */
 export class AuthenticationError extends Error {
   override readonly name = 'AuthenticationError';
+  /** No other credentials of the request may speak for the caller in their place. */
+  readonly isFinal: boolean = false;
 }
 
 /** One way to establish the caller; `undefined` means no opinion, the next one is asked. */

@@ -11,10 +11,14 @@ export const defaultAllowedCallers: AllowedCallers = { users: [], groups: ['syst
 
 export type Authorization = 'allowed' | 'forbidden' | 'unauthenticated';
 
-/** Pure. Only callers that this router authenticated itself can be allowed. */
+/**
+ * Pure. Only callers that this router authenticated itself can be allowed. A front proxy may vouch for an
+ * anonymous caller too: its word makes the caller known, not authenticated, whatever is allowed.
+ */
 export function authorizeOwnPaths(caller: Caller, allowed: AllowedCallers): Authorization {
   if (caller.kind !== 'authenticated') return 'unauthenticated';
   const { name, groups } = caller.user;
+  if (name === 'system:anonymous' || groups.includes('system:unauthenticated')) return 'unauthenticated';
   return allowed.users.includes(name) || groups.some((group) => allowed.groups.includes(group))
     ? 'allowed'
     : 'forbidden';

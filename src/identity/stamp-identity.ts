@@ -3,8 +3,10 @@ import {
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
   identityHeaderMatcher,
+  peerAssertionHeader,
 } from './identity-header-names.ts';
 import { IdentityTextError, identityHeaderValue } from './identity-text.ts';
+import type { IdentityToken } from './identity-token.ts';
 import type { Caller, UserInfo } from './user-info.ts';
 import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bearer.ts';
 
@@ -13,18 +15,21 @@ import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bea
  * extension, second try, upgrade. `headers` have been through `cleanRequestHeaders`.
  *
  * For an authenticated caller the result holds exactly the caller's X-Remote headers, as client-go writes them
- * (transport/round_trippers.go), and no bearer token any more: the identity speaks for the caller now, and a
- * destination must not be able to use the token elsewhere (kubernetes/kubernetes#81146). For a caller that was
- * not established here the credentials stay as they are.
+ * (transport/round_trippers.go), or `token` in their place, and no credentials of the client any more: the
+ * identity speaks for the caller now, and a destination must not be able to use a token elsewhere
+ * (kubernetes/kubernetes#81146). For a caller that was not established here the credentials stay as they are,
+ * and nothing is asserted.
  *
  * Either way no identity header that came with the request leaves with it, whatever happened before: a missing
  * user is the very branch in which others forgot to clear them.
+ * @param token signed for this caller, request and destination; default: X-Remote headers.
  * @throws {IdentityTextError} when a value cannot be carried by a header line unchanged.
  */
 export function stampIdentity(
   headers: RawHeaders,
   caller: Caller,
   names: IdentityHeaderNames = defaultIdentityHeaderNames,
+  token?: IdentityToken,
 ): RawHeaders {
   const isIdentityHeader = identityHeaderMatcher(names);
   const authenticated = caller.kind === 'authenticated';
@@ -35,7 +40,10 @@ export function stampIdentity(
     const kept = authenticated ? withoutCredentials(lowerCaseName, value) : value;
     if (kept !== undefined) stamped.push(name, kept);
   }
-  if (authenticated) appendIdentity(stamped, caller.user);
+  if (!authenticated) return stamped;
+  if (token === undefined) appendIdentity(stamped, caller.user);
+  else if (token.kind === 'assertion') stamped.push(peerAssertionHeader, token.text);
+  else stamped.push('Authorization', `Bearer ${token.text}`);
   return stamped;
 }
 

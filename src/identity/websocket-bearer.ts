@@ -1,4 +1,4 @@
-import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 
 /** The request header in which a WebSocket client names its subprotocols, in lower case. */
 export const websocketProtocolHeader = 'sec-websocket-protocol';
@@ -28,4 +28,33 @@ export function withoutWebsocketBearer(value: string): string | undefined {
   if (!protocols.some(carriesToken)) return value;
   const others = protocols.map((protocol) => protocol.trim()).filter((protocol) => !carriesToken(protocol));
   return others.some((protocol) => protocol !== '') ? others.join(', ') : undefined;
+}
+
+/**
+ * The bearer token of a WebSocket handshake, decoded; `undefined` unless there is exactly one that kube-apiserver
+ * would take too: base64url of UTF-8, spelled exactly, beside another subprotocol that can be answered with.
+ */
+export function websocketBearerToken(headers: RawHeaders): string | undefined {
+  if (firstHeader(headers, 'upgrade')?.trim().toLowerCase() !== 'websocket') return undefined;
+  const protocols = allHeaders(headers, websocketProtocolHeader)
+    .flatMap((value) => value.split(','))
+    .map((protocol) => protocol.trim());
+  const [carrier, ...more] = protocols.filter(carriesToken);
+  if (carrier === undefined || more.length > 0 || protocols.length < 2) return undefined;
+  if (!carrier.startsWith(bearerProtocolPrefix)) return undefined;
+  const token = decodeBase64url(carrier.slice(bearerProtocolPrefix.length));
+  return token === '' ? undefined : token;
+}
+
+function decodeBase64url(encoded: string): string | undefined {
+  // `atob` also takes padding and whitespace, which the receiver does not.
+  if (!/^[\w-]*$/.test(encoded)) return undefined;
+  try {
+    const bytes = atob(encoded.replaceAll('-', '+').replaceAll('_', '/'));
+    return new TextDecoder('utf-8', { fatal: true }).decode(
+      Uint8Array.from(bytes, (byte) => byte.charCodeAt(0)),
+    );
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createAuthority } from '../../test/support/certificates.ts';
-import { assertDistinctAuthorities, readClientAuthorities } from './client-authorities.ts';
+import { readClientAuthorities } from './client-authorities.ts';
 
 const cluster = await createAuthority('kubernetes');
 const frontProxy = await createAuthority('kubernetes-front-proxy-ca');
@@ -23,25 +23,35 @@ it('takes a bundle that is not configured for an empty one', () => {
 
 it('S10: refuses to start with one authority in both bundles', () => {
   const both = { name: 'ClientAuthorityError', code: 'SharedAuthority' };
-  assert.throws(() => assertDistinctAuthorities(cluster.certificate, cluster.certificate), both);
+  assert.throws(
+    () => readClientAuthorities({ clientCa: cluster.certificate, requestHeaderCa: cluster.certificate }),
+    both,
+  );
   const mixed = frontProxy.certificate + cluster.certificate;
-  assert.throws(() => assertDistinctAuthorities(cluster.certificate, mixed), {
+  assert.throws(() => readClientAuthorities({ clientCa: cluster.certificate, requestHeaderCa: mixed }), {
     ...both,
     message: /"CN=kubernetes" is in both/,
   });
-  assert.doesNotThrow(() => assertDistinctAuthorities(cluster.certificate, frontProxy.certificate));
+  assert.doesNotThrow(() =>
+    readClientAuthorities({ clientCa: cluster.certificate, requestHeaderCa: frontProxy.certificate }),
+  );
 });
 
 it('S10: a renewed certificate with the same key is the same authority', async () => {
   const renewed = await cluster.renew();
-  assert.throws(() => assertDistinctAuthorities(cluster.certificate, renewed.certificate), {
-    code: 'SharedAuthority',
-  });
+  assert.throws(
+    () => readClientAuthorities({ clientCa: cluster.certificate, requestHeaderCa: renewed.certificate }),
+    {
+      code: 'SharedAuthority',
+    },
+  );
 });
 
 it('two authorities of the same name are two', async () => {
   const namesake = await createAuthority('kubernetes');
-  assert.doesNotThrow(() => assertDistinctAuthorities(cluster.certificate, namesake.certificate));
+  assert.doesNotThrow(() =>
+    readClientAuthorities({ clientCa: cluster.certificate, requestHeaderCa: namesake.certificate }),
+  );
 });
 
 it('names the flag of a bundle without a certificate, or with a broken one', () => {
@@ -52,6 +62,6 @@ it('names the flag of a bundle without a certificate, or with a broken one', () 
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
   assert.throws(() => readClientAuthorities({ requestHeaderCa: frontProxy.certificate + broken }), {
     code: 'InvalidCertificate',
-    message: /certificate 2 of --requestheader-client-ca-file/,
+    message: /certificate 2 of 2 in --requestheader-client-ca-file/,
   });
 });

@@ -1,4 +1,5 @@
-import { X509Certificate } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
+import { parseCertificates, subjectOf } from './certificate-pem.ts';
 
 /** The certificate authorities whose client certificates count, and for what. */
 export interface ClientAuthorities {
@@ -8,15 +9,10 @@ export interface ClientAuthorities {
   readonly requestHeaderCa: readonly X509Certificate[];
 }
 
-export type ClientAuthorityErrorCode =
-  /** The bundle holds no PEM certificate. */
-  | 'NoCertificate'
-  /** A PEM block of the bundle is no certificate. */
-  | 'InvalidCertificate'
-  /** One authority is in both bundles. */
-  | 'SharedAuthority';
+/** `SharedAuthority`: one authority is in both bundles. */
+export type ClientAuthorityErrorCode = 'SharedAuthority';
 
-/** Thrown at start-up for bundles that cannot be used. */
+/** Thrown, at start-up and on a reload, for bundles that cannot be used together. */
 export class ClientAuthorityError extends Error {
   override readonly name = 'ClientAuthorityError';
   readonly code: ClientAuthorityErrorCode;
@@ -28,6 +24,7 @@ export class ClientAuthorityError extends Error {
 
 /**
  * Reads the PEM bundles that are configured; a bundle that is left out is empty, and nobody is of it.
+ * @throws {CertificatePemError} for a bundle without certificates, or with a broken one.
  * @throws {ClientAuthorityError}
  */
 export function readClientAuthorities(bundles: {
@@ -36,56 +33,36 @@ export function readClientAuthorities(bundles: {
 }): ClientAuthorities {
   const { clientCa, requestHeaderCa } = bundles;
   const authorities = {
-    clientCa: clientCa === undefined ? [] : parseBundle(clientCa, '--client-ca-file'),
+    clientCa: clientCa === undefined ? [] : parse(clientCa, '--client-ca-file'),
     requestHeaderCa:
-      requestHeaderCa === undefined ? [] : parseBundle(requestHeaderCa, '--requestheader-client-ca-file'),
+      requestHeaderCa === undefined ? [] : parse(requestHeaderCa, '--requestheader-client-ca-file'),
   };
   checkDistinct(authorities);
   return authorities;
 }
 
 /**
- * Refuses PEM bundles that share an authority: with one, every user whose common name is an allowed name, or
- * every user at all where the list of allowed names is empty, could speak as anybody (1.24 audit,
- * kubernetes/kubernetes#118980). A renewed certificate with the same key is the same authority.
- * @throws {ClientAuthorityError}
+ * An authority that is in both bundles; `undefined` when there is none. With one, every user whose common name
+ * is an allowed name, or every user at all where the list of allowed names is empty, could speak as anybody
+ * (1.24 audit, kubernetes/kubernetes#118980). A renewed certificate with the same key is the same authority.
  */
-export function assertDistinctAuthorities(clientCa: string, requestHeaderCa: string): void {
-  readClientAuthorities({ clientCa, requestHeaderCa });
+export function sharedAuthority({
+  clientCa,
+  requestHeaderCa,
+}: ClientAuthorities): X509Certificate | undefined {
+  return requestHeaderCa.find((each) => clientCa.some((other) => other.publicKey.equals(each.publicKey)));
 }
 
-function checkDistinct({ clientCa, requestHeaderCa }: ClientAuthorities): void {
-  for (const each of requestHeaderCa) {
-    if (!clientCa.some((other) => other.publicKey.equals(each.publicKey))) continue;
-    throw new ClientAuthorityError(
-      'SharedAuthority',
-      `the authority "${oneLine(each.subject)}" is in both --client-ca-file and --requestheader-client-ca-file, ` +
-        'so that users could pass as front proxies: issue the front-proxy certificates from an authority of their own',
-    );
-  }
+function checkDistinct(authorities: ClientAuthorities): void {
+  const shared = sharedAuthority(authorities);
+  if (shared === undefined) return;
+  throw new ClientAuthorityError(
+    'SharedAuthority',
+    `the authority "${subjectOf(shared)}" is in both --client-ca-file and --requestheader-client-ca-file, ` +
+      'so that users could pass as front proxies: issue the front-proxy certificates from an authority of their own',
+  );
 }
 
-const pemCertificate = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
-
-function parseBundle(pem: string, flag: string): X509Certificate[] {
-  const blocks = pem.match(pemCertificate) ?? [];
-  if (blocks.length === 0) {
-    throw new ClientAuthorityError('NoCertificate', `${flag} holds no PEM certificate`);
-  }
-  return blocks.map((block, index) => {
-    try {
-      return new X509Certificate(block);
-    } catch (cause) {
-      throw new ClientAuthorityError(
-        'InvalidCertificate',
-        `certificate ${index + 1} of ${flag} cannot be read: replace it with a PEM certificate`,
-        { cause },
-      );
-    }
-  });
-}
-
-/** Node writes one attribute a line. */
-function oneLine(subject: string): string {
-  return subject.replaceAll('\n', ', ');
+function parse(pem: string, source: string): readonly X509Certificate[] {
+  return parseCertificates({ pem, source });
 }

@@ -37,7 +37,9 @@ describe('the authority that a chain ends in', () => {
     const outcome = findAuthority(parse(cluster.certificate), authorities);
     assert.ok('authority' in outcome);
     assert.equal(outcome.authority, 'client-ca');
-    assert.ok('error' in findAuthority(parse((await createAuthority('kubernetes')).certificate), authorities));
+    assert.ok(
+      'error' in findAuthority(parse((await createAuthority('kubernetes')).certificate), authorities),
+    );
   });
 
   it('is none where one bundle is as near as the other', async () => {
@@ -60,7 +62,11 @@ describe('the authority that a chain ends in', () => {
     for (const chain of [
       parse(misissued.certificate, forServers.certificate, cluster.certificate),
       parse(forged.certificate, user.certificate, cluster.certificate),
-      parse(namesake.certificate, (await cluster.createIntermediate('team')).certificate, cluster.certificate),
+      parse(
+        namesake.certificate,
+        (await cluster.createIntermediate('team')).certificate,
+        cluster.certificate,
+      ),
     ]) {
       assert.deepEqual(findAuthority(chain, authorities), {
         error: 'an intermediate certificate may not have issued the one below it',

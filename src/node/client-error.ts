@@ -10,6 +10,9 @@ function explain(code: string): string {
   return 'the request is no valid HTTP';
 }
 
+/** Connections that have had their last answer; the parser complains about each further piece of the same request. */
+const ending = new WeakSet<Duplex>();
+
 /**
  * Answers what is no HTTP with a 400 Status and closes. The parser never guesses: requests that two parsers
  * could read differently (both Content-Length and Transfer-Encoding, bare LF, folded lines) end here.
@@ -17,6 +20,7 @@ function explain(code: string): string {
  * @param answer the answer in progress on this connection, if there is one.
  */
 export function answerClientError(error: Error, socket: Duplex, answer: ServerResponse | undefined): void {
+  if (ending.has(socket)) return;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const spokeHttp = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT';
   // A failed handshake has no HTTP to answer in, and a second head must not end up in the middle of a body.
@@ -25,6 +29,7 @@ export function answerClientError(error: Error, socket: Duplex, answer: ServerRe
     socket.destroy();
     return;
   }
+  ending.add(socket);
   socket.on('error', () => {});
   writeLastAnswer(socket, statusResponse('BadRequest', explain(code))).catch(() => socket.destroy());
 }

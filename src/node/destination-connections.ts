@@ -46,7 +46,7 @@ export class DestinationConnections {
   /** What ALPN agreed on for a connection that the HTTP/1.1 pool has not asked for yet. */
   #spareSocket: TLSSocket | undefined;
   #dialing = false;
-  #closed = false;
+  #state: 'open' | 'closing' | 'destroyed' = 'open';
 
   constructor(
     destination: Destination,
@@ -64,9 +64,11 @@ export class DestinationConnections {
     return this.#destination.origin;
   }
 
-  /** Whether no connection is left. */
+  /** Whether no connection is left, and none is needed. */
   get isEmpty(): boolean {
     return (
+      this.#queue.length === 0 &&
+      !this.#dialing &&
       this.#http2.length === 0 &&
       this.#draining.size === 0 &&
       this.#http1 === undefined &&
@@ -75,26 +77,29 @@ export class DestinationConnections {
   }
 
   send(outbound: OutboundRequest, body: RequestBody | undefined, exchange: Exchange): void {
+    if (this.#state === 'destroyed') {
+      exchange.fail(transportClosed());
+      return;
+    }
     this.#queue.push({ outbound, body, exchange });
     this.#serveQueue();
   }
 
   /** Lets what is in flight end; then the connections close. What is queued is still served. */
   close(): void {
-    this.#closed = true;
+    this.#state = 'closing';
     for (const connection of [...this.#http2]) connection.close();
     if (this.#http1 !== undefined) this.#retire(this.#http1);
-    this.#spareSocket?.destroy();
   }
 
   /** Ends everything at once. */
   destroy(): void {
-    this.#closed = true;
+    this.#state = 'destroyed';
     for (const connection of [...this.#http2, ...this.#draining]) connection.destroy();
     const pools = this.#http1 === undefined ? this.#retiredPools : [this.#http1, ...this.#retiredPools];
     for (const pool of pools) pool.destroy().catch(() => {});
     this.#spareSocket?.destroy();
-    for (const { exchange } of this.#queue.splice(0)) exchange.fail(new Error('the transport was closed'));
+    for (const { exchange } of this.#queue.splice(0)) exchange.fail(transportClosed());
   }
 
   #serveQueue(): void {
@@ -104,11 +109,13 @@ export class DestinationConnections {
       this.#queue.unshift(next);
       break;
     }
+    if (this.#queue.length > 0 || this.#isCrowded()) this.#dial();
+  }
+
+  /** Whether another connection should be there before this one is full. */
+  #isCrowded(): boolean {
     const best = this.#leastUsed();
-    const crowded = best === undefined || best.streams >= this.#limits.spreadAt;
-    const needed = this.#queue.length > 0 || (best !== undefined && crowded);
-    if (needed && this.#http1 === undefined && this.#http2.length < this.#limits.http2Connections)
-      this.#dial();
+    return this.#state === 'open' && best !== undefined && best.streams >= this.#limits.spreadAt;
   }
 
   /** @returns false when there is no connection with room. */
@@ -120,7 +127,7 @@ export class DestinationConnections {
     const connection = this.#leastUsed();
     if (connection === undefined) return false;
     try {
-      const open: OpenStream = (headers, endStream) => connection.open(headers, endStream);
+      const open: OpenStream = (...request) => connection.open(...request);
       exchangeOverHttp2(open, outbound, body, exchange, () => this.send(outbound, body, exchange));
     } catch (error) {
       exchange.fail(error);
@@ -138,15 +145,21 @@ export class DestinationConnections {
 
   /** One dial at a time: until it is through nobody knows which protocol the destination speaks. */
   #dial(): void {
-    if (this.#dialing || this.#closed) return;
+    if (this.#dialing || this.#state === 'destroyed' || this.#http1 !== undefined) return;
+    if (this.#http2.length >= this.#limits.http2Connections) return;
     this.#dialing = true;
     this.#connect(['h2', 'http/1.1']).then(
       (socket) => {
         this.#dialing = false;
-        if (this.#closed) socket.destroy();
-        else if (socket.alpnProtocol === 'h2') this.#addHttp2(socket);
+        if (this.#state === 'destroyed') {
+          socket.destroy();
+          return;
+        }
+        if (socket.alpnProtocol === 'h2') this.#addHttp2(socket);
         else this.#useHttp1(socket);
         this.#serveQueue();
+        // It was dialled for what had been queued before; nothing new comes.
+        if (this.#state === 'closing') this.close();
       },
       (error: unknown) => {
         this.#dialing = false;
@@ -224,4 +237,8 @@ export class DestinationConnections {
     this.#spareSocket = undefined;
     return socket?.destroyed === false ? socket : undefined;
   }
+}
+
+function transportClosed(): Error {
+  return new Error('the transport was closed');
 }

@@ -3,6 +3,7 @@ import { open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../snapshot/limits.ts';
 import type { SnapshotStore, StoredSnapshot } from '../snapshot/snapshot-store.ts';
+import { parseStoredSnapshotText, storedSnapshotText } from '../snapshot/stored-snapshot-text.ts';
 
 /**
  * Keeps the snapshot in one file: the sealed snapshot on the first line, its last renewal on the second. A
@@ -35,13 +36,9 @@ export function createFileSnapshotStore(path: string): SnapshotStore {
     save: (stored) =>
       inTurn(() => {
         const temporaryPath = join(directory, `${prefix}${randomBytes(8).toString('hex')}.tmp`);
-        return replaceFile(path, temporaryPath, fileText(stored));
+        return replaceFile(path, temporaryPath, storedSnapshotText(stored));
       }),
   };
-}
-
-function fileText({ snapshot, renewal }: StoredSnapshot): string {
-  return renewal === undefined ? `${snapshot}\n` : `${snapshot}\n${renewal}\n`;
 }
 
 async function readStored(path: string): Promise<StoredSnapshot | undefined> {
@@ -52,8 +49,7 @@ async function readStored(path: string): Promise<StoredSnapshot | undefined> {
     // Both lines and their ends. Larger than that, nothing in it can be accepted: not worth the memory.
     const limit = sealedSnapshotLimit + sealedRenewalLimit + 4;
     if (size > limit) throw new Error(`${path} is larger than ${limit} bytes: it holds no snapshot.`);
-    const [snapshot = '', renewal = ''] = (await file.readFile('utf8')).split(/\r?\n/, 2);
-    return renewal === '' ? { snapshot } : { snapshot, renewal };
+    return parseStoredSnapshotText(await file.readFile('utf8'));
   } finally {
     await file.close();
   }

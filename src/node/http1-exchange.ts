@@ -4,7 +4,18 @@ import { requestLines } from './connection-headers.ts';
 import type { Exchange } from './exchange.ts';
 import type { RequestBody } from './request-body.ts';
 
-/** Sends one request over HTTP/1.1: undici's dispatch, its events handed straight to the exchange. */
+/** The methods whose content has a meaning to every server (RFC 9110 section 9.3). */
+const methodsWithContent: ReadonlySet<string> = new Set(['PATCH', 'POST', 'PUT']);
+
+/**
+ * Sends one request over HTTP/1.1: undici's dispatch, its events handed straight to the exchange.
+ *
+ * A body on a method that is not expected to have one passes, with its framing: what is behind the API server
+ * may want it (searches by GET through the subresource `proxy`, DeleteOptions). But a server that does not expect
+ * one takes it for the next request on the connection, under whatever identity is written there
+ * (GHSA-ggv3-7p47-pfv8). So such a request says `Connection: close`, behind which nothing is a request (RFC 9112
+ * section 9.6), and its connection ends with it. HTTP/2 frames leave no such doubt.
+ */
 export function exchangeOverHttp1(
   dispatcher: Dispatcher,
   outbound: OutboundRequest,
@@ -16,6 +27,7 @@ export function exchangeOverHttp1(
     method: outbound.method,
     headers: requestLines(outbound.headers),
     body: body ?? null,
+    ...(body === undefined || methodsWithContent.has(outbound.method) ? {} : { reset: true }),
   };
   dispatcher.dispatch(options, new Http1Handler(exchange));
 }

@@ -23,13 +23,17 @@ const pingTimeout = 15_000;
 /** One HTTP/2 connection to a destination, and how many streams it carries. */
 export class Http2Connection {
   readonly #session: ClientHttp2Session;
+  /** Host and port of the destination. */
+  readonly #authority: string;
   readonly #maximumStreams: number;
   readonly #events: Http2ConnectionEvents;
   #streams = 0;
   #draining = false;
+  #closing = false;
 
   /** @param maximumStreams our own ceiling; the destination's may be lower. */
   constructor(socket: TLSSocket, origin: string, maximumStreams: number, events: Http2ConnectionEvents) {
+    this.#authority = new URL(origin).host;
     this.#maximumStreams = maximumStreams;
     this.#events = events;
     const options: ClientSessionOptions & { readonly strictSingleValueFields: boolean } = {
@@ -66,11 +70,22 @@ export class Http2Connection {
   }
 
   /** @throws when the session takes no more streams; nothing was sent then. */
-  open(headers: readonly string[], endStream: boolean): ClientHttp2Stream {
-    const stream = this.#session.request(headers, { endStream });
+  open(method: string, target: string, lines: readonly string[], endStream: boolean): ClientHttp2Stream {
+    const pseudoHeaders = [
+      ':method',
+      method,
+      ':path',
+      target,
+      ':scheme',
+      'https',
+      ':authority',
+      this.#authority,
+    ];
+    const stream = this.#session.request([...pseudoHeaders, ...lines], { endStream });
     this.#streams++;
     stream.once('close', () => {
       this.#streams--;
+      if (this.#closing && this.#streams === 0) this.#session.close();
       this.#events.onStreamClosed();
     });
     return stream;
@@ -78,8 +93,10 @@ export class Http2Connection {
 
   /** Lets open streams end, then closes. */
   close(): void {
+    this.#closing = true;
     this.#drain();
-    this.#session.close();
+    // Closed earlier, Node would refuse a stream whose head it has not written yet.
+    if (this.#streams === 0) this.#session.close();
   }
 
   /** Ends everything at once. */

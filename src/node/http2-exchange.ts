@@ -5,8 +5,13 @@ import { requestLines, withoutPseudoHeaders } from './connection-headers.ts';
 import type { Exchange } from './exchange.ts';
 import type { RequestBody } from './request-body.ts';
 
-/** Opens a stream on a session. */
-export type OpenStream = (headers: readonly string[], endStream: boolean) => ClientHttp2Stream;
+/** Opens a stream for a request with these header lines; with `endStream` it has no body. */
+export type OpenStream = (
+  method: string,
+  target: string,
+  lines: readonly string[],
+  endStream: boolean,
+) => ClientHttp2Stream;
 
 /**
  * Sends one request over HTTP/2. With node:http2 itself, because undici joins repeated header lines on their
@@ -23,21 +28,8 @@ export function exchangeOverHttp2(
   exchange: Exchange,
   onRefused: () => void,
 ): void {
-  const { destination, method, target, headers } = outbound;
-  const stream = open(
-    [
-      ':method',
-      method,
-      ':path',
-      target,
-      ':scheme',
-      'https',
-      ':authority',
-      new URL(destination.origin).host,
-      ...requestLines(headers),
-    ],
-    body === undefined,
-  );
+  const { method, target, headers } = outbound;
+  const stream = open(method, target, requestLines(headers), body === undefined);
   let expectedLength: number | undefined;
   let receivedLength = 0;
 

@@ -3,6 +3,8 @@ export { type ClientAuthorities, readClientAuthorities } from './client-authorit
 export { ClientCertificateReader, clientCertificateTlsOptions } from './client-certificate.ts';
 export { createFileSnapshotStore } from './file-snapshot-store.ts';
 export { type NodeBindings, NodeInboundRequest, nodeInbound } from './node-inbound.ts';
+export { CredentialWatch } from './reload/credential-watch.ts';
+export type { FileGroup, WatchedFile } from './reload/file-group.ts';
 export type { RunningRouter, ServeConfig } from './serve-config.ts';
 export { createRouterServer, type RouterServer, type RouterServerOptions } from './server.ts';
 export { startRouter } from './start-router.ts';

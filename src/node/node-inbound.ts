@@ -34,6 +34,7 @@ export class NodeInboundRequest implements InboundRequest {
   readonly method: string;
   readonly target: string;
   readonly headers: RawHeaders;
+  readonly httpVersion: string;
   readonly incoming: NodeIncoming;
   readonly outgoing: NodeOutgoing;
   readonly #clientCertificateOf: ClientCertificateOf;
@@ -48,6 +49,7 @@ export class NodeInboundRequest implements InboundRequest {
       incoming instanceof Http2ServerRequest
         ? withJoinedCookies(withoutPseudoHeaders(incoming.rawHeaders))
         : incoming.rawHeaders;
+    this.httpVersion = incoming.httpVersion;
     this.incoming = incoming;
     this.outgoing = outgoing;
     this.#clientCertificateOf = clientCertificateOf;

@@ -18,9 +18,10 @@ export function answerHead(status: number, statusMessage: string, headers: RawHe
 /** Writes `response` on a socket that no server looks after any more, and ends the connection. */
 export async function writeLastAnswer(socket: Duplex, response: Response): Promise<void> {
   const body = Buffer.from(await response.arrayBuffer());
-  const headers = rawHeadersOf(response.headers).slice();
-  const lines = [...headers, 'content-length', String(body.length), 'connection', 'close'];
-  socket.write(answerHead(response.status, STATUS_CODES[response.status] ?? '', lines));
+  const headers = new Headers(response.headers);
+  headers.set('content-length', String(body.length));
+  headers.set('connection', 'close');
+  socket.write(answerHead(response.status, STATUS_CODES[response.status] ?? '', rawHeadersOf(headers)));
   socket.write(body);
   endAfterAnswer(socket);
 }

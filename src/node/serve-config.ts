@@ -1,6 +1,7 @@
 import type { AssertionKeySet } from '../identity/assertion/assertion-keys.ts';
 import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { IdentityMode } from '../identity/identity-token.ts';
+import type { ExternalIssuerConfig } from '../identity/jwt/parse-configuration.ts';
 import type { StalePolicy } from '../proxy/decision.ts';
 import type { AddressPolicyOptions } from '../snapshot/address-policy.ts';
 import type { PinnedKeySet } from '../snapshot/keys.ts';
@@ -37,6 +38,21 @@ export interface DestinationIdentityConfig {
   readonly assertionKeys: { readonly path: string; readonly pinned: AssertionKeySet } | undefined;
   /** `undefined` where no mode is `oidc-token`. */
   readonly oidc: { readonly issuerUrl: string; readonly audience: string } | undefined;
+}
+
+/** Whose tokens establish callers here. */
+export interface JwtConfig {
+  /** Those of `--authentication-config`. */
+  readonly issuers: readonly ExternalIssuerConfig[];
+  /** The cluster's own; `undefined` unless an operator has said so. */
+  readonly serviceAccounts:
+    | {
+        readonly issuers: readonly string[];
+        /** Paths; read again when keys are renewed. */
+        readonly keyFiles: readonly string[];
+        readonly apiAudiences: readonly string[];
+      }
+    | undefined;
 }
 
 /** The address peers should use for this router, and which setting it came from. */
@@ -82,6 +98,7 @@ export interface ServeConfig {
   readonly proxyClient: CertificatePair | undefined;
   readonly clientCa: PemFile | undefined;
   readonly requestHeader: RequestHeaderConfig | undefined;
+  readonly jwt: JwtConfig;
   readonly identityHeaderNames: IdentityHeaderNames;
   readonly destinationIdentity: DestinationIdentityConfig;
   /** Who may use `/.mixed-version-proxy/` and `/metrics`. */
@@ -91,17 +108,23 @@ export interface ServeConfig {
     /** Where the last good snapshot is kept, as it was signed, and read from at start. */
     readonly file: string | undefined;
     /** Public keys that snapshots must be signed with; `undefined` only with the gate off. */
-    readonly keys: { readonly path: string; readonly pinned: PinnedKeySet } | undefined;
+    readonly keys:
+      | { readonly path: string; readonly text: string; readonly pinned: PinnedKeySet }
+      | undefined;
     readonly stalePolicy: StalePolicy;
   };
   readonly extensionRouting: 'local' | 'extension';
   /** Which of the addresses in a snapshot may be called. */
   readonly peerAddresses: AddressPolicyOptions;
+  /** Milliseconds between two looks at the files named above, for changes. */
+  readonly fileCheckInterval: number;
   readonly logging: LoggingConfig;
 }
 
 /** A running router. */
 export interface RunningRouter {
+  /** Looks at every watched file at once and takes changed ones into use. Never rejects: faults are logged. */
+  reload(): Promise<void>;
   /** `https://host:port` it listens on. */
   readonly origin: string;
   /**

@@ -34,6 +34,8 @@ export interface ServerLimits {
   readonly keepAliveTimeout: number;
   /** Milliseconds within which the head of an HTTP/1.1 request must be there. */
   readonly headersTimeout: number;
+  /** Milliseconds between two looks for heads and requests that are late; Node's own figure. */
+  readonly connectionsCheckingInterval: number;
   /**
    * Milliseconds for a whole HTTP/1.1 request. Node's 300,000 cut slow uploads; 0 is no limit, for what a request
    * may take is the API server's to say.
@@ -47,5 +49,6 @@ export const defaultServerLimits: ServerLimits = {
   maxSessionRejectedStreams: 100,
   keepAliveTimeout: 90_000,
   headersTimeout: 60_000,
+  connectionsCheckingInterval: 30_000,
   requestTimeout: 0,
 };

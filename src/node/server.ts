@@ -1,4 +1,9 @@
-import type { Server as Http1Server, ServerOptions as Http1ServerOptions, ServerResponse } from 'node:http';
+import type {
+  Server as Http1Server,
+  ServerOptions as Http1ServerOptions,
+  IncomingMessage,
+  ServerResponse,
+} from 'node:http';
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -11,7 +16,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TlsOptions } from 'node:tls';
 import { getRequestListener, RequestError } from '@hono/node-server';
-import { statusResponse } from '../apimachinery/status.ts';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { statusAnswer, statusResponse } from '../apimachinery/status.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import { answerClientError } from './client-error.ts';
 import {
@@ -21,6 +27,8 @@ import {
   type NodeIncoming,
   type NodeOutgoing,
 } from './node-inbound.ts';
+import { OneAtATime } from './one-at-a-time.ts';
+import { faultOfHead } from './request-head.ts';
 import { certificateError, listenError } from './server-error.ts';
 import {
   defaultServerLimits,
@@ -41,7 +49,7 @@ export interface RouterServerOptions {
   readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
   readonly tls: ServerTlsOptions;
   readonly clientCertificateOf: ClientCertificateOf;
-  /** From `upgradeListener`. Without it every upgrade ends with its connection. */
+  /** From `upgradeListener`. Without it an upgrade request is handled as an ordinary one. */
   readonly onUpgrade?: UpgradeListener;
   readonly limits?: Partial<ServerLimits>;
   /** Default: logs nothing. */
@@ -72,11 +80,11 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { tls, onUpgrade, logger = silentLogger } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   const sockets = new Set<Socket>();
-  const answers = new WeakMap<Duplex, ServerResponse>();
+  const pipelines = new OneAtATime();
   const handle = requestHandler(options, logger);
   const server = newServer(tls, limits, (incoming, outgoing) => {
-    if (!(incoming instanceof Http2ServerRequest)) answers.set(incoming.socket, outgoing as ServerResponse);
-    handle(incoming, outgoing);
+    if (incoming instanceof Http2ServerRequest) handle(incoming, outgoing);
+    else pipelines.run(incoming, outgoing as ServerResponse, () => handle(incoming, outgoing));
   });
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -84,9 +92,15 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   });
   server.on('session', (session) => endWhenIdle(session, limits.keepAliveTimeout));
   server.on('clientError', (error: Error, socket: Duplex) => {
-    answerClientError(error, socket, answers.get(socket));
+    answerClientError(error, socket, pipelines.answerOn(socket));
   });
-  if (onUpgrade !== undefined) server.on('upgrade', onUpgrade);
+  if (onUpgrade !== undefined) {
+    server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => {
+      // Behind an unanswered request: its answer would end up in what follows the upgrade.
+      if (pipelines.isBusy(socket)) socket.destroy();
+      else onUpgrade(incoming, socket, firstBytes);
+    });
+  }
 
   return {
     listen(port, host) {
@@ -136,12 +150,13 @@ type RequestHandler = (incoming: NodeIncoming, outgoing: NodeOutgoing) => void;
 
 function newServer(tls: ServerTlsOptions, limits: ServerLimits, onRequest: RequestHandler): DualServer {
   const { maxConcurrentStreams, maxSessionMemory, maxSessionRejectedStreams } = limits;
-  const { keepAliveTimeout, headersTimeout, requestTimeout } = limits;
+  const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
   // `insecureHTTPParser` stays off: the parser refuses what two parsers could read differently.
   const http1Options: Http1ServerOptions = {
     maxHeaderSize: maximumHeaderBytes,
     keepAliveTimeout,
     headersTimeout,
+    connectionsCheckingInterval,
     requestTimeout,
   };
   const options: SecureServerOptions = {
@@ -180,7 +195,7 @@ function requestHandler({ fetch, clientCertificateOf }: RouterServerOptions, log
     (request, { incoming, outgoing }) => {
       const inbound = new NodeInboundRequest(incoming, outgoing, clientCertificateOf);
       if (inbound.hasBody) releaseUnreadBody(incoming, outgoing);
-      return fetch(request, { incoming, outgoing, inbound });
+      return settle(fetch(request, { incoming, outgoing, inbound }), outgoing);
     },
     {
       // It would cut uploads whose answer has begun; `releaseUnreadBody` waits for the answer's end.
@@ -189,7 +204,15 @@ function requestHandler({ fetch, clientCertificateOf }: RouterServerOptions, log
     },
   );
   return (incoming, outgoing) => {
-    if (incoming instanceof Http2ServerRequest) endAfterUnauthorized(outgoing as Http2ServerResponse);
+    if (incoming instanceof Http2ServerRequest) {
+      endAfterUnauthorized(outgoing as Http2ServerResponse);
+    } else {
+      const fault = faultOfHead(incoming.httpVersion, incoming.rawHeaders);
+      if (fault !== undefined) {
+        refuseHead(outgoing as ServerResponse, fault);
+        return;
+      }
+    }
     listener(incoming, outgoing).catch((error: unknown) => {
       // Whatever cannot be written ends its own stream, never the process.
       logger.error({ error: String(error) }, 'An answer could not be written');
@@ -202,6 +225,21 @@ function answerFailure(error: unknown, logger: Logger): Response {
   if (error instanceof RequestError) return statusResponse('BadRequest', `invalid request: ${error.message}`);
   logger.error({ error: String(error) }, 'A request failed');
   return statusResponse('InternalError', 'Internal error occurred: the request could not be handled');
+}
+
+function refuseHead(outgoing: ServerResponse, fault: string): void {
+  const { code, headers, body } = statusAnswer('BadRequest', `the request is no valid HTTP: ${fault}`);
+  outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
+}
+
+async function settle(pending: Response | Promise<Response>, outgoing: NodeOutgoing): Promise<Response> {
+  const response = await pending;
+  // For HEAD Hono hands back a new response, without the mark that says that all has been written.
+  if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
+  // A 400 of the router's own says that the request could be read in two ways; what follows it on the connection
+  // may then be part of it, and is not read (RFC 9112 section 11.2).
+  if (response.status === 400 && !('stream' in outgoing)) outgoing.shouldKeepAlive = false;
+  return response;
 }
 
 /** A client that is not let in has to connect anew for more than a batch of tries (kubernetes#121120). */

@@ -1,5 +1,4 @@
 import { createApp } from '../app.ts';
-import { prewarmDiscovery } from '../discovery/documents.ts';
 import type { Authenticator } from '../identity/authenticator.ts';
 import { RequestHeaderAuthenticator } from '../identity/request-header.ts';
 import { X509Authenticator } from '../identity/x509.ts';
@@ -8,18 +7,26 @@ import { createRouter } from '../proxy/create-router.ts';
 import { extensionDestination } from '../proxy/destinations.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
 import type { Destination } from '../proxy/transport.ts';
+import { newPseudonym } from '../proxy/via.ts';
 import { createAddressPolicy } from '../snapshot/address-policy.ts';
-import type { PinnedKeySet } from '../snapshot/keys.ts';
 import { createMemorySnapshotStore } from '../snapshot/memory-snapshot-store.ts';
 import { SnapshotReceiver } from '../snapshot/receiver.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
-import { readClientAuthorities } from './client-authorities.ts';
-import { ClientCertificateReader, clientCertificateTlsOptions } from './client-certificate.ts';
+import { createClusterDocuments } from './cluster-documents.ts';
+import {
+  assertionAuthenticator,
+  canAssertLocally,
+  identityTokenSigners,
+  oidcIssuer,
+} from './destination-identity.ts';
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
+import { createJwtAuthenticator } from './jwt-authenticator.ts';
 import { nodeInbound } from './node-inbound.ts';
+import { CredentialWatch } from './reload/credential-watch.ts';
+import { LiveCredentials, serverTlsOf, transportCredentialsOf } from './reload/live-credentials.ts';
+import { routerFileGroups } from './reload/router-file-groups.ts';
 import type { RunningRouter, ServeConfig } from './serve-config.ts';
 import { createRouterServer } from './server.ts';
-import type { TransportCredentials } from './tls-dialer.ts';
 import { UndiciTransport } from './undici-transport.ts';
 import { upgradeListener } from './upgrade.ts';
 
@@ -32,31 +39,36 @@ const closeGrace = 10_000;
  * @throws when the address cannot be listened on, or a certificate or key cannot be used.
  */
 export async function startRouter(config: ServeConfig, logger: Logger): Promise<RunningRouter> {
-  const authorities = readClientAuthorities({
-    clientCa: config.clientCa?.pem,
-    requestHeaderCa: config.requestHeader?.clientCa.pem,
+  const credentials = new LiveCredentials(config);
+  const credentialWatch = new CredentialWatch(logger);
+  const transport = new UndiciTransport({
+    credentials: transportCredentialsOf(credentials.current),
+    guard: { addressPolicy: createAddressPolicy(config.peerAddresses) },
   });
-  const certificates = new ClientCertificateReader(authorities);
-  const transport = new UndiciTransport({ credentials: transportCredentials(config) });
-  const receiver = createReceiver(config, logger);
+  const outboundOptions = {
+    local: localDestination(config, credentials),
+    transport,
+    identityHeaderNames: config.identityHeaderNames,
+    identityTokens: identityTokenSigners(config),
+    pseudonym: newPseudonym(),
+  };
+  const documents = createClusterDocuments(outboundOptions, logger);
+  const receiver = createReceiver(config, credentials, logger);
   receiver.onChange((table) => {
     transport.retain(originsOf(config, table));
-    // Off the request path: the first client after a change must not wait for the merge.
-    prewarmDiscovery(table).catch((error: unknown) => {
-      logger.error({ err: error }, 'The merged discovery documents could not be built');
-    });
+    if (config.featureGateEnabled) void documents.prepare(table);
   });
   await receiver.restore();
 
-  const { authenticators, isVerifiedPeer } = callerIdentification(config);
+  const jwt = canAssertLocally(config) ? createJwtAuthenticator(config.jwt, logger) : undefined;
+  const { authenticators, isVerifiedPeer } = callerIdentification(config, jwt?.authenticator, logger);
   const routerOptions = {
+    ...outboundOptions,
     serverId: config.serverId,
-    local: localDestination(config),
     routingTable: receiver,
-    transport,
+    openApiV2: documents.openApiV2,
     authenticators,
     isVerifiedPeer,
-    identityHeaderNames: config.identityHeaderNames,
     stalePolicy: config.snapshot.stalePolicy,
     extensionRouting: config.extensionRouting,
     enabled: config.featureGateEnabled,
@@ -67,80 +79,90 @@ export async function startRouter(config: ServeConfig, logger: Logger): Promise<
     ...routerOptions,
     router,
     inbound: nodeInbound,
+    oidcIssuer: await oidcIssuer(config),
     allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
+    credentialFiles: credentialWatch.status,
   });
-  const clientCertificateOf = certificates.read.bind(certificates);
+  const { clientCertificateOf } = credentials;
   const server = createRouterServer({
     fetch: app.fetch,
-    tls: {
-      cert: config.serving.certificate.pem,
-      key: config.serving.privateKey.pem,
-      ...clientCertificateTlsOptions(authorities),
-    },
+    tls: serverTlsOf(credentials.current),
     clientCertificateOf,
     onUpgrade: upgradeListener({ router, dialer: transport.dialer, clientCertificateOf, logger }),
     logger,
   });
+  for (const group of routerFileGroups(config, credentials, { server, transport })) {
+    credentialWatch.add(group);
+  }
   const { port } = await server.listen(config.securePort, config.bindAddress);
+  // Not waited for: an issuer that is down must not keep the router from starting.
+  void jwt?.authenticator.prepare();
+  credentialWatch.start(config.fileCheckInterval);
   return {
     origin: httpsOrigin(config.bindAddress, port),
-    async close() {
-      await server.close(closeGrace);
+    reload: () => credentialWatch.reload(),
+    async close(graceMilliseconds = closeGrace) {
+      credentialWatch.stop();
+      await server.close(graceMilliseconds);
       transport.close();
+      await jwt?.close();
     },
   };
 }
 
-function transportCredentials({ peerCa, local, proxyClient }: ServeConfig): TransportCredentials {
-  return {
-    // With the gate off there are no peers, and the local server's authority is all there is.
-    peerCertificateAuthorities: (peerCa ?? local.ca).pem,
-    frontProxy: proxyClient && { certificate: proxyClient.certificate.pem, key: proxyClient.privateKey.pem },
-  };
-}
-
-function localDestination({ serverId, local, peerCa }: ServeConfig): Destination {
+function localDestination({ serverId, local }: ServeConfig, credentials: LiveCredentials): Destination {
   return {
     kind: 'local',
     id: serverId,
     origin: local.origin,
     serverName: local.serverName,
-    // An authority of its own is trusted for the local server only, never for peers.
-    trust:
-      peerCa === undefined || peerCa.pem === local.ca.pem
-        ? { kind: 'peer-ca' }
-        : { kind: 'ca-bundle', pem: local.ca.pem },
+    // Asked anew for each request: its authority can change.
+    get trust() {
+      return credentials.localTrust();
+    },
   };
 }
 
 /**
- * Who can be told from whom. Without the front-proxy pair nobody is authenticated here: an identity could not
- * be asserted to any server, so every caller's own credentials have to speak.
+ * Who can be told from whom. Without a way to tell the local server, nobody is authenticated here: every
+ * caller's own credentials have to speak.
  */
-function callerIdentification(config: ServeConfig): {
+function callerIdentification(
+  config: ServeConfig,
+  jwt: Authenticator | undefined,
+  logger: Logger,
+): {
   readonly authenticators: readonly Authenticator[];
   readonly isVerifiedPeer: (inbound: InboundRequest) => boolean;
 } {
-  const { requestHeader, clientCa, proxyClient } = config;
-  if (proxyClient === undefined) return { authenticators: [], isVerifiedPeer: () => false };
-  const x509 = clientCa === undefined ? [] : [new X509Authenticator()];
-  if (requestHeader === undefined) return { authenticators: x509, isVerifiedPeer: () => false };
+  const { requestHeader, clientCa } = config;
+  if (!canAssertLocally(config)) return { authenticators: [], isVerifiedPeer: () => false };
+  const assertion = assertionAuthenticator(config, logger);
+  const others = [
+    // Before client certificates: a connection's own identity must not replace the one that it asserts.
+    ...(assertion === undefined ? [] : [assertion]),
+    ...(clientCa === undefined ? [] : [new X509Authenticator()]),
+    ...(jwt === undefined ? [] : [jwt]),
+  ];
+  if (requestHeader === undefined) return { authenticators: others, isVerifiedPeer: () => false };
   const frontProxy = new RequestHeaderAuthenticator({
     // To the authenticator, as to Kubernetes, an empty list is any name.
     allowedNames: requestHeader.allowedNames === 'any' ? [] : requestHeader.allowedNames,
     headerNames: config.identityHeaderNames,
   });
   return {
-    authenticators: [frontProxy, ...x509],
+    authenticators: [frontProxy, ...others],
     isVerifiedPeer: (inbound) => frontProxy.isVerifiedPeer(inbound),
   };
 }
 
-function createReceiver({ snapshot, peerAddresses }: ServeConfig, logger: Logger): SnapshotReceiver {
-  // Without keys every snapshot is refused: none can be signed with a key that is pinned.
-  const keys: PinnedKeySet = snapshot.keys?.pinned ?? new Map();
+function createReceiver(
+  { snapshot, peerAddresses }: ServeConfig,
+  credentials: LiveCredentials,
+  logger: Logger,
+): SnapshotReceiver {
   return new SnapshotReceiver({
-    keys: () => keys,
+    keys: () => credentials.current.snapshotKeys,
     addressPolicy: createAddressPolicy(peerAddresses),
     store: snapshot.file === undefined ? createMemorySnapshotStore() : createFileSnapshotStore(snapshot.file),
     logger,

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import {
   checkServerIdentity,
   connect,
@@ -7,6 +7,8 @@ import {
   type TLSSocket,
 } from 'node:tls';
 import { type Destination, TransportError } from '../proxy/transport.ts';
+import type { AddressPolicy } from '../snapshot/address-policy.ts';
+import { guardedLookup, type ResolveName, refusedAddress } from './guarded-lookup.ts';
 
 /** What this side trusts and what it proves itself with, PEM. */
 export interface TransportCredentials {
@@ -25,18 +27,31 @@ export interface DialOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Which addresses may be dialled. */
+export interface DialGuard {
+  /** For destinations that a snapshot names, judged again at each dial; the local server's is configured. */
+  readonly addressPolicy: AddressPolicy;
+  /** Default: the system's resolver. */
+  readonly resolveName?: ResolveName | undefined;
+}
+
 /** Opens TLS connections to destinations and checks who answers. Holds the credentials of the moment. */
 export class TlsDialer {
   readonly #connectTimeout: number;
+  readonly #addressPolicy: AddressPolicy | undefined;
+  readonly #lookup: LookupFunction | undefined;
   #credentials: TransportCredentials;
   #contexts = new Map<string, SecureContext>();
 
   /**
    * @param connectTimeout milliseconds for name resolution, TCP and TLS together.
+   * @param guard default: every address may be dialled.
    * @throws when a certificate or key cannot be read.
    */
-  constructor(credentials: TransportCredentials, connectTimeout: number) {
+  constructor(credentials: TransportCredentials, connectTimeout: number, guard?: DialGuard) {
     this.#connectTimeout = connectTimeout;
+    this.#addressPolicy = guard?.addressPolicy;
+    this.#lookup = guard && guardedLookup(guard.addressPolicy, guard.resolveName);
     this.#credentials = credentials;
     this.update(credentials);
   }
@@ -58,16 +73,20 @@ export class TlsDialer {
   }
 
   /** @throws {TransportError} `requestMayHaveArrived` is always false: a dial sends no request. */
-  dial(options: DialOptions): Promise<TLSSocket> {
+  async dial(options: DialOptions): Promise<TLSSocket> {
     const { destination, protocols, signal } = options;
     const { serverName, trust } = destination;
     const { hostname, port } = new URL(destination.origin);
+    // URL keeps the brackets of an IPv6 address; sockets want it bare.
+    const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+    const refusal = this.#refusal(destination, host);
+    if (refusal !== undefined) throw refusal;
     const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
     let tcpConnected = false;
     let timedOut = false;
     const socket = connect({
-      // URL keeps the brackets of an IPv6 address; sockets want it bare.
-      host: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
+      host,
+      ...(this.#lookup === undefined || destination.kind === 'local' ? {} : { lookup: this.#lookup }),
       port: port === '' ? 443 : Number(port),
       // The name is the destination's, never the address or the request's Host. No SNI for addresses (RFC 6066
       // section 3), which are still checked below.
@@ -110,6 +129,17 @@ export class TlsDialer {
     socket.on('error', () => {});
     if (signal?.aborted === true) abort();
     return promise;
+  }
+
+  /** Sockets look up names only: an address that stands in the origin itself is judged here. */
+  #refusal(destination: Destination, host: string): TransportError | undefined {
+    if (this.#addressPolicy === undefined || destination.kind === 'local' || isIP(host) === 0)
+      return undefined;
+    const reason = refusedAddress(host, this.#addressPolicy);
+    if (reason === undefined) return undefined;
+    return new TransportError('ConnectFailed', `${destination.origin}: the address ${reason}`, {
+      requestMayHaveArrived: false,
+    });
   }
 
   #context({ destination, presentFrontProxyCertificate }: DialOptions): SecureContext {

@@ -3,55 +3,16 @@ import { once } from 'node:events';
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
 import { createServer as createTcpServer } from 'node:net';
-import { describe, type TestContext, test } from 'node:test';
-import {
-  askHttp1,
-  askHttp2,
-  credentials,
-  destinationAt,
-  frontProxyAuthority,
-  http2Client,
-  outboundTo,
-  type Protocol,
-  rawClient,
-  readToEnd,
-  startPeer,
-  startRawPeer,
-} from '../../test/support/node-exchange.ts';
+import { describe, test } from 'node:test';
+import { askHttp1, askHttp2, http2Client, rawClient, readToEnd } from '../../test/support/node-clients.ts';
+import { destinationAt, type Protocol, startPeer, startRawPeer } from '../../test/support/node-exchange.ts';
 import { startRouter } from '../../test/support/node-router.ts';
+import { failureOf, newTransport, send } from '../../test/support/node-transport.ts';
 import { inboundFromRequest } from '../proxy/inbound.ts';
-import { type Destination, TransportError } from '../proxy/transport.ts';
+import type { TransportError } from '../proxy/transport.ts';
 import type { NodeBindings } from './node-inbound.ts';
-import { UndiciTransport, type UndiciTransportOptions } from './undici-transport.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
-
-function newTransport(context: TestContext, options: Partial<UndiciTransportOptions> = {}): UndiciTransport {
-  const transport = new UndiciTransport({ credentials, ...options });
-  context.after(() => transport.close());
-  return transport;
-}
-
-const get = (): ReturnType<typeof inboundFromRequest> => inboundFromRequest(new Request('https://router/'));
-
-function send(
-  transport: UndiciTransport,
-  destination: Destination,
-  inbound = get(),
-  overrides: Parameters<typeof outboundTo>[1] = {},
-): Promise<Response> {
-  const outbound = outboundTo(destination, { method: inbound.method, ...overrides });
-  return transport.send(outbound, inbound, ({ headers }) => ({ kind: 'forward', headers }));
-}
-
-async function failureOf(sending: Promise<unknown>): Promise<TransportError> {
-  const error = await sending.then(
-    () => assert.fail('an answer came'),
-    (failure: unknown) => failure,
-  );
-  assert.ok(error instanceof TransportError);
-  return error;
-}
 
 /** An origin where nobody listens. */
 async function deadOrigin(): Promise<string> {
@@ -148,62 +109,6 @@ for (const protocol of protocols) {
       await ended.promise;
     });
 
-    test('that restarts is reached again, also when it speaks the other protocol then', async (context) => {
-      const transport = newTransport(context);
-      const peer = await startPeer(context, protocol, (_incoming, outgoing) => outgoing.end('before'));
-      assert.equal(await (await send(transport, peer.destination)).text(), 'before');
-      await peer.stop();
-      assert.equal((await failureOf(send(transport, peer.destination))).requestMayHaveArrived, false);
-      const other = protocol === 'h2' ? 'http/1.1' : 'h2';
-      await startPeer(context, other, (_incoming, outgoing) => outgoing.end('after'), { port: peer.port });
-      assert.equal(await (await send(transport, peer.destination)).text(), 'after');
-    });
-
-    test('that is no destination any more is let go, and what is in flight ends first', async (context) => {
-      let watch: { end(chunk: string): unknown } | undefined;
-      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
-        if (incoming.url !== '/watch') return outgoing.end();
-        outgoing.write('first ');
-        watch = outgoing;
-        return undefined;
-      });
-      const transport = newTransport(context);
-      await (await send(transport, peer.destination)).text();
-      const watching = await send(transport, peer.destination, get(), { target: '/watch' });
-      transport.retain(new Set());
-      watch?.end('last');
-      assert.equal(await watching.text(), 'first last');
-      while (peer.openConnections() > 0) await new Promise(setImmediate);
-    });
-
-    test('close() ends what is in flight and every connection', async (context) => {
-      const peer = await startPeer(context, protocol, () => {});
-      const transport = newTransport(context);
-      const sending = failureOf(send(transport, peer.destination));
-      while (peer.openConnections() === 0) await new Promise(setImmediate);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      transport.close();
-      await sending;
-      while (peer.openConnections() > 0) await new Promise(setImmediate);
-    });
-
-    test('is shown the new certificate after a rotation', async (context) => {
-      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
-        const socket = 'stream' in incoming ? incoming.stream.session?.socket : incoming.socket;
-        outgoing.end(String((socket as import('node:tls').TLSSocket).getPeerCertificate().subject?.CN));
-      });
-      const transport = newTransport(context);
-      assert.equal(await (await send(transport, peer.destination)).text(), 'front-proxy-client');
-      const next = await frontProxyAuthority.issue({ commonName: 'next', usage: 'client' });
-      const frontProxy = { certificate: next.chain, key: next.privateKey };
-      transport.updateCredentials({ ...credentials, frontProxy });
-      assert.equal(await (await send(transport, peer.destination)).text(), 'next');
-      assert.throws(() =>
-        transport.updateCredentials({ ...credentials, frontProxy: { certificate: 'x', key: 'y' } }),
-      );
-      assert.equal(await (await send(transport, peer.destination)).text(), 'next');
-    });
-
     test('answers app.fetch() callers with a web Response, streamed', async (context) => {
       let answering: { write(chunk: string): boolean; end(): unknown } | undefined;
       const peer = await startPeer(context, protocol, (_incoming, outgoing) => {
@@ -261,29 +166,6 @@ test('a destination that never finishes the handshake: Timeout, nothing arrived'
   assert.equal(failure.requestMayHaveArrived, false);
 });
 
-test('a destination that demands a certificate we do not present: TLSFailed, nothing was processed', async (context) => {
-  const { createServer } = await import('node:https');
-  const { peerPair } = await import('../../test/support/node-exchange.ts');
-  const server = createServer({
-    cert: peerPair.chain,
-    key: peerPair.privateKey,
-    ca: frontProxyAuthority.certificate,
-    requestCert: true,
-    rejectUnauthorized: true,
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => server.close());
-  const address = server.address();
-  assert.ok(typeof address === 'object' && address !== null);
-  const destination = destinationAt(`https://127.0.0.1:${address.port}`);
-  const transport = newTransport(context);
-  const overrides = { presentFrontProxyCertificate: false };
-  const failure = await failureOf(send(transport, destination, get(), overrides));
-  assert.equal(failure.code, 'TLSFailed');
-  assert.equal(failure.requestMayHaveArrived, false);
-});
-
 for (const [what, bytes] of [
   ['no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n\r\n'],
   ['a 101 that nobody asked for', 'HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'],
@@ -327,41 +209,3 @@ for (const [how, answer] of [
     await assert.rejects(askHttp2(http2Client(context, router.port)));
   });
 }
-
-test('many streams spread over several HTTP/2 connections, each below its limit', async (context) => {
-  const watches: { end(): unknown }[] = [];
-  const peer = await startPeer(context, 'h2', (_incoming, outgoing) => {
-    outgoing.writeHead(200);
-    outgoing.write('x');
-    watches.push(outgoing);
-  });
-  const limits = { spreadAt: 4, streamsPerConnection: 8, http2Connections: 3 };
-  const transport = newTransport(context, { limits });
-  const answers: Response[] = [];
-  for (let index = 0; index < 24; index++) answers.push(await send(transport, peer.destination));
-  assert.equal(peer.connections(), 3);
-  // There is no room for one more, until one ends.
-  const waiting = send(transport, peer.destination);
-  const first = await Promise.race([waiting, new Promise((resolve) => setTimeout(resolve, 100, 'queued'))]);
-  assert.equal(first, 'queued');
-  watches[0]?.end();
-  await answers[0]?.text();
-  assert.equal((await waiting).status, 200);
-  assert.equal(peer.connections(), 3);
-});
-
-test('a GOAWAY lets open streams end and sends new ones over a new connection', async (context) => {
-  let watch: { end(chunk: string): unknown } | undefined;
-  const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
-    if (incoming.url !== '/watch') return outgoing.end('new');
-    outgoing.write('first ');
-    watch = outgoing;
-    outgoing.stream?.session?.close();
-    return undefined;
-  });
-  const transport = newTransport(context);
-  const watching = await send(transport, peer.destination, get(), { target: '/watch' });
-  assert.equal(await (await send(transport, peer.destination)).text(), 'new');
-  watch?.end('last');
-  assert.equal(await watching.text(), 'first last');
-});

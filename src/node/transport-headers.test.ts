@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { askHttp1, askHttp2, http2Client } from '../../test/support/node-clients.ts';
 import {
-  askHttp1,
-  askHttp2,
   destinationAt,
   frontProxyAuthority,
-  http2Client,
   type PeerIncoming,
   type Protocol,
   peerPair,

@@ -9,12 +9,14 @@ import { type AnswerSink, answerSinkFor } from './answer-sink.ts';
 import { type ConnectionLimits, DestinationConnections } from './destination-connections.ts';
 import { Exchange } from './exchange.ts';
 import { type BodySource, bodySourceOf, RequestBody } from './request-body.ts';
-import { TlsDialer, type TransportCredentials } from './tls-dialer.ts';
+import { type DialGuard, TlsDialer, type TransportCredentials } from './tls-dialer.ts';
 
 export interface UndiciTransportOptions {
   readonly credentials: TransportCredentials;
   /** Milliseconds for name resolution, TCP and TLS. Default 10,000. */
   readonly connectTimeout?: number;
+  /** Which addresses may be dialled. Default: every one. */
+  readonly guard?: DialGuard;
   /**
    * Milliseconds without progress until the head of an answer, as kube-apiserver's `--request-timeout`;
    * long-running requests have none. Default 60,000.
@@ -44,11 +46,12 @@ export class UndiciTransport implements Transport {
   readonly #connections = new Map<string, DestinationConnections>();
   /** Out of use, but some of their requests have not ended yet. */
   #retired: DestinationConnections[] = [];
+  #closed = false;
 
   /** @throws when a certificate or key cannot be read. */
   constructor(options: UndiciTransportOptions) {
-    const { credentials, connectTimeout = 10_000, headTimeout = 60_000, limits } = options;
-    this.dialer = new TlsDialer(credentials, connectTimeout);
+    const { credentials, connectTimeout = 10_000, headTimeout = 60_000, limits, guard } = options;
+    this.dialer = new TlsDialer(credentials, connectTimeout, guard);
     this.#headTimeout = headTimeout;
     this.#limits = { ...defaultLimits, ...limits };
   }
@@ -88,7 +91,8 @@ export class UndiciTransport implements Transport {
       bodyOpened: () => source?.opened === true,
     });
     const body = source === undefined ? undefined : new RequestBody(source, () => exchange.progressed());
-    if (!exchange.isOver) this.#connectionsFor(outbound).send(outbound, body, exchange);
+    if (this.#closed) exchange.fail(new Error('the transport is closed'));
+    else if (!exchange.isOver) this.#connectionsFor(outbound).send(outbound, body, exchange);
     return exchange.response;
   }
 
@@ -110,8 +114,9 @@ export class UndiciTransport implements Transport {
     for (const [key, connections] of this.#connections) this.#retire(key, connections);
   }
 
-  /** Ends everything at once. Shut the server down first. */
+  /** Ends everything at once, and for good. Shut the server down first. */
   close(): void {
+    this.#closed = true;
     for (const connections of [...this.#connections.values(), ...this.#retired]) connections.destroy();
     this.#connections.clear();
     this.#retired = [];

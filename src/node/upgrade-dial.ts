@@ -85,12 +85,13 @@ export async function dialUpgrade(
     resolve({ kind: 'switched', head, socket: upgraded, firstBytes });
   });
   request.once('response', (answer) => {
+    // Node hands a 101 without `Upgrade` over as an ordinary answer; what follows it would be no HTTP.
+    if (answer.statusCode === 101) {
+      fail(new Error('bad upgrade'));
+      return;
+    }
     settled();
     resolve({ kind: 'declined', answer });
-  });
-  request.on('information', ({ statusCode }) => {
-    // Node takes a 101 without `Upgrade` for an interim answer; what follows would be no HTTP.
-    if (statusCode === 101) fail(new Error('bad upgrade'));
   });
   request.end();
   return promise;

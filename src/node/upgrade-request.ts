@@ -1,4 +1,5 @@
 import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { faultOfHead } from './request-head.ts';
 
 /** What Kubernetes upgrades to: exec, attach and port-forward, in their newer and their older form. */
 const allowedTokens: ReadonlySet<string> = new Set(['websocket', 'spdy/3.1']);
@@ -16,6 +17,8 @@ export type UpgradeJudgement = { readonly token: string } | { readonly refusal: 
 export function judgeUpgrade(httpVersion: string, headers: RawHeaders): UpgradeJudgement {
   // RFC 9110 section 7.8: an HTTP/1.0 client cannot upgrade.
   if (httpVersion !== '1.1') return { refusal: 'an upgrade takes HTTP/1.1' };
+  const fault = faultOfHead(httpVersion, headers);
+  if (fault !== undefined) return { refusal: fault };
   const tokens = allHeaders(headers, 'upgrade');
   const token = tokens[0]?.trim() ?? '';
   if (tokens.length !== 1 || !allowedTokens.has(token.toLowerCase())) {

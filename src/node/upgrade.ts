@@ -5,6 +5,7 @@ import { statusResponse } from '../apimachinery/status.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import { cleanResponseHeaders } from '../proxy/header-hygiene.ts';
 import type { ConnectionInfo, InboundRequest } from '../proxy/inbound.ts';
+import { ownPathSpelling, ownPathsPrefix } from '../proxy/own-path-target.ts';
 import type { Router } from '../proxy/router.ts';
 import type { ClientCertificateOf } from './node-inbound.ts';
 import { answerHead, endAfterAnswer, writeLastAnswer } from './raw-answer.ts';
@@ -58,6 +59,12 @@ async function upgrade(
   const admission = await router.admit(inbound);
   if (admission.kind === 'refused') {
     await writeLastAnswer(client, admission.response);
+    return;
+  }
+  if (ownPathSpelling(inbound.target, admission.request.requestInfo.path) !== 'none') {
+    // The fetch handler's checks are not on this way; nothing under the prefix goes to an API server.
+    const message = `nothing under ${ownPathsPrefix} can be upgraded: send the request without Upgrade`;
+    await writeLastAnswer(client, statusResponse('BadRequest', message));
     return;
   }
   const { token } = judgement;

@@ -1,8 +1,15 @@
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
+import {
+  type CertificateStatus,
+  type CredentialFiles,
+  credentialFileWarnings,
+  type KeyFileStatus,
+} from './credential-files.ts';
+import { type DocumentStatus, documentStatus } from './document-status.ts';
 
 /** What `v1/status` shows. Times are RFC 3339. */
-export interface RouterStatus {
+export interface RouterStatus extends DocumentStatus {
   readonly serverId: string;
   readonly enabled: boolean;
   readonly stalePolicy: string;
@@ -22,13 +29,19 @@ export interface RouterStatus {
     /** The sync job could not read it lately; what it serves is the last that is known. */
     readonly stale: boolean;
   }[];
+  /** Empty on runtimes that read no certificates from files. */
+  readonly certificates: readonly CertificateStatus[];
+  readonly keyFiles: readonly KeyFileStatus[];
+  /** What does not stop the router yet, and somebody should see to. */
+  readonly warnings: readonly string[];
 }
 
 /** Pure. `now` in milliseconds since the epoch. */
 export function routerStatus(
-  options: Pick<MixedVersionProxyOptions, 'serverId' | 'enabled' | 'stalePolicy'>,
+  options: Pick<MixedVersionProxyOptions, 'serverId' | 'enabled' | 'stalePolicy' | 'openApiV2'>,
   source: { current(): RoutingTable | undefined },
   now: number,
+  credentialFiles: CredentialFiles = none,
 ): RouterStatus {
   const { serverId, enabled = true, stalePolicy = 'local' } = options;
   const table = source.current();
@@ -53,5 +66,11 @@ export function routerStatus(
       version: version ?? null,
       stale,
     })),
+    ...documentStatus(table, options.openApiV2),
+    certificates: credentialFiles.certificates(),
+    keyFiles: credentialFiles.keyFiles(),
+    warnings: credentialFileWarnings(credentialFiles),
   };
 }
+
+const none: CredentialFiles = { certificates: () => [], keyFiles: () => [] };

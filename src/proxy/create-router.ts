@@ -30,6 +30,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     isVerifiedPeer = () => false,
     pseudonym = newPseudonym(),
     identityHeaderNames = defaultIdentityHeaderNames,
+    identityTokens = {},
     stalePolicy = 'local',
     extensionRouting = 'local',
     enabled = true,
@@ -41,6 +42,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   const deliver = createDelivery({
     local: options.local,
     identityHeaderNames,
+    identityTokens,
     pseudonym,
     load,
     budget: new RetryBudget(),

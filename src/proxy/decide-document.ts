@@ -1,5 +1,7 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { parseDiscoveryPath } from '../discovery/discovery-path.ts';
+import { openApiV2Path } from '../discovery/openapi-v2/server-document.ts';
+import { hasDifferingServers } from '../discovery/openapi-v2/sources.ts';
 import { openApiV3Servers } from '../discovery/openapi-v3.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import type { Decision, DecisionContext } from './decision.ts';
@@ -31,9 +33,13 @@ export function decideDocument(
     : { decision: 'peer', reason: 'MergedDocument', candidates: holders.reachable };
 }
 
-/** Whether the router answers from the snapshot, as far as method and path tell: the form asked for may not be merged. */
+/**
+ * Whether the router answers itself, as far as method and path tell: the form asked for may not be merged, or a
+ * document may not be ready yet.
+ */
 function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
   if (verb !== 'get' && verb !== 'head') return false;
+  if (path === openApiV2Path) return hasDifferingServers(table);
   const document = parseDiscoveryPath(path);
   if (document === undefined) return false;
   return Object.values(table.snapshot.servedSets).some(({ discovery, openapiV3 }) =>

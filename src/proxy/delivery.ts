@@ -1,11 +1,11 @@
 import { statusResponse } from '../apimachinery/status.ts';
-import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
+import { IdentityTokenError } from '../identity/identity-token.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { RoutingServer } from '../snapshot/routing-table.ts';
 import { chooseServer } from './choose-server.ts';
 import { extensionDestination, peerDestination } from './destinations.ts';
 import { announcesBody } from './inbound.ts';
-import { buildOutboundRequest } from './outbound.ts';
+import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 import { maySafelyTryAnother, type RetryBudget } from './retry.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import type { ServerLoad } from './server-load.ts';
@@ -14,11 +14,8 @@ import { type Destination, type OutboundRequest, TransportError } from './transp
 /** Seconds after which a client should ask again when no server answered. */
 const retryAfterSeconds = 1;
 
-export interface DeliveryOptions {
+export interface DeliveryOptions extends OutboundOptions {
   readonly local: Destination;
-  readonly identityHeaderNames: IdentityHeaderNames;
-  /** This router's name in `Via`. */
-  readonly pseudonym: string;
   readonly load: ServerLoad;
   readonly budget: RetryBudget;
   readonly random: () => number;
@@ -27,23 +24,24 @@ export interface DeliveryOptions {
 
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
-  const { local, identityHeaderNames, pseudonym, load, budget, random, logger } = options;
+  const { local, load, budget, random, logger } = options;
 
   async function attempt<Answer>(
     request: AdmittedRequest,
     destination: Destination,
     send: (outbound: OutboundRequest) => Promise<Answer>,
-  ): Promise<Answer | TransportError> {
+  ): Promise<Answer | Response | TransportError> {
     const end = load.begin(destination.id);
-    const outbound = buildOutboundRequest(request, destination, identityHeaderNames, pseudonym);
     try {
-      const answer = await send(outbound);
+      const built = buildOutboundRequest(request, destination, options);
+      const answer = await send(built instanceof Promise ? await built : built);
       if (request.inbound.onFinished === undefined) end();
       else request.inbound.onFinished(end);
       load.reached(destination.id);
       return answer;
     } catch (error) {
       end();
+      if (error instanceof IdentityTokenError) return statusResponse('RequestEntityTooLarge', error.message);
       if (!(error instanceof TransportError)) throw error;
       if (error.code === 'ConnectFailed' || error.code === 'TLSFailed' || error.code === 'Timeout') {
         load.notReached(destination.id);

@@ -106,9 +106,14 @@ function connectionOptions(headers: RawHeaders): ReadonlySet<string> | undefined
   return options;
 }
 
+/** Whether a request claims to have been rerouted. Kubernetes reads the first value only. Proves nothing. */
+export function carriesRerouteMark(headers: RawHeaders): boolean {
+  return firstHeader(headers, rerouteMarkHeader) === 'true';
+}
+
 /**
- * Whether a peer has rerouted this request already, so that it must not travel on. Kubernetes reads the first
- * value only. The mark counts from verified peers alone: anyone else could force local handling with it.
+ * Whether a peer has rerouted this request already, so that it must not travel on. The mark counts from
+ * verified peers alone: anyone else could force local handling with it.
  * @param senderIsVerifiedPeer for a caller that passes through: whether the connection itself belongs to a
  *   verified peer (`RequestHeaderAuthenticator.isVerifiedPeer`). Upstream's peers send upgrades without a user.
  */
@@ -118,5 +123,5 @@ export function hasVerifiedRerouteMark(
   senderIsVerifiedPeer = false,
 ): boolean {
   const trusted = senderIsVerifiedPeer || (caller.kind === 'authenticated' && caller.viaVerifiedPeer);
-  return trusted && firstHeader(headers, rerouteMarkHeader) === 'true';
+  return trusted && carriesRerouteMark(headers);
 }

@@ -55,7 +55,7 @@ export function identifyCaller(router: Router): MiddlewareHandler<HandlerEnviron
 /** Decides. What is not the local server's leaves here; what is goes on to `next()`. */
 export function routeRequest(
   router: Router,
-  options: Pick<MixedVersionProxyOptions, 'serverId' | 'transport' | 'routingTable'>,
+  options: Pick<MixedVersionProxyOptions, 'serverId' | 'transport' | 'routingTable' | 'openApiV2'>,
 ): MiddlewareHandler<HandlerEnvironment> {
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
     const { inbound, requestInfo, caller } = context.var;
@@ -64,7 +64,7 @@ export function routeRequest(
     if (decision.decision !== 'local') return forward(request, router, options.transport);
 
     context.set('admitted', request);
-    context.set('standIn', await standInFor(request, options.routingTable.current(), options.serverId));
+    context.set('standIn', await standInFor(request, options.routingTable.current(), options));
     await next();
     // Still there: the local handler chain answered itself instead of `localServer` below.
     const response = context.var.standIn?.(context.res.status);

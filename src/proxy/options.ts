@@ -1,5 +1,7 @@
+import type { MergedOpenApiV2 } from '../discovery/openapi-v2/merged-openapi-v2.ts';
 import type { Authenticator } from '../identity/authenticator.ts';
 import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
+import type { IdentityTokenSigners } from '../identity/identity-token.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import type { StalePolicy } from './decision.ts';
@@ -20,6 +22,11 @@ export interface MixedVersionProxyOptions {
   readonly local: Destination;
   readonly routingTable: RoutingTableSource;
   readonly transport: Transport;
+  /**
+   * The merged OpenAPI v2 document, kept up to date by the runtime, which needs work in the background for it.
+   * Default: `/openapi/v2` is the local server's own.
+   */
+  readonly openApiV2?: Pick<MergedOpenApiV2, 'document' | 'problems'> | undefined;
   /** Asked in order; the first opinion counts. Default: none, so that every caller passes through. */
   readonly authenticators?: readonly Authenticator[];
   /** Whether the connection itself belongs to a front proxy whose word counts. Default: none does. */
@@ -28,6 +35,11 @@ export interface MixedVersionProxyOptions {
   readonly pseudonym?: string;
   /** Default: the names Kubernetes uses. */
   readonly identityHeaderNames?: IdentityHeaderNames;
+  /**
+   * For destinations that are told by a signed token who calls. Default: none, so that all are told by X-Remote
+   * headers over connections with the front-proxy certificate.
+   */
+  readonly identityTokens?: IdentityTokenSigners;
   /** Default `local`. */
   readonly stalePolicy?: StalePolicy;
   /** Default `local`: the local server's aggregator does it. */

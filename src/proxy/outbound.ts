@@ -1,27 +1,53 @@
 import { isLongRunning } from '../apimachinery/long-running.ts';
 import { allHeaders } from '../apimachinery/raw-headers.ts';
 import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
+import type { IdentityToken, IdentityTokenSigners } from '../identity/identity-token.ts';
 import { stampIdentity } from '../identity/stamp-identity.ts';
 import { cleanRequestHeaders, rerouteMarkHeader } from './header-hygiene.ts';
 import type { AdmittedRequest } from './router.ts';
 import type { Destination, OutboundRequest } from './transport.ts';
 import { viaHeader, viaMember } from './via.ts';
 
+export interface OutboundOptions {
+  readonly identityHeaderNames: IdentityHeaderNames;
+  readonly identityTokens: IdentityTokenSigners;
+  /** This router's name in `Via`. */
+  readonly pseudonym: string;
+}
+
 /**
  * The one place where a request is made ready to leave, for local, peer, extension, second try and upgrade
  * alike. Order matters (RFC 9110 section 7.6.1): what the client's `Connection` nominates and every identity
  * header it sent go first; only then is the established identity stamped.
- * @param pseudonym this router's name in `Via`.
+ *
+ * A promise only where a token has to be signed first: with X-Remote headers nothing has to be waited for.
+ * @throws {IdentityTokenError} (rejects) when no token can carry the identity.
  */
 export function buildOutboundRequest(
   request: AdmittedRequest,
   destination: Destination,
-  identityHeaderNames: IdentityHeaderNames,
-  pseudonym: string,
+  options: OutboundOptions,
+): OutboundRequest | Promise<OutboundRequest> {
+  const { inbound, caller } = request;
+  const { kind, id } = destination;
+  // An extension server knows neither our assertions nor our issuer: it is told by a front proxy or not at all.
+  const signer = kind === 'extension' ? undefined : options.identityTokens[kind];
+  if (signer === undefined || caller.kind !== 'authenticated') return ready(request, destination, options);
+  const { method, target } = inbound;
+  return signer
+    .sign({ user: caller.user, destinationId: id, method, target, rerouted: kind === 'peer' })
+    .then((token) => ready(request, destination, options, token));
+}
+
+function ready(
+  request: AdmittedRequest,
+  destination: Destination,
+  { identityHeaderNames, pseudonym }: OutboundOptions,
+  token?: IdentityToken,
 ): OutboundRequest {
   const { inbound, caller, requestInfo } = request;
   const cleaned = cleanRequestHeaders(inbound.headers, identityHeaderNames);
-  const headers = [...stampIdentity(cleaned, caller)];
+  const headers = [...stampIdentity(cleaned, caller, identityHeaderNames, token)];
   const forwardedFor = withForwardedFor(headers, inbound.connection.remoteAddress);
   forwardedFor.push(viaHeader, viaMember(inbound.httpVersion ?? '1.1', pseudonym));
   // At most one hop: the peer serves it itself (KEP-4020; the header is Kubernetes' own). Set, never added to.
@@ -31,7 +57,8 @@ export function buildOutboundRequest(
     method: inbound.method,
     target: inbound.target,
     headers: forwardedFor,
-    presentFrontProxyCertificate: caller.kind === 'authenticated',
+    // The certificate vouches for X-Remote headers; a token vouches for itself.
+    presentFrontProxyCertificate: caller.kind === 'authenticated' && token === undefined,
     longRunning: isLongRunning(requestInfo),
   };
 }

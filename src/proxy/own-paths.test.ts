@@ -35,6 +35,23 @@ test('an authenticated caller who is not allowed gets 403 as Kubernetes words it
   assert.equal(body.message, 'forbidden: User "alice" cannot put path "/.mixed-version-proxy/v1/snapshot"');
 });
 
+test('a request to impersonate is refused, not answered under the own rights of the one who asks', async () => {
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
+  for (const name of ['Impersonate-User', 'impersonate-extra-x', 'Impersonate-Whatever']) {
+    const response = await app.request(snapshotUrl, { headers: { [name]: 'jane' } });
+    assert.equal(response.status, 403, name);
+    assert.match(((await response.json()) as FailureStatus).message, /impersonation is not supported here/);
+  }
+});
+
+test('a disguised own path is refused before anyone is asked who they are', async () => {
+  const { app, transport } = await testApp({ snapshot: mixedCluster });
+  for (const path of ['/%2emixed-version-proxy/v1/status', '//.mixed-version-proxy/v1/status']) {
+    assert.equal((await app.request(`https://router.example${path}`)).status, 400, path);
+  }
+  assert.deepEqual(transport.sent, []);
+});
+
 test('an allowed user may do what an allowed group may', async () => {
   const { app } = await testApp({
     connection: userConnection('sync'),
@@ -110,6 +127,26 @@ test('explain says over HTTP what the router would do', async () => {
     explanation.candidates.map(({ id }) => id),
     ['peer-1', 'peer-2'],
   );
+});
+
+test('status shows the certificates that the runtime knows of, and what is wrong with them', async () => {
+  const certificate = {
+    name: 'tls-cert-file',
+    path: '/etc/tls.crt',
+    subject: 'CN=router',
+    notAfter: '2030-01-01T00:00:00.000Z',
+    daysLeft: 9,
+    lastReload: null,
+    lastError: 'no PEM certificate',
+  };
+  const credentialFiles = { certificates: () => [certificate], keyFiles: () => [] };
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster, credentialFiles });
+  const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
+  const status = (await response.json()) as { certificates: unknown; keyFiles: unknown; warnings: string[] };
+  assert.deepEqual(status.certificates, [certificate]);
+  assert.deepEqual(status.keyFiles, []);
+  assert.match(status.warnings.join(), /--tls-cert-file: .* no PEM certificate/);
+  assert.equal((await app.request('https://router.example/readyz')).status, 200, 'a warning, not a failure');
 });
 
 test('status shows the snapshot and the servers', async () => {

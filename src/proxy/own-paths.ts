@@ -34,7 +34,9 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
   );
   app.put('/v1/snapshot', ({ var: { inbound } }) => putSnapshot(inbound.body(), receiver));
   app.put('/v1/snapshot/renewal', ({ var: { inbound } }) => putRenewal(inbound.body(), receiver));
-  app.get('/v1/status', () => Response.json(routerStatus(options, receiver, clock())));
+  app.get('/v1/status', () =>
+    Response.json(routerStatus(options, receiver, clock(), options.credentialFiles)),
+  );
   app.get('/v1/explain', (context) => {
     const { method = 'GET', url } = context.req.query();
     if (url === undefined) {

@@ -1,9 +1,11 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { answerDiscovery } from '../discovery/documents.ts';
+import { answerOpenApiV2 } from '../discovery/openapi-v2/answer-openapi-v2.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import { knowledgeMissing } from './delivery.ts';
 import type { StandIn } from './handler-environment.ts';
 import { queryOf } from './inbound.ts';
+import type { MixedVersionProxyOptions } from './options.ts';
 import type { AdmittedRequest } from './router.ts';
 
 /**
@@ -15,7 +17,7 @@ import type { AdmittedRequest } from './router.ts';
 export async function standInFor(
   request: AdmittedRequest,
   table: RoutingTable | undefined,
-  serverId: string,
+  { serverId, openApiV2 }: Pick<MixedVersionProxyOptions, 'serverId' | 'openApiV2'>,
 ): Promise<StandIn | undefined> {
   const { inbound, requestInfo, decision } = request;
   if (decision.reason === 'NoSnapshot') {
@@ -23,18 +25,16 @@ export async function standInFor(
   }
   if (decision.reason !== 'MergedDocument' || table === undefined) return undefined;
   const { headers } = inbound;
-  const document = await answerDiscovery(
-    {
-      method: inbound.method,
-      path: requestInfo.path,
-      query: queryOf(inbound.target),
-      accept: firstHeader(headers, 'accept'),
-      acceptEncoding: firstHeader(headers, 'accept-encoding'),
-      ifNoneMatch: firstHeader(headers, 'if-none-match'),
-    },
-    table,
-    { localServerId: serverId },
-  );
+  const asked = {
+    method: inbound.method,
+    path: requestInfo.path,
+    query: queryOf(inbound.target),
+    accept: firstHeader(headers, 'accept'),
+    acceptEncoding: firstHeader(headers, 'accept-encoding'),
+    ifNoneMatch: firstHeader(headers, 'if-none-match'),
+  };
+  const document = await (answerDiscovery(asked, table, { localServerId: serverId }) ??
+    (openApiV2 && answerOpenApiV2(asked, openApiV2)));
   return document && ((status) => (isAllowed(status) ? document : undefined));
 }
 

@@ -7,7 +7,7 @@ import { isJsonObject } from './schema-parts.ts';
 export const snapshotAlgorithms = ['EdDSA', 'ES256'] as const;
 export type SnapshotAlgorithm = (typeof snapshotAlgorithms)[number];
 
-/** A public key whose signature on a snapshot counts. The algorithm is the key's own, whatever a header says. */
+/** A public key whose signature counts. The algorithm is the key's own, whatever a header says. */
 export interface PinnedKey {
   readonly kid: string;
   readonly alg: SnapshotAlgorithm;
@@ -17,9 +17,17 @@ export interface PinnedKey {
 /** By `kid`. During a rotation the old and the new key are both in it. */
 export type PinnedKeySet = ReadonlyMap<string, PinnedKey>;
 
-export type ParseKeysResult =
-  | { readonly ok: true; readonly keys: PinnedKeySet }
+export type ParseKeysResult<Key extends PinnedKey = PinnedKey> =
+  | { readonly ok: true; readonly keys: ReadonlyMap<string, Key> }
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
+
+/** Reads further members of a key's entry; reports what is wrong with them and comes back without a key then. */
+export type CompleteKey<Key extends PinnedKey> = (
+  key: PinnedKey,
+  jwk: Readonly<Record<string, unknown>>,
+  path: string,
+  issues: IssueList,
+) => Key | undefined;
 
 /** Each pinned key is one more party that can re-route the cluster; a rotation needs two. */
 const maximumKeys = 32;
@@ -28,16 +36,29 @@ const maximumKeyFileLength = 64 * 1024;
 // RFC 7518 section 6: `d` and the RSA factors are private, `k` is a shared secret.
 const privateMembers = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv'];
 
+/** Reads the public keys that snapshots may be signed with. */
+export function parseSnapshotKeys(text: string): Promise<ParseKeysResult> {
+  return parsePinnedKeys(text, (key) => key);
+}
+
 /**
  * Reads a JWKS file (RFC 7517 section 5) of public keys. Every key must be usable: one that is left out
  * silently would be missed on the day of a rotation. Every fault is reported, with its path.
  */
-export async function parseSnapshotKeys(text: string): Promise<ParseKeysResult> {
+export async function parsePinnedKeys<Key extends PinnedKey>(
+  text: string,
+  complete: CompleteKey<Key>,
+): Promise<ParseKeysResult<Key>> {
   const issues = new IssueList();
-  const keys = new Map<string, PinnedKey>();
+  const keys = new Map<string, Key>();
   for (const [index, jwk] of jwksEntries(text, issues).entries()) {
     const path = fieldPath('keys', index);
-    const key = await readPublicKey(jwk, path, issues);
+    if (!isJsonObject(jwk)) {
+      issues.add(path, 'must be an object');
+      continue;
+    }
+    const pinned = await readPublicKey(jwk, path, issues);
+    const key = pinned && complete(pinned, jwk, path, issues);
     if (key === undefined) continue;
     if (keys.has(key.kid)) issues.add(`${path}.kid`, 'must be unique among the keys');
     keys.set(key.kid, key);
@@ -67,11 +88,11 @@ function jwksEntries(text: string, issues: IssueList): readonly unknown[] {
   return keys;
 }
 
-async function readPublicKey(jwk: unknown, path: string, issues: IssueList): Promise<PinnedKey | undefined> {
-  if (!isJsonObject(jwk)) {
-    issues.add(path, 'must be an object');
-    return undefined;
-  }
+async function readPublicKey(
+  jwk: Readonly<Record<string, unknown>>,
+  path: string,
+  issues: IssueList,
+): Promise<PinnedKey | undefined> {
   const faultsBefore = issues.count;
   for (const member of privateMembers) {
     if (Object.hasOwn(jwk, member)) {

@@ -77,6 +77,11 @@ export class SnapshotReceiver {
     return this.#held?.stored;
   }
 
+  /** `sha256:<hex>` of the content in use, as `OpenedSnapshot.digest`; `undefined` until there is one. */
+  digest(): string | undefined {
+    return this.#held?.digest;
+  }
+
   /**
    * Calls `listener` with every table that is put in use, those of renewals included (same `generation`, later
    * `expiresAt`). @returns a function that ends it.

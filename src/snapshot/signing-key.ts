@@ -2,13 +2,18 @@ import {
   CompactSign,
   type CryptoKey,
   calculateJwkThumbprint,
+  compactVerify,
   exportJWK,
   generateKeyPair,
+  importJWK,
   type JWK,
 } from 'jose';
-import { type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
+import { describeIssues } from './issues.ts';
+import { parseJsonText } from './json-text.ts';
+import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
+import { isJsonObject } from './schema-parts.ts';
 
-/** What the sync job signs with. */
+/** What is signed with: snapshots by the sync job, identity tokens by a router. */
 export interface SigningKey {
   /** As in the pinned key set of the receivers. */
   readonly kid: string;
@@ -19,9 +24,9 @@ export interface SigningKey {
 export interface GeneratedSigningKey {
   /** RFC 7638 thumbprint (SHA-256) of the public key. */
   readonly kid: string;
-  /** Secret: for the sync job alone. */
+  /** Secret: for the one that signs. */
   readonly privateJwk: JWK;
-  /** To be pinned by every router: an entry of the `keys` of a JWKS file. */
+  /** To be pinned by everyone else: an entry of the `keys` of a JWKS file. */
   readonly publicJwk: JWK;
 }
 
@@ -57,4 +62,39 @@ export function signPayload(payload: string, typ: string, key: SigningKey): Prom
   return new CompactSign(new TextEncoder().encode(payload))
     .setProtectedHeader({ alg: key.alg, kid: key.kid, typ })
     .sign(key.privateKey);
+}
+
+/** A signing key that has been tried out. */
+export interface LoadedSigningKey {
+  readonly key: SigningKey;
+  /** Its public half, with `kid`, `alg` and `use`: an entry of a JWKS. */
+  readonly publicJwk: JWK;
+}
+
+/**
+ * Reads a private JWK from a file's text and signs with it once, so that a key that cannot sign, or whose two
+ * halves are not each other's, is found before it is needed.
+ * @throws {TypeError} saying what is wrong; never quoting the text, which is secret.
+ */
+export async function loadSigningKey(text: string): Promise<LoadedSigningKey> {
+  const parsed = parseJsonText(text, 4);
+  if (!parsed.ok || !isJsonObject(parsed.value))
+    throw new TypeError('The signing key must be a JWK, as JSON.');
+  const privateJwk = parsed.value as JWK;
+  const { kid, alg } = signingKeyOf(privateJwk);
+  const { kty, crv, x, y } = privateJwk;
+  const publicJwk = { kty, crv, x, ...(alg === 'ES256' ? { y } : {}), kid, alg, use: 'sig' } as JWK;
+  const pinned = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+  if (!pinned.ok) throw new TypeError(`The signing key is unusable: ${describeIssues(pinned.issues)}`);
+  try {
+    const privateKey = (await importJWK(privateJwk, alg)) as CryptoKey;
+    const key: SigningKey = { kid, alg, privateKey };
+    const publicKey = pinned.keys.get(kid)?.publicKey;
+    if (publicKey !== undefined) await compactVerify(await signPayload('', 'test', key), publicKey);
+    return { key, publicJwk };
+  } catch (cause) {
+    throw new TypeError('The signing key is unusable: its private half does not fit its public half.', {
+      cause,
+    });
+  }
 }

@@ -10,6 +10,26 @@ export const sealedMediaType = 'application/jose';
 /** The cause, in the Status of a refusal, whose message is the generation that the router holds. */
 export const heldGenerationCause = 'HeldGeneration';
 
+/** What a router holds: which content, and since when its lifetime counts (milliseconds since the epoch). */
+export interface HeldSnapshot {
+  readonly digest: string;
+  readonly createdAt: number;
+}
+
+/**
+ * The entity tag of a sealed snapshot (RFC 9110 section 8.8.3). It changes with the content and with each
+ * renewal, so that a HEAD tells the sync job whether a router still holds what it was given.
+ */
+export function entityTagOf({ digest, createdAt }: HeldSnapshot): string {
+  return `"${digest}.${createdAt}"`;
+}
+
+/** Reads such a tag, also one that a compressing front end made weak; `undefined` for anything else. */
+export function parseEntityTag(text: string): HeldSnapshot | undefined {
+  const match = /^(?:W\/)?"(sha256:[0-9a-f]{64})\.(\d{1,16})"$/.exec(text);
+  return match?.[1] === undefined ? undefined : { digest: match[1], createdAt: Number(match[2]) };
+}
+
 type Body = ReadableStream<Uint8Array> | null;
 
 /** Takes a pushed snapshot; answers why when it does not, and keeps what it had. */
@@ -58,10 +78,13 @@ function refused(error: SnapshotError, heldGeneration: number | undefined): Resp
 export function getSnapshot(accept: string | undefined, receiver: SnapshotReceiver): Response {
   const table = receiver.current();
   const sealed = receiver.sealed();
-  if (table === undefined || sealed === undefined) {
+  const digest = receiver.digest();
+  if (table === undefined || sealed === undefined || digest === undefined) {
     return statusResponse('NotFound', 'there has been no snapshot yet');
   }
   return accept?.includes(sealedMediaType) === true
-    ? new Response(sealed.snapshot, { headers: { 'content-type': sealedMediaType } })
-    : Response.json(table.snapshot);
+    ? new Response(sealed.snapshot, {
+        headers: { 'content-type': sealedMediaType, etag: entityTagOf({ digest, ...table }), vary: 'accept' },
+      })
+    : Response.json(table.snapshot, { headers: { vary: 'accept' } });
 }

@@ -40,7 +40,14 @@ export async function readApiServices(
   warn: (warning: string) => void,
   signal?: AbortSignal,
 ): Promise<SnapshotApiService[]> {
-  const objects = await listObjects(documents, apiServicesPath, signal);
+  return apiServicesOf(await listObjects(documents, apiServicesPath, signal), warn);
+}
+
+/** The same of objects that were read already. @throws {ReadError} `InvalidDocument` for what is no APIService */
+export function apiServicesOf(
+  objects: readonly unknown[],
+  warn: (warning: string) => void,
+): SnapshotApiService[] {
   return objects.flatMap((object) => toSnapshotApiService(object, warn)).sort(byGroupAndVersion);
 }
 

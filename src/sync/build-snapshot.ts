@@ -12,6 +12,7 @@ import type { ClusterObjects } from './cluster-objects.ts';
 import { excludeGroupVersions, sharedGroupVersions } from './exclude-group-versions.ts';
 import { nextGeneration } from './generation.ts';
 import type { ServerReading } from './server-reading.ts';
+import { contradiction } from './storage-versions.ts';
 
 /** An API server as the sync job knows it before reading it. */
 export interface ServerDescription {
@@ -35,6 +36,8 @@ export interface SnapshotInput {
   /** By server ID. A server without a reading is treated as one that could not be read. */
   readonly readings: ReadonlyMap<string, ServerReading>;
   readonly clusterObjects: ClusterObjects;
+  /** What StorageVersions say that servers serve, by server ID. */
+  readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
   readonly previous?: Snapshot | undefined;
   /** The highest generation that a router is known to hold. */
   readonly heldGeneration?: number | undefined;
@@ -55,8 +58,9 @@ export const defaultLifetimeSeconds = 300;
 
 /**
  * Makes a snapshot of what was read, without effects. A server that could not be read keeps what it was last
- * known to serve, marked stale; one that was never read is left out, with a warning. Whatever else could not be
- * read (APIServices, CustomResourceDefinitions, OpenAPI indexes, versions) stays as it was.
+ * known to serve, marked stale; one that was never read serves what its StorageVersions say, or is left out with
+ * a warning. Whatever else could not be read (APIServices, CustomResourceDefinitions, OpenAPI indexes, versions)
+ * stays as it was.
  */
 export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutput> {
   const { previous, clusterObjects, now } = input;
@@ -67,11 +71,24 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
 
   const servers: SnapshotServer[] = [];
   const sets = new Map<string, ServedSet>();
+  const sources = new Set<'discovery' | 'storageversions'>();
   for (const description of input.servers) {
     const reading = input.readings.get(description.id);
     const known = lastKnown(previous, description.id);
+    const told = input.storageVersions?.get(description.id);
     if (reading?.ok !== true) {
       const reason = reading === undefined ? 'not read yet' : reading.reason;
+      // What was read once is the better source: it knows of subresources, and of what is not stored.
+      if (told !== undefined && known?.set.discovery === undefined) {
+        const set = acceptableSet(excludeGroupVersions({ storageVersions: told }, shared));
+        const serves = await servedSetKey(set);
+        sets.set(serves, set);
+        servers.push(snapshotServer(description, known?.server.version, serves, false));
+        sources.add('storageversions');
+        warnings.push(`server ${description.id} is known by its StorageVersions alone: ${reason}`);
+        continue;
+      }
+      sources.add('discovery');
       if (known === undefined) {
         warnings.push(`server ${description.id} is left out, nothing is known of it: ${reason}`);
         continue;
@@ -81,6 +98,16 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
       const { version, serves } = known.server;
       servers.push(snapshotServer(description, version, serves, true));
       continue;
+    }
+    sources.add('discovery');
+    if (told !== undefined) {
+      sources.add('storageversions');
+      const difference = contradiction(told, reading.set.storageVersions);
+      if (difference !== undefined) {
+        warnings.push(
+          `StorageVersions of server ${description.id} contradict its discovery, which counts: ${difference}`,
+        );
+      }
     }
     const own = excludeGroupVersions(reading.set, shared);
     const set = acceptableSet(withOpenApi(own, reading.openApi, known?.set));
@@ -101,7 +128,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
       createdAt: new Date(now).toISOString(),
       lifetimeSeconds: input.options?.lifetimeSeconds ?? defaultLifetimeSeconds,
       ...(input.options?.cluster === undefined ? {} : { cluster: input.options.cluster }),
-      source: 'discovery',
+      source: sources.size === 2 ? 'both' : ([...sources][0] ?? 'discovery'),
     },
     servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),
     servedSets: Object.fromEntries([...sets].sort(([one], [other]) => (one < other ? -1 : 1))),

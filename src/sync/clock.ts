@@ -2,6 +2,8 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Milliseconds that only ever rise, from any beginning: for durations, since `now` may be set back. */
+  monotonic(): number;
   /** Resolves after that many milliseconds, or at once when `signal` aborts; it never rejects. */
   sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
   /** In [0, 1). */
@@ -10,6 +12,7 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: Date.now,
+  monotonic: () => performance.now(),
   random: Math.random,
   sleep: (milliseconds, signal) =>
     new Promise((resolve) => {

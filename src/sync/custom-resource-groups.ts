@@ -27,12 +27,23 @@ export async function readCustomResourceGroups(
   documents: ServerDocuments,
   signal?: AbortSignal,
 ): Promise<GroupAndVersion[]> {
-  const groups = new Map<string, GroupAndVersion>();
-  for (const object of await listObjects(documents, customResourceDefinitionsPath, signal)) {
-    const { spec } = checkedDocument(customResourceDefinition, customResourceDefinitionsPath, object);
-    for (const { name } of spec.versions) {
-      groups.set(groupVersionString(spec.group, name), { group: spec.group, version: name });
-    }
-  }
+  const objects = await listObjects(documents, customResourceDefinitionsPath, signal);
+  return eachOnce(objects.flatMap(definedVersions));
+}
+
+/** The group versions of one CustomResourceDefinition. @throws {ReadError} `InvalidDocument` for what is none */
+export function definedVersions(object: unknown): GroupAndVersion[] {
+  const { spec } = checkedDocument(customResourceDefinition, customResourceDefinitionsPath, object);
+  return spec.versions.map(({ name }) => ({ group: spec.group, version: name }));
+}
+
+/** Sorted, each once: several definitions share a group version. */
+export function eachOnce(groupVersions: readonly GroupAndVersion[]): GroupAndVersion[] {
+  const groups = new Map(
+    groupVersions.map((groupVersion) => [
+      groupVersionString(groupVersion.group, groupVersion.version),
+      groupVersion,
+    ]),
+  );
   return [...groups.values()].sort(byGroupAndVersion);
 }

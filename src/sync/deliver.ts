@@ -1,6 +1,7 @@
 import { sealRenewal } from '../snapshot/renewal.ts';
 import { sealSnapshot } from '../snapshot/seal.ts';
 import type { SigningKey } from '../snapshot/signing-key.ts';
+import type { HeldSnapshot } from '../snapshot/snapshot-endpoint.ts';
 import type { Snapshot } from '../snapshot/types.ts';
 import { sealedDigest } from '../snapshot/verify-sealed.ts';
 
@@ -16,12 +17,16 @@ export interface SealedDelivery {
   readonly snapshot: string;
   /** Compact JWS that gives the snapshot a new lifetime; `undefined` while its first one is young. */
   readonly renewal: string | undefined;
+  /** What a router that has taken both holds. */
+  readonly held: HeldSnapshot;
 }
 
 /** Seals a snapshot for its first delivery. @throws {SnapshotError} for what no receiver would take. */
 export async function sealDelivery(snapshot: Snapshot, key: SigningKey | undefined): Promise<Delivery> {
   if (key === undefined) return { snapshot, sealed: undefined };
-  return { snapshot, sealed: { snapshot: await sealSnapshot(snapshot, key), renewal: undefined } };
+  const jws = await sealSnapshot(snapshot, key);
+  const held = { digest: await sealedDigest(jws), createdAt: Date.parse(snapshot.metadata.createdAt) };
+  return { snapshot, sealed: { snapshot: jws, renewal: undefined, held } };
 }
 
 /**
@@ -39,9 +44,12 @@ export async function renewDelivery(
     return { snapshot: { ...snapshot, metadata: { ...snapshot.metadata, createdAt } }, sealed: undefined };
   }
   const { generation, lifetimeSeconds } = snapshot.metadata;
-  const digest = await sealedDigest(sealed.snapshot);
+  const { digest } = sealed.held;
   const renewal = await sealRenewal({ generation, digest, createdAt, lifetimeSeconds }, key);
-  return { snapshot, sealed: { snapshot: sealed.snapshot, renewal } };
+  return {
+    snapshot,
+    sealed: { snapshot: sealed.snapshot, renewal, held: { digest, createdAt: Date.parse(createdAt) } },
+  };
 }
 
 export type DeliveryResult =
@@ -63,4 +71,12 @@ export interface SnapshotTarget {
    * Never throws: whatever went wrong is in the result.
    */
   put(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult>;
+  /**
+   * Asks, cheaply, whether the target still holds what it has taken: a router that was restarted may not. A
+   * target without this is handed its snapshot again now and then.
+   * @throws when it cannot be asked
+   */
+  holds?(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
+  /** That it refuses what was made in the future, so that what it accepts vouches for the sync job's clock. */
+  readonly checksCreationTime?: boolean;
 }

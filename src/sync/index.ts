@@ -13,9 +13,20 @@ export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget } from '.
 export { renewDelivery, sealDelivery } from './deliver.ts';
 export type { ServerDocument, ServerDocuments } from './document-reader.ts';
 export { ReadError, type ReadErrorCode } from './document-reader.ts';
+export {
+  createLeaderElector,
+  defaultLeaderElectionTiming,
+  type LeaderElectionOptions,
+  type LeaderElectionTiming,
+  type LeaderElector,
+  leaderElectionTiming,
+} from './leader-election.ts';
+export type { Leadership } from './leadership.ts';
+export type { LeaseClient, LeaseRecord, StoredLease } from './lease-record.ts';
+export type { SyncObserver } from './observer.ts';
 export { type ReadServerOptions, readServer } from './read-server.ts';
 export type { OpenApiReading, ServerReading } from './server-reading.ts';
-export { createSyncLoop, type SyncLoop, type SyncStatus } from './sync-loop.ts';
+export { createSyncLoop, type ServerStatus, type SyncLoop, type SyncStatus } from './sync-loop.ts';
 export { type SyncOnceResult, syncOnce } from './sync-once.ts';
 export { defaultTiming, type SyncOptions, type SyncServer, type SyncTiming } from './sync-options.ts';
 export type { TargetStatus } from './target-delivery.ts';

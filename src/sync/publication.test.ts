@@ -14,7 +14,7 @@ async function setUp() {
   const parsed = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
   assert.ok(parsed.ok);
   const clock = manualClock();
-  const offered: Delivery[] = [];
+  const offered: (Delivery | undefined)[] = [];
   const publication = createPublication({
     clock,
     signingKey: signingKeyOf(privateJwk),
@@ -90,7 +90,7 @@ test('two sync jobs that overtake each other do so ever more slowly', async () =
 
 test('without a key the renewed snapshot itself carries the new time', async () => {
   const clock = manualClock();
-  const offered: Delivery[] = [];
+  const offered: (Delivery | undefined)[] = [];
   const publication = createPublication({
     clock,
     signingKey: undefined,

@@ -21,6 +21,7 @@ export function createRoundContext(given: SyncOptions): RoundContext {
       concurrentServers: timing.concurrentServers,
       concurrentDocuments: timing.concurrentDocuments,
       backOff: timing.readBackOff,
+      observer: options.observer,
     }),
     sharedObjects: createSharedObjectsReader(clock, timing.sharedObjectsRefresh),
   };

@@ -3,37 +3,74 @@ import { parseSnapshot } from '../snapshot/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/types.ts';
 import { buildSnapshot } from './build-snapshot.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
+import type { ClusterView } from './cluster-source.ts';
 import { withDeadline } from './deadline.ts';
 import type { RoundContext } from './round-context.ts';
 import type { ServerReading } from './server-reading.ts';
+import type { SyncServer } from './sync-options.ts';
 
 export interface RoundOutcome {
   /** What is known after the round; `undefined` while nothing is known of any server. */
   readonly snapshot: Snapshot | undefined;
   /** Whether that is other content, with a new generation. */
   readonly changed: boolean;
+  /** Those that were there in this round. */
+  readonly servers: readonly SyncServer[];
   /** Latest reading of each server that has one. */
   readonly readings: ReadonlyMap<string, ServerReading>;
+  /** Whether all that is watched could be listed. */
+  readonly isWhole: boolean;
   readonly warnings: readonly string[];
 }
 
 /**
- * One round: reads what is due, and makes the snapshot of it. Delivers nothing.
+ * One round: looks which servers there are, reads what is due, and makes the snapshot of it. Delivers nothing.
  *
  * @param patience milliseconds that slow servers are waited for; `undefined` waits for all
  */
 export async function runRound(
-  { options, readers, sharedObjects }: RoundContext,
+  context: RoundContext,
   previous: Snapshot | undefined,
   heldGeneration: number | undefined,
   patience: number | undefined,
   signal: AbortSignal,
 ): Promise<RoundOutcome> {
+  const { options, readers } = context;
+  const view = options.cluster?.look((id) => readers.reading(id)?.ok);
+  const servers = view?.servers ?? options.servers;
+  readers.follow(servers);
   const readings = await readers.round(signal, patience);
-  const readable = options.servers.filter(
-    ({ id }) => readings.get(id)?.ok === true && !readers.isUnderWay(id),
-  );
-  const clusterObjects = await withDeadline(
+  const output = await buildSnapshot({
+    servers,
+    readings,
+    clusterObjects: await sharedObjectsOf(context, view, servers, readings, signal),
+    previous,
+    heldGeneration,
+    now: options.clock.now(),
+    ...(view === undefined ? {} : { storageVersions: view.storageVersions }),
+    ...(options.snapshot === undefined ? {} : { options: options.snapshot }),
+  });
+  const warnings = [...(view?.warnings ?? []), ...output.warnings];
+  const read = { servers, readings, isWhole: view?.isWhole ?? true };
+  if (!output.changed) return { ...output, ...read, warnings };
+  const parsed = await parseSnapshot(output.snapshot);
+  if (parsed.ok) return { snapshot: parsed.snapshot, changed: true, ...read, warnings };
+  const fault = `what was read makes no valid snapshot, so the last one stands: ${describeIssues(parsed.issues)}`;
+  return { snapshot: previous, changed: false, ...read, warnings: [...warnings, fault] };
+}
+
+/** As the watches tell them; what those could never list is read from the servers. */
+async function sharedObjectsOf(
+  { options, readers, sharedObjects }: RoundContext,
+  view: ClusterView | undefined,
+  servers: readonly SyncServer[],
+  readings: ReadonlyMap<string, ServerReading>,
+  signal: AbortSignal,
+): Promise<ClusterObjects> {
+  const watched = view?.objects;
+  if (watched?.apiServices !== undefined && watched.customResourceGroups !== undefined) return watched;
+  const readable = servers.filter(({ id }) => readings.get(id)?.ok === true && !readers.isUnderWay(id));
+  const read = await withDeadline(
     options.timing.readTimeout,
     signal,
     () => new Error('too slow'),
@@ -44,20 +81,11 @@ export async function runRound(
         deadline,
       ),
   ).catch((error: unknown): ClusterObjects => unknownObjects(error));
-  const output = await buildSnapshot({
-    servers: options.servers,
-    readings,
-    clusterObjects,
-    previous,
-    heldGeneration,
-    now: options.clock.now(),
-    ...(options.snapshot === undefined ? {} : { options: options.snapshot }),
-  });
-  if (!output.changed) return { ...output, readings };
-  const parsed = await parseSnapshot(output.snapshot);
-  if (parsed.ok) return { snapshot: parsed.snapshot, changed: true, readings, warnings: output.warnings };
-  const fault = `what was read makes no valid snapshot, so the last one stands: ${describeIssues(parsed.issues)}`;
-  return { snapshot: previous, changed: false, readings, warnings: [...output.warnings, fault] };
+  return {
+    apiServices: watched?.apiServices ?? read.apiServices,
+    customResourceGroups: watched?.customResourceGroups ?? read.customResourceGroups,
+    warnings: [...(watched?.warnings ?? []), ...read.warnings],
+  };
 }
 
 function unknownObjects(error: unknown): ClusterObjects {

@@ -1,12 +1,15 @@
 import { type BackOff, backOffDelay, type Clock } from './clock.ts';
 import type { ServerDocuments } from './document-reader.ts';
 import { createLimiter } from './limiter.ts';
+import type { SyncObserver } from './observer.ts';
 import { readServer } from './read-server.ts';
 import type { ServerReading } from './server-reading.ts';
 
 export interface ReadableServer {
   readonly id: string;
   readonly documents: ServerDocuments;
+  /** Names the process that serves under the ID, where that is known: another one is read at once. */
+  readonly incarnation?: string | undefined;
 }
 
 export interface ServerReadersOptions {
@@ -19,10 +22,17 @@ export interface ServerReadersOptions {
   readonly concurrentDocuments: number;
   /** How long a server that could not be read is left alone. */
   readonly backOff: BackOff;
+  readonly observer?: Pick<SyncObserver, 'serverRead'> | undefined;
 }
 
 /** Reads servers round after round; a slow or failing one costs the others nothing. */
 export interface ServerReaders {
+  /**
+   * Makes these the servers to read. What is known of one that stays is kept. A server that answers elsewhere
+   * now, or is another process, is due at once, and a read of the earlier one that is still under way is dropped:
+   * it would tell what was.
+   */
+  follow(servers: readonly ReadableServer[]): void;
   /**
    * Starts a read of every server that is due, and waits for these until `patience` is over. A read that is
    * still under way then counts in a later round, which does not wait for it again; until then the server's
@@ -35,15 +45,19 @@ export interface ServerReaders {
     signal: AbortSignal,
     patienceMilliseconds: number | undefined,
   ): Promise<ReadonlyMap<string, ServerReading>>;
+  /** The latest reading of a server; `undefined` while it has none. */
+  reading(id: string): ServerReading | undefined;
   /** Whether a server is slow just now: its read did not end with the last round. */
   isUnderWay(id: string): boolean;
 }
 
 interface ReaderState {
-  readonly server: ReadableServer;
+  server: ReadableServer;
   underWay: Promise<void> | undefined;
+  /** Drops the read that is under way. */
+  drop: AbortController;
   failures: number;
-  /** Milliseconds since the epoch. */
+  /** By the monotonic clock: a clock set back must not keep a server unread for as long. */
   dueAt: number;
 }
 
@@ -54,37 +68,58 @@ export function createServerReaders(
   const { clock, backOff } = options;
   const limit = createLimiter(options.concurrentServers);
   const latest = new Map<string, ServerReading>();
-  const states = servers.map(
-    (server): ReaderState => ({ server, underWay: undefined, failures: 0, dueAt: 0 }),
-  );
+  const states = new Map(servers.map((server) => [server.id, newState(server)]));
 
-  async function read(state: ReaderState, signal: AbortSignal): Promise<void> {
-    const reading = await limit(() =>
-      readServer(state.server.documents, {
+  async function read(state: ReaderState, end: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([end, state.drop.signal]);
+    const [reading, seconds] = await limit(async () => {
+      const begun = clock.monotonic();
+      const result = await readServer(state.server.documents, {
         signal,
         timeoutMilliseconds: options.readTimeoutMilliseconds,
         concurrentDocuments: options.concurrentDocuments,
-      }),
-    );
-    // What was cut short by the end of the sync job says nothing about the server.
+      });
+      return [result, (clock.monotonic() - begun) / 1000] as const;
+    });
+    // What was cut short says nothing about the server.
     if (signal.aborted) return;
+    options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     latest.set(state.server.id, reading);
     state.failures = reading.ok ? 0 : state.failures + 1;
     const wait = reading.ok ? 0 : backOffDelay(backOff, state.failures, clock.random());
-    state.dueAt = clock.now() + wait;
+    state.dueAt = clock.monotonic() + wait;
   }
 
   return {
+    follow(servers) {
+      const ids = new Set(servers.map(({ id }) => id));
+      for (const [id, state] of states) {
+        if (ids.has(id)) continue;
+        state.drop.abort();
+        states.delete(id);
+        latest.delete(id);
+      }
+      for (const server of servers) {
+        const state = states.get(server.id);
+        if (state === undefined) states.set(server.id, newState(server));
+        else if (isOther(state.server, server)) {
+          state.drop.abort();
+          Object.assign(state, newState(server));
+        } else state.server = server;
+      }
+    },
     async round(signal, patienceMilliseconds) {
-      const now = clock.now();
-      const due = states.filter(({ underWay, dueAt }) => underWay === undefined && now >= dueAt);
+      const now = clock.monotonic();
+      const all = [...states.values()];
+      const due = all.filter(({ underWay, dueAt }) => underWay === undefined && now >= dueAt);
       for (const state of due) {
-        state.underWay = read(state, signal).finally(() => {
-          state.underWay = undefined;
+        const reading: Promise<void> = read(state, signal).finally(() => {
+          if (state.underWay === reading) state.underWay = undefined;
         });
+        state.underWay = reading;
       }
       if (patienceMilliseconds === undefined) {
-        await Promise.all(states.map(({ underWay }) => underWay));
+        await Promise.all(all.map(({ underWay }) => underWay));
       } else {
         const enough = new AbortController();
         const waited = clock.sleep(patienceMilliseconds, AbortSignal.any([signal, enough.signal]));
@@ -93,6 +128,18 @@ export function createServerReaders(
       }
       return new Map(latest);
     },
-    isUnderWay: (id) => states.some(({ server, underWay }) => server.id === id && underWay !== undefined),
+    reading: (id) => latest.get(id),
+    isUnderWay: (id) => states.get(id)?.underWay !== undefined,
   };
+}
+
+function newState(server: ReadableServer): ReaderState {
+  return { server, underWay: undefined, drop: new AbortController(), failures: 0, dueAt: -Infinity };
+}
+
+function isOther(before: ReadableServer, after: ReadableServer): boolean {
+  if (before.documents !== after.documents) return true;
+  // That a Lease came or went tells of no restart.
+  const { incarnation } = before;
+  return incarnation !== undefined && after.incarnation !== undefined && incarnation !== after.incarnation;
 }

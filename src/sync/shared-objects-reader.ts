@@ -21,7 +21,7 @@ export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: num
   let last: { readonly at: number; readonly seen: string; readonly objects: ClusterObjects } | undefined;
   return {
     async read(readings, readable, signal) {
-      const now = clock.now();
+      const now = clock.monotonic();
       // A new APIService or CustomResourceDefinition shows in some server's discovery; what does not show there
       // (a bundle, availability) is found at the next refresh.
       const seen = groupVersionsOf(readings);

@@ -5,13 +5,25 @@ import { createRoundContext } from './round-context.ts';
 import type { SyncOptions } from './sync-options.ts';
 import { createTargetDelivery, type TargetStatus } from './target-delivery.ts';
 
+export interface ServerStatus {
+  readonly id: string;
+  /**
+   * `current`: the last reading holds. `stale`: it could not be read, what was last known of it stands. `unknown`:
+   * nothing is known of it.
+   */
+  readonly state: 'current' | 'stale' | 'unknown';
+  /** Why it could not be read, if it could not. */
+  readonly failure: string | undefined;
+}
+
 export interface SyncStatus {
-  /** Generation that is being delivered; `undefined` while nothing is known of any server. */
+  /** Whether this sync job delivers; with leader election, others may. */
+  readonly leader: boolean;
+  /** Generation that is being delivered; `undefined` while nothing is known of any server, and without the lead. */
   readonly generation: number | undefined;
   /** End of the last round, milliseconds since the epoch; `undefined` before the first. */
   readonly lastRoundAt: number | undefined;
-  /** Every server, and why it could not be read, if it could not. */
-  readonly servers: readonly { readonly id: string; readonly failure: string | undefined }[];
+  readonly servers: readonly ServerStatus[];
   /** What the last round had to do without. */
   readonly warnings: readonly string[];
   readonly targets: readonly TargetStatus[];
@@ -27,9 +39,11 @@ export interface SyncLoop {
 /** @throws {TypeError} when the options contradict themselves. */
 export function createSyncLoop(given: SyncOptions): SyncLoop {
   const context = createRoundContext(given);
-  const { clock, logger, timing, ...options } = context.options;
+  const { clock, logger, timing, leadership, ...options } = context.options;
   let known: Snapshot | undefined = options.previous;
   let published = false;
+  /** Aborts when there is reason not to wait for the next round. */
+  let wake = new AbortController();
   let last: { readonly endedAt: number; readonly outcome: RoundOutcome } | undefined;
   let lastWarnings: readonly string[] = [];
 
@@ -38,24 +52,56 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       clock,
       logger,
       backOff: timing.deliveryBackOff,
+      refusalBackOff: timing.refusalBackOff,
+      checkMilliseconds: timing.check,
       confirmMilliseconds: timing.confirm,
+      observer: options.observer,
+      mayDeliver: () => leadership.isLeader(),
       onNewerHeld: (generation) => publication.newerHeld(generation),
+      onAccepted: ({ snapshot, sealed }) => {
+        if (target.checksCreationTime !== true) return;
+        clock.vouch(sealed?.held.createdAt ?? Date.parse(snapshot.metadata.createdAt));
+      },
     }),
   );
   const publication = createPublication({
     clock,
     signingKey: options.signingKey,
-    overtakeBackOff: timing.deliveryBackOff,
+    overtakeBackOff: timing.refusalBackOff,
     offer: (delivery) => {
+      // The lead may have gone while this was sealed.
+      if (delivery !== undefined && !leadership.isLeader()) return;
       for (const target of targets) target.offer(delivery);
     },
   });
 
+  /** Goes on from where the leader before has stopped, so that generations rise across leaders. */
+  async function takeLead(signal: AbortSignal): Promise<void> {
+    const adopted = await options.adopt?.(AbortSignal.any([signal, AbortSignal.timeout(timing.adopt)]));
+    if (adopted === undefined) return;
+    known = adopted;
+    // A router held it, and a router takes nothing from the future.
+    clock.vouch(Date.parse(adopted.metadata.createdAt));
+  }
+
+  /** Rises with every change of leadership, so that a round notices one in its middle. */
+  let term = 0;
+  let led = false;
   async function round(signal: AbortSignal): Promise<void> {
+    const leads = leadership.isLeader();
+    const thisTerm = term;
+    // A process that leads from its start has just read what targets hold: `previous`.
+    if (leads && !led && last !== undefined) await takeLead(signal);
+    led = leads;
     const outcome = await runRound(context, known, publication.heldGeneration(), timing.patience, signal);
     if (signal.aborted) return;
     last = { endedAt: clock.now(), outcome };
     logNewWarnings(outcome.warnings);
+    if (!leads || term !== thisTerm) {
+      // Others deliver, or did when this round began. What is known of servers is kept all the same, for the moment when this one takes over.
+      known = outcome.snapshot ?? known;
+      return;
+    }
     // What an earlier run left is delivered too: a router may have come since.
     if (outcome.snapshot !== undefined && (outcome.changed || !published)) {
       await publication.publish(outcome.snapshot);
@@ -72,7 +118,12 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   }
 
   async function rounds(signal: AbortSignal): Promise<void> {
+    // A first snapshot without the servers that are about to be found would un-route them.
+    if (options.cluster !== undefined) {
+      await Promise.race([options.cluster.ready(signal), clock.sleep(timing.patience, signal)]);
+    }
     while (!signal.aborted) {
+      const woken = wake.signal;
       try {
         await round(signal);
       } catch (error) {
@@ -80,18 +131,56 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
         logger.error({ err: error }, 'a round failed');
       }
       // Sync jobs that were started together do not ask together.
-      await clock.sleep(timing.interval * (0.9 + 0.2 * clock.random()), signal);
+      await clock.sleep(timing.interval * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
     }
+  }
+
+  function onLeadershipChange(isLeader: boolean): void {
+    term++;
+    led = false;
+    published = false;
+    if (!isLeader) publication.withdraw();
+    wakeUp();
+  }
+
+  function wakeUp(): void {
+    wake.abort();
+    wake = new AbortController();
+  }
+
+  let isChanging = false;
+  async function onClusterChange(signal: AbortSignal): Promise<void> {
+    if (isChanging) return;
+    isChanging = true;
+    await clock.sleep(timing.settle, signal);
+    isChanging = false;
+    wakeUp();
   }
 
   return {
     async run(signal) {
-      await Promise.all([rounds(signal), ...targets.map((target) => target.run(signal))]);
+      const unsubscribe = leadership.onChange(onLeadershipChange);
+      const stopListening = options.cluster?.onChange(() => void onClusterChange(signal));
+      try {
+        await Promise.all([
+          options.cluster?.run(signal),
+          rounds(signal),
+          ...targets.map((target) => target.run(signal)),
+        ]);
+      } finally {
+        unsubscribe();
+        stopListening?.();
+      }
     },
     status: () => ({
+      leader: leadership.isLeader(),
       generation: published ? known?.metadata.generation : undefined,
       lastRoundAt: last?.endedAt,
-      servers: options.servers.map(({ id }) => ({ id, failure: failureOf(last?.outcome, id) })),
+      servers: (last?.outcome.servers ?? options.servers).map(({ id }) => {
+        const failure = failureOf(last?.outcome, id);
+        const isKnown = known?.servers.some((server) => server.id === id) === true;
+        return { id, failure, state: failure === undefined ? 'current' : isKnown ? 'stale' : 'unknown' };
+      }),
       warnings: last?.outcome.warnings ?? [],
       targets: targets.map((target) => target.status()),
     }),

@@ -1,13 +1,13 @@
 import type { Snapshot } from '../snapshot/types.ts';
 import { backOffDelay } from './clock.ts';
 import { type Delivery, type DeliveryResult, type SnapshotTarget, sealDelivery } from './deliver.ts';
-import { runRound } from './round.ts';
-import { createRoundContext } from './round-context.ts';
+import { type RoundOutcome, runRound } from './round.ts';
+import { createRoundContext, type RoundContext } from './round-context.ts';
 import type { ServerReading } from './server-reading.ts';
 import type { ResolvedSyncOptions, SyncOptions } from './sync-options.ts';
 
 /** Deliveries to one target before it is given up: CI and cron come again. */
-const attempts = 5;
+const attempts = 8;
 
 export interface SyncOnceResult {
   /** Everything read and everything delivered. */
@@ -27,13 +27,7 @@ export interface SyncOnceResult {
 export async function syncOnce(given: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
   const context = createRoundContext(given);
   const { options } = context;
-  const { snapshot, readings, warnings } = await runRound(
-    context,
-    options.previous,
-    undefined,
-    undefined,
-    signal,
-  );
+  const { snapshot, servers, readings, warnings, isWhole } = await oneRound(context, signal);
   const deliveries =
     snapshot === undefined
       ? []
@@ -45,9 +39,25 @@ export async function syncOnce(given: SyncOptions, signal: AbortSignal): Promise
         );
   const ok =
     snapshot !== undefined &&
-    options.servers.every(({ id }) => readings.get(id)?.ok === true) &&
+    isWhole &&
+    servers.every(({ id }) => readings.get(id)?.ok === true) &&
     deliveries.every(({ result }) => result.kind === 'accepted');
   return { ok, snapshot, readings, warnings, deliveries };
+}
+
+/** With everything that watches list first, and without the watches once it is over. */
+async function oneRound(context: RoundContext, signal: AbortSignal): Promise<RoundOutcome> {
+  const { cluster, previous } = context.options;
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  const watching = cluster?.run(either);
+  try {
+    await cluster?.ready(either);
+    return await runRound(context, previous, undefined, undefined, signal);
+  } finally {
+    over.abort();
+    await watching;
+  }
 }
 
 async function deliverPatiently(

@@ -3,12 +3,19 @@ import type { SigningKey } from '../snapshot/signing-key.ts';
 import type { Snapshot } from '../snapshot/types.ts';
 import type { ServerDescription, SnapshotOptions } from './build-snapshot.ts';
 import { type BackOff, type Clock, systemClock } from './clock.ts';
+import type { ClusterSource } from './cluster-source.ts';
 import type { SnapshotTarget } from './deliver.ts';
 import type { ServerDocuments } from './document-reader.ts';
+import { type Leadership, soleLeader } from './leadership.ts';
+import type { SyncObserver } from './observer.ts';
+import { type SteadyClock, steadyClock } from './steady-clock.ts';
 
 /** An API server that the sync job reads. */
 export interface SyncServer extends ServerDescription {
+  /** Another object where the server answers elsewhere: it is read anew then. */
   readonly documents: ServerDocuments;
+  /** Names the process that serves under the ID, where that is known: another one is read at once. */
+  readonly incarnation?: string | undefined;
 }
 
 /** Milliseconds, except where a name says otherwise. */
@@ -21,12 +28,29 @@ export interface SyncTiming {
   readonly patience: number;
   /** APIServices and CustomResourceDefinitions are read again this often, and when discovery changes. Default 30,000. */
   readonly sharedObjectsRefresh: number;
-  /** Between reads of a server that fails. Default 1,000, doubling up to 30,000. */
+  /**
+   * Between reads of a server that fails. Default 400, doubling up to 800: it is due again in the next round, as a
+   * healthy one is, and a server that comes back counts from then on.
+   */
   readonly readBackOff: BackOff;
-  /** Between deliveries to a target that fails. Default 500, doubling up to 10,000. */
+  /**
+   * Between deliveries to a target that cannot be reached. Default 250, doubling up to 750: a router that comes
+   * late is to be served within a second, and an attempt that finds nobody costs next to nothing.
+   */
   readonly deliveryBackOff: BackOff;
-  /** A target that holds the snapshot is handed it again this often, should it have lost it. Default 30,000. */
+  /**
+   * Between deliveries to a target that refuses them, and between attempts to overtake a newer generation: both
+   * wait for somebody to change something. Default 500, doubling up to 10,000.
+   */
+  readonly refusalBackOff: BackOff;
+  /** A router is asked this often whether it still holds the snapshot. Default 500. */
+  readonly check: number;
+  /** A target that cannot be asked is handed its snapshot again this often. Default 30,000. */
   readonly confirm: number;
+  /** What the cluster tells is looked at this long after it was told, for changes come in bursts. Default 50. */
+  readonly settle: number;
+  /** How long a new leader waits for routers to tell what they hold. Default 2,000. */
+  readonly adopt: number;
   /** Servers read at once. Default 16. */
   readonly concurrentServers: number;
   /** Documents read at once from one server. Default 8. */
@@ -38,20 +62,35 @@ export const defaultTiming: SyncTiming = {
   readTimeout: 15_000,
   patience: 2_000,
   sharedObjectsRefresh: 30_000,
-  readBackOff: { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 },
-  deliveryBackOff: { initialMilliseconds: 500, maximumMilliseconds: 10_000 },
+  readBackOff: { initialMilliseconds: 400, maximumMilliseconds: 800 },
+  deliveryBackOff: { initialMilliseconds: 250, maximumMilliseconds: 750 },
+  refusalBackOff: { initialMilliseconds: 500, maximumMilliseconds: 10_000 },
+  check: 500,
   confirm: 30_000,
+  settle: 50,
+  adopt: 2_000,
   concurrentServers: 16,
   concurrentDocuments: 8,
 };
 
 export interface SyncOptions {
+  /** Listed by hand. With `cluster` it may be empty. */
   readonly servers: readonly SyncServer[];
+  /** Finds servers, `servers` among them; without it those are all there are. */
+  readonly cluster?: ClusterSource | undefined;
   readonly targets: readonly SnapshotTarget[];
   /** Without it snapshots leave unsigned, which only files take. */
   readonly signingKey?: SigningKey | undefined;
   /** The last snapshot of an earlier run: what servers are known to serve, and the generation to go on from. */
   readonly previous?: Snapshot | undefined;
+  /** Where several sync jobs run: whether this one delivers. Those that do not read all the same. Default: always. */
+  readonly leadership?: Leadership | undefined;
+  /**
+   * The newest snapshot that targets hold, `undefined` where none is known: what a new leader goes on from.
+   * @throws when `signal` aborts
+   */
+  readonly adopt?: ((signal: AbortSignal) => Promise<Snapshot | undefined>) | undefined;
+  readonly observer?: SyncObserver | undefined;
   readonly snapshot?: SnapshotOptions | undefined;
   readonly timing?: Partial<SyncTiming> | undefined;
   readonly clock?: Clock | undefined;
@@ -61,8 +100,9 @@ export interface SyncOptions {
 /** The options with every default in its place. */
 export interface ResolvedSyncOptions extends SyncOptions {
   readonly timing: SyncTiming;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly logger: Logger;
+  readonly leadership: Leadership;
 }
 
 /** @throws {TypeError} naming every fault: no server, an ID twice, both address and url. */
@@ -74,12 +114,13 @@ export function resolveSyncOptions(options: SyncOptions): ResolvedSyncOptions {
     ids.add(id);
     if (address !== undefined && url !== undefined) faults.push(`server ${id} has both address and url`);
   }
-  if (ids.size === 0) faults.push('there is no server to read');
+  if (ids.size === 0 && options.cluster === undefined) faults.push('there is no server to read');
   if (faults.length > 0) throw new TypeError(`The sync job cannot start: ${faults.join('; ')}.`);
   return {
     ...options,
     timing: { ...defaultTiming, ...options.timing },
-    clock: options.clock ?? systemClock,
+    clock: steadyClock(options.clock ?? systemClock),
+    leadership: options.leadership ?? soleLeader,
     logger: options.logger ?? silentLogger,
   };
 }

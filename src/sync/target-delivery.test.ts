@@ -31,7 +31,10 @@ function setUp(answer: (generation: number, attempt: number) => DeliveryResult) 
     {
       clock,
       backOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
+      refusalBackOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
+      checkMilliseconds: 500,
       confirmMilliseconds: 30_000,
+      mayDeliver: () => true,
       logger: { ...silentLogger, warn: (fields) => warnings.push(fields) },
       onNewerHeld: (generation) => held.push(generation),
     },

@@ -1,15 +1,26 @@
 import type { Logger } from '../observe/logger.ts';
 import { type BackOff, backOffDelay, type Clock } from './clock.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from './deliver.ts';
+import type { SyncObserver } from './observer.ts';
 
 export interface TargetDeliveryOptions {
   readonly clock: Clock;
+  /** After a delivery that did not arrive. */
   readonly backOff: BackOff;
-  /** A target that holds the snapshot is asked again after this time, should it have lost what it held. */
+  /** After one that was refused. */
+  readonly refusalBackOff: BackOff;
+  /** A target that holds the snapshot is asked for it this often, if it can be asked. */
+  readonly checkMilliseconds: number;
+  /** One that cannot be asked is handed the snapshot again this often. */
   readonly confirmMilliseconds: number;
   readonly logger: Logger;
+  /** Asked before each delivery: a process that was stopped for a while may have lost the lead unawares. */
+  readonly mayDeliver: () => boolean;
   /** Called when the target holds another snapshot that is as new or newer, with its generation or ours. */
   readonly onNewerHeld: (generation: number) => void;
+  /** Called when the target has taken a snapshot or renewal. */
+  readonly onAccepted?: (delivery: Delivery) => void;
+  readonly observer?: Pick<SyncObserver, 'delivered'> | undefined;
 }
 
 export interface TargetStatus {
@@ -19,25 +30,30 @@ export interface TargetStatus {
   readonly lastResult: DeliveryResult | undefined;
   /** Deliveries that failed since the last that did not. */
   readonly failures: number;
+  /** Milliseconds since the epoch; `undefined` while there has been none. */
+  readonly lastAcceptedAt: number | undefined;
 }
 
 /** Brings the current snapshot to one target, and keeps at it. */
 export interface TargetDelivery {
-  /** Makes this the snapshot to deliver, in place of any earlier one. Returns at once. */
-  offer(delivery: Delivery): void;
+  /** Makes this the snapshot to deliver, in place of any earlier one; `undefined`: none. Returns at once. */
+  offer(delivery: Delivery | undefined): void;
   /** Delivers until `signal` aborts. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
   status(): TargetStatus;
 }
 
 export function createTargetDelivery(target: SnapshotTarget, options: TargetDeliveryOptions): TargetDelivery {
-  const { clock, backOff, logger, confirmMilliseconds } = options;
+  const { clock, backOff, refusalBackOff, logger, checkMilliseconds, confirmMilliseconds } = options;
   let current: Delivery | undefined;
-  /** Aborts when a newer snapshot is offered: the end of every wait. */
+  /** Aborts when another snapshot is offered: the end of every wait. */
   let offered = new AbortController();
+  /** Aborts when none is to be delivered any more: the end of a delivery under way, too. */
+  let withdrawn = new AbortController();
   let held: Delivery | undefined;
   let lastResult: DeliveryResult | undefined;
   let failures = 0;
+  let lastAcceptedAt: number | undefined;
 
   async function put(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult> {
     try {
@@ -48,15 +64,32 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
     }
   }
 
+  /** Whether the target has the delivery, as far as it can be told without handing it over. */
+  async function stillHolds(delivery: Delivery, signal: AbortSignal): Promise<boolean> {
+    if (held !== delivery || target.holds === undefined) return false;
+    try {
+      return await target.holds(delivery, signal);
+    } catch {
+      // Whatever it is, the delivery that follows finds out and says so.
+      return false;
+    }
+  }
+
   async function attempt(delivery: Delivery, signal: AbortSignal): Promise<void> {
+    if (await stillHolds(delivery, signal)) return;
+    const begun = clock.monotonic();
     const result = await put(delivery, signal);
     if (signal.aborted) return;
+    const seconds = (clock.monotonic() - begun) / 1000;
+    options.observer?.delivered({ target: target.name, seconds, result: result.kind });
     const { generation } = delivery.snapshot.metadata;
     const fields = { target: target.name, generation };
     if (result.kind === 'accepted') {
       if (held !== delivery) logger.info(fields, 'snapshot delivered');
       held = delivery;
       failures = 0;
+      lastAcceptedAt = clock.now();
+      options.onAccepted?.(delivery);
     } else {
       held = undefined;
       failures++;
@@ -69,9 +102,20 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
     lastResult = result;
   }
 
+  function delay(): number {
+    if (failures === 0) return target.holds === undefined ? confirmMilliseconds : checkMilliseconds;
+    const failed = lastResult?.kind === 'unreachable' ? backOff : refusalBackOff;
+    return backOffDelay(failed, failures, clock.random());
+  }
+
   return {
     offer(delivery) {
       current = delivery;
+      if (delivery === undefined) {
+        held = undefined;
+        withdrawn.abort();
+        withdrawn = new AbortController();
+      }
       offered.abort();
       offered = new AbortController();
     },
@@ -79,11 +123,12 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       while (!signal.aborted) {
         const delivery = current;
         const wake = offered.signal;
-        if (delivery !== undefined) await attempt(delivery, signal);
-        const wait = failures === 0 ? confirmMilliseconds : backOffDelay(backOff, failures, clock.random());
+        if (delivery !== undefined && options.mayDeliver()) {
+          await attempt(delivery, AbortSignal.any([signal, withdrawn.signal]));
+        }
         // A target that does not answer is not asked sooner because there is something newer to say.
-        const unreachable = lastResult?.kind === 'unreachable';
-        await clock.sleep(wait, unreachable ? signal : AbortSignal.any([signal, wake]));
+        const unreachable = delivery !== undefined && lastResult?.kind === 'unreachable';
+        await clock.sleep(delay(), unreachable ? signal : AbortSignal.any([signal, wake]));
       }
     },
     status: () => ({
@@ -91,6 +136,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       heldGeneration: held?.snapshot.metadata.generation,
       lastResult,
       failures,
+      lastAcceptedAt,
     }),
   };
 }

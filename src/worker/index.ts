@@ -1,8 +1,11 @@
 import { createApp } from '../app.ts';
+import { createAssertionSigner } from '../identity/assertion/sign-assertion.ts';
+import type { IdentityTokenSigners } from '../identity/identity-token.ts';
 import { createAddressPolicy } from '../snapshot/address-policy.ts';
 import { parseSnapshotKeys } from '../snapshot/keys.ts';
 import { createMemorySnapshotStore } from '../snapshot/memory-snapshot-store.ts';
 import { SnapshotReceiver } from '../snapshot/receiver.ts';
+import { loadSigningKey } from '../snapshot/signing-key.ts';
 import { createFetchTransport } from './fetch-transport.ts';
 
 /** Variables and bindings of the Worker (`wrangler.toml`). */
@@ -15,6 +18,13 @@ export interface WorkerEnvironment {
   readonly SNAPSHOT_KEYS: string;
   /** Sealed snapshot to route by, given at deployment. */
   readonly SNAPSHOT?: string;
+  /**
+   * Secret: private JWK (JSON) to sign peer assertions with. With it, `LOCAL_SERVER` and the peers are routers
+   * that have pinned its public half for `ASSERTION_ISSUER`, and no front-proxy certificate is needed.
+   */
+  readonly ASSERTION_SIGNING_KEY?: string;
+  /** Name under which assertions are signed; goes with `ASSERTION_SIGNING_KEY`. */
+  readonly ASSERTION_ISSUER?: string;
   /** A binding whose `fetch` presents the front-proxy client certificate. */
   readonly PEER_MTLS?: { fetch(url: string, init: RequestInit): Promise<Response> };
 }
@@ -62,10 +72,25 @@ async function createWorkerApp(environment: WorkerEnvironment): Promise<App> {
       trust: { kind: 'peer-ca' },
     },
     routingTable: receiver,
+    identityTokens: await assertionSigners(environment),
     transport: createFetchTransport({
       ...(PEER_MTLS === undefined
         ? {}
         : { frontProxyFetch: (url: string, init: RequestInit) => PEER_MTLS.fetch(url, init) }),
     }),
   });
+}
+
+async function assertionSigners({
+  ASSERTION_SIGNING_KEY,
+  ASSERTION_ISSUER,
+}: WorkerEnvironment): Promise<IdentityTokenSigners> {
+  if (ASSERTION_SIGNING_KEY === undefined) return {};
+  if (ASSERTION_ISSUER === undefined) {
+    throw new TypeError('ASSERTION_ISSUER must name this router beside ASSERTION_SIGNING_KEY.');
+  }
+  const { key } = await loadSigningKey(ASSERTION_SIGNING_KEY);
+  const signer = createAssertionSigner({ key, issuer: ASSERTION_ISSUER });
+  // From the edge, what is local is a router too.
+  return { local: signer, peer: signer };
 }

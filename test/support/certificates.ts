@@ -4,9 +4,9 @@ import {
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
   type Extension,
-  type JsonName,
   KeyUsageFlags,
   KeyUsagesExtension,
+  type Name,
   PemConverter,
 } from '@peculiar/x509';
 import {
@@ -75,7 +75,7 @@ export async function issueWithoutAuthority(
 }
 
 interface Issuer {
-  readonly subject: JsonName;
+  readonly subject: Name;
   readonly privateKey: webcrypto.CryptoKey;
   /** PEM certificates that a client sends along with a certificate of this issuer. */
   readonly intermediates: string;

@@ -15,7 +15,11 @@ import { type CertificatePair, createAuthority } from './certificates.ts';
 
 export const cluster = await createAuthority('kubernetes');
 export const frontProxy = await createAuthority('kubernetes-front-proxy-ca');
-export const serving = await cluster.issue({ commonName: 'router', dnsNames: ['localhost'], usage: 'server' });
+export const serving = await cluster.issue({
+  commonName: 'router',
+  dnsNames: ['localhost'],
+  usage: 'server',
+});
 export const authorities = readClientAuthorities({
   clientCa: cluster.certificate,
   requestHeaderCa: frontProxy.certificate,

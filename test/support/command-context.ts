@@ -14,12 +14,19 @@ export interface CommandContextOptions {
   readonly now?: number;
   /** Default: never asked to end. */
   readonly shutdownSignal?: Promise<'SIGTERM'>;
+  /** Default: never asked to read files again. */
+  readonly onReloadSignal?: (listener: () => void) => void;
 }
 
 /** A command's surroundings, with files in memory. */
 export function commandContext(
   files: ReadonlyMap<string, string>,
-  { input = [], now, shutdownSignal = new Promise(() => {}) }: CommandContextOptions = {},
+  {
+    input = [],
+    now,
+    shutdownSignal = new Promise(() => {}),
+    onReloadSignal = () => {},
+  }: CommandContextOptions = {},
 ): { readonly context: CommandContext; readonly written: Written } {
   const written: Written = { output: '', errors: '' };
   const context: CommandContext = {
@@ -39,6 +46,7 @@ export function commandContext(
     },
     clock: () => now ?? Date.now(),
     shutdownSignal: () => shutdownSignal,
+    onReloadSignal,
   };
   return { context, written };
 }

@@ -3,6 +3,8 @@ import type { Clock } from '../../src/sync/clock.ts';
 export interface ManualClock extends Clock {
   /** Lets time pass, ending the sleeps that it covers in their order, each with what follows from it. */
   advance(milliseconds: number): Promise<void>;
+  /** Sets what `now` says by so much without any time passing, as an administrator or NTP does. */
+  setBack(milliseconds: number): void;
   /** How long everybody who sleeps now meant to sleep, in milliseconds from when they began. */
   readonly sleeping: readonly number[];
 }
@@ -15,11 +17,16 @@ interface Sleeper {
 
 /** A clock that stands still until it is moved. `random` is 0.5 unless given. */
 export function manualClock(start = Date.UTC(2026, 0, 31), random: () => number = () => 0.5): ManualClock {
-  let now = start;
+  let elapsed = 0;
+  let wall = start;
   const sleepers = new Set<Sleeper>();
   return {
-    now: () => now,
+    now: () => wall + elapsed,
+    monotonic: () => elapsed,
     random,
+    setBack(milliseconds) {
+      wall -= milliseconds;
+    },
     sleep: (milliseconds, signal) =>
       new Promise((resolve) => {
         if (signal.aborted) {
@@ -27,7 +34,7 @@ export function manualClock(start = Date.UTC(2026, 0, 31), random: () => number 
           return;
         }
         const sleeper: Sleeper = {
-          wakesAt: now + milliseconds,
+          wakesAt: elapsed + milliseconds,
           asked: milliseconds,
           wake() {
             sleepers.delete(sleeper);
@@ -42,16 +49,16 @@ export function manualClock(start = Date.UTC(2026, 0, 31), random: () => number 
       return [...sleepers].map(({ asked }) => asked);
     },
     async advance(milliseconds) {
-      const end = now + milliseconds;
+      const end = elapsed + milliseconds;
       await settle();
       for (;;) {
         const [next] = [...sleepers].sort((one, other) => one.wakesAt - other.wakesAt);
         if (next === undefined || next.wakesAt > end) break;
-        now = Math.max(now, next.wakesAt);
+        elapsed = Math.max(elapsed, next.wakesAt);
         next.wake();
         await settle();
       }
-      now = end;
+      elapsed = end;
     },
   };
 }

@@ -1,25 +1,35 @@
 import { Agent, request } from 'undici';
-import * as v from 'valibot';
-import { ownPathsPrefix } from '../../proxy/own-paths.ts';
+import { ownPathsPrefix } from '../../proxy/own-path-target.ts';
 import { sealedSnapshotLimit } from '../../snapshot/limits.ts';
-import { heldGenerationCause, sealedMediaType } from '../../snapshot/snapshot-endpoint.ts';
+import { parseEntityTag, sealedMediaType } from '../../snapshot/snapshot-endpoint.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from '../deliver.ts';
+import {
+  type DeliveryAnswer,
+  maximumAnswerBytes,
+  readAnswerText,
+  resultOf,
+  statusOf,
+  unreachable,
+} from './delivery-answer.ts';
 
 export interface HttpsTargetOptions {
-  /** `https://host:port` of a router's serving or admin address. */
+  /** `https://host:port` of a router's serving or admin address, or of a Worker. */
   readonly url: string;
-  /** PEM bundle that the router's serving certificate is checked against. */
-  readonly certificateAuthorities: string;
+  /** PEM bundle that the router's serving certificate is checked against. Default: the public authorities. */
+  readonly certificateAuthorities?: string | undefined;
   /** The name the router's certificate must carry. Default: the host of `url`. */
   readonly serverName?: string | undefined;
-  /** PEM pair of the sync job, an allowed caller of the router. */
-  readonly clientCertificate: { readonly certificate: string; readonly key: string };
+  /** PEM pair of the sync job, an allowed caller of the router. One of this and `bearerToken`, or both. */
+  readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
+  /** Asked for each request, since tokens are rotated. */
+  readonly bearerToken?: (() => string | Promise<string>) | undefined;
   /** For one push, milliseconds. Default 10,000. */
   readonly timeoutMilliseconds?: number | undefined;
 }
 
 /** A router that snapshots are pushed to. */
 export interface HttpsTarget extends SnapshotTarget {
+  holds(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
   /**
    * The sealed snapshot that the router holds; `undefined` when it holds none.
    * @throws when it cannot be asked.
@@ -28,62 +38,64 @@ export interface HttpsTarget extends SnapshotTarget {
   close(): Promise<void>;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
+/** A router that does not take a connection within this is as good as down; it is tried again at once. */
+const connectTimeout = 1_000;
+/** For the question whether it still holds the snapshot: a line each way. */
+const checkTimeout = 2_000;
 
-/** A router's answers are a short JSON document or a Status, which may list a hundred issues. */
-const maximumAnswerBytes = 256 * 1024;
-
-/** Pushes to a router over mTLS: the snapshot where it is new to it, its renewal where the router holds it. */
+/** Pushes to a router over HTTPS: the snapshot where it is new to it, its renewal where the router holds it. */
 export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
-  const {
-    url,
-    certificateAuthorities,
-    serverName,
-    clientCertificate,
-    timeoutMilliseconds = 10_000,
-  } = options;
+  const { url, certificateAuthorities, serverName, clientCertificate } = options;
+  const { bearerToken, timeoutMilliseconds = 10_000 } = options;
   const snapshotUrl = new URL(`${ownPathsPrefix}/v1/snapshot`, url);
   const renewalUrl = new URL(`${ownPathsPrefix}/v1/snapshot/renewal`, url);
   const agent = new Agent({
+    // An HTTP/2 connection to a machine that lost its power stays in use until TCP gives up, a quarter of an hour;
+    // an HTTP/1.1 connection ends with the first request on it that times out.
+    allowH2: false,
     connect: {
-      ca: certificateAuthorities,
-      cert: clientCertificate.certificate,
-      key: clientCertificate.key,
+      timeout: connectTimeout,
+      ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),
+      ...(clientCertificate === undefined
+        ? {}
+        : { cert: clientCertificate.certificate, key: clientCertificate.key }),
       ...(serverName === undefined ? {} : { servername: serverName }),
     },
   });
 
   async function ask(
-    method: 'GET' | 'PUT',
+    method: 'GET' | 'HEAD' | 'PUT',
     target: URL,
     body: string | null,
     signal: AbortSignal,
-    limit: number,
+    timeout = timeoutMilliseconds,
   ) {
+    const authorization = bearerToken === undefined ? undefined : `Bearer ${await bearerToken()}`;
     // Redirects are not followed (undici's `request` never does): a snapshot goes where it was meant to go.
-    const answer = await request(target, {
+    return request(target, {
       dispatcher: agent,
       method,
       body,
-      headers: body === null ? { accept: sealedMediaType } : { 'content-type': sealedMediaType },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]),
+      headers: {
+        ...(body === null ? { accept: sealedMediaType } : { 'content-type': sealedMediaType }),
+        ...(authorization === undefined ? {} : { authorization }),
+      },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
     });
-    return { status: answer.statusCode, body: await readText(answer.body, limit) };
   }
 
   async function push(target: URL, jws: string, signal: AbortSignal): Promise<DeliveryResult> {
     try {
-      return resultOf(await ask('PUT', target, jws, signal, maximumAnswerBytes));
+      const { statusCode, body } = await ask('PUT', target, jws, signal);
+      return resultOf({ status: statusCode, body: await readAnswerText(body, maximumAnswerBytes) });
     } catch (error) {
-      return { kind: 'unreachable', message: error instanceof Error ? error.message : String(error) };
+      return unreachable(error);
     }
   }
 
   return {
     name: url,
+    checksCreationTime: true,
     async put({ sealed }: Delivery, signal) {
       if (sealed === undefined) return { kind: 'refused', message: 'routers take signed snapshots only' };
       const { snapshot, renewal } = sealed;
@@ -94,56 +106,27 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
       const pushed = await push(snapshotUrl, snapshot, signal);
       return pushed.kind === 'accepted' ? push(renewalUrl, renewal, signal) : pushed;
     },
+    async holds({ sealed }, signal) {
+      const { statusCode, headers, body } = await ask('HEAD', snapshotUrl, null, signal, checkTimeout);
+      await body.dump();
+      const { etag } = headers;
+      if (statusCode !== 200 && statusCode !== 404) throw unexpected(url, { status: statusCode, body: '' });
+      const held = typeof etag === 'string' ? parseEntityTag(etag) : undefined;
+      if (held === undefined || sealed === undefined) return false;
+      // A later lifetime is another leader's renewal of the same: nothing is lost.
+      return held.digest === sealed.held.digest && held.createdAt >= sealed.held.createdAt;
+    },
     async held(signal) {
-      const { status, body } = await ask('GET', snapshotUrl, null, signal, sealedSnapshotLimit);
-      if (status === 404) return undefined;
-      if (status !== 200) throw new Error(`${url} answered with ${status}: ${statusOf(body)?.message ?? ''}`);
-      return body;
+      const { statusCode, body } = await ask('GET', snapshotUrl, null, signal);
+      const text = await readAnswerText(body, sealedSnapshotLimit);
+      if (statusCode === 404) return undefined;
+      if (statusCode !== 200) throw unexpected(url, { status: statusCode, body: text });
+      return text;
     },
     close: () => agent.destroy(),
   };
 }
 
-function resultOf({ status, body }: Answer): DeliveryResult {
-  if (status === 200 || status === 201 || status === 204) return { kind: 'accepted' };
-  const failure = statusOf(body);
-  const message = `${status} ${failure?.message ?? 'without a Status'}`;
-  if (status === 409) {
-    const cause = failure?.details?.causes?.find(({ reason }) => reason === heldGenerationCause);
-    const generation = Number(cause?.message);
-    return {
-      kind: 'newer-held',
-      generation: Number.isSafeInteger(generation) && generation > 0 ? generation : undefined,
-      message,
-    };
-  }
-  // 429 and 5xx pass; every other code needs somebody to change a key, a right or the snapshot itself.
-  return { kind: status === 429 || status >= 500 ? 'unreachable' : 'refused', message };
-}
-
-const failureStatus = v.object({
-  message: v.string(),
-  details: v.optional(
-    v.object({ causes: v.optional(v.array(v.object({ reason: v.string(), message: v.string() }))) }),
-  ),
-});
-
-function statusOf(body: string): v.InferOutput<typeof failureStatus> | undefined {
-  try {
-    const parsed = v.safeParse(failureStatus, JSON.parse(body));
-    return parsed.success ? parsed.output : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-async function readText(body: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > limit) throw new Error(`the answer is larger than ${limit} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+function unexpected(url: string, { status, body }: DeliveryAnswer): Error {
+  return new Error(`${url} answered with ${status}: ${statusOf(body)?.message ?? 'without a Status'}`);
 }

@@ -2,15 +2,24 @@
 export * from '../index.ts';
 export { type FileTargetOptions, fileTarget } from './file-target.ts';
 export { type HttpsTarget, type HttpsTargetOptions, httpsTarget } from './https-target.ts';
+export { type HttpLeaseClient, httpLeaseClient, type LeaseClientOptions } from './lease-client.ts';
 export { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
-export { recordedDocuments } from './recorded-documents.ts';
 export {
-  type PreparedSync,
-  prepareSync,
-  type RunSyncOptions,
-  type RunSyncRouter,
-  type RunSyncServer,
-  runSync,
-  runSyncOnce,
-} from './run-sync.ts';
+  type ProcessEndpoints,
+  type ProcessEndpointsOptions,
+  startProcessEndpoints,
+} from './process-endpoints.ts';
+export { type RecordResult, recordCluster } from './record-cluster.ts';
+export { recordedDocuments } from './recorded-documents.ts';
+export { runRecording } from './run-recording.ts';
+export { type PreparedSync, prepareSync, runSync, runSyncOnce } from './run-sync.ts';
+export type {
+  ReadingOptions,
+  RunSyncLeaderElection,
+  RunSyncOptions,
+  RunSyncRouter,
+  RunSyncServer,
+} from './run-sync-options.ts';
 export { type SnapshotFromFolderOptions, snapshotFromFolder } from './snapshot-from-folder.ts';
+export { createSyncMetrics, type SyncMetrics } from './sync-metrics.ts';
+export { type WorkersKvTargetOptions, workersKvTarget } from './workers-kv-target.ts';

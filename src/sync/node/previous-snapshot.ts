@@ -3,29 +3,35 @@ import type { PinnedKeySet } from '../../snapshot/keys.ts';
 import { openSnapshot } from '../../snapshot/open.ts';
 import type { SnapshotStore } from '../../snapshot/snapshot-store.ts';
 import type { Snapshot } from '../../snapshot/types.ts';
-import type { HttpsTarget } from './https-target.ts';
+
+/** Something outside that a snapshot was delivered to and can be asked back from. */
+export interface SnapshotHolder {
+  readonly name: string;
+  /** Sealed; `undefined` when it holds none. @throws when it cannot be asked */
+  held(signal: AbortSignal): Promise<string | undefined>;
+}
 
 export interface PreviousSnapshotSources {
   readonly store: SnapshotStore | undefined;
-  readonly routers: readonly HttpsTarget[];
+  readonly holders: readonly SnapshotHolder[];
   /** Whatever is not signed with one of these is not gone on from. */
   readonly keys: PinnedKeySet;
   readonly logger: Logger;
 }
 
 /**
- * The newest snapshot that the state file or any router holds. Without it a restart while a server cannot be
+ * The newest snapshot that the state file or any target holds. Without it a restart while a server cannot be
  * read would take that server's routes away from routers that still know them.
  *
  * Never rejects: a sync job that finds nothing starts from nothing.
  */
 export async function previousSnapshot(
-  { store, routers, keys, logger }: PreviousSnapshotSources,
+  { store, holders, keys, logger }: PreviousSnapshotSources,
   signal: AbortSignal,
 ): Promise<Snapshot | undefined> {
   const found = await Promise.all([
     open('state file', async () => (await store?.load())?.snapshot),
-    ...routers.map((router) => open(router.name, () => router.held(signal))),
+    ...holders.map((holder) => open(holder.name, () => holder.held(signal))),
   ]);
   return found.reduce(newer, undefined);
 

@@ -10,7 +10,8 @@ const sharedFiles: Readonly<Record<string, string>> = {
   [customResourceDefinitionsPath]: 'customresourcedefinitions.json',
 };
 
-const aggregatedFiles: Readonly<Record<string, string>> = {
+/** Path of an aggregated document to the name of its files, without `.json` and `.ct`. */
+export const aggregatedFiles: Readonly<Record<string, string>> = {
   '/api': 'aggregated_api',
   '/apis': 'aggregated_apis',
 };
@@ -36,13 +37,16 @@ export function recordedDocuments(clusterFolder: string, server: string): Server
       codes ??= readCodes(folder);
       // Only what lies below /apis/ has its code in status.txt; of the rest, what is there was a 200.
       const code = (await codes).get(path) ?? 200;
-      return json(code, await read(join(folder, fileName(path))));
+      return json(code, await read(join(folder, recordedFileName(path))));
     },
   };
 }
 
-/** `/apis/apps/v1` is kept in `apis__apps__v1.json`, `/openapi/v3` in `openapi_v3.json`. */
-function fileName(path: string): string {
+/**
+ * `/apis/apps/v1` is kept in `apis__apps__v1.json`, `/openapi/v3` in `openapi_v3.json`.
+ * @throws {ReadError} for a path that no document of a recording has
+ */
+export function recordedFileName(path: string): string {
   if (!/^\/[a-z0-9.-]+(?:\/[a-z0-9.-]+)*$/i.test(path) || path.includes('..')) {
     throw new ReadError('Unreachable', `${path} is not the path of a recorded document`);
   }
@@ -96,8 +100,10 @@ async function readCodes(folder: string): Promise<ReadonlyMap<string, number>> {
   return codes;
 }
 
+/** A 404 of kube-apiserver's mux is plain text; everything else that is recorded is JSON. */
 function json(status: number, body: string): ServerDocument {
-  return { status, contentType: 'application/json', body };
+  const isText = status === 404 && !body.startsWith('{');
+  return { status, contentType: isText ? 'text/plain' : 'application/json', body };
 }
 
 async function read(file: string): Promise<string> {

@@ -19,7 +19,8 @@ import { getSnapshot, putRenewal, putSnapshot } from '../../snapshot/snapshot-en
 import { renewDelivery, sealDelivery } from '../deliver.ts';
 import type { SyncLoop } from '../sync-loop.ts';
 import { httpsTarget } from './https-target.ts';
-import { type RunSyncOptions, runSync, runSyncOnce } from './run-sync.ts';
+import { runSync, runSyncOnce } from './run-sync.ts';
+import type { RunSyncOptions } from './run-sync-options.ts';
 
 const authority = await createAuthority('cluster');
 const names = ['kubernetes.default.svc', 'router.example.com'];

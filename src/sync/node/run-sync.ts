@@ -1,57 +1,27 @@
+import { hostname } from 'node:os';
 import type { JWK } from 'jose';
 import { createFileSnapshotStore } from '../../node/file-snapshot-store.ts';
-import { UndiciTransport } from '../../node/undici-transport.ts';
-import { type Logger, silentLogger } from '../../observe/logger.ts';
+import { silentLogger } from '../../observe/logger.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing-key.ts';
-import type { ServerDescription } from '../build-snapshot.ts';
+import { systemClock } from '../clock.ts';
+import { createLeaderElector, type LeaderElector, leaderElectionTiming } from '../leader-election.ts';
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
-import type { SyncOptions, SyncTiming } from '../sync-options.ts';
-import { type FileTargetOptions, fileTarget } from './file-target.ts';
+import type { SyncOptions } from '../sync-options.ts';
+import { fileTarget } from './file-target.ts';
 import { httpsTarget } from './https-target.ts';
-import { liveDocuments } from './live-documents.ts';
+import { type HttpLeaseClient, httpLeaseClient } from './lease-client.ts';
+import { openServers } from './open-servers.ts';
 import { previousSnapshot } from './previous-snapshot.ts';
-
-/** An API server, listed by hand. */
-export interface RunSyncServer extends ServerDescription {
-  /** `https://host:port` to read it at, where that is not its address for routers (a router in front of it). */
-  readonly readFrom?: string | undefined;
-}
-
-export interface RunSyncRouter {
-  /** `https://host:port`. */
-  readonly url: string;
-  /** Default: the host of `url`. */
-  readonly serverName?: string | undefined;
-}
-
-export interface RunSyncOptions {
-  readonly servers: readonly RunSyncServer[];
-  readonly routers?: readonly RunSyncRouter[] | undefined;
-  readonly files?: readonly FileTargetOptions[] | undefined;
-  /** PEM: what API servers' and routers' serving certificates are checked against. */
-  readonly certificateAuthorities: string;
-  /** PEM: only for routers, where theirs come from another authority. */
-  readonly routerCertificateAuthorities?: string | undefined;
-  /** PEM pair of the sync job, presented to API servers and routers. Routers take nobody without one. */
-  readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
-  /** For API servers, in place of the certificate or beside it. */
-  readonly bearerToken?: (() => string | Promise<string>) | undefined;
-  /** Private JWK, as `keygen` makes it. */
-  readonly signingKey?: JWK | undefined;
-  /** Where the last snapshot outlives the process. Its directory must exist. */
-  readonly stateFile?: string | undefined;
-  readonly cluster?: string | undefined;
-  /** Default 300. */
-  readonly lifetimeSeconds?: number | undefined;
-  readonly timing?: Partial<SyncTiming> | undefined;
-  readonly logger?: Logger | undefined;
-}
+import { checkRunSyncOptions, type RunSyncOptions, readingOriginOf } from './run-sync-options.ts';
+import { workersKvTarget } from './workers-kv-target.ts';
 
 /** A sync job with its connections open. */
 export interface PreparedSync {
   readonly options: SyncOptions;
+  /** To be run beside the loop; `undefined` when this sync job is alone. */
+  readonly elector: LeaderElector | undefined;
   /** Ends the connections. After the loop has ended. */
   close(): Promise<void>;
 }
@@ -71,7 +41,7 @@ export async function runSync(
   try {
     const loop = createSyncLoop(prepared.options);
     onStart(loop);
-    await loop.run(signal);
+    await Promise.all([loop.run(signal), prepared.elector?.run(signal)]);
   } finally {
     await prepared.close();
   }
@@ -89,78 +59,76 @@ export async function runSyncOnce(options: RunSyncOptions, signal: AbortSignal):
 
 /** @throws {TypeError} naming every fault of the options */
 export async function prepareSync(options: RunSyncOptions, signal: AbortSignal): Promise<PreparedSync> {
-  const { certificateAuthorities, clientCertificate, stateFile, logger = silentLogger } = options;
-  const { routers: routerOptions = [], files = [] } = options;
-  checkOptions(options);
+  const { stateFile, logger = silentLogger } = options;
+  checkRunSyncOptions(options);
   const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
-  const keys = await ownKeys(options.signingKey);
-  const transport = new UndiciTransport({
-    credentials: { peerCertificateAuthorities: certificateAuthorities, frontProxy: clientCertificate },
-  });
-  const routers =
-    clientCertificate === undefined
-      ? []
-      : routerOptions.map((router) =>
-          httpsTarget({
-            ...router,
-            clientCertificate,
-            certificateAuthorities: options.routerCertificateAuthorities ?? certificateAuthorities,
-          }),
-        );
+  const keys = new Map([...(options.snapshotKeys ?? []), ...(await ownKeys(options.signingKey))]);
+  const opened = openServers(options);
+  const pushed = [...httpsTargets(options), ...(options.workersKv ?? []).map(workersKvTarget)];
   const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
-  const previous = await previousSnapshot({ store, routers, keys, logger }, signal);
+  const leaseClient = leaseClientFor(options);
+  const elector = leaseClient && electorFor(leaseClient, options);
   return {
     options: {
-      servers: options.servers.map(({ readFrom, ...server }) => ({
-        ...server,
-        documents: liveDocuments({
-          transport,
-          id: server.id,
-          origin: readFrom ?? originOf(server),
-          serverName: server.serverName,
-          bearerToken: options.bearerToken,
-        }),
-      })),
+      servers: opened.servers,
       targets: [
-        ...routers,
-        ...files.map(fileTarget),
+        ...pushed,
+        ...(options.files ?? []).map(fileTarget),
         ...(stateFile === undefined ? [] : [fileTarget({ file: stateFile })]),
       ],
       signingKey,
-      previous,
+      previous: await previousSnapshot({ store, holders: pushed, keys, logger }, signal),
+      leadership: elector,
+      adopt: (deadline) => previousSnapshot({ store: undefined, holders: pushed, keys, logger }, deadline),
       snapshot: { cluster: options.cluster, lifetimeSeconds: options.lifetimeSeconds },
       timing: options.timing,
+      observer: options.observer,
       logger,
     },
+    elector,
     async close() {
-      transport.close();
-      await Promise.all(routers.map((router) => router.close()));
+      opened.close();
+      await Promise.all([leaseClient?.close(), ...pushed.map((target) => target.close())]);
     },
   };
 }
 
-function checkOptions(options: RunSyncOptions): void {
-  const faults: string[] = [];
-  const { routers = [], files = [], servers } = options;
-  if (routers.length + files.length === 0) faults.push('there is no router and no file to deliver to');
-  if (routers.length > 0 && options.clientCertificate === undefined) {
-    faults.push('routers take snapshots only from a client with a certificate: give one');
-  }
-  const needsKey =
-    routers.length > 0 || options.stateFile !== undefined || files.some((file) => !file.unsigned);
-  if (needsKey && options.signingKey === undefined) {
-    faults.push('there is no signing key: give one, or write files unsigned');
-  }
-  for (const { id, address, url, readFrom } of servers) {
-    if (address === undefined && url === undefined && readFrom === undefined) {
-      faults.push(`server ${id} has no address to read it at`);
-    }
-  }
-  if (faults.length > 0) throw new TypeError(`The sync job cannot start: ${faults.join('; ')}.`);
+function httpsTargets(options: RunSyncOptions) {
+  const authorities = options.routerCertificateAuthorities ?? options.certificateAuthorities;
+  return (options.routers ?? []).map(({ url, serverName, publicAuthorities = false }) =>
+    httpsTarget({
+      url,
+      serverName,
+      clientCertificate: options.clientCertificate,
+      bearerToken: options.routerBearerToken,
+      certificateAuthorities: publicAuthorities ? undefined : authorities,
+    }),
+  );
 }
 
-function originOf({ address, url }: ServerDescription): string {
-  return url ?? `https://${address}`;
+function leaseClientFor(options: RunSyncOptions): HttpLeaseClient | undefined {
+  const { leaderElection, certificateAuthorities, clientCertificate, bearerToken } = options;
+  if (leaderElection === undefined) return undefined;
+  const { renewDeadline } = leaderElectionTiming(leaderElection.leaseDuration ?? 15_000);
+  return httpLeaseClient({
+    servers: options.servers.map((server) => ({
+      origin: readingOriginOf(server),
+      serverName: server.serverName,
+    })),
+    certificateAuthorities,
+    clientCertificate,
+    bearerToken,
+    namespace: leaderElection.namespace,
+    name: leaderElection.name,
+    // An API server that hangs leaves time to ask three others before the lead is lost.
+    timeoutMilliseconds: renewDeadline / 4,
+  });
+}
+
+function electorFor(lease: HttpLeaseClient, { leaderElection, logger }: RunSyncOptions): LeaderElector {
+  const { identity = `${hostname()}_${crypto.randomUUID()}`, leaseDuration = 15_000 } = leaderElection ?? {};
+  const timing = leaderElectionTiming(leaseDuration);
+  return createLeaderElector({ identity, lease, clock: systemClock, timing, logger });
 }
 
 /** The public half of the sync job's own key, to check that what it goes on from is its own. */

@@ -1,0 +1,61 @@
+import type { FlagGroup } from './serve-flags.ts';
+
+/** Where the router listens, what clients see of it, and how its files are kept up to date. */
+export const servingFlagGroup = {
+  heading: 'Serving flags:',
+  flags: [
+    {
+      name: 'bind-address',
+      kind: 'value',
+      placeholder: 'IP',
+      default: '0.0.0.0',
+      description: 'Address to listen on. An unspecified address (0.0.0.0 or ::) is all interfaces.',
+    },
+    {
+      name: 'secure-port',
+      kind: 'value',
+      placeholder: 'port',
+      default: '6443',
+      description: 'Port to serve HTTPS on. 0 takes any free port.',
+    },
+    {
+      name: 'tls-cert-file',
+      kind: 'value',
+      placeholder: 'file',
+      description: 'Serving certificate, followed by its intermediates. Required.',
+    },
+    {
+      name: 'tls-private-key-file',
+      kind: 'value',
+      placeholder: 'file',
+      description: 'Private key for --tls-cert-file. Required.',
+    },
+    {
+      name: 'file-check-interval',
+      kind: 'value',
+      placeholder: 'duration',
+      default: '10s',
+      description:
+        'How often certificates, CA bundles and key files are looked at for changes. SIGHUP has them looked at at once.',
+    },
+    {
+      name: 'advertise-address',
+      kind: 'value',
+      placeholder: 'IP',
+      description:
+        "Address at which others reach this router. Defaults to --bind-address, and if that is unspecified to the host's default interface.",
+    },
+    {
+      name: 'peer-advertise-ip',
+      kind: 'value',
+      placeholder: 'IP',
+      description: 'Address that peers should use instead; goes with --peer-advertise-port.',
+    },
+    {
+      name: 'peer-advertise-port',
+      kind: 'value',
+      placeholder: 'port',
+      description: 'Port that peers should use instead; goes with --peer-advertise-ip.',
+    },
+  ],
+} as const satisfies FlagGroup;

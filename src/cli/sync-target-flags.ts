@@ -1,0 +1,124 @@
+import type { RunSyncOptions } from '../sync/node/run-sync-options.ts';
+import type { CliCommand } from './cli-command.ts';
+import type { CommandContext } from './command-context.ts';
+import { readFlagFile, readFlagOrigin } from './flag-files.ts';
+
+/** The flags of `sync` that say where snapshots go. */
+export interface SyncTargetFlags {
+  readonly target?: readonly string[];
+  readonly targetCaFile?: string;
+  readonly targetServerName?: string;
+  readonly targetTokenFile?: string;
+  readonly workerTarget?: readonly string[];
+  readonly kvAccountId?: string;
+  readonly kvNamespaceId?: string;
+  readonly kvKey?: string;
+  readonly kvTokenFile?: string;
+  readonly kvApiUrl?: string;
+}
+
+export function addSyncTargetOptions(command: CliCommand): CliCommand {
+  const collect = (value: string, previous: readonly string[] | undefined) => [...(previous ?? []), value];
+  return command
+    .option('--target <https://host:port>', 'A router to push to. Repeatable.', collect)
+    .option(
+      '--target-ca-file <file>',
+      "CA bundle that routers' certificates are checked against. Default: --peer-ca-file.",
+    )
+    .option(
+      '--target-server-name <name>',
+      "Name that routers' certificates must carry. Default: the host of --target.",
+    )
+    .option(
+      '--target-token-file <file>',
+      'Bearer token for routers and Workers, read anew for each push. With it routers need no client certificate.',
+    )
+    .option(
+      '--worker-target <https://host>',
+      'A router on a Workers-compatible runtime, whose certificate is of a public authority. Repeatable.',
+      collect,
+    )
+    .option('--kv-account-id <id>', 'Cloudflare account of a Workers KV namespace to write to.')
+    .option('--kv-namespace-id <id>', 'The namespace.')
+    .option('--kv-key <key>', 'The key in it. (default snapshot)')
+    .option('--kv-token-file <file>', 'API token that may write to it, read anew for each write.')
+    .option('--kv-api-url <url>', "Where Cloudflare's API is, if not at its public address.");
+}
+
+/** Flags that deliver to something other than a file, of those that are given. */
+export function givenTargetFlags(flags: SyncTargetFlags): string[] {
+  const given = [
+    ['--target', flags.target],
+    ['--worker-target', flags.workerTarget],
+    ['--kv-namespace-id', flags.kvNamespaceId],
+  ] as const;
+  return given.flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+}
+
+type Targets = Pick<
+  RunSyncOptions,
+  'routers' | 'routerCertificateAuthorities' | 'routerBearerToken' | 'workersKv'
+>;
+
+export function readSyncTargets(flags: SyncTargetFlags, context: CommandContext, faults: string[]): Targets {
+  const { target = [], workerTarget = [], targetCaFile, targetServerName, targetTokenFile } = flags;
+  if (workerTarget.length > 0 && targetTokenFile === undefined) {
+    faults.push('--worker-target needs --target-token-file: a Worker sees no client certificate of yours');
+  }
+  return {
+    routerCertificateAuthorities:
+      targetCaFile === undefined
+        ? undefined
+        : readFlagFile('--target-ca-file', targetCaFile, context, faults),
+    routerBearerToken: readToken('--target-token-file', targetTokenFile, context, faults),
+    routers: [
+      ...target.map((url) => ({
+        url: readFlagOrigin('--target', url, faults),
+        serverName: targetServerName,
+      })),
+      ...workerTarget.map((url) => ({
+        url: readFlagOrigin('--worker-target', url, faults),
+        publicAuthorities: true,
+      })),
+    ],
+    workersKv: readWorkersKv(flags, context, faults),
+  };
+}
+
+function readWorkersKv(
+  flags: SyncTargetFlags,
+  context: CommandContext,
+  faults: string[],
+): NonNullable<Targets['workersKv']> {
+  const { kvAccountId, kvNamespaceId, kvTokenFile, kvKey, kvApiUrl } = flags;
+  const needed = { '--kv-account-id': kvAccountId, '--kv-namespace-id': kvNamespaceId };
+  const apiToken = readToken('--kv-token-file', kvTokenFile, context, faults);
+  const given = [kvAccountId, kvNamespaceId, kvTokenFile, kvKey, kvApiUrl];
+  if (given.every((value) => value === undefined)) return [];
+  const missing = Object.entries({ ...needed, '--kv-token-file': kvTokenFile })
+    .filter(([, value]) => value === undefined)
+    .map(([flag]) => flag);
+  if (missing.length > 0) faults.push(`Workers KV needs ${missing.join(' and ')} as well`);
+  if (kvApiUrl !== undefined && !/^https:\/\/./.test(kvApiUrl)) {
+    faults.push(`--kv-api-url "${kvApiUrl}" must begin with https://`);
+  }
+  if (kvAccountId === undefined || kvNamespaceId === undefined || apiToken === undefined) return [];
+  return [{ accountId: kvAccountId, namespaceId: kvNamespaceId, key: kvKey, apiToken, apiUrl: kvApiUrl }];
+}
+
+/** Read at start, so that a wrong path is a fault then, and again for each request, since tokens are rotated. */
+function readToken(
+  flag: string,
+  path: string | undefined,
+  context: CommandContext,
+  faults: string[],
+): (() => string) | undefined {
+  if (path === undefined) return undefined;
+  const before = faults.length;
+  const token = readFlagFile(flag, path, context, faults).trim();
+  // What could not stand in a header is no token; the file is not quoted, it may be another secret.
+  if (faults.length === before && !/^[\x21-\x7e]+$/.test(token)) {
+    faults.push(`${flag}: ${path} must hold one token and nothing else`);
+  }
+  return () => context.readFile(path).trim();
+}

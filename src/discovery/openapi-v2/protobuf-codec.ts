@@ -1,0 +1,79 @@
+import { DiscoveryDocumentError } from '../parse-document.ts';
+import {
+  concatenate,
+  type DocumentCodec,
+  emptySections,
+  type Section,
+  type SectionName,
+  sortedEntries,
+} from './document-parts.ts';
+import { fieldHead, fieldsOf } from './protobuf-fields.ts';
+
+/** Numbers in message Document (github.com/google/gnostic-models openapiv2/OpenAPIv2.proto). */
+const swaggerField = 1;
+const sectionFields: Readonly<Record<SectionName, number>> = {
+  paths: 8,
+  definitions: 9,
+  parameters: 10,
+  responses: 11,
+};
+const sectionsByField = new Map(
+  Object.entries(sectionFields).map(([name, field]) => [field, name as SectionName]),
+);
+/** In every entry of these, NamedPathItem, NamedSchema and the like. */
+const nameField = 1;
+
+/**
+ * OpenAPI v2 as protobuf, which kubectl up to 1.27 asks for before it applies anything. Entries are found and copied
+ * as they are; what is in them is not looked at.
+ */
+export const protobufCodec: DocumentCodec = {
+  mediaType: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
+
+  async read(bytes) {
+    const sections = emptySections();
+    const plain: Uint8Array[] = [];
+    let version: string | undefined;
+    for (const { number, whole, content } of fieldsOf(bytes)) {
+      const section = sections.get(sectionsByField.get(number) as SectionName);
+      if (section !== undefined) readSection(content, section);
+      else {
+        if (number === swaggerField) version = text(content);
+        plain.push(whole);
+      }
+    }
+    if (version !== '2.0') {
+      throw new DiscoveryDocumentError('NotTheDocument', 'This is no OpenAPI v2: it is not swagger 2.0.');
+    }
+    return { plain, sections };
+  },
+
+  write({ plain, sections }) {
+    const chunks = [...plain];
+    for (const [name, section] of sections) {
+      const entries = sortedEntries(section);
+      const length = entries.reduce((sum, entry) => sum + entry.byteLength, 0);
+      // A message field that is there but empty is another thing than one that is not; only `paths` is required.
+      if (length === 0 && name !== 'paths') continue;
+      chunks.push(fieldHead(sectionFields[name], length), ...entries);
+    }
+    return concatenate(chunks);
+  },
+};
+
+function readSection(content: Uint8Array | undefined, section: Section): void {
+  for (const { whole, content: entry } of fieldsOf(content ?? new Uint8Array())) {
+    section.set(nameOf(entry), whole);
+  }
+}
+
+function nameOf(entry: Uint8Array | undefined): string {
+  for (const { number, content } of fieldsOf(entry ?? new Uint8Array())) {
+    if (number === nameField) return text(content);
+  }
+  return '';
+}
+
+function text(content: Uint8Array | undefined): string {
+  return new TextDecoder().decode(content);
+}

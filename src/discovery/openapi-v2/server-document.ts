@@ -1,0 +1,30 @@
+import type { RoutingServer } from '../../snapshot/routing-table.ts';
+
+export const openApiV2Path = '/openapi/v2';
+
+export interface ServerDocumentRequest {
+  readonly server: RoutingServer;
+  readonly accept: string;
+  /** The entity tag of what was read before: 304 says that it still holds. */
+  readonly ifNoneMatch?: string | undefined;
+}
+
+/** What one server answered. */
+export interface ServerDocument {
+  readonly status: number;
+  /** Empty when there was none. */
+  readonly contentType: string;
+  readonly etag: string | undefined;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Reads `/openapi/v2` of one server itself, never of what stands together behind it.
+ * @throws {ServerDocumentError} (rejects) when no whole answer arrived
+ */
+export type ReadServerDocument = (request: ServerDocumentRequest) => Promise<ServerDocument>;
+
+/** No whole document came; the message says why, without addresses. */
+export class ServerDocumentError extends Error {
+  override readonly name = 'ServerDocumentError';
+}

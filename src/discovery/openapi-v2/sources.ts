@@ -1,0 +1,41 @@
+import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table.ts';
+import { compareLeadership } from '../leadership.ts';
+
+/** Servers that serve the same, so that one of them can speak for all. */
+export interface DocumentSource {
+  /** Key of the set that they serve. */
+  readonly set: string;
+  /** Those that can be reached before those that cannot, then by leadership. */
+  readonly servers: readonly RoutingServer[];
+}
+
+/**
+ * Whose documents make up the merged one: a source for each differing set, the leading one first, the same on every
+ * router. A set holds the hashes of the OpenAPI v3 documents, so the v2 documents of its servers are alike too.
+ */
+export function documentSources(table: RoutingTable): DocumentSource[] {
+  const bySet = new Map<string, RoutingServer[]>();
+  const servers = table.snapshot.servers.toSorted((one, other) =>
+    compareLeadership(
+      { serverId: one.id, version: one.version },
+      { serverId: other.id, version: other.version },
+    ),
+  );
+  for (const { id, serves } of servers) {
+    const server = table.server(id);
+    if (server === undefined) continue;
+    const known = bySet.get(serves);
+    if (known === undefined) bySet.set(serves, [server]);
+    else known.push(server);
+  }
+  return [...bySet].map(([set, alike]) => ({
+    set,
+    servers: alike.toSorted((one, other) => Number(one.stale) - Number(other.stale)),
+  }));
+}
+
+/** Whether servers differ, so that there is something to merge. */
+export function hasDifferingServers({ snapshot: { servers } }: RoutingTable): boolean {
+  const [first] = servers;
+  return servers.some(({ serves }) => serves !== first?.serves);
+}

@@ -1,0 +1,96 @@
+import * as v from 'valibot';
+import { describeIssues, fieldPath, type SnapshotIssue } from '../../snapshot/issues.ts';
+import { parseJsonText } from '../../snapshot/json-text.ts';
+import { boolean, expected, isJsonObject, listOf, strict, wholeNumber } from '../../snapshot/schema-parts.ts';
+import type { UserInfo } from '../user-info.ts';
+
+/** Pinned as `typ`, so that nothing else that the same key signs passes for an assertion (RFC 8725 section 3.11). */
+export const peerAssertionType = 'mixed-version-proxy-identity+jwt';
+
+/** Seconds that an assertion may live, from `iat` to `exp`. */
+export const maximumAssertionLifetime = 60;
+/** Seconds by which two clocks may differ. */
+export const assertionLeeway = 5;
+
+/** What an assertion says (RFC 7519 section 4.1, and what binds it to one request). Times in Unix seconds. */
+export interface PeerAssertionClaims {
+  /** The router that speaks. */
+  readonly iss: string;
+  /** API server ID of the one destination that may believe it. */
+  readonly aud: string;
+  readonly iat: number;
+  readonly nbf: number;
+  readonly exp: number;
+  /** Never the same twice. */
+  readonly jti: string;
+  readonly method: string;
+  /** The request target, path and query, byte for byte. */
+  readonly path: string;
+  /** Whether the request carries the reroute mark. */
+  readonly rerouted: boolean;
+  readonly user: UserInfo;
+}
+
+/** The claims as JSON text. */
+export function assertionPayload({ user, ...claims }: PeerAssertionClaims): string {
+  // `fromEntries` makes own members of keys such as `__proto__`, which an assignment would not.
+  return JSON.stringify({ ...claims, user: { ...user, extra: Object.fromEntries(user.extra) } });
+}
+
+/** Far above any real one; the length of the token bounds the sum of all. */
+const maximumValues = 20_000;
+/** An object of objects of arrays. */
+const maximumDepth = 4;
+
+const text = v.string(expected('text'));
+const nonEmptyText = v.pipe(text, v.nonEmpty('must not be empty'));
+const unixTime = wholeNumber(0, Number.MAX_SAFE_INTEGER);
+
+// valibot's records leave out members with names such as `constructor`, and an identity must arrive whole.
+const extra = v.pipe(
+  v.custom<Readonly<Record<string, readonly string[]>>>(isExtra, expected('an object of lists of text')),
+  v.transform((value) => new Map(Object.entries(value))),
+);
+
+// Strict: a claim that is not understood may have been meant as a restriction.
+const claims = strict({
+  iss: nonEmptyText,
+  aud: nonEmptyText,
+  iat: unixTime,
+  nbf: unixTime,
+  exp: unixTime,
+  // 128 bits at the least, and short enough to be remembered.
+  jti: v.pipe(text, v.regex(/^[\w-]{22,64}$/, 'must be 22 to 64 characters of base64url')),
+  method: nonEmptyText,
+  path: text,
+  rerouted: boolean,
+  user: strict({ name: nonEmptyText, uid: text, groups: listOf(text, maximumValues), extra }),
+});
+
+export type ParseClaimsResult =
+  | { readonly ok: true; readonly claims: PeerAssertionClaims }
+  /** What is wrong, in one line. Names claims, repeats little of them. */
+  | { readonly ok: false; readonly fault: string };
+
+/** Reads the payload of an assertion whose signature holds. Never throws for bad input. */
+export function parseAssertionClaims(payload: string): ParseClaimsResult {
+  const parsed = parseJsonText(payload, maximumDepth);
+  if (!parsed.ok) return { ok: false, fault: parsed.issue.message };
+  const result = v.safeParse(claims, parsed.value);
+  if (result.success) return { ok: true, claims: result.output };
+  return { ok: false, fault: describeIssues(result.issues.map(issueOf)) };
+}
+
+function issueOf(issue: v.BaseIssue<unknown>): SnapshotIssue {
+  const keys = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? key : String(key)));
+  return { path: keys.reduce<string>(fieldPath, ''), message: issue.message };
+}
+
+function isExtra(value: unknown): boolean {
+  return (
+    isJsonObject(value) &&
+    Object.values(value).every(
+      (values) => Array.isArray(values) && values.every((each) => typeof each === 'string'),
+    )
+  );
+}

@@ -1,0 +1,50 @@
+import { type SigningKey, signPayload } from '../../snapshot/signing-key.ts';
+import { checkTokenLength, type IdentityTokenSigner } from '../identity-token.ts';
+import { randomNonce } from '../random-nonce.ts';
+import { assertionPayload, maximumAssertionLifetime, peerAssertionType } from './assertion-claims.ts';
+
+export interface AssertionSignerOptions {
+  readonly key: SigningKey;
+  /** Who speaks: the `issuer` that the destinations have pinned the key for. */
+  readonly issuer: string;
+  /** 1 to 60. Default 30. */
+  readonly lifetimeSeconds?: number;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly clock?: () => number;
+}
+
+/**
+ * Signs peer assertions: who calls, for one request to one destination, for some seconds. The body is not
+ * bound, for it is a stream that has not been read yet.
+ * @throws {RangeError} for a lifetime that no destination would accept.
+ */
+export function createAssertionSigner(options: AssertionSignerOptions): IdentityTokenSigner {
+  const { key, issuer, lifetimeSeconds = 30, clock = Date.now } = options;
+  if (
+    !Number.isInteger(lifetimeSeconds) ||
+    lifetimeSeconds < 1 ||
+    lifetimeSeconds > maximumAssertionLifetime
+  ) {
+    throw new RangeError(`An assertion lives from 1 to ${maximumAssertionLifetime} seconds.`);
+  }
+  return {
+    async sign({ user, destinationId, method, target, rerouted }) {
+      const now = Math.floor(clock() / 1000);
+      const payload = assertionPayload({
+        iss: issuer,
+        aud: destinationId,
+        iat: now,
+        nbf: now,
+        exp: now + lifetimeSeconds,
+        jti: randomNonce(),
+        method,
+        path: target,
+        rerouted,
+        user,
+      });
+      const text = await signPayload(payload, peerAssertionType, key);
+      checkTokenLength(text);
+      return { kind: 'assertion', text };
+    },
+  };
+}

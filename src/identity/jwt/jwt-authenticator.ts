@@ -1,0 +1,80 @@
+import { decodeJwt } from 'jose';
+import { type Logger, silentLogger } from '../../observe/logger.ts';
+import type { InboundRequest } from '../../proxy/inbound.ts';
+import { AuthenticationError, type Authenticator } from '../authenticator.ts';
+import type { Caller } from '../user-info.ts';
+import { bearerToken } from './bearer-token.ts';
+import { TokenError } from './token-error.ts';
+import type { TokenIssuer } from './token-issuer.ts';
+import { verifySignature } from './verify-signature.ts';
+
+export interface JwtAuthenticatorOptions {
+  /** Each `issuer` once. */
+  readonly issuers: readonly TokenIssuer[];
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly clock?: () => number;
+  readonly logger?: Logger;
+}
+
+/**
+ * Longest token that is looked at. Real ones have one or two KB, those with hundreds of groups some ten; a longer
+ * one passes through, for it would cost this router more than it costs its sender.
+ */
+const longestToken = 64 * 1024;
+
+/**
+ * JSON Web Tokens of configured issuers, in Authorization or in a WebSocket subprotocol.
+ *
+ * A token that is wrong (signature, time, audience, claims) is refused. One that cannot be judged here has no say:
+ * of another issuer, no JWT at all, or signed with a key that is not known. It passes through to the API server,
+ * which knows its own (docs/decisions/0004-what-a-token-proves-here.md).
+ */
+export class JwtAuthenticator implements Authenticator {
+  readonly name = 'jwt';
+  readonly #issuers: ReadonlyMap<string, TokenIssuer>;
+  readonly #clock: () => number;
+  readonly #logger: Logger;
+
+  constructor({ issuers, clock = Date.now, logger = silentLogger }: JwtAuthenticatorOptions) {
+    this.#issuers = new Map(issuers.map((each) => [each.issuer, each]));
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /** @throws {AuthenticationError} for a token of a configured issuer that is wrong. The message holds none of it. */
+  async authenticate(inbound: InboundRequest): Promise<Caller | undefined> {
+    const token = bearerToken(inbound.headers);
+    if (token === undefined || token.length > longestToken) return undefined;
+    const issuer = this.#issuers.get(claimedIssuer(token));
+    if (issuer === undefined) return undefined;
+    try {
+      const claims = await verifySignature(token, issuer.keys);
+      const user = issuer.identify(claims, this.#clock());
+      return { kind: 'authenticated', user, authenticator: this.name, viaVerifiedPeer: false };
+    } catch (error) {
+      if (!(error instanceof TokenError)) throw error;
+      const message = `a token of ${issuer.issuer} ${error.message}`;
+      if (error.isRefusal) throw new AuthenticationError(message, { cause: error });
+      this.#logger.debug(
+        { issuer: issuer.issuer, reason: error.code },
+        `Not established here, so its bearer's credentials pass through: ${message}`,
+      );
+      return undefined;
+    }
+  }
+
+  /** Loads the keys of every issuer, so that no first caller waits for them. Never throws: what fails is logged. */
+  async prepare(): Promise<void> {
+    await Promise.all([...this.#issuers.values()].map(({ keys }) => keys.refresh()));
+  }
+}
+
+/** Which issuer's keys to try. Not verified: nothing else may be read from a token at this point. */
+function claimedIssuer(token: string): string {
+  try {
+    const { iss } = decodeJwt(token);
+    return typeof iss === 'string' ? iss : '';
+  } catch {
+    return '';
+  }
+}

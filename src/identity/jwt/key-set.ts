@@ -1,0 +1,145 @@
+import { type CryptoKey, importJWK, type JWK } from 'jose';
+import { fieldPath, IssueList, type SnapshotIssue } from '../../snapshot/issues.ts';
+import { isJsonObject } from '../../snapshot/schema-parts.ts';
+import { algorithmsOfKey, type SignatureAlgorithm } from './algorithms.ts';
+
+/** A public key of an issuer. */
+export interface VerificationKey {
+  readonly kid: string | undefined;
+  /** What the key may be used with; fixed by its kind and its own `alg`, never by a token's header. */
+  readonly algorithms: readonly SignatureAlgorithm[];
+  importFor(algorithm: SignatureAlgorithm): Promise<CryptoKey>;
+}
+
+export type KeySet = readonly VerificationKey[];
+
+export interface ParsedKeySet {
+  /** The keys that can be used. */
+  readonly keys: KeySet;
+  /** What is wrong with the set or with single keys, which were left out. Never holds a key. */
+  readonly issues: readonly SnapshotIssue[];
+}
+
+/** Issuers have a handful; a token without `kid` is tried with every one of its kind. */
+const maximumKeys = 100;
+
+/** RFC 7518 section 3.3: 2048 bits at least; 256 bytes are 342 base64url characters. */
+const shortestModulus = 342;
+
+// RFC 7518 section 6: `d` and the RSA factors are private, `k` is a shared secret.
+const privateMembers = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv'];
+
+/**
+ * Reads a JSON Web Key Set (RFC 7517 section 5). Keys that say that they are for something else than signatures
+ * are left out without a word; every other key that cannot be used is an issue.
+ */
+export async function parseKeySet(document: unknown): Promise<ParsedKeySet> {
+  const issues = new IssueList();
+  const keys: VerificationKey[] = [];
+  for (const [index, jwk] of keyEntries(document, issues).entries()) {
+    const path = fieldPath('keys', index);
+    const key = await readKey(jwk, path, issues);
+    if (key !== undefined) keys.push(key);
+  }
+  if (keys.length === 0 && issues.isEmpty) issues.add('keys', 'must hold a key for signatures');
+  return { keys, issues: issues.toArray() };
+}
+
+function keyEntries(document: unknown, issues: IssueList): readonly unknown[] {
+  const keys: unknown = isJsonObject(document) ? document['keys'] : undefined;
+  if (!Array.isArray(keys)) {
+    issues.add('', 'must be a JSON Web Key Set: an object with an array under "keys"');
+    return [];
+  }
+  if (keys.length > maximumKeys) {
+    issues.add('keys', `must hold at most ${maximumKeys} keys, not ${keys.length}`);
+    return [];
+  }
+  return keys;
+}
+
+async function readKey(jwk: unknown, path: string, issues: IssueList): Promise<VerificationKey | undefined> {
+  if (!isJsonObject(jwk)) {
+    issues.add(path, 'must be an object');
+    return undefined;
+  }
+  const privateMember = privateMembers.find((member) => Object.hasOwn(jwk, member));
+  if (privateMember !== undefined) {
+    // Whoever can read the set could sign tokens with it.
+    issues.add(
+      fieldPath(path, privateMember),
+      'must not be here: this is a private or secret key; put its public half here',
+    );
+    return undefined;
+  }
+  if (isForSomethingElse(jwk)) return undefined;
+  const kid = jwk['kid'];
+  if (kid !== undefined && typeof kid !== 'string') {
+    issues.add(`${path}.kid`, 'must be text');
+    return undefined;
+  }
+  const possible = algorithmsOfKey(jwk);
+  if (possible.length === 0) {
+    issues.add(path, 'must be an RSA, EC (P-256, P-384, P-521) or Ed25519 key');
+    return undefined;
+  }
+  const alg = jwk['alg'];
+  const algorithms = alg === undefined ? possible : possible.filter((each) => each === alg);
+  const [first] = algorithms;
+  if (first === undefined) {
+    issues.add(`${path}.alg`, `must be one of ${possible.join(', ')}, which is what this kind of key is for`);
+    return undefined;
+  }
+  if (jwk['kty'] === 'RSA' && typeof jwk['n'] === 'string' && jwk['n'].length < shortestModulus) {
+    issues.add(`${path}.n`, 'must have 2048 bits or more');
+    return undefined;
+  }
+  const key = new ImportedKey(kid, algorithms, publicPart(jwk));
+  try {
+    await key.importFor(first);
+    return key;
+  } catch {
+    // The runtime's own words may repeat a part of the key.
+    issues.add(path, 'must be a valid public key: its members cannot be read');
+    return undefined;
+  }
+}
+
+/** RFC 7517 sections 4.2 and 4.3. */
+function isForSomethingElse(jwk: Readonly<Record<string, unknown>>): boolean {
+  const { use, key_ops: operations } = jwk;
+  return (
+    (use !== undefined && use !== 'sig') || (Array.isArray(operations) && !operations.includes('verify'))
+  );
+}
+
+/** Only what makes up the key: `ext` and the like are the document's business, not the runtime's. */
+function publicPart(jwk: Readonly<Record<string, unknown>>): JWK {
+  const { kty, crv, x, y, n, e } = jwk;
+  const members = { kty, crv, x, y, n, e };
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as JWK;
+}
+
+class ImportedKey implements VerificationKey {
+  readonly kid: string | undefined;
+  readonly algorithms: readonly SignatureAlgorithm[];
+  readonly #jwk: JWK;
+  readonly #imported = new Map<SignatureAlgorithm, Promise<CryptoKey>>();
+
+  constructor(kid: string | undefined, algorithms: readonly SignatureAlgorithm[], jwk: JWK) {
+    this.kid = kid;
+    this.algorithms = algorithms;
+    this.#jwk = jwk;
+  }
+
+  importFor(algorithm: SignatureAlgorithm): Promise<CryptoKey> {
+    const known = this.#imported.get(algorithm);
+    if (known !== undefined) return known;
+    const imported = importJWK(this.#jwk, algorithm).then((key) => {
+      if (key instanceof Uint8Array) throw new TypeError('a shared secret is no public key');
+      return key;
+    });
+    this.#imported.set(algorithm, imported);
+    return imported;
+  }
+}

@@ -1,0 +1,89 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+
+export type CertificatePemErrorCode =
+  | 'NoCertificate'
+  /** A PEM block is no certificate. */
+  | 'InvalidCertificate'
+  /** No PEM private key, or an encrypted one. */
+  | 'InvalidPrivateKey'
+  /** The key belongs to another certificate. */
+  | 'KeyMismatch';
+
+/** Why PEM text cannot be used. The message names the source and never shows a part of a key. */
+export class CertificatePemError extends Error {
+  override readonly name = 'CertificatePemError';
+  readonly code: CertificatePemErrorCode;
+  constructor(code: CertificatePemErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** PEM text and what to call the place it came from. */
+export interface PemText {
+  readonly pem: string;
+  readonly source: string;
+}
+
+const certificateBlock = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+
+/** The certificates of a chain or bundle, in order; at least one. @throws {CertificatePemError} */
+export function parseCertificates({ pem, source }: PemText): readonly X509Certificate[] {
+  const blocks = pem.match(certificateBlock) ?? [];
+  if (blocks.length === 0) {
+    throw new CertificatePemError('NoCertificate', `${source} holds no PEM certificate`);
+  }
+  return blocks.map((block, index) => {
+    try {
+      return new X509Certificate(block);
+    } catch (cause) {
+      const position = `certificate ${index + 1} of ${blocks.length}`;
+      const message = `${position} in ${source} is not readable: ${describe(cause)}`;
+      throw new CertificatePemError('InvalidCertificate', message, { cause });
+    }
+  });
+}
+
+/** @throws {CertificatePemError} */
+export function parsePrivateKey({ pem, source }: PemText): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch (cause) {
+    // The message of OpenSSL names the encoding fault, never a part of the key.
+    const message = `${source} holds no usable PEM private key (encrypted keys are not supported): ${describe(cause)}`;
+    throw new CertificatePemError('InvalidPrivateKey', message, { cause });
+  }
+}
+
+/**
+ * A chain and the key of its first certificate, read and held against each other.
+ * @throws {CertificatePemError}
+ */
+export function parsePair(certificate: PemText, key: PemText): readonly X509Certificate[] {
+  const certificates = parseCertificates(certificate);
+  requireKeyFits(certificates, parsePrivateKey(key), certificate.source, key.source);
+  return certificates;
+}
+
+/** @throws {CertificatePemError} `KeyMismatch` unless the key is that of the first certificate. */
+export function requireKeyFits(
+  certificates: readonly X509Certificate[],
+  key: KeyObject,
+  certificateSource: string,
+  keySource: string,
+): void {
+  if (certificates[0]?.checkPrivateKey(key) === true) return;
+  throw new CertificatePemError(
+    'KeyMismatch',
+    `the key in ${keySource} does not belong to the first certificate of ${certificateSource}`,
+  );
+}
+
+/** A subject on one line; Node writes one attribute a line. */
+export function subjectOf(certificate: X509Certificate): string {
+  return certificate.subject.replaceAll('\n', ', ');
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,53 @@
+import { exportJWK, type JWK } from 'jose';
+import type { AssertionKeySet } from '../identity/assertion/assertion-keys.ts';
+import { PeerAssertionAuthenticator } from '../identity/assertion/peer-assertion.ts';
+import { createAssertionSigner } from '../identity/assertion/sign-assertion.ts';
+import type { Authenticator } from '../identity/authenticator.ts';
+import type { IdentityMode, IdentityTokenSigner, IdentityTokenSigners } from '../identity/identity-token.ts';
+import { createOidcIssuer, type OidcIssuer } from '../identity/oidc-token/oidc-issuer.ts';
+import { createOidcTokenSigner, oidcTokenAlgorithm } from '../identity/oidc-token/sign-oidc-token.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { ServeConfig } from './serve-config.ts';
+
+/** Makes the signers for the destinations that are told by a token who calls. */
+export function identityTokenSigners({ destinationIdentity }: ServeConfig): IdentityTokenSigners {
+  const { signingKey, assertionIssuer, oidc } = destinationIdentity;
+  const signerFor = (mode: IdentityMode): IdentityTokenSigner | undefined => {
+    if (signingKey === undefined || mode === 'front-proxy') return undefined;
+    const { key } = signingKey.loaded;
+    if (mode === 'assertion') return createAssertionSigner({ key, issuer: assertionIssuer });
+    return oidc && createOidcTokenSigner({ key, issuer: oidc.issuerUrl, audience: oidc.audience });
+  };
+  return { local: signerFor(destinationIdentity.local), peer: signerFor(destinationIdentity.peer) };
+}
+
+/** Whether an authenticated caller can be told to the local server at all. */
+export function canAssertLocally({ destinationIdentity, proxyClient }: ServeConfig): boolean {
+  return proxyClient !== undefined || destinationIdentity.local !== 'front-proxy';
+}
+
+/** Believes the assertions of the routers whose keys are pinned; `undefined` when none is. */
+export function assertionAuthenticator(config: ServeConfig, logger: Logger): Authenticator | undefined {
+  const { assertionKeys, oidc } = config.destinationIdentity;
+  if (assertionKeys === undefined) return undefined;
+  // Keys of the OIDC issuer are listed to be published, not to be believed.
+  const keys: AssertionKeySet = new Map(
+    [...assertionKeys.pinned].filter(([, { issuer }]) => issuer !== oidc?.issuerUrl),
+  );
+  if (keys.size === 0) return undefined;
+  return new PeerAssertionAuthenticator({ keys: () => keys, audience: config.serverId, logger });
+}
+
+/** What API servers can ask about the tokens that are signed here; `undefined` without an issuer. */
+export async function oidcIssuer({ destinationIdentity }: ServeConfig): Promise<OidcIssuer | undefined> {
+  const { oidc, signingKey, assertionKeys } = destinationIdentity;
+  if (oidc === undefined || signingKey === undefined) return undefined;
+  const { publicJwk } = signingKey.loaded;
+  // Its keys before and after a rotation, and those of other routers that sign under the same issuer.
+  const others: JWK[] = [];
+  for (const { kid, alg, issuer, publicKey } of assertionKeys?.pinned.values() ?? []) {
+    if (issuer !== oidc.issuerUrl || kid === publicJwk.kid || alg !== oidcTokenAlgorithm) continue;
+    others.push({ ...(await exportJWK(publicKey)), kid, alg, use: 'sig' });
+  }
+  return createOidcIssuer({ url: oidc.issuerUrl, publicKeys: [publicJwk, ...others] });
+}

@@ -1,0 +1,69 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/** Requests that may wait on one HTTP/1.1 connection; as many as HTTP/2 streams on one of its own. */
+const maximumWaiting = 100;
+
+interface Line {
+  /** The answer in progress, or the last one. */
+  current: ServerResponse;
+  /** The answer to the request that came last. */
+  last: ServerResponse;
+  waiting: number;
+}
+
+/**
+ * Handles the requests of each HTTP/1.1 connection one after the other, as Go's server does.
+ *
+ * A client may send requests before the answers to earlier ones (RFC 9112 section 9.3.2). Node hands them all out
+ * at once: what stands behind a request that is refused would be carried out although its connection ends, and a
+ * single connection could have any number of requests under way, which HTTP/2's limit of streams prevents there.
+ */
+export class OneAtATime {
+  readonly #lines = new WeakMap<Duplex, Line>();
+
+  /** The answer in progress on this connection, or the last one. */
+  answerOn(socket: Duplex): ServerResponse | undefined {
+    return this.#lines.get(socket)?.current;
+  }
+
+  /** Whether a request on this connection has not been answered in full. */
+  isBusy(socket: Duplex): boolean {
+    const line = this.#lines.get(socket);
+    return line !== undefined && !isOver(line.last);
+  }
+
+  /** Calls `handle` once every earlier request on the connection has been answered, if it still takes answers. */
+  run(incoming: IncomingMessage, outgoing: ServerResponse, handle: () => void): void {
+    const { socket } = incoming;
+    const line = this.#lines.get(socket);
+    if (line === undefined) {
+      this.#lines.set(socket, { current: outgoing, last: outgoing, waiting: 0 });
+      handle();
+      return;
+    }
+    const previous = line.last;
+    line.last = outgoing;
+    if (isOver(previous)) {
+      line.current = outgoing;
+      handle();
+      return;
+    }
+    line.waiting++;
+    if (line.waiting > maximumWaiting) {
+      socket.destroy();
+      return;
+    }
+    previous.once('close', () => {
+      line.waiting--;
+      // An answer that ends its connection ends it for what was sent behind the request, too.
+      if (!socket.writable) return;
+      line.current = outgoing;
+      handle();
+    });
+  }
+}
+
+function isOver(answer: ServerResponse): boolean {
+  return answer.writableFinished || answer.destroyed;
+}

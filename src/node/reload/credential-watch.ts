@@ -1,0 +1,53 @@
+import type { CredentialFiles } from '../../observe/credential-files.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { CredentialFileReport } from './credential-file-report.ts';
+import { ExpiryReminder } from './expiry.ts';
+import type { FileGroup } from './file-group.ts';
+import { FileReloader } from './file-reloader.ts';
+
+/**
+ * Looks after the files with certificates and keys: takes changed ones into use, warns of certificates that end,
+ * and tells how all of them stand. Other files that credentials come from can be added.
+ */
+export class CredentialWatch {
+  /** How the files stand, for `v1/status` and for metrics. */
+  readonly status: CredentialFiles;
+  readonly #report: CredentialFileReport;
+  readonly #reloader: FileReloader;
+  readonly #reminder: ExpiryReminder;
+  readonly #clock: () => number;
+
+  /** @param clock milliseconds since the epoch. */
+  constructor(logger: Logger, clock: () => number = Date.now) {
+    this.#clock = clock;
+    this.#reloader = new FileReloader({ logger, clock });
+    this.#report = new CredentialFileReport(() => this.#reloader.states(), clock);
+    this.status = this.#report;
+    this.#reminder = new ExpiryReminder(logger);
+  }
+
+  /** Looks after one more group of files, from the next look on. */
+  add(group: FileGroup): void {
+    this.#reloader.add(group);
+  }
+
+  /** @param interval milliseconds between two looks. */
+  start(interval: number): void {
+    this.#remind();
+    this.#reloader.start(interval, () => this.#remind());
+  }
+
+  /** Looks at once. Never rejects: faults are logged. */
+  async reload(): Promise<void> {
+    await this.#reloader.check();
+    this.#remind();
+  }
+
+  stop(): void {
+    this.#reloader.stop();
+  }
+
+  #remind(): void {
+    this.#reminder.remind(this.#report.expiring(), this.#clock());
+  }
+}

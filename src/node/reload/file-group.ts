@@ -1,0 +1,36 @@
+/** A file that was read at start and is read again when it changes. */
+export interface WatchedFile {
+  /** What it is for: the flag that names it, without dashes. */
+  readonly name: string;
+  readonly path: string;
+  /** As it was read at start. */
+  readonly text: string;
+}
+
+/**
+ * Files that mean something together, such as a certificate and its key: when one of them changes, all are read
+ * again and taken into use as one.
+ */
+export interface FileGroup {
+  /** For the logs, in the plural: `the serving certificates`. */
+  readonly name: string;
+  readonly files: readonly WatchedFile[];
+  /**
+   * Checks what the files hold now and takes it into use, whole or not at all.
+   * @param textOf the new text of one of `files`.
+   * @throws to keep what is in use. The message says what is wrong; it is logged, and shown to those who may
+   *   read the router's status.
+   */
+  apply(textOf: (file: WatchedFile) => string): void | Promise<void>;
+}
+
+/** How a group of files stands. */
+export interface FileGroupState {
+  readonly group: FileGroup;
+  /** Of each file, in order: the text in use. */
+  readonly texts: readonly string[];
+  /** Milliseconds since the epoch; `undefined`: as it was at start. */
+  readonly lastReload: number | undefined;
+  /** Why what the files hold now is not in use. */
+  readonly lastError: string | undefined;
+}

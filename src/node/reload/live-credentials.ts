@@ -1,0 +1,93 @@
+import type { DestinationTrust } from '../../proxy/transport.ts';
+import type { PinnedKeySet } from '../../snapshot/keys.ts';
+import { type ClientAuthorities, readClientAuthorities } from '../client-authorities.ts';
+import { ClientCertificateReader, clientCertificateTlsOptions } from '../client-certificate.ts';
+import type { ClientCertificateOf } from '../node-inbound.ts';
+import type { ServeConfig } from '../serve-config.ts';
+import type { ServerTlsOptions } from '../server.ts';
+import type { TransportCredentials } from '../tls-dialer.ts';
+
+/** PEM text of a certificate (with its chain) and of its key. */
+export interface PemPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** What the router trusts and proves itself with. Every text PEM, each part replaced whole. */
+export interface Credentials {
+  readonly serving: PemPair;
+  readonly clientAuthorities: ClientAuthorities;
+  /** `undefined` only where no caller is authenticated. */
+  readonly frontProxy: PemPair | undefined;
+  readonly peerAuthorities: string;
+  readonly localAuthorities: string;
+  readonly snapshotKeys: PinnedKeySet;
+}
+
+/** The credentials of the moment: those of the configuration until a file of them changes. */
+export class LiveCredentials {
+  #current: Credentials;
+  #reader: ClientCertificateReader;
+
+  /** @throws {CertificatePemError | ClientAuthorityError} when a bundle of client authorities cannot be used. */
+  constructor(config: ServeConfig) {
+    const { serving, proxyClient, local, peerCa, clientCa, requestHeader, snapshot } = config;
+    this.#current = {
+      serving: { certificate: serving.certificate.pem, key: serving.privateKey.pem },
+      clientAuthorities: readClientAuthorities({
+        clientCa: clientCa?.pem,
+        requestHeaderCa: requestHeader?.clientCa.pem,
+      }),
+      frontProxy: proxyClient && {
+        certificate: proxyClient.certificate.pem,
+        key: proxyClient.privateKey.pem,
+      },
+      // With the gate off there are no peers, and the local server's authority is all there is.
+      peerAuthorities: (peerCa ?? local.ca).pem,
+      localAuthorities: local.ca.pem,
+      // Without keys every snapshot is refused: none can be signed with a key that is pinned.
+      snapshotKeys: snapshot.keys?.pinned ?? new Map(),
+    };
+    this.#reader = new ClientCertificateReader(this.#current.clientAuthorities);
+  }
+
+  get current(): Credentials {
+    return this.#current;
+  }
+
+  /** Replaces some of the credentials, which were checked before. */
+  replace(change: Partial<Credentials>): void {
+    this.#current = { ...this.#current, ...change };
+    // A new reader judges open connections anew: a certificate of an authority that is gone yields no identity.
+    if (change.clientAuthorities !== undefined) {
+      this.#reader = new ClientCertificateReader(change.clientAuthorities);
+    }
+  }
+
+  readonly clientCertificateOf: ClientCertificateOf = (incoming) => this.#reader.read(incoming);
+
+  /** How destinations of the kind `local` are checked now. */
+  localTrust(): DestinationTrust {
+    const { localAuthorities, peerAuthorities } = this.#current;
+    // An authority of its own is trusted for the local server only, never for peers.
+    return localAuthorities === peerAuthorities
+      ? { kind: 'peer-ca' }
+      : { kind: 'ca-bundle', pem: localAuthorities };
+  }
+}
+
+/** The server's side of the credentials. */
+export function serverTlsOf({
+  serving,
+  clientAuthorities,
+}: Pick<Credentials, 'serving' | 'clientAuthorities'>): ServerTlsOptions {
+  return { cert: serving.certificate, key: serving.key, ...clientCertificateTlsOptions(clientAuthorities) };
+}
+
+/** The transport's side of the credentials. */
+export function transportCredentialsOf({
+  peerAuthorities,
+  frontProxy,
+}: Pick<Credentials, 'peerAuthorities' | 'frontProxy'>): TransportCredentials {
+  return { peerCertificateAuthorities: peerAuthorities, frontProxy };
+}

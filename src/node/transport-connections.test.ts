@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { credentials, frontProxyAuthority, startPeer } from '../../test/support/node-exchange.ts';
+import { failureOf, get, newTransport, send } from '../../test/support/node-transport.ts';
+
+for (const protocol of ['h2', 'http/1.1'] as const) {
+  describe(`a destination on ${protocol}`, () => {
+    test('that restarts is reached again, also when it speaks the other protocol then', async (context) => {
+      const transport = newTransport(context);
+      const peer = await startPeer(context, protocol, (_incoming, outgoing) => outgoing.end('before'));
+      assert.equal(await (await send(transport, peer.destination)).text(), 'before');
+      await peer.stop();
+      // The end of the old connection may be noticed only by asking on it.
+      let failure = await failureOf(send(transport, peer.destination));
+      if (failure.code === 'ConnectionClosed') failure = await failureOf(send(transport, peer.destination));
+      assert.equal(failure.code, 'ConnectFailed');
+      const other = protocol === 'h2' ? 'http/1.1' : 'h2';
+      await startPeer(context, other, (_incoming, outgoing) => outgoing.end('after'), { port: peer.port });
+      assert.equal(await (await send(transport, peer.destination)).text(), 'after');
+    });
+
+    test('that is no destination any more is let go, and what is in flight ends first', async (context) => {
+      let watch: { end(chunk: string): unknown } | undefined;
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        if (incoming.url !== '/watch') return outgoing.end();
+        outgoing.write('first ');
+        watch = outgoing;
+        return undefined;
+      });
+      const transport = newTransport(context);
+      await (await send(transport, peer.destination)).text();
+      const watching = await send(transport, peer.destination, get(), { target: '/watch' });
+      transport.retain(new Set());
+      watch?.end('last');
+      assert.equal(await watching.text(), 'first last');
+      while (peer.openConnections() > 0) await new Promise(setImmediate);
+    });
+
+    test('that is let go while a request waits for its connection still gets that request', async (context) => {
+      const peer = await startPeer(context, protocol, (_incoming, outgoing) => outgoing.end('served'));
+      const transport = newTransport(context);
+      const sending = send(transport, peer.destination);
+      transport.retain(new Set());
+      assert.equal(await (await sending).text(), 'served');
+      while (peer.openConnections() > 0) await new Promise(setImmediate);
+    });
+
+    test('close() ends what is in flight and every connection', async (context) => {
+      const peer = await startPeer(context, protocol, () => {});
+      const transport = newTransport(context);
+      const sending = failureOf(send(transport, peer.destination));
+      while (peer.openConnections() === 0) await new Promise(setImmediate);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      transport.close();
+      await sending;
+      assert.equal((await failureOf(send(transport, peer.destination))).requestMayHaveArrived, false);
+      while (peer.openConnections() > 0) await new Promise(setImmediate);
+    });
+
+    test('is shown the new certificate after a rotation', async (context) => {
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        const socket = 'stream' in incoming ? incoming.stream.session?.socket : incoming.socket;
+        outgoing.end(String((socket as import('node:tls').TLSSocket).getPeerCertificate().subject?.CN));
+      });
+      const transport = newTransport(context);
+      assert.equal(await (await send(transport, peer.destination)).text(), 'front-proxy-client');
+      const next = await frontProxyAuthority.issue({ commonName: 'next', usage: 'client' });
+      const frontProxy = { certificate: next.chain, key: next.privateKey };
+      transport.updateCredentials({ ...credentials, frontProxy });
+      assert.equal(await (await send(transport, peer.destination)).text(), 'next');
+      assert.throws(() =>
+        transport.updateCredentials({ ...credentials, frontProxy: { certificate: 'x', key: 'y' } }),
+      );
+      assert.equal(await (await send(transport, peer.destination)).text(), 'next');
+    });
+  });
+}
+
+test('many streams spread over several HTTP/2 connections, each below its limit', async (context) => {
+  const watches: { end(): unknown }[] = [];
+  const peer = await startPeer(context, 'h2', (_incoming, outgoing) => {
+    outgoing.writeHead(200);
+    outgoing.write('x');
+    watches.push(outgoing);
+  });
+  const limits = { spreadAt: 4, streamsPerConnection: 8, http2Connections: 3 };
+  const transport = newTransport(context, { limits });
+  const answers: Response[] = [];
+  for (let index = 0; index < 24; index++) answers.push(await send(transport, peer.destination));
+  assert.equal(peer.connections(), 3);
+  // There is no room for one more, until one ends.
+  const waiting = send(transport, peer.destination);
+  const first = await Promise.race([waiting, new Promise((resolve) => setTimeout(resolve, 100, 'queued'))]);
+  assert.equal(first, 'queued');
+  watches[0]?.end();
+  await answers[0]?.text();
+  assert.equal((await waiting).status, 200);
+  assert.equal(peer.connections(), 3);
+});
+
+test('a GOAWAY lets open streams end and sends new ones over a new connection', async (context) => {
+  let watch: { end(chunk: string): unknown } | undefined;
+  const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
+    if (incoming.url !== '/watch') return outgoing.end('new');
+    outgoing.write('first ');
+    watch = outgoing;
+    outgoing.stream?.session?.close();
+    return undefined;
+  });
+  const transport = newTransport(context);
+  const watching = await send(transport, peer.destination, get(), { target: '/watch' });
+  assert.equal(await (await send(transport, peer.destination)).text(), 'new');
+  watch?.end('last');
+  assert.equal(await watching.text(), 'first last');
+});

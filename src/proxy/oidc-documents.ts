@@ -1,0 +1,17 @@
+import { Hono } from 'hono';
+import type { OidcIssuer } from '../identity/oidc-token/oidc-issuer.ts';
+
+/** API servers fetch the keys again when they meet a new `kid`; the age only spares them needless questions. */
+const cacheControl = 'public, max-age=300';
+
+/** The issuer's discovery document and its public keys, open to everyone: API servers fetch them as nobody. */
+export function oidcDocuments({ configurationPath, configuration, keysPath, keys }: OidcIssuer): Hono {
+  const app = new Hono();
+  app.get(configurationPath, (context) =>
+    context.json(configuration, 200, { 'cache-control': cacheControl }),
+  );
+  // RFC 7517 section 8.5.2.
+  const keysHeaders = { 'cache-control': cacheControl, 'content-type': 'application/jwk-set+json' };
+  app.get(keysPath, (context) => context.body(JSON.stringify(keys), 200, keysHeaders));
+  return app;
+}

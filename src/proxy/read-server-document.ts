@@ -1,0 +1,128 @@
+import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import {
+  openApiV2Path,
+  type ReadServerDocument,
+  type ServerDocument,
+  ServerDocumentError,
+} from '../discovery/openapi-v2/server-document.ts';
+import { IdentityTokenError } from '../identity/identity-token.ts';
+import type { Caller } from '../identity/user-info.ts';
+import type { Decision } from './decision.ts';
+import { peerDestination } from './destinations.ts';
+import type { InboundRequest } from './inbound.ts';
+import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
+import { type Destination, type Transport, TransportError } from './transport.ts';
+
+export interface DocumentReaderOptions extends OutboundOptions {
+  readonly local: Destination;
+  readonly transport: Transport;
+  /** For one document. Default 30,000. */
+  readonly timeoutMilliseconds?: number;
+  /** Of one document. Default 32 MiB. */
+  readonly maximumBytes?: number;
+}
+
+/**
+ * Who reads: the router itself. Every authenticated user may, by the ClusterRole `system:discovery`; who may then
+ * see the merged document is up to the local server, request by request.
+ */
+const routerItself: Caller = {
+  kind: 'authenticated',
+  user: {
+    name: 'system:mixed-version-proxy',
+    uid: '',
+    groups: ['system:authenticated'],
+    extra: new Map(),
+  },
+  authenticator: 'none',
+  viaVerifiedPeer: false,
+};
+
+/**
+ * Reads servers' own OpenAPI v2 documents, over the same connections and stamped at the same place as forwarded
+ * requests. What goes to a peer is marked as rerouted, so that a router in front of it gives that server's own.
+ */
+export function createDocumentReader(options: DocumentReaderOptions): ReadServerDocument {
+  const { local, transport, timeoutMilliseconds = 30_000, maximumBytes = 32 * 1024 * 1024 } = options;
+  const requestInfo = parseRequestInfo('GET', openApiV2Path);
+  const decision: Decision = { decision: 'local', reason: 'MergedDocument', candidates: [] };
+
+  return async ({ server, accept, ifNoneMatch }) => {
+    const destination = server.id === local.id ? local : peerDestination(server);
+    if (destination === undefined) throw new ServerDocumentError('It has no address.');
+    const inbound: InboundRequest = {
+      method: 'GET',
+      target: openApiV2Path,
+      headers: requestHeaders(accept, ifNoneMatch),
+      connection: {},
+      body: () => null,
+      signal: AbortSignal.timeout(timeoutMilliseconds),
+    };
+    let headers: RawHeaders = [];
+    let response: Response;
+    try {
+      const request = { inbound, requestInfo, caller: routerItself, decision };
+      const outbound = await buildOutboundRequest(request, destination, options);
+      response = await transport.send(outbound, inbound, (head) => {
+        headers = head.headers;
+        return { kind: 'forward', headers };
+      });
+    } catch (error) {
+      throw withoutAnswer(error);
+    }
+    try {
+      return await documentOf(response, headers, maximumBytes);
+    } catch (error) {
+      if (error instanceof ServerDocumentError) throw error;
+      throw new ServerDocumentError('The answer broke off.', { cause: error });
+    }
+  };
+}
+
+function requestHeaders(accept: string, ifNoneMatch: string | undefined): RawHeaders {
+  const headers = ['accept', accept, 'accept-encoding', 'identity', 'user-agent', 'mixed-version-proxy'];
+  return ifNoneMatch === undefined ? headers : [...headers, 'if-none-match', ifNoneMatch];
+}
+
+async function documentOf(response: Response, headers: RawHeaders, limit: number): Promise<ServerDocument> {
+  const { status, body } = response;
+  const head = {
+    status,
+    contentType: firstHeader(headers, 'content-type') ?? '',
+    etag: firstHeader(headers, 'etag'),
+  };
+  if (body === null) return { ...head, body: new Uint8Array() };
+  if (status !== 200) {
+    await body.cancel();
+    return { ...head, body: new Uint8Array() };
+  }
+  return { ...head, body: await readBytes(body, limit) };
+}
+
+/** Reads a body whole, or nothing of it beyond `limit` bytes. */
+async function readBytes(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
+  const reader = body.getReader();
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return new Uint8Array(await new Blob(chunks).arrayBuffer());
+    length += value.byteLength;
+    if (length > limit) {
+      await reader.cancel();
+      throw new ServerDocumentError(`It is longer than ${limit} bytes.`);
+    }
+    chunks.push(value.slice());
+  }
+}
+
+/** In words that name no address: they are shown in the router's status. */
+function withoutAnswer(error: unknown): unknown {
+  if (error instanceof TransportError) {
+    return new ServerDocumentError(`The server gave no answer: ${error.code}.`, { cause: error });
+  }
+  return error instanceof IdentityTokenError
+    ? new ServerDocumentError(error.message, { cause: error })
+    : error;
+}

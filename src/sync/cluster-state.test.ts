@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { clusterStates, leaseOf, placesOf } from '../../test/support/cluster-states.ts';
+import { initialClusterState } from './cluster-state.ts';
+
+const hashA = 'hxhuy3rsmzqt3nvdbfa4wlpycq';
+const a = `apiserver-${hashA}`;
+const olderA = `kube-apiserver-${hashA}`;
+const b = 'apiserver-nxibzygiy5v5qmcjmernh6erfe';
+const hour = 3_600_000;
+
+describe('a server is found', () => {
+  it('by the address in its Lease', () => {
+    const { look } = clusterStates();
+    const state = look({ leases: [leaseOf(a, { address: '10.0.0.1:6443', hostname: 'cp-a' })] });
+    assert.deepEqual(state.servers, [
+      {
+        id: a,
+        address: '10.0.0.1:6443',
+        hostname: 'cp-a',
+        holderIdentity: `${a}_1`,
+        missingSince: undefined,
+      },
+    ]);
+  });
+
+  it('by the endpoint whose host names lead to its Lease', () => {
+    const { look } = clusterStates();
+    const state = look({
+      leases: [leaseOf(a), leaseOf(b)],
+      endpoints: ['10.0.0.1:6443', '10.0.0.2:6443'],
+      endpointServerIds: { '10.0.0.1:6443': ['apiserver-kubernetes', a], '10.0.0.2:6443': [b] },
+    });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${b}@10.0.0.2:6443`]);
+    assert.deepEqual(state.warnings, []);
+  });
+
+  it('by its endpoint alone, where nothing leads to a Lease', () => {
+    const { look } = clusterStates();
+    const state = look({ leases: [leaseOf(a)], endpoints: ['10.0.0.1:6443'] });
+    assert.deepEqual(placesOf(state), ['endpoint-10-0-0-1-6443@10.0.0.1:6443']);
+    assert.match(state.warnings.join(), new RegExp(`no address leads to identity Lease ${a}`));
+  });
+
+  it('without an address, where StorageVersions tell what it serves', () => {
+    const { look } = clusterStates();
+    const state = look({ leases: [leaseOf(a), leaseOf(b)], hasStorageVersions: (id) => id === a });
+    assert.deepEqual(placesOf(state), [`${a}@nowhere`]);
+  });
+
+  it('once, by however many ways', () => {
+    const { look } = clusterStates();
+    const state = look({
+      leases: [leaseOf(a, { address: '[fd00::1]:6443' })],
+      endpoints: ['[FD00::1]:6443'],
+      endpointServerIds: { '[FD00::1]:6443': [a, olderA] },
+    });
+    assert.deepEqual(placesOf(state), [`${a}@[fd00::1]:6443`]);
+  });
+
+  it('not by a Lease that nobody holds', () => {
+    const { look } = clusterStates();
+    const state = look({ leases: [leaseOf(a, { address: '10.0.0.1:6443', holderIdentity: '' })] });
+    assert.deepEqual(state.servers, []);
+  });
+});
+
+describe('no address is guessed', () => {
+  it('from one certificate that all servers share', () => {
+    const { look } = clusterStates();
+    const shared = { '10.0.0.1:6443': [a, b], '10.0.0.2:6443': [a, b] };
+    const state = look({
+      leases: [leaseOf(a), leaseOf(b)],
+      endpoints: ['10.0.0.1:6443', '10.0.0.2:6443'],
+      endpointServerIds: shared,
+    });
+    assert.deepEqual(placesOf(state), [
+      'endpoint-10-0-0-1-6443@10.0.0.1:6443',
+      'endpoint-10-0-0-2-6443@10.0.0.2:6443',
+    ]);
+  });
+
+  it('where two endpoints lead to the same Lease', () => {
+    const { look } = clusterStates();
+    const state = look({
+      leases: [leaseOf(a)],
+      endpoints: ['10.0.0.1:6443', '10.0.0.2:6443'],
+      endpointServerIds: { '10.0.0.1:6443': [a], '10.0.0.2:6443': [a] },
+    });
+    assert.ok(placesOf(state).every((place) => place.startsWith('endpoint-')));
+  });
+});
+
+describe('a server listed by hand', () => {
+  const listed = [{ id: 'cp-a', url: 'https://10.0.0.1:6443' }];
+
+  it('keeps its ID and takes the host and the process from its Lease', () => {
+    const { look } = clusterStates();
+    const state = look({
+      listed,
+      leases: [leaseOf(a, { address: '10.0.0.1:6443', hostname: 'host-a' })],
+      endpoints: ['10.0.0.1:6443', '10.0.0.2:6443'],
+    });
+    assert.deepEqual(placesOf(state), ['endpoint-10-0-0-2-6443@10.0.0.2:6443']);
+    assert.deepEqual(state.listed.get('cp-a'), { hostname: 'host-a', holderIdentity: `${a}_1` });
+  });
+
+  it('is that of a Lease of the same ID, and of one that its certificate leads to', () => {
+    const { look } = clusterStates();
+    const state = look({
+      listed: [...listed, { id: b, address: 'b.example.com:6443' }],
+      leases: [leaseOf(a), leaseOf(b, { address: '10.9.9.9:1' })],
+      endpoints: ['10.0.0.1:6443'],
+      endpointServerIds: { '10.0.0.1:6443': [a] },
+    });
+    assert.deepEqual(state.servers, []);
+    assert.deepEqual([...state.listed.keys()].sort(), [b, 'cp-a']);
+    assert.deepEqual(state.warnings, []);
+  });
+
+  it('takes over from the server that was found at its address, once it has answered', () => {
+    const { look } = clusterStates();
+    look({ endpoints: ['10.0.0.1:6443'] });
+    const found = 'endpoint-10-0-0-1-6443@10.0.0.1:6443';
+    const answered = { 'endpoint-10-0-0-1-6443': true };
+    assert.deepEqual(placesOf(look({ listed, endpoints: ['10.0.0.1:6443'], answered })), [found]);
+    const both = { ...answered, 'cp-a': true };
+    assert.deepEqual(placesOf(look({ listed, endpoints: ['10.0.0.1:6443'], answered: both })), []);
+  });
+});
+
+describe('a server stays', () => {
+  const leases = [leaseOf(a, { address: '10.0.0.1:6443' })];
+  const down = { [a]: false };
+
+  it('down for as long as its Lease is there', () => {
+    const { look } = clusterStates();
+    look({ leases });
+    assert.equal(look({ leases, answered: down, at: hour / 2 }).servers.length, 1);
+    assert.equal(look({ leases, answered: down, at: hour - 60_000 }).servers.length, 1);
+  });
+
+  it('down for as long as its endpoint is there', () => {
+    const { look } = clusterStates();
+    look({ leases, endpoints: ['10.0.0.1:6443'] });
+    const state = look({ endpoints: ['10.0.0.1:6443'], answered: down, at: 60_000 });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+  });
+
+  it('while it answers, though somebody has removed its Lease', () => {
+    const { look } = clusterStates();
+    look({ leases });
+    assert.equal(look({ answered: { [a]: true }, at: 60_000 }).servers.length, 1);
+    // It is not even read yet.
+    assert.equal(look({ at: 120_000 }).servers.length, 1);
+  });
+
+  it('for a moment when its Lease is gone and it is silent: it may only be restarting', () => {
+    const { look } = clusterStates();
+    look({ leases });
+    assert.equal(look({ answered: down, at: 1000 }).servers.length, 1);
+    assert.equal(look({ answered: down, at: 5999 }).servers.length, 1);
+    assert.equal(look({ leases, answered: down, at: 6500 }).servers.length, 1);
+    assert.equal(look({ answered: down, at: 7000 }).servers.length, 1);
+    assert.equal(look({ answered: down, at: 12_000 }).servers.length, 0);
+  });
+
+  it('whatever happens, while Leases or endpoints cannot be listed', () => {
+    const known = initialClusterState([{ id: a, address: '10.0.0.1:6443' }]);
+    for (const unknown of [{ leases: undefined }, { endpoints: undefined }]) {
+      const { look } = clusterStates(known);
+      assert.equal(look({ ...unknown, answered: down, at: hour }).servers.length, 1);
+    }
+  });
+
+  it('from an earlier run, until Leases and endpoints are known and it is silent', () => {
+    const { look } = clusterStates(initialClusterState([{ id: a, url: 'https://10.0.0.1:6443' }]));
+    assert.deepEqual(placesOf(look({ leases: undefined })), [`${a}@https://10.0.0.1:6443`]);
+    assert.equal(look({ answered: down }).servers.length, 1);
+    assert.equal(look({ answered: down, at: 5000 }).servers.length, 0);
+  });
+});
+
+describe('a Lease that is no longer renewed', () => {
+  const lease = leaseOf(a, { address: '10.0.0.1:6443' });
+  const afterwards = { leases: [lease], at: hour + 120_000 };
+
+  it('is as good as gone after its duration, for a server that does not answer', () => {
+    const { look } = clusterStates();
+    look({ leases: [lease] });
+    assert.equal(look({ ...afterwards, answered: { [a]: false } }).servers.length, 1);
+    const later = { ...afterwards, at: afterwards.at + 5000 };
+    assert.equal(look({ ...later, answered: { [a]: false } }).servers.length, 0);
+    // It does not come back for one more try every few seconds.
+    assert.equal(look({ ...later, at: later.at + 1000 }).servers.length, 0);
+  });
+
+  it('takes nothing from a server that answers', () => {
+    const { look } = clusterStates();
+    look({ leases: [lease] });
+    assert.equal(look({ ...afterwards, answered: { [a]: true } }).servers.length, 1);
+  });
+
+  it('brings its server back when it is renewed', () => {
+    const { look } = clusterStates();
+    const answered = { [a]: false };
+    look({ ...afterwards, answered });
+    look({ ...afterwards, at: afterwards.at + 5000, answered });
+    const renewed = [{ ...lease, renewedAt: lease.renewedAt + 1 }];
+    assert.equal(look({ leases: renewed, at: afterwards.at + 6000 }).servers.length, 1);
+  });
+
+  it('counts as held when its renewals are seen, however wrong the clocks are', () => {
+    const { look } = clusterStates();
+    const answered = { [a]: false };
+    const yesterday = { ...lease, renewedAt: lease.renewedAt - 24 * hour };
+    look({ leases: [yesterday], answered });
+    look({ leases: [{ ...yesterday, renewedAt: yesterday.renewedAt + 10_000 }], answered, at: 10_000 });
+    const state = look({
+      leases: [{ ...yesterday, renewedAt: yesterday.renewedAt + 10_000 }],
+      answered,
+      at: hour,
+    });
+    assert.equal(state.servers.length, 1);
+  });
+});
+
+describe('an upgrade that changes the ID of a host', () => {
+  const endpoint = { endpoints: ['10.0.0.1:6443'], endpointServerIds: { '10.0.0.1:6443': [a, olderA] } };
+
+  it('leaves no moment without the server', () => {
+    const { look } = clusterStates();
+    const older = leaseOf(olderA, { hostname: 'cp-a' });
+    look({ ...endpoint, leases: [older] });
+    const newer = leaseOf(a, { hostname: 'cp-a', renewedAt: older.renewedAt + 10_000 });
+    // The old process may still be there: it keeps the address.
+    let state = look({ ...endpoint, leases: [older, newer], answered: { [olderA]: true } });
+    assert.deepEqual(placesOf(state), [`${olderA}@10.0.0.1:6443`]);
+    // Three renewals later it is not.
+    const renewed = { ...newer, renewedAt: older.renewedAt + 40_000 };
+    state = look({ ...endpoint, leases: [older, renewed], answered: { [olderA]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${olderA}@10.0.0.1:6443`]);
+    state = look({ ...endpoint, leases: [older, renewed], answered: { [olderA]: true, [a]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+  });
+
+  it('does not let two servers that both renew take turns', () => {
+    const { look } = clusterStates();
+    for (let round = 0; round < 6; round++) {
+      const renewedAt = (server: number) => leaseOf(a).renewedAt + (round * 2 + server) * 5000;
+      const state = look({
+        ...endpoint,
+        leases: [
+          leaseOf(olderA, { hostname: 'cp-a', renewedAt: renewedAt(round % 2) }),
+          leaseOf(a, { hostname: 'cp-a', renewedAt: renewedAt(0) }),
+        ],
+        answered: { [a]: true, [olderA]: true },
+        at: round * 10_000,
+      });
+      assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+    }
+  });
+});
+
+describe('a server that gets its name later', () => {
+  it('is there under one ID or the other at every moment', () => {
+    const { look } = clusterStates();
+    const endpoints = ['10.0.0.1:6443'];
+    const byEndpoint = 'endpoint-10-0-0-1-6443';
+    look({ endpoints });
+    const named = { endpoints, leases: [leaseOf(a)], endpointServerIds: { '10.0.0.1:6443': [a] } };
+    let state = look({ ...named, answered: { [byEndpoint]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${byEndpoint}@10.0.0.1:6443`]);
+    state = look({ ...named, answered: { [byEndpoint]: true, [a]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+    // The Lease goes, and comes back: the server has kept its name.
+    state = look({ endpoints, answered: { [a]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+    // Nobody can say any more whose certificate it is.
+    state = look({ endpoints, leases: [leaseOf(a)], answered: { [a]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+  });
+
+  it('keeps its address until whoever claims it has answered there', () => {
+    const { look } = clusterStates();
+    look({ leases: [leaseOf(a)], endpoints: ['10.0.0.1:6443'], endpointServerIds: { '10.0.0.1:6443': [a] } });
+    const claimed = { leases: [leaseOf(a), leaseOf(b, { address: '10.0.0.1:6443' })] };
+    let state = look({ ...claimed, answered: { [a]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${b}@10.0.0.1:6443`]);
+    state = look({ ...claimed, answered: { [a]: true, [b]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@nowhere`, `${b}@10.0.0.1:6443`]);
+  });
+
+  it('does not swing between two Leases that claim the same address', () => {
+    const { look } = clusterStates();
+    const claim = (id: string, renewedAt: number) => leaseOf(id, { address: '10.0.0.1:6443', renewedAt });
+    const owners = [0, 1, 2, 3].map((round) => {
+      const state = look({
+        leases: [claim(a, round % 2 === 0 ? 10 : 0), claim(b, round % 2 === 0 ? 0 : 10)],
+        answered: { [a]: true, [b]: true },
+      });
+      return placesOf(state).find((place) => place.endsWith('@10.0.0.1:6443'));
+    });
+    assert.equal(new Set(owners).size, 1);
+  });
+});

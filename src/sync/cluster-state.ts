@@ -1,0 +1,129 @@
+import { type AddressOwners, findAddressOwners } from './address-owners.ts';
+import { addressOf, placeOfServer } from './api-endpoints.ts';
+import type { ClusterInput, FoundServer } from './cluster-input.ts';
+import { settleServers } from './departures.ts';
+import type { IdentityLease } from './identity-lease.ts';
+import { followRenewals, type LeaseRenewal, type LeaseStanding, leaseStanding } from './lease-standing.ts';
+import { endpointServers, leasedServers } from './named-servers.ts';
+
+/** What is carried on from one look to the next. */
+export interface ClusterState {
+  /** Sorted by ID. */
+  readonly servers: readonly FoundServer[];
+  /** What Leases tell of hand-listed servers, by their ID. */
+  readonly listed: ReadonlyMap<string, Pick<FoundServer, 'hostname' | 'holderIdentity'>>;
+  readonly renewals: ReadonlyMap<string, LeaseRenewal>;
+  /** Lapsed Leases whose servers did not answer, with the renewal that they were given up at. */
+  readonly givenUp: ReadonlyMap<string, number>;
+  readonly warnings: readonly string[];
+}
+
+/** Nothing found yet but what an earlier run left, which stays until Leases and endpoints say otherwise. */
+export function initialClusterState(servers: readonly FoundServer[]): ClusterState {
+  return { servers, listed: new Map(), renewals: new Map(), givenUp: new Map(), warnings: [] };
+}
+
+/**
+ * Which servers the cluster has, from what Leases and endpoints say and from what was known. Pure.
+ *
+ * A server is there while a Lease or an endpoint names it, and beyond that for as long as it answers. What
+ * takes its place (a new ID for the same address) replaces it once that one has answered.
+ */
+export function nextClusterState(previous: ClusterState, input: ClusterInput): ClusterState {
+  const { now, monotonic } = input;
+  const leases = (input.leases ?? []).filter(({ holderIdentity }) => holderIdentity !== '');
+  const renewals = followRenewals(leases, previous.renewals, monotonic);
+  const standings = new Map(
+    leases.map((lease) => [lease.id, leaseStanding(lease, leases, renewals.get(lease.id), now, monotonic)]),
+  );
+  const credible = byCredibility(leases, standings).filter(
+    ({ id, renewedAt }) => previous.givenUp.get(id) !== renewedAt,
+  );
+  const before = new Map(previous.servers.map((server) => [server.id, server]));
+  const owned = findAddressOwners({
+    listed: input.listed.map((server) => ({ id: server.id, place: placeOfServer(server) })),
+    leases: credible,
+    endpoints: input.endpoints ?? [],
+    endpointServerIds: input.endpointServerIds,
+    previousAddresses: new Map(
+      previous.servers.flatMap((server) => {
+        const address = addressOf(server);
+        return address === undefined ? [] : [[server.id, address]];
+      }),
+    ),
+  });
+  const owners = new Map(owned.owners);
+  const named = new Map([
+    ...leasedServers(credible, standings, owned, before, input),
+    ...endpointServers(input, owners, before),
+  ]);
+  const settled = settleServers({ named, before, owners, standings, input, listedIds: owned.listedIds });
+  return {
+    servers: settled.servers,
+    listed: ofListedServers(credible, owned.listedIds),
+    renewals,
+    givenUp: givenUp(previous, leases, standings, settled.departed),
+    warnings: unmatched(credible, standings, owned),
+  };
+}
+
+/** Held before lapsed, then the one renewed last. */
+function byCredibility(
+  leases: readonly IdentityLease[],
+  standings: ReadonlyMap<string, LeaseStanding>,
+): readonly IdentityLease[] {
+  const rank = ({ id }: IdentityLease) => (standings.get(id)?.kind === 'held' ? 0 : 1);
+  return leases
+    .filter(({ id }) => standings.get(id)?.kind !== 'superseded')
+    .sort(
+      (one, other) =>
+        rank(one) - rank(other) || other.renewedAt - one.renewedAt || (one.id < other.id ? -1 : 1),
+    );
+}
+
+function ofListedServers(
+  leases: readonly IdentityLease[],
+  listedIds: ReadonlyMap<string, string>,
+): ClusterState['listed'] {
+  const listed = new Map<string, Pick<FoundServer, 'hostname' | 'holderIdentity'>>();
+  for (const { id, hostname, holderIdentity } of leases) {
+    const listedId = listedIds.get(id);
+    // The most credible one comes first.
+    if (listedId !== undefined && !listed.has(listedId)) listed.set(listedId, { hostname, holderIdentity });
+  }
+  return listed;
+}
+
+/** A lapsed Lease is no reason to come back for its server again and again; its next renewal is. */
+function givenUp(
+  previous: ClusterState,
+  leases: readonly IdentityLease[],
+  standings: ReadonlyMap<string, LeaseStanding>,
+  departed: ReadonlySet<string>,
+): ClusterState['givenUp'] {
+  return new Map(
+    leases
+      .filter(
+        ({ id, renewedAt }) =>
+          standings.get(id)?.kind === 'lapsed' &&
+          (departed.has(id) || previous.givenUp.get(id) === renewedAt),
+      )
+      .map(({ id, renewedAt }) => [id, renewedAt]),
+  );
+}
+
+function unmatched(
+  leases: readonly IdentityLease[],
+  standings: ReadonlyMap<string, LeaseStanding>,
+  { addresses, listedIds }: AddressOwners,
+): readonly string[] {
+  const ids = leases
+    .filter(({ id }) => standings.get(id)?.kind === 'held' && !addresses.has(id) && !listedIds.has(id))
+    .map(({ id }) => id)
+    .sort();
+  if (ids.length === 0) return [];
+  return [
+    `no address leads to identity Lease ${ids.join(', ')}: its server is known by its endpoint alone; to give it ` +
+      'this ID, list it by hand',
+  ];
+}

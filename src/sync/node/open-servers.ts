@@ -1,0 +1,26 @@
+import { UndiciTransport } from '../../node/undici-transport.ts';
+import type { SyncServer } from '../sync-options.ts';
+import { liveDocuments } from './live-documents.ts';
+import { type ReadingOptions, readingOriginOf } from './run-sync-options.ts';
+
+/** API servers with connections to read them by. */
+export interface OpenServers {
+  readonly servers: readonly SyncServer[];
+  close(): void;
+}
+
+export function openServers(options: ReadingOptions): OpenServers {
+  const { certificateAuthorities, clientCertificate, bearerToken } = options;
+  const transport = new UndiciTransport({
+    credentials: { peerCertificateAuthorities: certificateAuthorities, frontProxy: clientCertificate },
+  });
+  return {
+    servers: options.servers.map((server) => {
+      const { readFrom: _readFrom, ...description } = server;
+      const { id, serverName } = server;
+      const origin = readingOriginOf(server);
+      return { ...description, documents: liveDocuments({ transport, id, origin, serverName, bearerToken }) };
+    }),
+    close: () => transport.close(),
+  };
+}

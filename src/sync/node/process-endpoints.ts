@@ -1,0 +1,75 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { Hono } from 'hono';
+import { statusResponse } from '../../apimachinery/status.ts';
+import { healthEndpoints } from '../../observe/health-endpoints.ts';
+import { type Logger, silentLogger } from '../../observe/logger.ts';
+import { syncHealth } from '../sync-health.ts';
+import type { SyncStatus } from '../sync-loop.ts';
+import type { SyncMetrics } from './sync-metrics.ts';
+
+export interface ProcessEndpointsOptions {
+  /** An IP address. Default 127.0.0.1: whoever reaches it learns the generation and the targets' names. */
+  readonly address?: string | undefined;
+  /** 0: any free one. */
+  readonly port: number;
+  /** PEM pair; without it the endpoints are plain HTTP. */
+  readonly tls?: { readonly certificate: string; readonly key: string } | undefined;
+  readonly metrics: SyncMetrics;
+  /** As it is now; `undefined` before the loop has begun. */
+  readonly status: () => SyncStatus | undefined;
+  /** Milliseconds since the epoch; default `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+export interface ProcessEndpoints {
+  /** `http://host:port` or `https://host:port`. */
+  readonly origin: string;
+  close(): Promise<void>;
+}
+
+/**
+ * `/livez`, `/readyz`, `/healthz` and `/metrics` of a sync job, for a kubelet, a monitor and an operator.
+ * @throws when the address cannot be listened on, or the certificate cannot be used
+ */
+export async function startProcessEndpoints(options: ProcessEndpointsOptions): Promise<ProcessEndpoints> {
+  const { address = '127.0.0.1', port, tls, metrics, status, now = Date.now } = options;
+  const { logger = silentLogger } = options;
+  const app = new Hono();
+  app.route('/', healthEndpoints({ ...syncHealth(status, now), logger }));
+  app.get('/metrics', async () => {
+    const text = await metrics.text(status());
+    return new Response(text, { headers: { 'content-type': metrics.contentType } });
+  });
+  app.notFound(({ req }) => statusResponse('NotFound', `the sync job has no ${req.path}`));
+  const server = newServer(tls, getRequestListener(app.fetch));
+  const listening = await listen(server, address, port);
+  const host = address.includes(':') ? `[${address}]` : address;
+  return {
+    origin: `${tls === undefined ? 'http' : 'https'}://${host}:${listening.port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function newServer(tls: ProcessEndpointsOptions['tls'], listener: RequestListener): Server {
+  if (tls === undefined) return createServer(listener);
+  // TLS 1.2 as kube-apiserver's least.
+  return createTlsServer({ cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' }, listener);
+}
+
+function listen(server: Server, address: string, port: number): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, address, () => {
+      server.off('error', reject);
+      resolve(server.address() as AddressInfo);
+    });
+  });
+}

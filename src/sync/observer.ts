@@ -1,0 +1,16 @@
+import type { DeliveryResult } from './deliver.ts';
+
+/** Told of what the sync job does, for metrics. Must not throw. */
+export interface SyncObserver {
+  /** One API server was read, or could not be. */
+  serverRead(event: { readonly seconds: number; readonly result: 'success' | 'failure' }): void;
+  /** One delivery to a target has ended. */
+  delivered(event: {
+    /** The target's configured name. */
+    readonly target: string;
+    readonly seconds: number;
+    readonly result: DeliveryResult['kind'];
+  }): void;
+}
+
+export const silentObserver: SyncObserver = { serverRead() {}, delivered() {} };

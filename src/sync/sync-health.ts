@@ -1,0 +1,46 @@
+import { type HealthCheck, ping } from '../observe/health.ts';
+import type { SyncStatus } from './sync-loop.ts';
+
+/** Rounds begin every second and wait two seconds at the most for slow servers. */
+const longestWithoutRound = 30_000;
+
+/**
+ * The checks of a sync job: it runs (livez); it reads servers and, where it leads, some target has what it made
+ * (readyz). A single router that is down says nothing about the sync job.
+ *
+ * @param status as it is now; `undefined` before the loop has begun
+ * @param now milliseconds since the epoch
+ */
+export function syncHealth(
+  status: () => SyncStatus | undefined,
+  now: () => number,
+): { readonly livez: readonly HealthCheck[]; readonly readyz: readonly HealthCheck[] } {
+  const rounds: HealthCheck = {
+    name: 'rounds',
+    check() {
+      const lastRoundAt = status()?.lastRoundAt;
+      if (lastRoundAt === undefined) return 'no round has ended yet';
+      const age = now() - lastRoundAt;
+      return age > longestWithoutRound ? `the last round ended ${Math.round(age / 1000)} s ago` : undefined;
+    },
+  };
+  const servers: HealthCheck = {
+    name: 'servers',
+    check() {
+      const known = status()?.servers ?? [];
+      return known.some(({ state }) => state === 'current') ? undefined : 'no API server can be read';
+    },
+  };
+  const deliveries: HealthCheck = {
+    name: 'deliveries',
+    check() {
+      const current = status();
+      // A sync job that stands by delivers nothing.
+      if (current?.leader === false) return undefined;
+      return current?.targets.some(({ heldGeneration }) => heldGeneration !== undefined) === true
+        ? undefined
+        : 'no target holds the snapshot';
+    },
+  };
+  return { livez: [ping], readyz: [ping, rounds, servers, deliveries] };
+}

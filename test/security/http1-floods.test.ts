@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createRouterServer } from '../../src/node/server.ts';
+import { eventually } from '../support/eventually.ts';
+import { servingPair } from '../support/security/certificates.ts';
+import { fieldBlock } from '../support/security/hpack.ts';
+import { heldMemory, inMegabytes } from '../support/security/memory.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
+import { frame, frameFlag, frameType, rawHttp2 } from '../support/security/raw-http2.ts';
+import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
+
+const head = `GET ${targets.peer} HTTP/1.1\r\nHost: localhost\r\n`;
+
+for (const [what, lines] of Object.entries({
+  'more than 1 MiB of header': `X-Test: ${'a'.repeat(1024 * 1024)}\r\n`,
+  'more lines than are taken, the Host among the first': 'X-Remote-Group: a\r\n'.repeat(5_000),
+})) {
+  test(`S11: ${what} is refused with a Status, and never cut to size`, async (context) => {
+    const router = await startRouterUnderTest(context);
+    const { received, statuses } = await sendAndReadToEnd(
+      context,
+      router.port,
+      `${head}${lines}\r\n`,
+      'frontProxy',
+    );
+
+    assert.deepEqual(statuses, [400]);
+    assert.match(received, /"kind":"Status".*the header of the request is too large/);
+    assert.deepEqual(router.allRequests(), []);
+  });
+}
+
+test('S11: requests sent ahead on one connection are under way one at a time', async (context) => {
+  const router = await startRouterUnderTest(context);
+  router.peer.answer = () => {};
+  const raw = await rawHttp1(context, router.port);
+  raw.write(`${head}\r\n`.repeat(50));
+  await router.peer.first();
+  // Answered, each lets the next one go.
+  router.peer.answer = (outgoing) => outgoing.end('done');
+  assert.equal(router.peer.requests.length, 1);
+  raw.socket.destroy();
+  await eventually(() => router.peer.requests[0]?.aborted === true);
+  assert.equal(router.peer.requests.length, 1, 'nothing is carried out for a client that is gone');
+});
+
+test('S11: a connection with too many requests sent ahead is ended', async (context) => {
+  const router = await startRouterUnderTest(context);
+  router.peer.answer = () => {};
+  const before = heldMemory();
+  const raw = await sendAndReadToEnd(context, router.port, `${head}\r\n`.repeat(20_000));
+
+  assert.equal(raw.received, '');
+  await eventually(() => router.peer.requests.every(({ aborted }) => aborted));
+  assert.ok(router.peer.requests.length <= 1);
+  const growth = heldMemory() - before;
+  context.diagnostic(`memory after the flood: ${inMegabytes(growth)} more`);
+  assert.ok(growth < 32 * 1024 * 1024);
+});
+
+const impatient = { keepAliveTimeout: 50, headersTimeout: 50, connectionsCheckingInterval: 10 };
+
+test('S11: slow headers (Slowloris) and silence end the connection', async (context) => {
+  let requests = 0;
+  const server = createRouterServer({
+    fetch: () => {
+      requests++;
+      return new Response('got through');
+    },
+    tls: { cert: servingPair.chain, key: servingPair.privateKey },
+    clientCertificateOf: () => ({}),
+    limits: impatient,
+  });
+  const { port } = await server.listen(0, '127.0.0.1');
+  context.after(() => server.close(0));
+
+  for (const bytes of ['', 'GET / HT', `${head}X-Slow: a`]) {
+    await context.test(JSON.stringify(bytes.slice(-12)), async (context) => {
+      const { statuses } = await sendAndReadToEnd(context, port, bytes);
+      assert.ok(!statuses.includes(200));
+    });
+  }
+  await context.test('HEADERS that never end', async (context) => {
+    const raw = await rawHttp2(context, port);
+    const block = fieldBlock([':method', 'GET', ':scheme', 'https', ':path', '/']);
+    raw.write(frame(frameType.headers, frameFlag.endStream, 1, block));
+    await eventually(() => raw.ended);
+  });
+  assert.equal(requests, 0);
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask } from '../support/security/ask.ts';
+import { startLenientBackend } from '../support/security/lenient-backend.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
+import { clusterSnapshot, startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
+import { chunkedSmuggled, smuggled } from '../support/security/smuggling-vectors.ts';
+
+const bodies = {
+  'a body with a length': `Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+  'a chunked body': `Transfer-Encoding: chunked\r\n\r\n${chunkedSmuggled}`,
+};
+
+for (const [what, body] of Object.entries(bodies)) {
+  for (const method of ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+    test(`S13: ${what} on ${method} is no request to a server that expects none, and poisons nobody’s connection`, async (context) => {
+      const lenient = await startLenientBackend(context);
+      const router = await startRouterUnderTest(context, {
+        snapshot: ({ extension }) => clusterSnapshot({ peer: lenient, extension }),
+      });
+      const raw = await rawHttp1(context, router.port, 'alice');
+      raw.write(`${method} ${targets.peer} HTTP/1.1\r\nHost: localhost\r\n${body}`);
+      await raw.until(() => raw.statuses.length === 1);
+
+      for (const name of ['first', 'second']) {
+        const victim = await ask(router.port, { path: `${targets.peer}/${name}`, client: 'admin' });
+        assert.equal(victim.body, `{"answered":"${targets.peer}/${name}"}`, 'the victim gets its own answer');
+      }
+      assert.deepEqual(
+        lenient.heads.map((head) => head.split(' ', 2).join(' ')),
+        [`${method} ${targets.peer}`, `GET ${targets.peer}/first`, `GET ${targets.peer}/second`],
+      );
+      assert.ok(!lenient.heads.some((head) => head.includes('root')));
+    });
+  }
+}
+
+test('S13: an upgrade with a body is refused, and neither the upgrade nor the body goes anywhere', async (context) => {
+  const router = await startRouterUnderTest(context);
+  for (const body of Object.values(bodies)) {
+    const { statuses } = await sendAndReadToEnd(
+      context,
+      router.port,
+      `POST ${targets.local}/a/exec HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n${body}`,
+      'alice',
+    );
+    assert.deepEqual(statuses, [400]);
+  }
+  assert.deepEqual(router.allRequests(), []);
+  assert.equal(router.local.bytes, '');
+});
+
+test('S13: a client that breaks off its body leaves a connection to the peer that is not used again', async (context) => {
+  const router = await startRouterUnderTest(context);
+  const raw = await rawHttp1(context, router.port, 'alice');
+  raw.write(`POST ${targets.peer} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nshort`);
+  await router.peer.first();
+  raw.socket.destroy();
+
+  const answer = await ask(router.port, { path: `${targets.peer}/next`, client: 'admin' });
+  assert.equal(answer.status, 200);
+  assert.deepEqual(
+    router.peer.requests.map(({ target, complete }) => ({ target, complete })),
+    [
+      { target: targets.peer, complete: false },
+      { target: `${targets.peer}/next`, complete: true },
+    ],
+  );
+});

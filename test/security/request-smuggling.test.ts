@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
+import { ask } from '../support/security/ask.ts';
+import { lineVectors, requestLineVectors } from '../support/security/line-vectors.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
+import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
+import { chunkVectors, framingVectors, smuggled } from '../support/security/smuggling-vectors.ts';
+
+const groups = {
+  'two framings, or one that parsers read differently': framingVectors,
+  'bytes that end a line, a name or a value for some parsers': lineVectors,
+  'request lines': requestLineVectors,
+};
+
+for (const [group, vectors] of Object.entries(groups)) {
+  test(`S12: ${group}: 400 and close, and nothing reaches any server`, async (context) => {
+    const router = await startRouterUnderTest(context);
+    for (const { name, bytes } of vectors) {
+      await context.test(name, async (context) => {
+        // What follows on the connection must not be read either: it is what the attack is about.
+        const { received, statuses } = await sendAndReadToEnd(
+          context,
+          router.port,
+          bytes + smuggled,
+          'alice',
+        );
+
+        if (bytes.startsWith('CONNECT')) assert.equal(received, '', 'a tunnel is not even talked about');
+        else assert.deepEqual(statuses, [400], received);
+        assert.deepEqual(router.allRequests(), []);
+      });
+    }
+    // The servers were there all the time.
+    assert.equal((await ask(router.port, { path: targets.peer })).status, 200);
+    assert.equal(router.peer.only().target, targets.peer);
+    for (const { bytes } of [router.local, router.peer, router.extension]) {
+      assert.ok(!bytes.includes('smuggled') && !bytes.includes('root'));
+    }
+  });
+}
+
+test('S12: faults of a chunked body end its connection, and what follows them is no request', async (context) => {
+  const router = await startRouterUnderTest(context);
+  for (const { name, bytes } of chunkVectors) {
+    await context.test(`${name}, all at once`, async (context) => {
+      router.peer.clear();
+      const { received, statuses } = await sendAndReadToEnd(context, router.port, bytes, 'alice');
+
+      assert.deepEqual(statuses, [400], received);
+      assertNothingWasSmuggled(router.peer.requests);
+    });
+
+    await context.test(`${name}, after the head has gone on to the peer`, async (context) => {
+      router.peer.clear();
+      const bodyAt = bytes.indexOf('\r\n\r\n') + 4;
+      const raw = await rawHttp1(context, router.port, 'alice');
+      raw.write(`${bytes.slice(0, bodyAt)}3\r\nabc\r\n`);
+      await router.peer.first();
+      raw.write(bytes.slice(bodyAt));
+      await raw.untilEnd();
+
+      assert.ok(!raw.statuses.includes(200), raw.received);
+      assertNothingWasSmuggled(router.peer.requests);
+      assert.ok(!router.peer.bytes.includes('smuggled'));
+      // The next request, on whatever connection to the peer, is that request and nothing else.
+      router.peer.clear();
+      assert.equal((await ask(router.port, { path: `${targets.peer}?canary` })).status, 200);
+      assert.equal(router.peer.only().target, `${targets.peer}?canary`);
+    });
+  }
+});
+
+function assertNothingWasSmuggled(
+  requests: readonly { readonly target: string; readonly complete: boolean }[],
+): void {
+  for (const { target, complete } of requests) {
+    assert.equal(target, targets.peer);
+    assert.equal(complete, false, 'a body that broke off must not pass for a whole one');
+  }
+}
+
+test('S12: two requests in one write are two requests, each with its own identity headers removed', async (context) => {
+  const router = await startRouterUnderTest(context);
+  const raw = await rawHttp1(context, router.port, 'alice');
+  raw.write(`GET ${targets.peer} HTTP/1.1\r\nHost: localhost\r\n\r\n${smuggled}`);
+  await raw.until(() => raw.statuses.length === 2 && raw.received.endsWith('}'));
+
+  assert.deepEqual(raw.statuses, [200, 200]);
+  for (const { headers } of router.peer.requests) {
+    assert.equal(firstHeader(headers, 'x-remote-user'), 'alice');
+    assert.ok(!headers.includes('system:masters'));
+  }
+});
+
+test('S12: trailers of a request do not travel', async (context) => {
+  const router = await startRouterUnderTest(context);
+  const raw = await rawHttp1(context, router.port, 'alice');
+  raw.write(
+    `POST ${targets.peer} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nTrailer: X-Remote-User\r\n\r\n` +
+      '5\r\nhello\r\n0\r\nX-Remote-User: root\r\n\r\n',
+  );
+  await raw.until(() => raw.statuses.length === 1);
+
+  assert.equal(router.peer.only().body, 'hello');
+  assert.ok(!router.peer.bytes.includes('root'));
+  assert.ok(!/^trailer:/im.test(router.peer.bytes));
+});
+
+test('S12: an asterisk for a target is refused', async (context) => {
+  const router = await startRouterUnderTest(context);
+  const raw = await rawHttp1(context, router.port);
+  raw.write('OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+  await raw.untilEnd();
+
+  assert.deepEqual(raw.statuses, [400]);
+  assert.deepEqual(router.allRequests(), []);
+});
+
+test('S12: a length and chunks are passed on under the framing they came with', async (context) => {
+  const router = await startRouterUnderTest(context);
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'GET']) {
+    for (const [framing, body] of [
+      ['content-length: 5', 'hello'],
+      ['transfer-encoding: chunked', '5\r\nhello\r\n0\r\n\r\n'],
+    ]) {
+      router.peer.clear();
+      const raw = await rawHttp1(context, router.port, 'alice');
+      raw.write(`${method} ${targets.peer} HTTP/1.1\r\nHost: localhost\r\n${framing}\r\n\r\n${body}`);
+      await raw.until(() => raw.statuses.length === 1);
+
+      const { bytes } = router.peer;
+      assert.ok(bytes.startsWith(`${method} ${targets.peer} HTTP/1.1\r\n`), bytes);
+      assert.ok(bytes.includes(`\r\n${framing}\r\n`), bytes);
+      assert.ok(bytes.endsWith(`\r\n\r\n${body}`), bytes);
+      assert.equal(bytes.match(/content-length|transfer-encoding/gi)?.length, 1, bytes);
+    }
+  }
+});

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { validateServeOptions } from '../../src/cli/validate-serve-options.ts';
+import { createPinoLogger } from '../../src/node/pino-logger.ts';
+import { startRouter } from '../../src/node/start-router.ts';
+import { sealSnapshot } from '../../src/snapshot/seal.ts';
+import { assertionKeysFile, type Speaker, speaker } from './assertions.ts';
+import { clusterAuthority, frontProxyAuthority, proxyClientPair } from './security/certificates.ts';
+import { type Protocol, type RecordingBackend, startRecordingBackend } from './security/recording-backend.ts';
+import { pushText } from './security/router-under-test.ts';
+import { assertNoSecretIn, keepSecret } from './security/secrets.ts';
+import type { FlagChanges } from './serve-options.ts';
+import { snapshotOf } from './snapshot-builder.ts';
+
+/** A router's certificate, for clients (`localhost`) and for other routers. */
+const routerPair = await clusterAuthority.issue({
+  commonName: 'router',
+  dnsNames: ['localhost', 'kubernetes.default.svc'],
+  ipAddresses: ['127.0.0.1'],
+  usage: 'server',
+});
+
+const syncJob = await speaker('sync');
+keepSecret(String(syncJob.privateJwk.d));
+
+export interface TokenRouter {
+  readonly port: number;
+  /** What it logged, at its most talkative; searched for secrets at the end. */
+  readonly logLines: readonly string[];
+}
+
+/** A router by its flags, in front of `local`. Files beside the usual ones are given by name. */
+export async function startTokenRouter(
+  context: TestContext,
+  serverId: string,
+  local: RecordingBackend,
+  flags: FlagChanges,
+  moreFiles: Readonly<Record<string, string>> = {},
+): Promise<TokenRouter> {
+  const files: Readonly<Record<string, string>> = {
+    'ca.crt': clusterAuthority.certificate,
+    'front-proxy-ca.crt': frontProxyAuthority.certificate,
+    'router.crt': routerPair.chain,
+    'router.key': routerPair.privateKey,
+    'front-proxy-client.crt': proxyClientPair.chain,
+    'front-proxy-client.key': proxyClientPair.privateKey,
+    'snapshot-keys.json': JSON.stringify({ keys: [syncJob.publicJwk] }),
+    ...moreFiles,
+  };
+  const given: FlagChanges = {
+    'server-id': [serverId],
+    'local-server': [local.origin],
+    'bind-address': ['127.0.0.1'],
+    'secure-port': ['0'],
+    'tls-cert-file': ['router.crt'],
+    'tls-private-key-file': ['router.key'],
+    'client-ca-file': ['ca.crt'],
+    'peer-ca-file': ['ca.crt'],
+    'proxy-client-cert-file': ['front-proxy-client.crt'],
+    'proxy-client-key-file': ['front-proxy-client.key'],
+    'requestheader-client-ca-file': ['front-proxy-ca.crt'],
+    'requestheader-allowed-names': ['front-proxy-client'],
+    'snapshot-keys': ['snapshot-keys.json'],
+    'allow-loopback-peers': ['true'],
+    ...flags,
+  };
+  const raw = Object.fromEntries(Object.entries(given).filter(([, values]) => values !== undefined));
+  const result = await validateServeOptions(raw, {
+    network: { addresses: [], defaultRouteInterfaces: [] },
+    now: Date.now(),
+    readFile: (path) => files[path] ?? assert.fail(`no file ${path}`),
+  });
+  assert.ok(result.ok, JSON.stringify(result));
+  const logLines: string[] = [];
+  const logger = createPinoLogger(
+    { format: 'json', verbosity: 10 },
+    { write: (line) => logLines.push(line) },
+  );
+  const running = await startRouter(result.config, logger);
+  context.after(async () => {
+    await running.close();
+    for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);
+  });
+  return { port: Number(new URL(running.origin).port), logLines };
+}
+
+export interface AssertingRouters {
+  /** Router A, which clients ask; pods and deployments are its own, jobs B's. */
+  readonly a: TokenRouter;
+  /** Router B, which has pinned A's key. */
+  readonly b: TokenRouter;
+  readonly backendOfA: RecordingBackend;
+  readonly backendOfB: RecordingBackend;
+  /** What A signs with. */
+  readonly speakerA: Speaker;
+}
+
+export interface AssertingRoutersOptions {
+  /** What both API servers speak. */
+  readonly protocol?: Protocol;
+  /** Whose keys B has pinned. Default: A's. */
+  readonly pinned?: (speakerA: Speaker) => readonly Speaker[];
+}
+
+/** Two routers, each in front of an API server of its own; A tells B by assertions who calls. */
+export async function startAssertingRouters(
+  context: TestContext,
+  { protocol = 'http/1.1', pinned = (speakerA) => [speakerA] }: AssertingRoutersOptions = {},
+): Promise<AssertingRouters> {
+  const speakerA = await speaker('cp-a');
+  keepSecret(String(speakerA.privateJwk.d));
+  const backendOfA = await startRecordingBackend(context, 'cp-a', { protocol });
+  const backendOfB = await startRecordingBackend(context, 'cp-b', { protocol });
+  const keys = pinned(speakerA);
+  const b = await startTokenRouter(
+    context,
+    'cp-b',
+    backendOfB,
+    keys.length === 0 ? {} : { 'assertion-keys': ['routers.json'] },
+    { 'routers.json': assertionKeysFile(keys) },
+  );
+  const a = await startTokenRouter(
+    context,
+    'cp-a',
+    backendOfA,
+    { 'peer-identity': ['assertion'], 'assertion-signing-key': ['signing-key.json'] },
+    { 'signing-key.json': JSON.stringify(speakerA.privateJwk) },
+  );
+  const snapshot = snapshotOf({
+    'cp-a': { serves: ['v1/pods', 'apps/v1/deployments'], address: `127.0.0.1:${a.port}` },
+    'cp-b': { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${b.port}` },
+  });
+  const sealed = await sealSnapshot(snapshot, syncJob.key);
+  for (const { port } of [a, b]) assert.equal((await pushText(port, sealed)).status, 200);
+  return { a, b, backendOfA, backendOfB, speakerA };
+}
+
+/** The identity lines of a request, names in lower case, in order. */
+export function identityLines(headers: readonly string[]): string[][] {
+  const lines: string[][] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const [name = '', value = ''] = headers.slice(index, index + 2);
+    if (/^(x-remote-|authorization$|mixed-version-proxy-)/i.test(name))
+      lines.push([name.toLowerCase(), value]);
+  }
+  return lines;
+}

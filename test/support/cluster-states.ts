@@ -1,0 +1,59 @@
+import type { ClusterInput } from '../../src/sync/cluster-input.ts';
+import { type ClusterState, initialClusterState, nextClusterState } from '../../src/sync/cluster-state.ts';
+import type { IdentityLease } from '../../src/sync/identity-lease.ts';
+
+export const startOfTime = Date.UTC(2026, 0, 31);
+
+/** A Lease that was renewed a moment ago. */
+export function leaseOf(id: string, rest: Partial<IdentityLease> = {}): IdentityLease {
+  return {
+    id,
+    hostname: undefined,
+    address: undefined,
+    holderIdentity: `${id}_1`,
+    renewedAt: startOfTime - 1000,
+    durationMilliseconds: 3_600_000,
+    ...rest,
+  };
+}
+
+export interface Look extends Partial<Omit<ClusterInput, 'answered' | 'endpoints' | 'endpointServerIds'>> {
+  /** Addresses. Default: none. */
+  readonly endpoints?: readonly string[] | undefined;
+  readonly endpointServerIds?: Readonly<Record<string, readonly string[]>>;
+  /** Whether servers answered at their last reading. Default: not read yet. */
+  readonly answered?: Readonly<Record<string, boolean>>;
+  /** Milliseconds since the start, for both clocks. Default 0. */
+  readonly at?: number;
+}
+
+/** Looks at a cluster again and again. */
+export function clusterStates(state: ClusterState = initialClusterState([])) {
+  let current = state;
+  return {
+    look(given: Look): ClusterState {
+      const { at = 0, endpoints = [], endpointServerIds = {}, answered = {}, ...rest } = given;
+      current = nextClusterState(current, {
+        listed: [],
+        leases: [],
+        hasStorageVersions: () => false,
+        now: startOfTime + at,
+        monotonic: at,
+        departureMilliseconds: 5000,
+        ...rest,
+        endpoints:
+          'endpoints' in given && given.endpoints === undefined
+            ? undefined
+            : endpoints.map((address) => ({ address, hostnames: [] })),
+        endpointServerIds: new Map(Object.entries(endpointServerIds)),
+        answered: (id) => answered[id],
+      });
+      return current;
+    },
+  };
+}
+
+/** `id@address` of each server. */
+export function placesOf({ servers }: ClusterState): string[] {
+  return servers.map(({ id, address, url }) => `${id}@${address ?? url ?? 'nowhere'}`);
+}

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { UndiciTransport, type UndiciTransportOptions } from '../../src/node/undici-transport.ts';
+import { inboundFromRequest } from '../../src/proxy/inbound.ts';
+import { type Destination, TransportError } from '../../src/proxy/transport.ts';
+import { credentials, outboundTo } from './node-exchange.ts';
+
+/** A transport of its own, closed at the end of the test. */
+export function newTransport(
+  context: TestContext,
+  options: Partial<UndiciTransportOptions> = {},
+): UndiciTransport {
+  const transport = new UndiciTransport({ credentials, ...options });
+  context.after(() => transport.close());
+  return transport;
+}
+
+/** A GET that came in by no server. */
+export const get = (): ReturnType<typeof inboundFromRequest> =>
+  inboundFromRequest(new Request('https://router/'));
+
+/** Sends one request; its answer comes back as it is. */
+export function send(
+  transport: UndiciTransport,
+  destination: Destination,
+  inbound = get(),
+  overrides: Parameters<typeof outboundTo>[1] = {},
+): Promise<Response> {
+  const outbound = outboundTo(destination, { method: inbound.method, ...overrides });
+  return transport.send(outbound, inbound, ({ headers }) => ({ kind: 'forward', headers }));
+}
+
+/** What kept a destination from answering. */
+export async function failureOf(sending: Promise<unknown>): Promise<TransportError> {
+  const error = await sending.then(
+    () => assert.fail('an answer came'),
+    (failure: unknown) => failure,
+  );
+  assert.ok(error instanceof TransportError);
+  return error;
+}

@@ -1,0 +1,73 @@
+import { type CertificatePair, createAuthority } from '../certificates.ts';
+
+/** Signs serving certificates of the router and of API servers, and the certificates of users. */
+export const clusterAuthority = await createAuthority('kubernetes');
+/** Signs front proxies. */
+export const frontProxyAuthority = await createAuthority('kubernetes-front-proxy-ca');
+/** Signs extension API servers: a bundle of its own, as APIServices have. */
+export const extensionAuthority = await createAuthority('extension-ca');
+/** Trusted by nobody, under a trusted name. */
+const rogueAuthority = await createAuthority('kubernetes');
+
+export const servingPair = await clusterAuthority.issue({
+  commonName: 'router',
+  dnsNames: ['localhost'],
+  ipAddresses: ['127.0.0.1'],
+  usage: 'server',
+});
+export const apiServerPair = await clusterAuthority.issue({
+  commonName: 'kube-apiserver',
+  dnsNames: ['kubernetes.default.svc'],
+  usage: 'server',
+});
+export const extensionServerPair = await extensionAuthority.issue({
+  commonName: 'metrics',
+  dnsNames: ['metrics.monitoring.svc'],
+  usage: 'server',
+});
+/** What the router proves itself with. */
+export const proxyClientPair = await frontProxyAuthority.issue({
+  commonName: 'front-proxy-client',
+  usage: 'client',
+});
+
+/** Who may stand at the client's end of a connection. */
+export const clients = {
+  /** No certificate. */
+  nobody: undefined,
+  alice: await clusterAuthority.issue({ commonName: 'alice', organizations: ['dev'], usage: 'client' }),
+  admin: await clusterAuthority.issue({
+    commonName: 'admin',
+    organizations: ['system:masters'],
+    usage: 'client',
+  }),
+  /** A front proxy whose word counts. */
+  frontProxy: proxyClientPair,
+  /** Of the right authority, under a name that is not allowed. */
+  otherFrontProxy: await frontProxyAuthority.issue({ commonName: 'someone-else', usage: 'client' }),
+  /** Of an authority with a trusted name and another key. */
+  rogue: await rogueAuthority.issue({
+    commonName: 'front-proxy-client',
+    organizations: ['system:masters'],
+    usage: 'client',
+  }),
+} satisfies Record<string, CertificatePair | undefined>;
+
+export type Client = keyof typeof clients;
+
+/** TLS options of a client of the router. */
+export function clientTls(client: Client): {
+  readonly ca: string;
+  readonly cert?: string;
+  readonly key?: string;
+} {
+  const pair = clients[client];
+  const ca = clusterAuthority.certificate;
+  return pair === undefined ? { ca } : { ca, cert: pair.chain, key: pair.privateKey };
+}
+
+/** Every private key in use, for the search of logs and answers. */
+export const privateKeys: readonly string[] = [
+  ...[servingPair, apiServerPair, extensionServerPair].map((pair) => pair.privateKey),
+  ...Object.values(clients).flatMap((pair) => (pair === undefined ? [] : [pair.privateKey])),
+];

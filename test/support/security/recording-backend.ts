@@ -1,0 +1,238 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createSecureServer, Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { TLSSocket } from 'node:tls';
+import { allHeaders, firstHeader, type RawHeaders } from '../../../src/apimachinery/raw-headers.ts';
+import type { CertificatePair } from '../certificates.ts';
+import { eventually } from '../eventually.ts';
+import { apiServerPair, frontProxyAuthority } from './certificates.ts';
+
+/** Under which name the router asks on its own account. */
+const routerItself = 'system:mixed-version-proxy';
+const ownRequest = new RegExp(
+  `GET \\S+ HTTP/1\\.1\\r\\n(?:[^\\r\\n]+\\r\\n)*?X-Remote-User: ${routerItself}\\r\\n(?:[^\\r\\n]+\\r\\n)*\\r\\n`,
+  'g',
+);
+
+export type Protocol = 'h2' | 'http/1.1';
+export const protocols: readonly Protocol[] = ['http/1.1', 'h2'];
+
+/** What a server got. */
+export interface ReceivedRequest {
+  readonly method: string;
+  readonly target: string;
+  /** As they stood on the wire, without HTTP/2's pseudo headers. */
+  readonly headers: RawHeaders;
+  /** Common name of the client certificate; `undefined` when none was presented. */
+  readonly clientCertificate: string | undefined;
+  /** So far, as a byte string. */
+  body: string;
+  /** The body came to its end. */
+  complete: boolean;
+  /** The connection or stream ended before the answer. */
+  aborted: boolean;
+}
+
+export interface BackendOutgoing {
+  setHeader(name: string, value: string | readonly string[]): unknown;
+  writeHead(status: number, headers?: Readonly<Record<string, string>>): unknown;
+  write(chunk: string | Buffer): unknown;
+  end(chunk?: string | Buffer): unknown;
+}
+
+/** Called once the body is in. */
+export type Answer = (outgoing: BackendOutgoing, request: ReceivedRequest) => void;
+/** Answers an upgrade request on its bare socket. Default: 101, and then every byte back in upper case. */
+export type AnswerUpgrade = (socket: Duplex, request: ReceivedRequest) => void;
+
+export interface BackendOptions {
+  readonly protocol?: Protocol;
+  readonly pair?: CertificatePair;
+  /** Can be changed while it runs: `backend.answer = …`. */
+  readonly answer?: Answer;
+}
+
+/** A TLS server on loopback that writes down all it gets. */
+export class RecordingBackend {
+  readonly id: string;
+  /** What clients sent. */
+  readonly requests: ReceivedRequest[] = [];
+  /** What the router asks on its own account, to merge documents; answered with 404. */
+  readonly ownRequests: ReceivedRequest[] = [];
+  #bytes = '';
+  port = 0;
+  answer: Answer;
+  answerUpgrade: AnswerUpgrade = answerWithEcho;
+
+  constructor(id: string, answer: Answer | undefined) {
+    this.id = id;
+    this.answer =
+      answer ??
+      ((outgoing) => {
+        outgoing.setHeader('content-type', 'application/json');
+        outgoing.end(JSON.stringify({ answeredBy: id }));
+      });
+  }
+
+  /** All that clients sent over HTTP/1.1, every connection in order of arrival, as a byte string. */
+  get bytes(): string {
+    return this.#bytes.replace(ownRequest, '');
+  }
+
+  keep(chunk: Buffer): void {
+    this.#bytes += chunk.toString('latin1');
+  }
+
+  get origin(): string {
+    return `https://127.0.0.1:${this.port}`;
+  }
+
+  /** The one request it got. @throws unless there is exactly one. */
+  only(): ReceivedRequest {
+    const [request] = this.requests;
+    if (request === undefined || this.requests.length > 1) {
+      throw new Error(`${this.id} got ${this.requests.length} requests, not one`);
+    }
+    return request;
+  }
+
+  /** Forgets what it got. */
+  clear(): void {
+    this.requests.length = 0;
+    this.#bytes = '';
+  }
+
+  /** Waits for the first request. */
+  async first(): Promise<ReceivedRequest> {
+    await eventually(() => this.requests.length > 0);
+    return this.only();
+  }
+}
+
+/** Stopped at the end of the test. */
+export async function startRecordingBackend(
+  context: TestContext,
+  id: string,
+  { protocol = 'http/1.1', pair = apiServerPair, answer }: BackendOptions = {},
+): Promise<RecordingBackend> {
+  const backend = new RecordingBackend(id, answer);
+  const tls = {
+    cert: pair.chain,
+    key: pair.privateKey,
+    ca: frontProxyAuthority.certificate,
+    requestCert: true,
+    rejectUnauthorized: false,
+  };
+  const record = (
+    incoming: IncomingMessage | Http2ServerRequest,
+    outgoing: BackendOutgoing,
+  ): ReceivedRequest => {
+    const request = take(backend, incoming);
+    incoming.on('data', (chunk: Buffer) => {
+      request.body += chunk.toString('latin1');
+    });
+    incoming.on('end', () => {
+      // A reset ends an HTTP/2 stream for Node, too, and `complete` says nothing about it.
+      request.complete =
+        incoming instanceof Http2ServerRequest ? incoming.stream.rstCode === 0 : incoming.complete;
+      if (isOwn(request)) {
+        outgoing.writeHead(404);
+        outgoing.end();
+      } else if (request.complete) {
+        backend.answer(outgoing, request);
+      }
+    });
+    // A client that resets or vanishes is what many of these tests are about.
+    incoming.on('error', () => {});
+    return request;
+  };
+  const server =
+    protocol === 'h2'
+      ? createSecureServer(
+          { ...tls, maxHeaderListPairs: 5_000, settings: { maxHeaderListSize: 1024 * 1024 } },
+          (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
+            outgoing.on('error', () => {});
+            watchForAbort(record(incoming, outgoing as BackendOutgoing), outgoing.stream, outgoing);
+          },
+        )
+      : createServer(
+          { ...tls, ALPNProtocols: ['http/1.1'], maxHeaderSize: 1024 * 1024 },
+          (incoming: IncomingMessage, outgoing: ServerResponse) => {
+            watchForAbort(record(incoming, outgoing), outgoing, outgoing);
+          },
+        );
+  if ('maxHeadersCount' in server) server.maxHeadersCount = 5_000;
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (protocol === 'http/1.1') {
+      socket.on('data', (chunk: Buffer) => backend.keep(chunk));
+    }
+  });
+  server.on('upgrade', (incoming: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => {});
+    backend.answerUpgrade(socket, take(backend, incoming));
+  });
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  backend.port = (server.address() as AddressInfo).port;
+  context.after(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  );
+  return backend;
+}
+
+function take(backend: RecordingBackend, incoming: IncomingMessage | Http2ServerRequest): ReceivedRequest {
+  const socket = incoming instanceof Http2ServerRequest ? incoming.stream.session?.socket : incoming.socket;
+  const lines = incoming.rawHeaders;
+  const request: ReceivedRequest = {
+    method: incoming.method ?? '',
+    target: incoming.url ?? '',
+    headers: lines.filter((_, index) => lines[index - (index % 2)]?.startsWith(':') !== true),
+    clientCertificate:
+      socket instanceof TLSSocket ? commonNameOf(socket.getPeerCertificate().subject?.CN) : undefined,
+    body: '',
+    complete: false,
+    aborted: false,
+  };
+  if (isOwn(request)) backend.ownRequests.push(request);
+  else backend.requests.push(request);
+  return request;
+}
+
+/** No client can pass for it: what one sends under this name never arrives. */
+function isOwn({ headers }: ReceivedRequest): boolean {
+  return firstHeader(headers, 'x-remote-user') === routerItself;
+}
+
+function commonNameOf(attribute: string | string[] | undefined): string | undefined {
+  return typeof attribute === 'string' ? attribute : attribute?.[0];
+}
+
+function watchForAbort(
+  request: ReceivedRequest,
+  emitter: NodeJS.EventEmitter,
+  outgoing: { readonly writableEnded: boolean },
+): void {
+  emitter.once('close', () => {
+    if (!outgoing.writableEnded) request.aborted = true;
+  });
+}
+
+function answerWithEcho(socket: Duplex, request: ReceivedRequest): void {
+  const protocol = allHeaders(request.headers, 'upgrade')[0] ?? '';
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${protocol}\r\nConnection: Upgrade\r\n\r\n`);
+  socket.on('data', (chunk: Buffer) => socket.write(chunk.toString('latin1').toUpperCase()));
+}

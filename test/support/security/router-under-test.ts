@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { validateServeOptions } from '../../../src/cli/validate-serve-options.ts';
+import { createPinoLogger } from '../../../src/node/pino-logger.ts';
+import { startRouter } from '../../../src/node/start-router.ts';
+import { sealSnapshot } from '../../../src/snapshot/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing-key.ts';
+import { sealedMediaType } from '../../../src/snapshot/snapshot-endpoint.ts';
+import type { Snapshot } from '../../../src/snapshot/types.ts';
+import type { FlagChanges } from '../serve-options.ts';
+import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
+import { ask, type WireAnswer } from './ask.ts';
+import {
+  clusterAuthority,
+  extensionAuthority,
+  extensionServerPair,
+  frontProxyAuthority,
+  proxyClientPair,
+  servingPair,
+} from './certificates.ts';
+import { type Protocol, type RecordingBackend, startRecordingBackend } from './recording-backend.ts';
+import { assertNoSecretIn, keepSecret } from './secrets.ts';
+
+const generated = await generateSigningKey('EdDSA');
+export const snapshotKey = signingKeyOf(generated.privateJwk);
+keepSecret(String(generated.privateJwk.d));
+
+/** Pinned by every router under test; `readFile` of the command line finds them under these names. */
+const files: ReadonlyMap<string, string> = new Map([
+  ['cluster-ca.crt', clusterAuthority.certificate],
+  ['front-proxy-ca.crt', frontProxyAuthority.certificate],
+  ['serving.crt', servingPair.chain],
+  ['serving.key', servingPair.privateKey],
+  ['front-proxy-client.crt', proxyClientPair.chain],
+  ['front-proxy-client.key', proxyClientPair.privateKey],
+  ['snapshot-keys.json', JSON.stringify({ keys: [generated.publicJwk] })],
+]);
+
+/** Which resources tell the servers apart. */
+export const targets = {
+  local: '/api/v1/namespaces/default/pods',
+  peer: '/apis/batch/v1/namespaces/default/jobs',
+  extension: '/apis/metrics.k8s.io/v1beta1/nodes',
+} as const;
+
+export interface Backends {
+  readonly local: RecordingBackend;
+  readonly peer: RecordingBackend;
+  readonly extension: RecordingBackend;
+}
+
+export interface RouterUnderTest extends Backends {
+  readonly port: number;
+  readonly logLines: readonly string[];
+  /** Pushes a snapshot as the sync job does. */
+  push(snapshot: Snapshot): Promise<WireAnswer>;
+  /** What all three backends got. */
+  allRequests(): RecordingBackend['requests'];
+}
+
+export interface RouterUnderTestOptions {
+  readonly serverId?: string;
+  /** What the backends speak. Default HTTP/1.1, where smuggling is possible. */
+  readonly destinations?: Protocol;
+  readonly flags?: FlagChanges;
+  /** Made from the backends; `undefined` pushes none. Default: `clusterSnapshot`. */
+  readonly snapshot?: (backends: Backends) => Snapshot | undefined;
+}
+
+/** Something that listens on loopback. */
+interface Listening {
+  readonly port: number;
+}
+
+/** Local serves pods, the peer also jobs, an extension server the metrics. */
+export function clusterSnapshot(
+  backends: { readonly peer: Listening; readonly extension: Listening },
+  options: SnapshotOptions = {},
+): Snapshot {
+  return snapshotOf(
+    {
+      local: { serves: ['v1/pods', 'apps/v1/deployments'] },
+      peer: { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${backends.peer.port}` },
+    },
+    {
+      apiServices: [
+        {
+          group: 'metrics.k8s.io',
+          version: 'v1beta1',
+          service: {
+            namespace: 'monitoring',
+            name: 'metrics',
+            port: 443,
+            address: `127.0.0.1:${backends.extension.port}`,
+          },
+          caBundle: extensionAuthority.certificate,
+          available: true,
+        },
+      ],
+      ...options,
+    },
+  );
+}
+
+/**
+ * A whole router, started from its command line's flags, on loopback TLS, in front of three recording servers.
+ * When the test ends everything it logged is searched for secrets.
+ */
+export async function startRouterUnderTest(
+  context: TestContext,
+  options: RouterUnderTestOptions = {},
+): Promise<RouterUnderTest> {
+  const { serverId = 'local', destinations = 'http/1.1', flags = {}, snapshot = clusterSnapshot } = options;
+  const logLines: string[] = [];
+  // Before the router's own: hooks run in the order in which they were registered.
+  const local = await startRecordingBackend(context, 'local', { protocol: destinations });
+  const peer = await startRecordingBackend(context, 'peer', { protocol: destinations });
+  const extension = await startRecordingBackend(context, 'extension', {
+    protocol: destinations,
+    pair: extensionServerPair,
+  });
+  const port = await startOne(context, logLines, {
+    'server-id': [serverId],
+    'local-server': [local.origin],
+    ...flags,
+  });
+  const router: RouterUnderTest = {
+    local,
+    peer,
+    extension,
+    port,
+    logLines,
+    push: (pushed) => pushSnapshot(port, pushed),
+    allRequests: () => [local, peer, extension].flatMap(({ requests }) => requests),
+  };
+  const first = snapshot(router);
+  if (first !== undefined) assert.equal((await router.push(first)).status, 200);
+  return router;
+}
+
+/** One router by its flags; its port. Everything it logs is kept in `logLines` and searched at the end. */
+export async function startOne(
+  context: TestContext,
+  logLines: string[],
+  flags: FlagChanges,
+): Promise<number> {
+  const given = Object.entries({ ...commonFlags, ...flags }).filter(([, values]) => values !== undefined);
+  const result = await validateServeOptions(Object.fromEntries(given), {
+    network: { addresses: [], defaultRouteInterfaces: [] },
+    now: Date.now(),
+    readFile: (path) => files.get(path) ?? assert.fail(`no file ${path}`),
+  });
+  assert.ok(result.ok, JSON.stringify(result));
+  // At the most talkative, through the logger that `serve` uses.
+  const logger = createPinoLogger(
+    { format: 'json', verbosity: 10 },
+    { write: (line) => logLines.push(line) },
+  );
+  const running = await startRouter(result.config, logger);
+  context.after(async () => {
+    await running.close();
+    for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);
+  });
+  return Number(new URL(running.origin).port);
+}
+
+export async function pushSnapshot(port: number, snapshot: Snapshot): Promise<WireAnswer> {
+  return pushText(port, await sealSnapshot(snapshot, snapshotKey));
+}
+
+/** @param body what stands in the place of a sealed snapshot */
+export function pushText(port: number, body: string): Promise<WireAnswer> {
+  return ask(port, {
+    client: 'admin',
+    method: 'PUT',
+    path: '/.mixed-version-proxy/v1/snapshot',
+    headers: ['content-type', sealedMediaType],
+    body,
+  });
+}
+
+const commonFlags: FlagChanges = {
+  'bind-address': ['127.0.0.1'],
+  'secure-port': ['0'],
+  'tls-cert-file': ['serving.crt'],
+  'tls-private-key-file': ['serving.key'],
+  'client-ca-file': ['cluster-ca.crt'],
+  'peer-ca-file': ['cluster-ca.crt'],
+  'proxy-client-cert-file': ['front-proxy-client.crt'],
+  'proxy-client-key-file': ['front-proxy-client.key'],
+  'requestheader-client-ca-file': ['front-proxy-ca.crt'],
+  'requestheader-allowed-names': ['front-proxy-client'],
+  'snapshot-keys': ['snapshot-keys.json'],
+  'allow-loopback-peers': ['true'],
+  'extension-routing': ['extension'],
+};

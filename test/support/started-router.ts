@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { validateServeOptions } from '../../src/cli/validate-serve-options.ts';
+import type { RunningRouter } from '../../src/node/serve-config.ts';
+import { startRouter } from '../../src/node/start-router.ts';
+import { type GeneratedSigningKey, generateSigningKey } from '../../src/snapshot/signing-key.ts';
+import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
+import { type Authority, type CertificatePair, createAuthority } from './certificates.ts';
+import { type LogLine, recordingLogger } from './recording-logger.ts';
+
+/** The authorities of a cluster. */
+export interface ClusterAuthorities {
+  readonly cluster: Authority;
+  readonly frontProxies: Authority;
+}
+
+/** A router as `serve` starts it, in front of one API server, with all its files in a folder of its own. */
+export interface StartedRouter {
+  readonly router: RunningRouter;
+  readonly port: number;
+  readonly authorities: ClusterAuthorities;
+  readonly apiServer: ApiServerDouble;
+  readonly logs: readonly LogLine[];
+  /** Replaces a file as a renewal does: by a whole new one. */
+  write(name: string, text: string): Promise<void>;
+  /** The key that snapshots have to be signed with at first. */
+  readonly snapshotKey: GeneratedSigningKey;
+  /** A client certificate of the cluster's authority. */
+  user(commonName: string, organizations?: readonly string[]): Promise<CertificatePair>;
+}
+
+export interface StartedRouterOptions {
+  /** What the API server speaks. Default `h2`. */
+  readonly protocol?: 'h2' | 'http/1.1';
+  /** Flags beside those that every router needs. */
+  readonly flags?: Readonly<Record<string, readonly string[]>>;
+  /** Who signs the API server's certificate, in place of the cluster's authority (`local-ca.crt`). */
+  readonly localAuthority?: Authority;
+}
+
+const serverNames = {
+  dnsNames: ['kubernetes.default.svc', 'localhost'],
+  ipAddresses: ['127.0.0.1'],
+} as const;
+
+/** Its files are looked at only when the test says so. Closed at the end of the test. */
+export async function startRouterWithFiles(
+  context: TestContext,
+  { protocol = 'h2', flags = {}, localAuthority }: StartedRouterOptions = {},
+): Promise<StartedRouter> {
+  const directory = await mkdtemp(join(tmpdir(), 'router-'));
+  context.after(() => rm(directory, { recursive: true, force: true }));
+  const path = (name: string): string => join(directory, name);
+  const write = async (name: string, text: string): Promise<void> => {
+    await writeFile(path(`${name}.new`), text);
+    await rename(path(`${name}.new`), path(name));
+  };
+  const authorities: ClusterAuthorities = {
+    cluster: await createAuthority('kubernetes'),
+    frontProxies: await createAuthority('kubernetes-front-proxy-ca'),
+  };
+  const { cluster, frontProxies } = authorities;
+  const apiServer = await startApiServer(context, protocol, {
+    pair: await servingPair(localAuthority ?? cluster, 'kube-apiserver'),
+    clientAuthorities: frontProxies.certificate,
+  });
+  await writePair(write, 'serving', await servingPair(cluster, 'router'));
+  await writePair(
+    write,
+    'front-proxy',
+    await frontProxies.issue({ commonName: 'front-proxy-client', usage: 'client' }),
+  );
+  await write('ca.crt', cluster.certificate);
+  await write('peer-ca.crt', cluster.certificate);
+  await write('front-proxy-ca.crt', frontProxies.certificate);
+  if (localAuthority !== undefined) await write('local-ca.crt', localAuthority.certificate);
+  const snapshotKey = await generateSigningKey('EdDSA');
+  await write('keys.json', JSON.stringify({ keys: [snapshotKey.publicJwk] }));
+
+  const result = await validateServeOptions(
+    {
+      'server-id': ['cp-a'],
+      'local-server': [`https://127.0.0.1:${apiServer.port}`],
+      'bind-address': ['127.0.0.1'],
+      'secure-port': ['0'],
+      'tls-cert-file': [path('serving.crt')],
+      'tls-private-key-file': [path('serving.key')],
+      'client-ca-file': [path('ca.crt')],
+      'peer-ca-file': [path('peer-ca.crt')],
+      'proxy-client-cert-file': [path('front-proxy.crt')],
+      'proxy-client-key-file': [path('front-proxy.key')],
+      'requestheader-client-ca-file': [path('front-proxy-ca.crt')],
+      'requestheader-allowed-names': ['front-proxy-client'],
+      'snapshot-keys': [path('keys.json')],
+      'file-check-interval': ['24h'],
+      ...(localAuthority === undefined ? {} : { 'local-server-ca-file': [path('local-ca.crt')] }),
+      ...flags,
+    },
+    {
+      readFile: (file) => readFileSync(file, 'utf8'),
+      network: { addresses: [], defaultRouteInterfaces: [] },
+      now: Date.now(),
+    },
+  );
+  assert.ok(result.ok, JSON.stringify(result));
+  const { logger, lines: logs } = recordingLogger();
+  const router = await startRouter(result.config, logger);
+  context.after(() => router.close(0));
+  return {
+    router,
+    port: Number(new URL(router.origin).port),
+    authorities,
+    apiServer,
+    logs,
+    write,
+    snapshotKey,
+    user: (commonName, organizations = []) => cluster.issue({ commonName, organizations, usage: 'client' }),
+  };
+}
+
+/** A serving pair of the router. */
+export function servingPair(authority: Authority, commonName: string): Promise<CertificatePair> {
+  return authority.issue({ commonName, ...serverNames, usage: 'server' });
+}
+
+/** Writes `<name>.crt` and `<name>.key`. */
+export async function writePair(
+  write: StartedRouter['write'],
+  name: string,
+  pair: CertificatePair,
+): Promise<void> {
+  await write(`${name}.crt`, pair.chain);
+  await write(`${name}.key`, pair.privateKey);
+}
