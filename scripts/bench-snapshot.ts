@@ -6,7 +6,6 @@
  * Exits 1 when a bound is missed.
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import { gzipSync } from 'node:zlib';
 import type { APIGroupDiscovery } from '../src/apimachinery/discovery-types.ts';
 import { servedSetFromDiscovery } from '../src/discovery/served-set-of.ts';
 import { createAddressPolicy } from '../src/snapshot/address-policy.ts';
@@ -32,7 +31,8 @@ if (!parsedKeys.ok) throw new TypeError('the generated key is no key');
 const { keys } = parsedKeys;
 
 const missed: string[] = [];
-for (const versions of [1, 2, 3]) await bench(versions);
+// An upgrade has two versions side by side; one that was begun before the last had ended, three.
+for (const versions of [2, 3]) await bench(versions);
 for (const line of missed) console.error(`missed: ${line}`);
 process.exitCode = missed.length === 0 ? 0 : 1;
 
@@ -41,17 +41,19 @@ async function bench(versions: number): Promise<void> {
   const rebuilds: number[] = [];
   const applies: number[] = [];
   const pauses: number[] = [];
-  let bytes = 0;
-  let packed = 0;
+  let payload = 0;
+  let pushed = 0;
+  let plain = 0;
   for (let run = 0; run < runs; run++) {
-    const first = await timed(() => build(readings(versions, 0), undefined));
+    const first = await timed(() => build(readings(versions - 1, false), undefined));
     builds.push(first.milliseconds);
-    // What happens in a round after one server has changed: every other is as it was.
-    const second = await timed(() => build(readings(versions, 1), first.result));
+    // One server has been upgraded to a version that no other has yet.
+    const second = await timed(() => build(readings(versions - 1, true), first.result));
     rebuilds.push(second.milliseconds);
     const text = await sealSnapshot(second.result, signingKey);
-    bytes = JSON.stringify(second.result).length;
-    packed = gzipSync(JSON.stringify(second.result)).length;
+    payload = Buffer.from(text.split('.')[1] ?? '', 'base64url').length;
+    pushed = text.length;
+    plain = JSON.stringify(second.result).length;
 
     const receiver = newReceiver();
     await receiver.accept(await sealSnapshot(first.result, signingKey));
@@ -59,12 +61,22 @@ async function bench(versions: number): Promise<void> {
     applies.push(applied.milliseconds);
     pauses.push(applied.pause);
   }
-  console.log(`${serverCount} servers × ${resourceCount} resources, ${versions} differing version(s)`);
-  report('size', [bytes / 1000], 'KB', bounds.kilobytes, `${Math.round(packed / 1000)} KB with gzip`);
+  console.log(`${serverCount} servers × ${resourceCount} resources, ${versions} differing versions`);
+  report(
+    'size',
+    [payload / 1000],
+    'KB',
+    bounds.kilobytes,
+    `${kilobytes(pushed)} as JWS, ${kilobytes(plain)} unpacked`,
+  );
   report('build, all new', builds, 'ms', bounds.buildMilliseconds);
   report('build, one changed', rebuilds, 'ms', bounds.buildMilliseconds);
   report('apply in a router', applies, 'ms', bounds.applyMilliseconds);
   report('event-loop pause', pauses, 'ms', bounds.pauseMilliseconds);
+}
+
+function kilobytes(bytes: number): string {
+  return `${Math.round(bytes / 1000)} KB`;
 }
 
 /** The median and the worst; the first runs compile the code and count for the worst all the same. */
@@ -108,14 +120,14 @@ async function build(read: ReadonlyMap<string, ServerReading>, previous: Snapsho
 }
 
 /** Readings as a round has them: every server's own objects, parsed from its own answers. */
-function readings(versions: number, changed: number): ReadonlyMap<string, ServerReading> {
+function readings(versions: number, upgraded: boolean): ReadonlyMap<string, ServerReading> {
   return new Map(
     Array.from({ length: serverCount }, (_, index) => {
-      const groups = discoveryOf(index === 0 && changed > 0 ? versions : index % versions);
+      const groups = discoveryOf(index === 0 && upgraded ? versions : index % versions);
       const paths = Object.fromEntries(
         groups.map(({ metadata }) => [
           `apis/${metadata.name}/v1`,
-          `/openapi/v3/apis/${metadata.name}/v1?hash=${'A'.repeat(43)}`,
+          `/openapi/v3/apis/${metadata.name}/v1?hash=${'A'.repeat(128)}`,
         ]),
       );
       const reading: ServerReading = {

@@ -10,7 +10,24 @@ export {
 export { type AppOptions, createApp } from './app.ts';
 export type { DiscoveryView } from './discovery/discovery-view.ts';
 export { mergeDiscovery } from './discovery/merge-discovery.ts';
+export {
+  type AssertionKey,
+  type AssertionKeySet,
+  parseAssertionKeys,
+} from './identity/assertion/assertion-keys.ts';
+export { PeerAssertionAuthenticator } from './identity/assertion/peer-assertion.ts';
+export {
+  PeerAssertionError,
+  type PeerAssertionErrorCode,
+} from './identity/assertion/peer-assertion-error.ts';
+export { type AssertionSignerOptions, createAssertionSigner } from './identity/assertion/sign-assertion.ts';
+export type { AssertionVerifierOptions } from './identity/assertion/verify-assertion.ts';
 export { AuthenticationError, type Authenticator } from './identity/authenticator.ts';
+export {
+  IdentityTokenError,
+  type IdentityTokenSigner,
+  type IdentityTokenSigners,
+} from './identity/identity-token.ts';
 export { CachedKeys, type CachedKeysOptions } from './identity/jwt/cached-keys.ts';
 export type { FetchDocument } from './identity/jwt/fetch-document.ts';
 export { JwtAuthenticator, type JwtAuthenticatorOptions } from './identity/jwt/jwt-authenticator.ts';
@@ -20,6 +37,8 @@ export { keysFromDiscovery, keysFromUrl } from './identity/jwt/load-keys.ts';
 export { parseAuthenticationConfiguration } from './identity/jwt/parse-configuration.ts';
 export { serviceAccountIssuer } from './identity/jwt/service-account-issuer.ts';
 export { externalIssuer, type TokenIssuer, type TokenPolicy } from './identity/jwt/token-issuer.ts';
+export { createOidcIssuer, type OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
+export { createOidcTokenSigner, type OidcTokenSignerOptions } from './identity/oidc-token/sign-oidc-token.ts';
 export { RequestHeaderAuthenticator } from './identity/request-header.ts';
 export { stampIdentity } from './identity/stamp-identity.ts';
 export type { Caller, UserInfo } from './identity/user-info.ts';
@@ -54,7 +73,7 @@ export { parseSnapshot } from './snapshot/parse-snapshot.ts';
 export { SnapshotReceiver } from './snapshot/receiver.ts';
 export type { RoutingServer, RoutingTable } from './snapshot/routing-table.ts';
 export { sealSnapshot } from './snapshot/seal.ts';
-export { generateSigningKey, type SigningKey, signingKeyOf } from './snapshot/signing-key.ts';
+export { generateSigningKey, loadSigningKey, type SigningKey, signingKeyOf } from './snapshot/signing-key.ts';
 export { SnapshotError, type SnapshotErrorCode } from './snapshot/snapshot-error.ts';
 export type { SnapshotStore } from './snapshot/snapshot-store.ts';
 export type { Snapshot } from './snapshot/types.ts';

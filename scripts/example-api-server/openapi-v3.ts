@@ -8,6 +8,9 @@ import type { ServedGroupVersion, ServedResource } from './served-resources.ts';
 
 const root = '/openapi/v3';
 
+/** What Go's http.DetectContentType makes of JSON. */
+const guessedTextType = 'text/plain; charset=utf-8';
+
 /**
  * Answers `/openapi/v3`, the index, and the document of each group version: as much of them as kubectl needs
  * to apply, create and explain. Whatever `hash` the client brings, it gets the document there is now.
@@ -18,14 +21,17 @@ export function openApiV3Answer(
   path: string,
   ifNoneMatch: string | undefined,
 ): Answer {
-  if (path === root || path === `${root}/`) return objectAnswer(index(server));
+  if (path === root || path === `${root}/`) {
+    // As real API servers of every version: JSON, and the type left to Go's guess at the content.
+    return { ...objectAnswer(index(server)), headers: { 'content-type': guessedTextType } };
+  }
   const [prefix, ...rest] = path.slice(root.length + 1).split('/');
   const [group, version] = prefix === 'api' ? ['', rest[0]] : rest;
   const groupVersion = server.served.groupVersion(group ?? '', version ?? '');
   if (groupVersion === undefined) throw new PathNotFoundError();
   const document = documentOf(server, groupVersion);
   const headers = {
-    'content-type': 'application/json',
+    'content-type': guessedTextType,
     etag: `"${hashOf(document)}"`,
     vary: 'Accept',
     'cache-control': 'public, immutable',

@@ -7,12 +7,12 @@ import { type IdentityMode, identityModes } from '../identity/identity-token.ts'
 import { checkIssuerUrl } from '../identity/oidc-token/oidc-issuer.ts';
 import { oidcTokenAlgorithm } from '../identity/oidc-token/sign-oidc-token.ts';
 import type { DestinationIdentityConfig } from '../node/serve-config.ts';
+import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 import { loadSigningKey } from '../snapshot/signing-key.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 import { unknownVersionInteroperabilityProxy } from './feature-gates.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
 import type { ServeFlagName } from './serve-flags.ts';
-import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 
 type SigningKeyFile = NonNullable<DestinationIdentityConfig['signingKey']>;
 type AssertionKeysFile = NonNullable<DestinationIdentityConfig['assertionKeys']>;

@@ -2,11 +2,11 @@ import { chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { Option } from 'commander';
 import type { JWK } from 'jose';
+import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from '../snapshot/keys.ts';
 import { generateSigningKey } from '../snapshot/signing-key.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from './command-context.ts';
-import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 
 /** Secret, for the sync job alone. */
 export const signingKeyFile = 'snapshot-signing-key.json';

@@ -4,6 +4,7 @@ import type { ReadingOptions, RunSyncOptions, RunSyncServer } from '../sync/node
 import { type CommandContext, messageOf } from './command-context.ts';
 import { parseDuration } from './duration.ts';
 import { readFlagFile, readFlagOrigin, readRequiredFlagFile } from './flag-files.ts';
+import { givenClusterFlags, readSyncClusterFlags, type SyncClusterFlags } from './sync-cluster-flags.ts';
 import {
   type EndpointFlags,
   readEndpointFlags,
@@ -13,7 +14,7 @@ import {
 import { givenTargetFlags, readSyncTargets, type SyncTargetFlags } from './sync-target-flags.ts';
 
 /** The flags of `sync`, as commander gives them. */
-export interface SyncFlags extends SyncTargetFlags, SyncProcessFlags {
+export interface SyncFlags extends SyncTargetFlags, SyncProcessFlags, SyncClusterFlags {
   readonly server?: readonly string[];
   readonly peerCaFile?: string;
   readonly clientCertFile?: string;
@@ -97,32 +98,52 @@ function planOf(
     const file = offlineFile(flags, faults);
     return { kind: 'offline', folder: flags.from, file, servers, signingKey, cluster, lifetimeSeconds };
   }
-  if (flags.server === undefined)
-    faults.push('--server is required, for example --server cp-a=https://10.0.0.1:6443');
-  const reading: ReadingOptions = {
-    servers: common.servers,
-    certificateAuthorities: readRequiredFlagFile('--peer-ca-file', flags.peerCaFile, context, faults),
-    clientCertificate: readClientCertificate(flags, context, faults),
-  };
+  const { servers } = common;
+  const clientCertificate = readClientCertificate(flags, context, faults);
   if (flags.record !== undefined) {
-    refuse([...givenTargetFlags(flags), ...givenLiveFlags(flags)], 'with --record, which only reads', faults);
+    const given = [...givenTargetFlags(flags), ...givenLiveFlags(flags), ...givenClusterFlags(flags)];
+    refuse(given, 'with --record, which only reads the servers that are listed', faults);
     if (flags.out !== undefined) faults.push('--out has no use with --record, which only reads');
-    return { kind: 'record', folder: flags.record, options: reading };
+    if (flags.server === undefined) faults.push(serverIsRequired);
+    const certificateAuthorities = readPeerAuthorities(flags, context, faults);
+    return {
+      kind: 'record',
+      folder: flags.record,
+      options: { servers, certificateAuthorities, clientCertificate },
+    };
   }
+  const kubernetes = readSyncClusterFlags(flags, faults);
+  if (flags.server === undefined && kubernetes === undefined) {
+    faults.push(`${serverIsRequired}; or --kubeconfig or --in-cluster, to find the servers`);
+  }
+  const usesOwnAuthorities = kubernetes !== undefined && flags.peerCaFile === undefined;
   const once = flags.once === true;
   const endpoints = once ? undefined : readEndpointFlags(flags, context, faults);
   return {
     kind: 'live',
     once,
     endpoints,
-    options: { ...common, ...reading, ...live(flags, context, faults) },
+    options: {
+      ...common,
+      kubernetes,
+      certificateAuthorities: usesOwnAuthorities ? undefined : readPeerAuthorities(flags, context, faults),
+      clientCertificate,
+      ...live(flags, context, faults),
+    },
   };
+}
+
+const serverIsRequired = '--server is required, for example --server cp-a=https://10.0.0.1:6443';
+
+function readPeerAuthorities({ peerCaFile }: SyncFlags, context: CommandContext, faults: string[]): string {
+  return readRequiredFlagFile('--peer-ca-file', peerCaFile, context, faults);
 }
 
 function offlineFile(flags: SyncFlags, faults: string[]): OfflineSync['file'] {
   if (flags.out === undefined) faults.push('--from needs --out: the file to write the snapshot to');
   if (flags.record !== undefined) faults.push('--record has no use with --from, which works offline');
-  refuse([...givenTargetFlags(flags), ...givenLiveFlags(flags)], 'with --from, which works offline', faults);
+  const given = [...givenTargetFlags(flags), ...givenLiveFlags(flags), ...givenClusterFlags(flags)];
+  refuse(given, 'with --from, which works offline', faults);
   return { file: flags.out ?? '', unsigned: flags.unsigned === true };
 }
 
@@ -171,12 +192,13 @@ function live(flags: SyncFlags, context: CommandContext, faults: string[]): Live
 }
 
 function readClientCertificate(
-  { clientCertFile, clientKeyFile, target, targetTokenFile }: SyncFlags,
+  { clientCertFile, clientKeyFile, target, targetTokenFile, kubeconfig }: SyncFlags,
   context: CommandContext,
   faults: string[],
 ): RunSyncOptions['clientCertificate'] {
   if (clientCertFile === undefined && clientKeyFile === undefined) {
-    if (target !== undefined && targetTokenFile === undefined) {
+    // A kubeconfig may bring a certificate; whether it does is seen when it is loaded.
+    if (target !== undefined && targetTokenFile === undefined && kubeconfig === undefined) {
       faults.push(
         '--target needs --client-cert-file and --client-key-file, or --target-token-file: routers take nothing from strangers',
       );

@@ -5,6 +5,7 @@ import type { SyncLoop, SyncOnceResult } from '../sync/index.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';
 import { readSnapshotKeysInput } from './snapshot-keys-input.ts';
+import { addSyncClusterOptions } from './sync-cluster-flags.ts';
 import { type LiveSync, type OfflineSync, planSync, type RecordSync, type SyncFlags } from './sync-flags.ts';
 import { addSyncProcessOptions } from './sync-process-flags.ts';
 import { addSyncTargetOptions } from './sync-target-flags.ts';
@@ -25,6 +26,13 @@ export function registerSync(program: CliCommand, context: CommandContext, repor
           'sync --server cp-a=https://10.0.0.1:6443 --server cp-b=https://10.0.0.2:6443 \\',
           '    --peer-ca-file ca.crt --client-cert-file sync.crt --client-key-file sync.key \\',
           '    --target https://10.0.0.1:7443 --target https://10.0.0.2:7443 --signing-key snapshot-signing-key.json',
+        ].join('\n'),
+      },
+      {
+        comment: 'The same, with the API servers found through the cluster itself.',
+        line: [
+          'sync --kubeconfig sync.kubeconfig --signing-key snapshot-signing-key.json \\',
+          '    --target https://10.0.0.1:7443 --target https://10.0.0.2:7443',
         ].join('\n'),
       },
       {
@@ -69,6 +77,7 @@ export function registerSync(program: CliCommand, context: CommandContext, repor
         .choices(['text', 'json'])
         .default('text'),
     );
+  addSyncClusterOptions(command);
   addSyncTargetOptions(command);
   addSyncProcessOptions(command);
   command.action(async (flags: SyncFlags) => {

@@ -54,6 +54,23 @@ describe('the index', () => {
   });
 });
 
+test('of two documents under one path the one that describes more resources is listed', () => {
+  const set = (hash: string, ...resources: string[]): ServedSet => ({
+    storageVersions: Object.fromEntries(resources.map((name) => [`apps.${name}`, ['v1']])),
+    openapiV3: { 'apis/apps/v1': `/openapi/v3/apis/apps/v1?hash=${hash}` },
+  });
+  const differing = buildRoutingTable(
+    snapshotOfSets({
+      // Leads, and has been told to serve less.
+      a: { set: set('A', 'deployments'), version: 'v1.30.0' },
+      b: { set: set('B', 'deployments', 'daemonsets'), version: 'v1.29.0' },
+    }),
+  );
+  assert.deepEqual(openApiV3Index(differing), {
+    paths: { 'apis/apps/v1': { serverRelativeURL: '/openapi/v3/apis/apps/v1?hash=B' } },
+  });
+});
+
 describe('a document', () => {
   test('is asked of the servers that hold it under the very hash', () => {
     assert.notEqual(indexA['api/v1'], indexB['api/v1']);

@@ -1,4 +1,6 @@
+import { parseStorageVersionName } from '../apimachinery/group-version.ts';
 import type { RoutingServer, RoutingTable, ServedBy } from '../snapshot/routing-table.ts';
+import type { ServedSet } from '../snapshot/types.ts';
 import { compareLeadership } from './leadership.ts';
 
 const documentPrefix = '/openapi/v3/';
@@ -8,28 +10,40 @@ interface Holder {
   readonly server: RoutingServer;
   /** Path in the index to the server's own `serverRelativeURL`. */
   readonly urls: Readonly<Record<string, string>>;
+  /** Path in the index to how many resources the server serves in that group version. */
+  readonly resources: ReadonlyMap<string, number>;
 }
 
 /**
  * The index `/openapi/v3` of all servers together, paths in alphabetical order as API servers write them.
  *
  * Where servers hold different documents under a path, the URL of one is given, hash and all, so that
- * `openApiV3Servers` can find that one again: a server that can be reached before one that cannot, then by
- * leadership.
+ * `openApiV3Servers` can find that one again: of a server that can be reached before one that cannot, then of the
+ * one that serves the most resources in the group version, for a document is not merged and `kubectl explain` is to
+ * find what any server has; then by leadership.
  *
  * @returns `undefined` when no server's index is known
  */
 export function openApiV3Index(table: RoutingTable): object | undefined {
   const holders = holdersOf(table);
   if (holders.length === 0) return undefined;
-  const urls = new Map<string, string>();
+  const best = new Map<string, Holder>();
   for (const holder of holders) {
-    for (const [path, url] of Object.entries(holder.urls)) if (!urls.has(path)) urls.set(path, url);
+    for (const path of Object.keys(holder.urls)) {
+      const other = best.get(path);
+      if (other === undefined || describesMore(holder, other, path)) best.set(path, holder);
+    }
   }
-  const paths = [...urls].sort(([left], [right]) => (left < right ? -1 : 1));
+  const paths = [...best].sort(([left], [right]) => (left < right ? -1 : 1));
   return {
-    paths: Object.fromEntries(paths.map(([path, serverRelativeURL]) => [path, { serverRelativeURL }])),
+    paths: Object.fromEntries(paths.map(([path, { urls }]) => [path, { serverRelativeURL: urls[path] }])),
   };
+}
+
+/** Whether a holder that comes later in the order of holders is to be preferred for one document all the same. */
+function describesMore(later: Holder, earlier: Holder, path: string): boolean {
+  if (isReachable(earlier.server) && !isReachable(later.server)) return false;
+  return (later.resources.get(path) ?? 0) > (earlier.resources.get(path) ?? 0);
 }
 
 /**
@@ -67,7 +81,9 @@ function holdersOf(table: RoutingTable): Holder[] {
   for (const { id, serves } of servers) {
     const server = table.server(id);
     const urls = servedSets[serves]?.openapiV3;
-    if (server !== undefined && urls !== undefined) holders.push({ server, urls });
+    if (server !== undefined && urls !== undefined) {
+      holders.push({ server, urls, resources: resourcesByPath(servedSets[serves]) });
+    }
   }
   return holders.sort(
     (left, right) =>
@@ -77,6 +93,25 @@ function holdersOf(table: RoutingTable): Holder[] {
         { serverId: right.server.id, version: right.server.version },
       ),
   );
+}
+
+const countsBySet = new WeakMap<ServedSet, ReadonlyMap<string, number>>();
+
+/** Counted once for each set: every request for a document asks. */
+function resourcesByPath(set: ServedSet | undefined): ReadonlyMap<string, number> {
+  if (set === undefined) return new Map();
+  const known = countsBySet.get(set);
+  if (known !== undefined) return known;
+  const counts = new Map<string, number>();
+  for (const [name, versions] of Object.entries(set.storageVersions)) {
+    const group = parseStorageVersionName(name)?.group;
+    for (const version of versions) {
+      const path = group === '' ? `api/${version}` : `apis/${group}/${version}`;
+      counts.set(path, (counts.get(path) ?? 0) + 1);
+    }
+  }
+  countsBySet.set(set, counts);
+  return counts;
 }
 
 function isReachable({ origin, stale }: RoutingServer): boolean {

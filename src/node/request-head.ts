@@ -3,6 +3,8 @@ import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 /** Characters of `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
 const hostCharacters = /^[\w.~!$&'()*+,;=:[\]%-]*$/;
 
+const noHost = 'there must be one Host line, and it must name a host';
+
 /**
  * Why the head of an HTTP/1 request is refused although Node's parser took it; `undefined` when it is not. Each of
  * these is read differently by some server or proxy, which is what request smuggling is made of.
@@ -16,9 +18,9 @@ export function faultOfHead(httpVersion: string, headers: RawHeaders): string | 
     const name = headers[index] as string;
     if (name.length === 4 && name.toLowerCase() === 'host') {
       hosts++;
-      // RFC 9112 section 3.2 has a server refuse both.
+      // RFC 9112 section 3.2 has a server refuse both, and a request without any.
       if (hosts > 1 || !hostCharacters.test(headers[index + 1] as string)) {
-        return 'there must be one Host line, and it must name a host';
+        return noHost;
       }
     } else if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
       codings++;
@@ -33,5 +35,5 @@ export function faultOfHead(httpVersion: string, headers: RawHeaders): string | 
       }
     }
   }
-  return undefined;
+  return hosts === 0 && httpVersion === '1.1' ? noHost : undefined;
 }

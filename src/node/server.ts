@@ -141,6 +141,8 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 }
 
 const sweepMilliseconds = 100;
+/** How long a client has, after a GOAWAY on an idle connection, to close it. */
+const goodbyeMilliseconds = 1_000;
 /** As kube-apiserver. */
 const protocolVersions = { minVersion: 'TLSv1.2' } as const;
 
@@ -158,6 +160,8 @@ function newServer(tls: ServerTlsOptions, limits: ServerLimits, onRequest: Reque
     headersTimeout,
     connectionsCheckingInterval,
     requestTimeout,
+    // `faultOfHead` asks for it: Node's own refusal would let what is sent behind the request go on.
+    requireHostHeader: false,
   };
   const options: SecureServerOptions = {
     ...tls,
@@ -258,6 +262,11 @@ function endWhenIdle(session: ServerHttp2Session, idleMilliseconds: number): voi
     stream.once('close', () => streams--);
   });
   session.setTimeout(idleMilliseconds, () => {
-    if (streams === 0) session.close();
+    if (streams > 0) return;
+    session.close();
+    // It waits for a head that has begun and never ends (Slowloris), which no stream stands for yet.
+    setTimeout(() => {
+      if (streams === 0) session.destroy();
+    }, goodbyeMilliseconds).unref();
   });
 }

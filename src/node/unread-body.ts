@@ -20,16 +20,17 @@ export function releaseUnreadBody(incoming: NodeIncoming, outgoing: NodeOutgoing
     });
     return;
   }
+  // Taken now: a body that somebody has begun to read and given up has no socket any more by then.
+  const { socket } = incoming;
   (outgoing as ServerResponse).once('finish', () => {
     if (incoming.complete) return;
-    const { socket } = incoming;
     let left = drainBytes;
     const timer = setTimeout(() => socket.destroy(), drainMilliseconds);
     incoming.on('data', (chunk: Buffer) => {
       left -= chunk.length;
       if (left < 0) socket.destroy();
     });
-    incoming.once('close', () => clearTimeout(timer));
+    for (const over of [incoming, socket]) over.once('close', () => clearTimeout(timer));
     incoming.resume();
   });
 }

@@ -1,11 +1,9 @@
-import type { RoutingServer } from '../snapshot/routing-table.ts';
-
 /** How long a server that could not be reached is avoided while others can be. Milliseconds. */
 const avoidFor = 5_000;
 
 /**
  * What this router itself sees of the servers it sends to: requests in flight, and which of them it could
- * not reach lately. Held by ID, so it outlives the routing table; IDs that left the table are dropped.
+ * not reach lately. Held by ID, so it outlives the routing table.
  */
 export class ServerLoad {
   readonly #inFlight = new Map<string, number>();
@@ -40,7 +38,10 @@ export class ServerLoad {
 
   /** The server could not be reached at all. */
   notReached(id: string): void {
-    this.#avoidUntil.set(id, this.#clock() + avoidFor);
+    const now = this.#clock();
+    // Servers come and go: what is over is forgotten here, where there are few.
+    for (const [other, until] of this.#avoidUntil) if (until <= now) this.#avoidUntil.delete(other);
+    this.#avoidUntil.set(id, now + avoidFor);
   }
 
   isAvoided(id: string): boolean {
@@ -49,11 +50,5 @@ export class ServerLoad {
     if (this.#clock() < until) return true;
     this.#avoidUntil.delete(id);
     return false;
-  }
-
-  /** Forgets servers that are no longer in the table. */
-  retain(servers: readonly RoutingServer[]): void {
-    const ids = new Set(servers.map((server) => server.id));
-    for (const id of this.#avoidUntil.keys()) if (!ids.has(id)) this.#avoidUntil.delete(id);
   }
 }

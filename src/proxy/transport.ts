@@ -33,7 +33,8 @@ export interface OutboundRequest {
   readonly headers: RawHeaders;
   /**
    * Present the front-proxy client certificate, so that the destination believes the X-Remote headers.
-   * False for callers that the router did not authenticate: their own credentials speak for them.
+   * False for callers that the router did not authenticate, whose own credentials speak for them, and where a
+   * signed token names the caller.
    */
   readonly presentFrontProxyCertificate: boolean;
   /** Watch, log, exec and the like: never cut for being quiet. */

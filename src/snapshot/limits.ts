@@ -5,6 +5,8 @@
 export const snapshotLimits = {
   /** 50 servers with 400 resources each take under 250 KB; discovery of a cluster with 1,000 CRDs some MB. */
   bytes: 8 * 1024 * 1024,
+  /** Characters that the discovery of all sets has when what they share is written out for each of them. */
+  unpacked: 32 * 1024 * 1024,
   /** A snapshot's deepest value (the kind of an accepted type of a subresource in discovery) is 13 deep. */
   depth: 32,
   /** JSON values of any kind. 8 MB of real discovery hold under 500,000. */
@@ -21,6 +23,8 @@ export const snapshotLimits = {
   subresources: 128,
   /** Groups in the discovery of one set. */
   groups: 5_000,
+  /** Groups that several sets hold. */
+  pooledGroups: 20_000,
   /** OpenAPI v3 documents: one for each group version. */
   documents: 20_000,
   /** Verbs, short names, categories and accepted types of one resource. */

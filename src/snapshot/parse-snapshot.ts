@@ -2,11 +2,14 @@ import { DocumentReader } from './document-reader.ts';
 import { fieldPath, IssueList, quoted, type SnapshotIssue } from './issues.ts';
 import { parseJsonText } from './json-text.ts';
 import { snapshotLimits } from './limits.ts';
+import { type GroupReader, groupReader } from './read-discovery.ts';
 import { readServedSet } from './read-served-set.ts';
 import { refuseHostileShape } from './refuse-hostile-shape.ts';
 import { apiService, apiVersion, customResourceGroup, kind, metadata, server } from './schema.ts';
 import { isJsonObject } from './schema-parts.ts';
-import { servedSetKey } from './served-set-key.ts';
+import { keyOfText, servedSetText } from './served-set-key.ts';
+import { canonicalTexts } from './shared-groups.ts';
+import { createTimeSlice, type TimeSlice } from './time-slice.ts';
 import type { ServedSet, Snapshot, SnapshotApiService, SnapshotServer } from './types.ts';
 
 export type ParseSnapshotResult =
@@ -35,9 +38,10 @@ export async function parseSnapshotText(text: string): Promise<ParseSnapshotResu
 /**
  * Checks a snapshot, the whole of it: shape, names, limits, references between its parts, and that each
  * set's key is the hash of its content. Strict: a field that is not known is a fault. Never throws for bad
- * input.
+ * input. Both forms are read: the plain one and, as it is signed, the packed one (`packSnapshot`); what comes back
+ * is plain, with groups that several sets hold as one object.
  *
- * @param input a value as `JSON.parse` makes it.
+ * @param input a value as `JSON.parse` makes it. It must not change until the result is there.
  */
 export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult> {
   const issues = new IssueList();
@@ -52,16 +56,19 @@ export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult
     'metadata',
     'servers',
     'servedSets',
+    'discoveryGroups',
     'apiServices',
     'customResourceGroups',
   ]);
+  const slice = createTimeSlice();
   const readApiVersion = reader.read(apiVersion, document?.apiVersion, 'apiVersion');
   const readKind = reader.read(kind, document?.kind, 'kind');
   const readMetadata = reader.read(metadata, document?.metadata, 'metadata');
   const servers = reader.list(document?.servers, 'servers', snapshotLimits.servers, (item, path) =>
     reader.read(server, item, path),
   );
-  const servedSets = await readServedSets(reader, document?.servedSets);
+  const groups = await groupReader(reader, document?.discoveryGroups, slice);
+  const servedSets = await readServedSets(reader, document?.servedSets, groups, slice);
   const apiServices = reader.list(
     document?.apiServices,
     'apiServices',
@@ -97,19 +104,36 @@ export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult
   return { ok: true, snapshot };
 }
 
-async function readServedSets(reader: DocumentReader, input: unknown): Promise<Map<string, ServedSet>> {
+async function readServedSets(
+  reader: DocumentReader,
+  input: unknown,
+  groups: GroupReader,
+  slice: TimeSlice,
+): Promise<Map<string, ServedSet>> {
   const keyFault = (key: string): string | undefined =>
     /^sha256:[0-9a-f]{64}$/.test(key)
       ? undefined
       : 'must be named sha256: and 64 hexadecimal digits in lower case';
-  const sets = reader.map(input, 'servedSets', snapshotLimits.servedSets, keyFault, (value, path) => {
+  const given = reader.map(input, 'servedSets', snapshotLimits.servedSets, keyFault, (value, path) => ({
+    value,
+    path,
+  }));
+  const textOf = canonicalTexts();
+  const sets = new Map<string, ServedSet>();
+  let characters = 0;
+  for (const [key, { value, path }] of given) {
     const faultsBefore = reader.issues.count;
-    const set = readServedSet(reader, value, path);
+    const set = await readServedSet(reader, value, path, groups, slice);
     // A set with faults has no content to speak of: that its hash differs would be one more fault that says nothing.
-    return reader.issues.count === faultsBefore ? set : undefined;
-  });
-  for (const [key, set] of sets) {
-    const wanted = await servedSetKey(set);
+    if (set === undefined || reader.issues.count > faultsBefore) continue;
+    sets.set(key, set);
+    for (const group of set.discovery ?? []) characters += textOf(group).length;
+    if (characters > snapshotLimits.unpacked) {
+      reader.issues.add('servedSets', `must not stand for more than ${snapshotLimits.unpacked} characters`);
+      return sets;
+    }
+    await slice.rest();
+    const wanted = await keyOfText(servedSetText(set, textOf));
     if (key === wanted || keyFault(key) !== undefined) continue;
     reader.issues.add(fieldPath('servedSets', key), `must be named by the hash of its content, ${wanted}`);
   }

@@ -1,29 +1,27 @@
-import type {
-  APIGroupDiscovery,
-  APIResourceDiscovery,
-  APIVersionDiscovery,
-} from '../apimachinery/discovery-types.ts';
 import { parseStorageVersionName } from '../apimachinery/group-version.ts';
 import type { DocumentReader } from './document-reader.ts';
 import { fieldPath } from './issues.ts';
 import { snapshotLimits } from './limits.ts';
 import { isDns1035Label, isDns1123Subdomain, isVisibleAscii } from './names.ts';
-import {
-  freshness,
-  groupMetadata,
-  resourceDiscovery,
-  servedVersions,
-  serverRelativeURL,
-  subresourceNames,
-} from './schema.ts';
-import { versionName } from './schema-parts.ts';
+import type { GroupReader } from './read-discovery.ts';
+import { servedVersions, serverRelativeURL, subresourceNames } from './schema.ts';
+import type { TimeSlice } from './time-slice.ts';
 import type { ServedSet } from './types.ts';
 
 /** One entry of `servedSets`. What comes back is whole only if no faults were added. */
-export function readServedSet(reader: DocumentReader, input: unknown, path: string): ServedSet | undefined {
+export async function readServedSet(
+  reader: DocumentReader,
+  input: unknown,
+  path: string,
+  groups: GroupReader,
+  slice: TimeSlice,
+): Promise<ServedSet | undefined> {
   const set = reader.members(input, path, ['storageVersions', 'subresources', 'discovery', 'openapiV3']);
   if (set === undefined) return undefined;
   const at = (key: string): string => fieldPath(path, key);
+  const discovery =
+    set.discovery === undefined ? undefined : await groups.readList(set.discovery, at('discovery'));
+  await slice.rest();
   return {
     storageVersions: Object.fromEntries(
       reader.map(
@@ -37,9 +35,7 @@ export function readServedSet(reader: DocumentReader, input: unknown, path: stri
     ...(set.subresources === undefined
       ? {}
       : { subresources: readSubresources(reader, set.subresources, at('subresources')) }),
-    ...(set.discovery === undefined
-      ? {}
-      : { discovery: readDiscovery(reader, set.discovery, at('discovery')) }),
+    ...(discovery === undefined ? {} : { discovery }),
     ...(set.openapiV3 === undefined
       ? {}
       : { openapiV3: readOpenAPIV3(reader, set.openapiV3, at('openapiV3')) }),
@@ -91,44 +87,4 @@ function readOpenAPIV3(reader: DocumentReader, input: unknown, path: string): Re
       reader.read(serverRelativeURL, value, valuePath),
     ),
   );
-}
-
-function readDiscovery(reader: DocumentReader, input: unknown, path: string): APIGroupDiscovery[] {
-  return reader
-    .list(input, path, snapshotLimits.groups, (group, groupPath) => readGroup(reader, group, groupPath))
-    .map(({ item }) => item);
-}
-
-function readGroup(reader: DocumentReader, input: unknown, path: string): APIGroupDiscovery | undefined {
-  const group = reader.members(input, path, ['metadata', 'versions']);
-  if (group === undefined) return undefined;
-  const metadata = reader.read(groupMetadata, group.metadata, fieldPath(path, 'metadata'));
-  if (group.versions === undefined) return metadata && { metadata };
-  const versions = reader
-    .list(group.versions, fieldPath(path, 'versions'), snapshotLimits.versions, (version, versionPath) =>
-      readVersion(reader, version, versionPath),
-    )
-    .map(({ item }) => item);
-  return metadata && { metadata, versions };
-}
-
-function readVersion(reader: DocumentReader, input: unknown, path: string): APIVersionDiscovery | undefined {
-  const fields = reader.members(input, path, ['version', 'resources', 'freshness']);
-  if (fields === undefined) return undefined;
-  const version = reader.read(versionName, fields.version, fieldPath(path, 'version'));
-  const fresh = reader.read(freshness, fields.freshness, fieldPath(path, 'freshness'));
-  const resources: APIResourceDiscovery[] | undefined =
-    fields.resources === undefined
-      ? undefined
-      : reader
-          .list(fields.resources, fieldPath(path, 'resources'), snapshotLimits.resources, (resource, at) =>
-            reader.read(resourceDiscovery, resource, at),
-          )
-          .map(({ item }) => item);
-  if (version === undefined) return undefined;
-  return {
-    version,
-    ...(resources === undefined ? {} : { resources }),
-    ...(fresh === undefined ? {} : { freshness: fresh }),
-  };
 }

@@ -7,8 +7,10 @@ const prototypeKeys = new Set(['__proto__', 'constructor', 'prototype']);
 
 interface Pending {
   readonly value: object;
-  readonly path: string;
   readonly depth: number;
+  /** Where it stands, told only when there is a fault: most snapshots have none. */
+  readonly key: string | number;
+  readonly parent: Pending | undefined;
 }
 
 /**
@@ -16,10 +18,10 @@ interface Pending {
  * values nested too deep, more values than a snapshot can have. Walks without recursion.
  */
 export function refuseHostileShape(root: object, issues: IssueList): void {
-  const pending: Pending[] = [{ value: root, path: '', depth: 1 }];
+  const pending: Pending[] = [{ value: root, depth: 1, key: '', parent: undefined }];
   let seen = 1;
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { value, path, depth } = next;
+    const { value, depth } = next;
     if (depth > snapshotLimits.depth) {
       issues.add('', `is nested deeper than ${snapshotLimits.depth} levels`);
       return;
@@ -30,12 +32,16 @@ export function refuseHostileShape(root: object, issues: IssueList): void {
         return;
       }
       if (typeof key === 'string' && prototypeKeys.has(key)) {
-        issues.add(fieldPath(path, key), 'must not be used as a name');
+        issues.add(fieldPath(pathOf(next), key), 'must not be used as a name');
       } else if (typeof member === 'object' && member !== null) {
-        pending.push({ value: member, path: fieldPath(path, key), depth: depth + 1 });
+        pending.push({ value: member, depth: depth + 1, key, parent: next });
       }
     }
   }
+}
+
+function pathOf({ parent, key }: Pending): string {
+  return parent === undefined ? '' : fieldPath(pathOf(parent), key);
 }
 
 function membersOf(value: object): Iterable<readonly [string | number, unknown]> {

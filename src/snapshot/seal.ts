@@ -1,6 +1,7 @@
 import { canonicalJson } from './canonical-json.ts';
 import { snapshotLimits } from './limits.ts';
 import { parseSnapshot } from './parse-snapshot.ts';
+import { packSnapshot } from './shared-groups.ts';
 import { type SigningKey, signPayload } from './signing-key.ts';
 import { invalid, SnapshotError } from './snapshot-error.ts';
 import type { Snapshot } from './types.ts';
@@ -9,15 +10,15 @@ import type { Snapshot } from './types.ts';
 export const sealedSnapshotType = 'mixed-version-proxy-snapshot+jws';
 
 /**
- * Signs a snapshot as a compact JWS. The payload is canonical JSON, so that the same snapshot sealed twice
- * has the same content, and a receiver that holds it calls it unchanged.
+ * Signs a snapshot as a compact JWS. The payload is the packed snapshot (`packSnapshot`) as canonical JSON, so that
+ * the same snapshot sealed twice has the same content, and a receiver that holds it calls it unchanged.
  *
  * @throws {SnapshotError} `Invalid` or `TooLarge`, for what no receiver would take.
  */
 export async function sealSnapshot(snapshot: Snapshot, key: SigningKey): Promise<string> {
   const parsed = await parseSnapshot(snapshot);
   if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
-  const text = canonicalJson(parsed.snapshot);
+  const text = canonicalJson(packSnapshot(parsed.snapshot));
   if (new TextEncoder().encode(text).length > snapshotLimits.bytes) {
     throw new SnapshotError('TooLarge', `The snapshot is larger than ${snapshotLimits.bytes} bytes.`);
   }

@@ -1,5 +1,4 @@
 import { canonicalJson } from '../snapshot/canonical-json.ts';
-import { servedSetKey } from '../snapshot/served-set-key.ts';
 import {
   type ServedSet,
   type Snapshot,
@@ -12,6 +11,7 @@ import type { ClusterObjects } from './cluster-objects.ts';
 import { excludeGroupVersions, sharedGroupVersions } from './exclude-group-versions.ts';
 import { nextGeneration } from './generation.ts';
 import type { ServerReading } from './server-reading.ts';
+import { createSetCollection } from './set-collection.ts';
 import { contradiction } from './storage-versions.ts';
 
 /** An API server as the sync job knows it before reading it. */
@@ -70,7 +70,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const shared = sharedGroupVersions(apiServices, customResourceGroups);
 
   const servers: SnapshotServer[] = [];
-  const sets = new Map<string, ServedSet>();
+  const sets = createSetCollection((given) => acceptableSet(excludeGroupVersions(given, shared)));
   const sources = new Set<'discovery' | 'storageversions'>();
   for (const description of input.servers) {
     const reading = input.readings.get(description.id);
@@ -80,9 +80,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
       const reason = reading === undefined ? 'not read yet' : reading.reason;
       // What was read once is the better source: it knows of subresources, and of what is not stored.
       if (told !== undefined && known?.set.discovery === undefined) {
-        const set = acceptableSet(excludeGroupVersions({ storageVersions: told }, shared));
-        const serves = await servedSetKey(set);
-        sets.set(serves, set);
+        const serves = await sets.add({ storageVersions: told });
         servers.push(snapshotServer(description, known?.server.version, serves, false));
         sources.add('storageversions');
         warnings.push(`server ${description.id} is known by its StorageVersions alone: ${reason}`);
@@ -94,7 +92,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
         continue;
       }
       warnings.push(`server ${description.id} keeps what it was last known to serve: ${reason}`);
-      sets.set(known.server.serves, known.set);
+      sets.keep(known.server.serves, known.set);
       const { version, serves } = known.server;
       servers.push(snapshotServer(description, version, serves, true));
       continue;
@@ -109,13 +107,10 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
         );
       }
     }
-    const own = excludeGroupVersions(reading.set, shared);
-    const set = acceptableSet(withOpenApi(own, reading.openApi, known?.set));
     if (reading.openApi.kind === 'failed') {
       warnings.push(`the OpenAPI v3 index of server ${description.id} is unknown: ${reading.openApi.reason}`);
     }
-    const serves = await servedSetKey(set);
-    sets.set(serves, set);
+    const serves = await sets.add(withOpenApi(reading.set, reading.openApi, known?.set));
     servers.push(snapshotServer(description, reading.version ?? known?.server.version, serves, false));
   }
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
@@ -131,7 +126,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
       source: sources.size === 2 ? 'both' : ([...sources][0] ?? 'discovery'),
     },
     servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),
-    servedSets: Object.fromEntries([...sets].sort(([one], [other]) => (one < other ? -1 : 1))),
+    servedSets: sets.sets(),
     apiServices,
     customResourceGroups,
   };
@@ -179,8 +174,8 @@ function snapshotServer(
   };
 }
 
-/** Everything but number and time, as text to compare. */
+/** Everything but number and time, as text to compare. Of the sets their keys, which are their content. */
 function content(snapshot: Snapshot): string {
   const { generation: _generation, createdAt: _createdAt, ...metadata } = snapshot.metadata;
-  return canonicalJson({ ...snapshot, metadata });
+  return canonicalJson({ ...snapshot, metadata, servedSets: Object.keys(snapshot.servedSets).sort() });
 }

@@ -123,7 +123,7 @@ function unmatched(
     .sort();
   if (ids.length === 0) return [];
   return [
-    `no address leads to identity Lease ${ids.join(', ')}: its server is known by its endpoint alone; to give it ` +
-      'this ID, list it by hand',
+    `no address leads to identity Lease ${ids.join(', ')}: a server behind it is known by its endpoint, if at all; ` +
+      'to give it this ID, list it by hand',
   ];
 }

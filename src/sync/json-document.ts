@@ -7,6 +7,7 @@ export function mediaTypeEssence(contentType: string): string {
   return (semicolon === -1 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase();
 }
 
+const jsonType = 'application/json';
 const status404 = v.object({ kind: v.literal('Status'), code: v.literal(404) });
 
 /**
@@ -27,6 +28,7 @@ export async function getJson(
 /**
  * Gets a document that a server may lack.
  *
+ * @param givenAs media types under which it is taken for JSON; default `application/json` alone
  * @returns the parsed JSON, or `undefined` when the API server itself says that it has no such path
  * @throws {ReadError} on anything but that and a 200 with whole JSON
  */
@@ -35,9 +37,10 @@ export async function getJsonIfServed(
   path: string,
   accept: string,
   signal: AbortSignal | undefined,
+  givenAs: readonly string[] = [jsonType],
 ): Promise<unknown> {
   const document = await documents.get(path, accept, signal);
-  return isNotServed(document) ? undefined : parseJson(path, document);
+  return isNotServed(document) ? undefined : parseJson(path, document, givenAs);
 }
 
 /**
@@ -56,12 +59,12 @@ function isNotServed(document: ServerDocument): boolean {
   }
 }
 
-function parseJson(path: string, document: ServerDocument): unknown {
+function parseJson(path: string, document: ServerDocument, givenAs: readonly string[] = [jsonType]): unknown {
   if (document.status !== 200) {
     throw new ReadError('UnexpectedStatus', `${path} was answered with ${document.status} instead of 200`);
   }
   const type = mediaTypeEssence(document.contentType);
-  if (type !== 'application/json') {
+  if (!givenAs.includes(type)) {
     throw new ReadError(
       'UnexpectedContentType',
       `${path} was answered with ${type === '' ? 'no content type' : type} instead of application/json`,

@@ -36,7 +36,7 @@ export async function runRound(
   signal: AbortSignal,
 ): Promise<RoundOutcome> {
   const { options, readers } = context;
-  const view = options.cluster?.look((id) => readers.reading(id)?.ok);
+  const view = options.clusterSource?.look((id) => readers.reading(id)?.ok);
   const servers = view?.servers ?? options.servers;
   readers.follow(servers);
   const readings = await readers.round(signal, patience);

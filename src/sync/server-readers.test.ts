@@ -7,7 +7,7 @@ import {
   hangs,
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
-import { manualClock } from '../../test/support/manual-clock.ts';
+import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import type { ServerDocument } from './document-reader.ts';
 import { createServerReaders } from './server-readers.ts';
 
@@ -93,4 +93,69 @@ test('the end of the sync job is no failure of a server', async () => {
   const round = readers.round(controller.signal, undefined);
   controller.abort();
   assert.equal((await round).size, 0);
+});
+
+const reads = (server: FakeServer) => server.asked.filter((path) => path === '/version').length;
+
+test('a server that is another process now is read at once, whatever its back-off', async () => {
+  const server = fakeServer({ '/api': refusesConnections });
+  const { readers, signal } = setUp({});
+  const follow = (incarnation: string | undefined) =>
+    readers.follow([{ id: 'server', documents: server, incarnation }]);
+  follow('first');
+  await readers.round(signal, undefined);
+  await readers.round(signal, undefined);
+  assert.equal(reads(server), 1);
+  // That its Lease is not there tells of no restart.
+  follow(undefined);
+  await readers.round(signal, undefined);
+  assert.equal(reads(server), 1);
+  follow('first');
+  for (const [path, answer] of Object.entries(answers)) server.answers.set(path, answer);
+  follow('second');
+  const readings = await readers.round(signal, undefined);
+  assert.equal(readings.get('server')?.ok, true);
+});
+
+test('what an earlier process answers late does not take the place of what the new one has said', async () => {
+  const late = Promise.withResolvers<ServerDocument>();
+  const server = fakeServer(answers);
+  const { clock, readers, signal } = setUp({});
+  readers.follow([{ id: 'server', documents: server, incarnation: 'first' }]);
+  await readers.round(signal, undefined);
+  server.answers.set('/api', () => late.promise);
+  const begun = readers.round(signal, 2000);
+  await clock.advance(2000);
+  await begun;
+  assert.equal(readers.isUnderWay('server'), true);
+
+  const upgraded = classicAnswers({ v1: ['pods'], 'batch/v1': ['jobs'] });
+  for (const [path, answer] of Object.entries(upgraded)) server.answers.set(path, answer);
+  readers.follow([{ id: 'server', documents: server, incarnation: 'second' }]);
+  await settle();
+  // That the read was dropped is no failure of the server.
+  assert.equal(readers.reading('server')?.ok, true);
+  await readers.round(signal, undefined);
+  late.resolve({ status: 500, contentType: 'text/plain', body: 'going' });
+  await settle();
+  const reading = readers.reading('server');
+  assert.deepEqual(reading?.ok === true && reading.set.storageVersions, {
+    'core.pods': ['v1'],
+    'batch.jobs': ['v1'],
+  });
+});
+
+test('a server that answers elsewhere is read there, and one that is gone is forgotten', async () => {
+  const before = fakeServer(answers);
+  const after = fakeServer(answers);
+  const { readers, signal } = setUp({ other: fakeServer(answers) });
+  readers.follow([{ id: 'server', documents: before }]);
+  assert.deepEqual([...(await readers.round(signal, undefined)).keys()], ['server']);
+  readers.follow([{ id: 'server', documents: after }]);
+  // Until it has answered there, what is known of it stands.
+  assert.equal(readers.reading('server')?.ok, true);
+  await readers.round(signal, undefined);
+  assert.deepEqual([reads(before), reads(after)], [1, 1]);
+  readers.follow([]);
+  assert.equal((await readers.round(signal, undefined)).size, 0);
 });

@@ -98,7 +98,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     last = { endedAt: clock.now(), outcome };
     logNewWarnings(outcome.warnings);
     if (!leads || term !== thisTerm) {
-      // Others deliver, or did when this round began. What is known of servers is kept all the same, for the moment when this one takes over.
+      // Others deliver, or did when this round began. What is known of servers is kept for when this one takes over.
       known = outcome.snapshot ?? known;
       return;
     }
@@ -119,8 +119,8 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
 
   async function rounds(signal: AbortSignal): Promise<void> {
     // A first snapshot without the servers that are about to be found would un-route them.
-    if (options.cluster !== undefined) {
-      await Promise.race([options.cluster.ready(signal), clock.sleep(timing.patience, signal)]);
+    if (options.clusterSource !== undefined) {
+      await Promise.race([options.clusterSource.ready(signal), clock.sleep(timing.patience, signal)]);
     }
     while (!signal.aborted) {
       const woken = wake.signal;
@@ -160,10 +160,10 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   return {
     async run(signal) {
       const unsubscribe = leadership.onChange(onLeadershipChange);
-      const stopListening = options.cluster?.onChange(() => void onClusterChange(signal));
+      const stopListening = options.clusterSource?.onChange(() => void onClusterChange(signal));
       try {
         await Promise.all([
-          options.cluster?.run(signal),
+          options.clusterSource?.run(signal),
           rounds(signal),
           ...targets.map((target) => target.run(signal)),
         ]);

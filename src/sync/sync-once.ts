@@ -47,12 +47,12 @@ export async function syncOnce(given: SyncOptions, signal: AbortSignal): Promise
 
 /** With everything that watches list first, and without the watches once it is over. */
 async function oneRound(context: RoundContext, signal: AbortSignal): Promise<RoundOutcome> {
-  const { cluster, previous } = context.options;
+  const { clusterSource, previous } = context.options;
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
-  const watching = cluster?.run(either);
+  const watching = clusterSource?.run(either);
   try {
-    await cluster?.ready(either);
+    await clusterSource?.ready(either);
     return await runRound(context, previous, undefined, undefined, signal);
   } finally {
     over.abort();

@@ -74,10 +74,10 @@ export const defaultTiming: SyncTiming = {
 };
 
 export interface SyncOptions {
-  /** Listed by hand. With `cluster` it may be empty. */
+  /** Listed by hand. With `clusterSource` it may be empty. */
   readonly servers: readonly SyncServer[];
   /** Finds servers, `servers` among them; without it those are all there are. */
-  readonly cluster?: ClusterSource | undefined;
+  readonly clusterSource?: ClusterSource | undefined;
   readonly targets: readonly SnapshotTarget[];
   /** Without it snapshots leave unsigned, which only files take. */
   readonly signingKey?: SigningKey | undefined;
@@ -114,7 +114,7 @@ export function resolveSyncOptions(options: SyncOptions): ResolvedSyncOptions {
     ids.add(id);
     if (address !== undefined && url !== undefined) faults.push(`server ${id} has both address and url`);
   }
-  if (ids.size === 0 && options.cluster === undefined) faults.push('there is no server to read');
+  if (ids.size === 0 && options.clusterSource === undefined) faults.push('there is no server to read');
   if (faults.length > 0) throw new TypeError(`The sync job cannot start: ${faults.join('; ')}.`);
   return {
     ...options,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../test/support/eventually.ts';
-import { manualClock } from '../../test/support/manual-clock.ts';
+import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../observe/logger.ts';
 import type { Delivery, DeliveryResult } from './deliver.ts';
@@ -135,5 +135,134 @@ test('a router that holds the snapshot is handed it again from time to time', as
   await asleep();
   await clock.advance(30_000);
   await eventually(() => puts.length === 2);
+  await stop();
+});
+
+interface AskableSetUp {
+  /** Whether the target says that it holds what it took; throws when it cannot be asked. */
+  readonly holds: () => boolean;
+  readonly answer?: () => DeliveryResult;
+  readonly mayDeliver?: () => boolean;
+}
+
+function setUpAskable({ holds, answer = () => accepted, mayDeliver = () => true }: AskableSetUp) {
+  const clock = manualClock();
+  const controller = new AbortController();
+  const puts: number[] = [];
+  let questions = 0;
+  const target = createTargetDelivery(
+    {
+      name: 'router',
+      async put({ snapshot }) {
+        puts.push(snapshot.metadata.generation);
+        return answer();
+      },
+      async holds() {
+        questions++;
+        return holds();
+      },
+    },
+    {
+      clock,
+      backOff: { initialMilliseconds: 100, maximumMilliseconds: 100 },
+      refusalBackOff: { initialMilliseconds: 10_000, maximumMilliseconds: 10_000 },
+      checkMilliseconds: 500,
+      confirmMilliseconds: 30_000,
+      mayDeliver,
+      logger: silentLogger,
+      onNewerHeld: () => {},
+    },
+  );
+  const running = target.run(controller.signal);
+  return {
+    clock,
+    target,
+    puts,
+    questions: () => questions,
+    async stop() {
+      controller.abort();
+      await running;
+    },
+  };
+}
+
+test('a router that says it holds the snapshot is asked twice a second and handed nothing', async () => {
+  const { clock, target, puts, questions, stop } = setUpAskable({ holds: () => true });
+  await settle();
+  target.offer(delivery(1));
+  await clock.advance(10_000);
+  assert.deepEqual(puts, [1]);
+  assert.equal(questions(), 20);
+  await stop();
+});
+
+test('a router that was restarted without what it held is handed it again within a second', async () => {
+  let holds = true;
+  const { clock, target, puts, stop } = setUpAskable({ holds: () => holds });
+  await settle();
+  target.offer(delivery(1));
+  await clock.advance(10_000);
+  holds = false;
+  await clock.advance(500);
+  assert.deepEqual(puts, [1, 1]);
+  await stop();
+});
+
+test('a router that cannot be asked is handed the snapshot, which finds out what is wrong', async () => {
+  const { clock, target, puts, stop } = setUpAskable({
+    holds: () => {
+      throw new Error('connection reset');
+    },
+    answer: () => (puts.length === 1 ? accepted : unreachable),
+  });
+  await settle();
+  target.offer(delivery(1));
+  await settle();
+  assert.equal(target.status().heldGeneration, 1);
+  await clock.advance(500);
+  assert.equal(target.status().heldGeneration, undefined);
+  assert.equal(target.status().lastResult?.kind, 'unreachable');
+  await stop();
+});
+
+test('a router that refuses is left alone for longer than one that does not answer', async () => {
+  const refused = setUpAskable({
+    holds: () => false,
+    answer: () => ({ kind: 'refused', message: '401 unknown key' }),
+  });
+  await settle();
+  refused.target.offer(delivery(1));
+  await refused.clock.advance(7_000);
+  assert.equal(refused.puts.length, 1);
+  await refused.clock.advance(1_000);
+  assert.equal(refused.puts.length, 2);
+  await refused.stop();
+});
+
+test('who does not lead hands over nothing, not even what was offered while it did', async () => {
+  let leads = true;
+  const { clock, target, puts, stop } = setUpAskable({ holds: () => false, mayDeliver: () => leads });
+  await settle();
+  target.offer(delivery(1));
+  await settle();
+  leads = false;
+  target.offer(delivery(2));
+  await clock.advance(10_000);
+  assert.deepEqual(puts, [1]);
+  leads = true;
+  await clock.advance(500);
+  assert.deepEqual(puts, [1, 2]);
+  await stop();
+});
+
+test('what is withdrawn is delivered no more', async () => {
+  const { clock, target, puts, stop } = setUpAskable({ holds: () => false });
+  await settle();
+  target.offer(delivery(1));
+  await settle();
+  target.offer(undefined);
+  await clock.advance(10_000);
+  assert.deepEqual(puts, [1]);
+  assert.equal(target.status().heldGeneration, undefined);
   await stop();
 });

@@ -10,7 +10,7 @@ export interface FollowOptions {
   readonly path: string;
   /** resourceVersion that is known already. */
   readonly from: string;
-  /** The server is asked to end the watch after this time. */
+  /** The server is asked to end the watch after this time; one that does not is not waited for. */
   readonly lifetimeMilliseconds: number;
   readonly silenceMilliseconds: number;
   readonly connection: WatchConnection;
@@ -24,7 +24,7 @@ export interface FollowOptions {
 
 /** How a watch ended. `from`: where the next one goes on. */
 export type FollowOutcome =
-  /** As it should. */
+  /** As it should, or after too long a silence: whether that was quiet or an outage, the next one shows. */
   | { readonly kind: 'ended'; readonly from: string }
   /** 410: the changes since `from` are compacted away. Everything must be listed again. */
   | { readonly kind: 'expired'; readonly from: string }
@@ -32,9 +32,12 @@ export type FollowOutcome =
       readonly kind: 'broken';
       readonly from: string;
       readonly error: unknown;
-      /** What came made no sense, so what is known may be wrong. */
+      /** The server was reached and what it said does not let the watch go on. */
       readonly listAgain: boolean;
     };
+
+/** How long a server may take to end a watch whose time is over, milliseconds. */
+const lifetimeGrace = 10_000;
 
 /** One watch over one connection. Never rejects. */
 export async function followOnce(options: FollowOptions): Promise<FollowOutcome> {
@@ -42,6 +45,7 @@ export async function followOnce(options: FollowOptions): Promise<FollowOutcome>
   let { from } = options;
   const attempt = new AbortController();
   const either = AbortSignal.any([signal, attempt.signal]);
+  void clock.sleep(options.lifetimeMilliseconds + lifetimeGrace, either).then(() => attempt.abort());
   try {
     const answer = await withinSilence(connection.watch(watchPath(options), either), options, either);
     if (answer.status === 410) return { kind: 'expired', from };
@@ -64,7 +68,8 @@ export async function followOnce(options: FollowOptions): Promise<FollowOutcome>
     }
     return { kind: 'ended', from };
   } catch (error) {
-    const listAgain = error instanceof ReadError && error.code === 'InvalidDocument';
+    // A server that refuses to go on from there, for example since etcd was restored, will refuse it again.
+    const listAgain = error instanceof ReadError && error.code !== 'Unreachable';
     return { kind: 'broken', from, error, listAgain };
   } finally {
     attempt.abort();

@@ -6,7 +6,12 @@ import { startRouter } from '../../src/node/start-router.ts';
 import { sealSnapshot } from '../../src/snapshot/seal.ts';
 import { assertionKeysFile, type Speaker, speaker } from './assertions.ts';
 import { clusterAuthority, frontProxyAuthority, proxyClientPair } from './security/certificates.ts';
-import { type Protocol, type RecordingBackend, startRecordingBackend } from './security/recording-backend.ts';
+import {
+  type Protocol,
+  type ReceivedRequest,
+  type RecordingBackend,
+  startRecordingBackend,
+} from './security/recording-backend.ts';
 import { pushText } from './security/router-under-test.ts';
 import { assertNoSecretIn, keepSecret } from './security/secrets.ts';
 import type { FlagChanges } from './serve-options.ts';
@@ -78,7 +83,7 @@ export async function startTokenRouter(
   );
   const running = await startRouter(result.config, logger);
   context.after(async () => {
-    await running.close();
+    await running.close(0);
     for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);
   });
   return { port: Number(new URL(running.origin).port), logLines };
@@ -133,6 +138,11 @@ export async function startAssertingRouters(
   const sealed = await sealSnapshot(snapshot, syncJob.key);
   for (const { port } of [a, b]) assert.equal((await pushText(port, sealed)).status, 200);
   return { a, b, backendOfA, backendOfB, speakerA };
+}
+
+/** What an API server was asked at `target`. The routers ask for documents of their own besides. */
+export function requestsFor(backend: RecordingBackend, target: string): ReceivedRequest[] {
+  return backend.requests.filter((request) => request.target === target);
 }
 
 /** The identity lines of a request, names in lower case, in order. */

@@ -88,7 +88,7 @@ async function readSource(
 ): Promise<{ serverId: string; etag: string | undefined; parts: DocumentParts } | undefined> {
   for (const server of servers.slice(0, attemptsPerSource)) {
     try {
-      const answer = await read({ server, accept: codec.mediaType });
+      const answer = await read({ server, accept: codec.accept });
       requireDocument(answer, codec);
       await pause();
       return { serverId: server.id, etag: answer.etag, parts: await codec.read(answer.body) };
@@ -100,10 +100,13 @@ async function readSource(
   return undefined;
 }
 
-function requireDocument({ status, contentType }: ServerDocument, { mediaType }: DocumentCodec): void {
+function requireDocument(
+  { status, contentType }: ServerDocument,
+  { mediaType, givenAs }: DocumentCodec,
+): void {
   if (status !== 200) throw new ServerDocumentError(`It was answered with ${status} instead of 200.`);
   const given = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
-  if (given === mediaType) return;
+  if (givenAs.includes(given)) return;
   // Written by someone else: no more of it than a media type needs.
   const what = given === '' ? 'no content type' : given.slice(0, 80);
   throw new ServerDocumentError(`It was answered with ${what} instead of ${mediaType}.`);

@@ -14,8 +14,12 @@ export interface DocumentParts {
 
 /** One of the two forms of OpenAPI v2. */
 export interface DocumentCodec {
-  /** For the `Accept` of a request. */
+  /** What a document that was put together is sent under. */
   readonly mediaType: string;
+  /** For the `Accept` of a request to an API server. */
+  readonly accept: string;
+  /** What API servers give it under, in lower case; they have not always named it truly. */
+  readonly givenAs: readonly string[];
   /**
    * Cuts a document; the parts are views of `bytes`.
    * @throws {DiscoveryDocumentError} (rejects) when it is something else, or broken

@@ -23,6 +23,9 @@ const [openBrace, closeBrace, comma] = ['{', '}', ','].map((text) => encoder.enc
 /** OpenAPI v2 as JSON. Every entry is checked to be JSON on its own, so that a copy of it breaks no document. */
 export const jsonCodec: DocumentCodec = {
   mediaType: 'application/json',
+  accept: 'application/json',
+  // Seen: 1.25 leaves the type to Go's guess at the content.
+  givenAs: ['application/json', 'text/plain'],
 
   async read(bytes) {
     const cursor = new JsonCursor(bytes);

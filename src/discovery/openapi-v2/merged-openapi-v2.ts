@@ -154,7 +154,7 @@ export class MergedOpenApiV2 {
 async function isUnchanged(
   { problems, readings }: Held,
   sources: readonly DocumentSource[],
-  { mediaType }: DocumentCodec,
+  { accept }: DocumentCodec,
   read: ReadServerDocument,
 ): Promise<boolean> {
   if (problems.length > 0) return false;
@@ -163,7 +163,7 @@ async function isUnchanged(
     const server = servers.find(({ id }) => id === serverId);
     if (server === undefined || etag === undefined) return false;
     try {
-      const { status } = await read({ server, accept: mediaType, ifNoneMatch: etag });
+      const { status } = await read({ server, accept, ifNoneMatch: etag });
       if (status !== 304) return false;
     } catch (error) {
       if (error instanceof ServerDocumentError) return false;

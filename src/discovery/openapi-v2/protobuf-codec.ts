@@ -29,6 +29,13 @@ const nameField = 1;
  */
 export const protobufCodec: DocumentCodec = {
   mediaType: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
+  // Seen: 1.25 knows the form under this older name only, 1.33 under both; 1.25 leaves the type to Go's guess.
+  accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
+  givenAs: [
+    'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
+    'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
+    'application/octet-stream',
+  ],
 
   async read(bytes) {
     const sections = emptySections();

@@ -12,7 +12,7 @@ export interface WatchedFile {
  * again and taken into use as one.
  */
 export interface FileGroup {
-  /** For the logs, in the plural: `the serving certificates`. */
+  /** For the logs: `the serving certificate and its key`. */
   readonly name: string;
   readonly files: readonly WatchedFile[];
   /**

@@ -1,5 +1,11 @@
 // The sync job on Node: live and recorded API servers, routers over mTLS, files.
 export * from '../index.ts';
+export {
+  type ClusterAccess,
+  type ClusterAccessOptions,
+  type ClusterCredentials,
+  loadClusterAccess,
+} from './cluster-access.ts';
 export { type FileTargetOptions, fileTarget } from './file-target.ts';
 export { type HttpsTarget, type HttpsTargetOptions, httpsTarget } from './https-target.ts';
 export { type HttpLeaseClient, httpLeaseClient, type LeaseClientOptions } from './lease-client.ts';

@@ -119,8 +119,9 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
       const begun = turn;
       const { statusCode, body } = await ask(path, 'application/json', signal);
       if (statusCode !== 200) {
-        body.destroy();
+        // Its answer is of no use; what destroying it makes of it neither.
         body.on('error', () => {});
+        body.destroy();
       }
       return {
         status: statusCode,

@@ -13,6 +13,8 @@ export interface LiveDocumentsOptions {
   readonly serverName?: string | undefined;
   /** Asked for each document, since service account tokens are rotated. */
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
+  /** Further headers, name, value, name, value, …; asked for each document. */
+  readonly requestHeaders?: (() => Promise<readonly string[]>) | undefined;
   /** For one document. Default 10,000: longer than the 5 s an aggregator gives a hanging extension API server. */
   readonly timeoutMilliseconds?: number | undefined;
   /** Of one document, unpacked. Default 64 MiB. */
@@ -24,7 +26,14 @@ export interface LiveDocumentsOptions {
  * APIServices and CustomResourceDefinitions will do. What has not changed is not sent again.
  */
 export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
-  const { transport, id, origin, serverName = 'kubernetes.default.svc', bearerToken } = options;
+  const {
+    transport,
+    id,
+    origin,
+    serverName = 'kubernetes.default.svc',
+    bearerToken,
+    requestHeaders,
+  } = options;
   const { timeoutMilliseconds = 10_000, maximumBytes = 64 * 1024 * 1024 } = options;
   const destination = { kind: 'peer', id, origin, serverName, trust: { kind: 'peer-ca' } } as const;
   const known = new Map<string, { readonly etag: string; readonly document: ServerDocument }>();
@@ -36,7 +45,7 @@ export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
       return await requestDocument(transport, {
         destination,
         target: path,
-        headers: [...headers, ...authorization],
+        headers: [...headers, ...authorization, ...((await requestHeaders?.()) ?? [])],
         presentFrontProxyCertificate: true,
         timeoutMilliseconds,
         maximumBytes,

@@ -4,6 +4,7 @@ import type { PinnedKeySet } from '../../snapshot/keys.ts';
 import type { ServerDescription } from '../build-snapshot.ts';
 import type { SyncObserver } from '../observer.ts';
 import type { SyncTiming } from '../sync-options.ts';
+import type { ClusterAccessOptions } from './cluster-access.ts';
 import type { FileTargetOptions } from './file-target.ts';
 import type { WorkersKvTargetOptions } from './workers-kv-target.ts';
 
@@ -43,7 +44,15 @@ export interface ReadingOptions {
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
 }
 
-export interface RunSyncOptions extends ReadingOptions {
+export interface RunSyncOptions extends Omit<ReadingOptions, 'certificateAuthorities'> {
+  /**
+   * Finds servers by what the cluster says, and goes there with what this names: `certificateAuthorities` are then
+   * those of servers at their own addresses, `clientCertificate` and `bearerToken` are for routers alone. Each
+   * defaults to what the kubeconfig has.
+   */
+  readonly kubernetes?: ClusterAccessOptions | undefined;
+  /** PEM: what API servers' serving certificates are checked against. Needed without `kubernetes`. */
+  readonly certificateAuthorities?: string | undefined;
   readonly routers?: readonly RunSyncRouter[] | undefined;
   readonly workersKv?: readonly WorkersKvTargetOptions[] | undefined;
   readonly files?: readonly FileTargetOptions[] | undefined;
@@ -70,10 +79,20 @@ export interface RunSyncOptions extends ReadingOptions {
   readonly logger?: Logger | undefined;
 }
 
+/** Options that can work. */
+export type CheckedSyncOptions = RunSyncOptions & ReadingOptions;
+
 /** @throws {TypeError} naming every fault */
-export function checkRunSyncOptions(options: RunSyncOptions): void {
+export function checkRunSyncOptions(options: RunSyncOptions): CheckedSyncOptions {
   const faults: string[] = [];
-  const { routers = [], workersKv = [], files = [], servers, leaderElection } = options;
+  const {
+    routers = [],
+    workersKv = [],
+    files = [],
+    servers,
+    leaderElection,
+    certificateAuthorities,
+  } = options;
   const targets = routers.length + workersKv.length;
   if (targets + files.length === 0) faults.push('there is no router and no file to deliver to');
   const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
@@ -84,6 +103,9 @@ export function checkRunSyncOptions(options: RunSyncOptions): void {
   if (needsKey && options.signingKey === undefined) {
     faults.push('there is no signing key: give one, or write files unsigned');
   }
+  if (certificateAuthorities === undefined) {
+    faults.push('there are no certificate authorities to check API servers against: name them');
+  }
   for (const { id, address, url, readFrom } of servers) {
     if (address === undefined && url === undefined && readFrom === undefined) {
       faults.push(`server ${id} has no address to read it at`);
@@ -93,7 +115,10 @@ export function checkRunSyncOptions(options: RunSyncOptions): void {
   if (!Number.isInteger(duration / 1000) || duration < 1000) {
     faults.push(`a Lease is held for whole seconds, not for ${duration} ms`);
   }
-  if (faults.length > 0) throw new TypeError(`The sync job cannot start: ${faults.join('; ')}.`);
+  if (faults.length > 0 || certificateAuthorities === undefined) {
+    throw new TypeError(`The sync job cannot start: ${faults.join('; ')}.`);
+  }
+  return { ...options, certificateAuthorities };
 }
 
 /** `https://host:port` that a server is read at. */

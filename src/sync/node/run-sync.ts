@@ -9,12 +9,20 @@ import { createLeaderElector, type LeaderElector, leaderElectionTiming } from '.
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
 import type { SyncOptions } from '../sync-options.ts';
+import type { ClusterAccess } from './cluster-access.ts';
 import { fileTarget } from './file-target.ts';
 import { httpsTarget } from './https-target.ts';
 import { type HttpLeaseClient, httpLeaseClient } from './lease-client.ts';
+import { openCluster } from './open-cluster.ts';
 import { openServers } from './open-servers.ts';
 import { previousSnapshot } from './previous-snapshot.ts';
-import { checkRunSyncOptions, type RunSyncOptions, readingOriginOf } from './run-sync-options.ts';
+import {
+  type CheckedSyncOptions,
+  checkRunSyncOptions,
+  type RunSyncOptions,
+  readingOriginOf,
+} from './run-sync-options.ts';
+import { leaseAccessOf, withClusterAccess } from './with-cluster-access.ts';
 import { workersKvTarget } from './workers-kv-target.ts';
 
 /** A sync job with its connections open. */
@@ -58,26 +66,37 @@ export async function runSyncOnce(options: RunSyncOptions, signal: AbortSignal):
 }
 
 /** @throws {TypeError} naming every fault of the options */
-export async function prepareSync(options: RunSyncOptions, signal: AbortSignal): Promise<PreparedSync> {
+export async function prepareSync(given: RunSyncOptions, signal: AbortSignal): Promise<PreparedSync> {
+  const { options: filled, access } = await withClusterAccess(given);
+  const options = checkRunSyncOptions(filled);
   const { stateFile, logger = silentLogger } = options;
-  checkRunSyncOptions(options);
   const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
   const keys = new Map([...(options.snapshotKeys ?? []), ...(await ownKeys(options.signingKey))]);
-  const opened = openServers(options);
+  const cluster =
+    access === undefined
+      ? undefined
+      : await openCluster({
+          access,
+          certificateAuthorities: given.certificateAuthorities,
+          servers: options.servers,
+        });
+  const opened = cluster ?? openServers(options);
   const pushed = [...httpsTargets(options), ...(options.workersKv ?? []).map(workersKvTarget)];
   const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
-  const leaseClient = leaseClientFor(options);
+  const leaseClient = await leaseClientFor(options, access);
   const elector = leaseClient && electorFor(leaseClient, options);
+  const previous = await previousSnapshot({ store, holders: pushed, keys, logger }, signal);
   return {
     options: {
       servers: opened.servers,
+      clusterSource: cluster?.source(previous),
       targets: [
         ...pushed,
         ...(options.files ?? []).map(fileTarget),
         ...(stateFile === undefined ? [] : [fileTarget({ file: stateFile })]),
       ],
       signingKey,
-      previous: await previousSnapshot({ store, holders: pushed, keys, logger }, signal),
+      previous,
       leadership: elector,
       adopt: (deadline) => previousSnapshot({ store: undefined, holders: pushed, keys, logger }, deadline),
       snapshot: { cluster: options.cluster, lifetimeSeconds: options.lifetimeSeconds },
@@ -106,18 +125,23 @@ function httpsTargets(options: RunSyncOptions) {
   );
 }
 
-function leaseClientFor(options: RunSyncOptions): HttpLeaseClient | undefined {
+async function leaseClientFor(
+  options: CheckedSyncOptions,
+  access: ClusterAccess | undefined,
+): Promise<HttpLeaseClient | undefined> {
   const { leaderElection, certificateAuthorities, clientCertificate, bearerToken } = options;
   if (leaderElection === undefined) return undefined;
   const { renewDeadline } = leaderElectionTiming(leaderElection.leaseDuration ?? 15_000);
+  const servers = options.servers.map((server) => ({
+    origin: readingOriginOf(server),
+    serverName: server.serverName,
+  }));
+  const reached =
+    access === undefined
+      ? { servers, certificateAuthorities, clientCertificate, bearerToken }
+      : await leaseAccessOf(access, certificateAuthorities);
   return httpLeaseClient({
-    servers: options.servers.map((server) => ({
-      origin: readingOriginOf(server),
-      serverName: server.serverName,
-    })),
-    certificateAuthorities,
-    clientCertificate,
-    bearerToken,
+    ...reached,
     namespace: leaderElection.namespace,
     name: leaderElection.name,
     // An API server that hangs leaves time to ask three others before the lead is lost.

@@ -45,6 +45,8 @@ export const clients = {
   frontProxy: proxyClientPair,
   /** Of the right authority, under a name that is not allowed. */
   otherFrontProxy: await frontProxyAuthority.issue({ commonName: 'someone-else', usage: 'client' }),
+  /** A user under the name of a front proxy. */
+  impostor: await clusterAuthority.issue({ commonName: 'front-proxy-client', usage: 'client' }),
   /** Of an authority with a trusted name and another key. */
   rogue: await rogueAuthority.issue({
     commonName: 'front-proxy-client',

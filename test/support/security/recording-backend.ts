@@ -65,6 +65,8 @@ export class RecordingBackend {
   readonly ownRequests: ReceivedRequest[] = [];
   #bytes = '';
   port = 0;
+  /** Accepted so far. */
+  connections = 0;
   answer: Answer;
   answerUpgrade: AnswerUpgrade = answerWithEcho;
 
@@ -177,6 +179,7 @@ export async function startRecordingBackend(
   });
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
+    backend.connections++;
     sockets.add(socket);
     socket.on('error', () => {});
     socket.once('close', () => sockets.delete(socket));
@@ -235,4 +238,15 @@ function answerWithEcho(socket: Duplex, request: ReceivedRequest): void {
   const protocol = allHeaders(request.headers, 'upgrade')[0] ?? '';
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${protocol}\r\nConnection: Upgrade\r\n\r\n`);
   socket.on('data', (chunk: Buffer) => socket.write(chunk.toString('latin1').toUpperCase()));
+}
+
+/** A port on loopback where nobody listens. */
+export async function unusedPort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }

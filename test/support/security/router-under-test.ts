@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { validateServeOptions } from '../../../src/cli/validate-serve-options.ts';
+import { type ServeOptionsResult, validateServeOptions } from '../../../src/cli/validate-serve-options.ts';
 import { createPinoLogger } from '../../../src/node/pino-logger.ts';
+import type { ServeConfig } from '../../../src/node/serve-config.ts';
 import { startRouter } from '../../../src/node/start-router.ts';
 import { sealSnapshot } from '../../../src/snapshot/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing-key.ts';
@@ -58,11 +59,15 @@ export interface RouterUnderTest extends Backends {
   allRequests(): RecordingBackend['requests'];
 }
 
+export type Configure = (config: ServeConfig) => ServeConfig;
+
 export interface RouterUnderTestOptions {
   readonly serverId?: string;
   /** What the backends speak. Default HTTP/1.1, where smuggling is possible. */
   readonly destinations?: Protocol;
   readonly flags?: FlagChanges;
+  /** For what no flag sets. */
+  readonly configure?: Configure;
   /** Made from the backends; `undefined` pushes none. Default: `clusterSnapshot`. */
   readonly snapshot?: (backends: Backends) => Snapshot | undefined;
 }
@@ -110,7 +115,7 @@ export async function startRouterUnderTest(
   context: TestContext,
   options: RouterUnderTestOptions = {},
 ): Promise<RouterUnderTest> {
-  const { serverId = 'local', destinations = 'http/1.1', flags = {}, snapshot = clusterSnapshot } = options;
+  const { serverId = 'local', destinations = 'http/1.1', snapshot = clusterSnapshot } = options;
   const logLines: string[] = [];
   // Before the router's own: hooks run in the order in which they were registered.
   const local = await startRecordingBackend(context, 'local', { protocol: destinations });
@@ -119,11 +124,8 @@ export async function startRouterUnderTest(
     protocol: destinations,
     pair: extensionServerPair,
   });
-  const port = await startOne(context, logLines, {
-    'server-id': [serverId],
-    'local-server': [local.origin],
-    ...flags,
-  });
+  const flags: FlagChanges = { 'server-id': [serverId], 'local-server': [local.origin], ...options.flags };
+  const port = await startOne(context, logLines, flags, options.configure);
   const router: RouterUnderTest = {
     local,
     peer,
@@ -143,25 +145,31 @@ export async function startOne(
   context: TestContext,
   logLines: string[],
   flags: FlagChanges,
+  configure: Configure = (config) => config,
 ): Promise<number> {
-  const given = Object.entries({ ...commonFlags, ...flags }).filter(([, values]) => values !== undefined);
-  const result = await validateServeOptions(Object.fromEntries(given), {
-    network: { addresses: [], defaultRouteInterfaces: [] },
-    now: Date.now(),
-    readFile: (path) => files.get(path) ?? assert.fail(`no file ${path}`),
-  });
+  const result = await validateFlags(flags);
   assert.ok(result.ok, JSON.stringify(result));
   // At the most talkative, through the logger that `serve` uses.
   const logger = createPinoLogger(
     { format: 'json', verbosity: 10 },
     { write: (line) => logLines.push(line) },
   );
-  const running = await startRouter(result.config, logger);
+  const running = await startRouter(configure(result.config), logger);
   context.after(async () => {
     await running.close();
     for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);
   });
   return Number(new URL(running.origin).port);
+}
+
+/** What `serve` would say to these flags. */
+export function validateFlags(flags: FlagChanges): Promise<ServeOptionsResult> {
+  const given = Object.entries({ ...commonFlags, ...flags }).filter(([, values]) => values !== undefined);
+  return validateServeOptions(Object.fromEntries(given), {
+    network: { addresses: [], defaultRouteInterfaces: [] },
+    now: Date.now(),
+    readFile: (path) => files.get(path) ?? assert.fail(`no file ${path}`),
+  });
 }
 
 export async function pushSnapshot(port: number, snapshot: Snapshot): Promise<WireAnswer> {

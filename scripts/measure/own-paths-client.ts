@@ -1,0 +1,49 @@
+import { Agent, request } from 'undici';
+import type { SyncCredentials } from './embedded-cluster.ts';
+
+/** Asks a router what it knows, as the sync job's user. */
+export interface OwnPathsClient {
+  /** `v1/status`. */
+  status(): Promise<RouterStatusView>;
+  /** `v1/explain` of a GET: what the router would do with it. */
+  explain(url: string): Promise<ExplainView>;
+  close(): Promise<void>;
+}
+
+export interface RouterStatusView {
+  readonly snapshot: { readonly generation: number; readonly expired: boolean } | null;
+  readonly servers: readonly { readonly id: string; readonly stale: boolean }[];
+}
+
+export interface ExplainView {
+  readonly decision: string;
+  readonly reason: string;
+  readonly candidates: readonly { readonly id: string }[];
+}
+
+export function ownPathsClient(
+  origin: string,
+  { certificateAuthorities, clientCertificate }: SyncCredentials,
+): OwnPathsClient {
+  const agent = new Agent({
+    allowH2: false,
+    connect: {
+      ca: certificateAuthorities,
+      cert: clientCertificate.certificate,
+      key: clientCertificate.key,
+    },
+  });
+  async function get<View>(path: string): Promise<View> {
+    const { statusCode, body } = await request(`${origin}/.mixed-version-proxy/v1/${path}`, {
+      dispatcher: agent,
+    });
+    const text = await body.text();
+    if (statusCode !== 200) throw new Error(`${path} was answered with ${statusCode}: ${text}`);
+    return JSON.parse(text) as View;
+  }
+  return {
+    status: () => get('status'),
+    explain: (url) => get(`explain?method=GET&url=${encodeURIComponent(url)}`),
+    close: () => agent.destroy(),
+  };
+}

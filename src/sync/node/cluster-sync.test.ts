@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
+import { exampleCluster } from '../../../test/support/example-cluster.ts';
+import type { Snapshot } from '../../snapshot/types.ts';
+import { createSyncLoop } from '../sync-loop.ts';
+import { syncOnce } from '../sync-once.ts';
+import type { SyncOptions } from '../sync-options.ts';
+import { loadClusterAccess } from './cluster-access.ts';
+import { openCluster } from './open-cluster.ts';
+import type { RunSyncServer } from './run-sync-options.ts';
+
+const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
+const timing: SyncOptions['timing'] = { interval: 20, settle: 5, patience: 500, readBackOff: soon };
+
+async function opened(context: TestContext, kubeconfig: string, servers: readonly RunSyncServer[] = []) {
+  const cluster = await openCluster({
+    access: await loadClusterAccess({ kubeconfig }),
+    certificateAuthorities: undefined,
+    servers,
+    timing: { backOff: soon, departure: 100, identityBackOff: soon },
+  });
+  context.after(() => cluster.close());
+  return cluster;
+}
+
+/** Runs the sync job until the test is over. */
+async function syncing(
+  context: TestContext,
+  kubeconfig: string,
+  { servers = [], previous }: { servers?: readonly RunSyncServer[]; previous?: Snapshot } = {},
+) {
+  const cluster = await opened(context, kubeconfig, servers);
+  const taken: Snapshot[] = [];
+  const loop = createSyncLoop({
+    servers: cluster.servers,
+    clusterSource: cluster.source(previous),
+    previous,
+    targets: [
+      {
+        name: 'router',
+        async put({ snapshot }) {
+          if (taken.at(-1) !== snapshot) taken.push(snapshot);
+          return { kind: 'accepted' };
+        },
+      },
+    ],
+    timing,
+  });
+  const controller = new AbortController();
+  const running = loop.run(controller.signal);
+  context.after(() => {
+    controller.abort();
+    return running;
+  });
+  const now = () => taken.at(-1);
+  return {
+    loop,
+    taken,
+    /** The server's entry in the newest snapshot. */
+    server: (id: string) => now()?.servers.find((server) => server.id === id),
+    ids: () => now()?.servers.map(({ id }) => id) ?? [],
+    serves(id: string, name: string, version: string): boolean {
+      const key = now()?.servers.find((server) => server.id === id)?.serves ?? '';
+      return now()?.servedSets[key]?.storageVersions[name]?.includes(version) === true;
+    },
+  };
+}
+
+test('a server that appears is in the snapshot, by either generation of its Lease; one that stops is out', async (context) => {
+  const cluster = await exampleCluster(context);
+  const older = await cluster.start('cp-a', '1.26');
+  const { ids, server, serves } = await syncing(context, await cluster.kubeconfig(older.url));
+  await eventually(() => server(older.serverId) !== undefined);
+  assert.equal(server(older.serverId)?.address, `127.0.0.1:${older.port}`);
+  assert.equal(server(older.serverId)?.hostname, 'cp-a');
+
+  const newer = await cluster.start('cp-b', '1.36');
+  await eventually(() => server(newer.serverId) !== undefined);
+  assert.deepEqual(ids(), [older.serverId, newer.serverId].sort());
+  assert.equal(server(newer.serverId)?.version, 'v1.36.0');
+  assert.ok(serves(older.serverId, 'flowcontrol.apiserver.k8s.io.flowschemas', 'v1beta3'));
+  assert.ok(serves(newer.serverId, 'flowcontrol.apiserver.k8s.io.flowschemas', 'v1'));
+
+  await cluster.close(newer);
+  await eventually(() => !ids().includes(newer.serverId));
+  assert.deepEqual(ids(), [older.serverId]);
+});
+
+test('a server that is killed stays, stale, until its Lease is gone', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const b = await cluster.start('cp-b', '1.36');
+  const { ids, server, serves, taken } = await syncing(context, await cluster.kubeconfig(a.url));
+  await eventually(() => ids().length === 2);
+  await cluster.kill(b);
+  await eventually(() => server(b.serverId)?.stale === true);
+  assert.ok(serves(b.serverId, 'core.pods', 'v1'));
+  assert.ok(taken.slice(1).every(({ servers }) => servers.length === 2));
+  cluster.removeLease(b.serverId);
+  await eventually(() => !ids().includes(b.serverId));
+  assert.deepEqual(ids(), [a.serverId]);
+});
+
+test('a server that was restarted with other group versions is read anew, and was never away', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const b = await cluster.start('cp-b', '1.26');
+  const { ids, server, serves, taken } = await syncing(context, await cluster.kubeconfig(a.url));
+  await eventually(() => ids().length === 2);
+  await cluster.kill(b);
+  cluster.removeLease(b.serverId);
+  const upgraded = await cluster.start('cp-b', '1.36', { port: b.port });
+  await eventually(() => server(b.serverId)?.version === 'v1.36.0' && server(b.serverId)?.stale !== true);
+  assert.equal(upgraded.serverId, b.serverId);
+  assert.ok(serves(b.serverId, 'flowcontrol.apiserver.k8s.io.flowschemas', 'v1'));
+  assert.ok(
+    taken
+      .slice(taken.findIndex(({ servers }) => servers.length === 2))
+      .every(({ servers }) => servers.length === 2),
+  );
+});
+
+test('a group version that is turned off and on shows in the snapshot', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const { serves } = await syncing(context, await cluster.kubeconfig(a.url));
+  await eventually(() => serves(a.serverId, 'batch.jobs', 'v1'));
+  a.setGroupVersion('batch/v1', false);
+  await eventually(() => !serves(a.serverId, 'batch.jobs', 'v1'));
+  a.setGroupVersion('batch/v1', true);
+  await eventually(() => serves(a.serverId, 'batch.jobs', 'v1'));
+});
+
+test('an extension API server and a custom resource show as soon as their objects do', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const { taken, ids } = await syncing(context, await cluster.kubeconfig(a.url));
+  await eventually(() => ids().length === 1);
+  cluster.store.create(
+    { group: 'apiregistration.k8s.io', resource: 'apiservices' },
+    {
+      apiVersion: 'apiregistration.k8s.io/v1',
+      kind: 'APIService',
+      metadata: { name: 'v1beta1.metrics.k8s.io' },
+      spec: {
+        group: 'metrics.k8s.io',
+        version: 'v1beta1',
+        service: { namespace: 'kube-system', name: 'metrics' },
+      },
+      status: { conditions: [{ type: 'Available', status: 'True' }] },
+    },
+  );
+  cluster.store.create(
+    { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
+    {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'widgets.example.com' },
+      spec: { group: 'example.com', versions: [{ name: 'v1' }, { name: 'v2' }] },
+    },
+  );
+  await eventually(() => taken.at(-1)?.customResourceGroups.length === 2);
+  await eventually(
+    () => taken.at(-1)?.apiServices.some(({ service }) => service?.name === 'metrics') === true,
+  );
+});
+
+test('while the API that is watched through is away, another server is watched through', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const b = await cluster.start('cp-b', '1.36');
+  const { ids, server } = await syncing(context, await cluster.kubeconfig(a.url));
+  await eventually(() => ids().length === 2);
+  await cluster.kill(a);
+  const c = await cluster.start('cp-c', '1.36');
+  await eventually(() => server(c.serverId) !== undefined);
+  assert.equal(server(a.serverId)?.stale, true);
+  assert.ok(ids().includes(b.serverId));
+});
+
+test('a control plane that dies as a whole and comes back is put right, though its history is gone', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const b = await cluster.start('cp-b', '1.36');
+  const { ids, server, loop, taken } = await syncing(context, await cluster.kubeconfig(a.url));
+  await eventually(() => ids().length === 2);
+  await Promise.all([cluster.kill(a), cluster.kill(b)]);
+  await eventually(() => loop.status().warnings.some((warning) => warning.includes('identity Leases')));
+  await eventually(() => server(a.serverId)?.stale === true && server(b.serverId)?.stale === true);
+  // What happens meanwhile is compacted away: the watches get 410.
+  cluster.removeLease(b.serverId);
+  cluster.removeLease(a.serverId);
+  cluster.store.compact();
+  await cluster.start('cp-a', '1.26', { port: a.port });
+  await eventually(() => server(a.serverId)?.version === 'v1.26.0');
+  await eventually(() => !ids().includes(b.serverId));
+  await eventually(() => loop.status().warnings.length === 0);
+  const until = taken.findIndex(({ servers }) => servers.some(({ version }) => version === 'v1.26.0'));
+  assert.ok(taken.slice(0, until).every(({ servers }) => servers.length === 2));
+});
+
+test('endpoints find the Leases that name no address, by the host names in certificates', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.26', { advertiseAddress: '' });
+  const b = await cluster.start('cp-b', '1.36', { advertiseAddress: '' });
+  cluster.setEndpoints([a, b]);
+  const { ids, server } = await syncing(context, await cluster.kubeconfig(a.url));
+  await eventually(() => server(a.serverId) !== undefined && server(b.serverId) !== undefined);
+  await eventually(() => ids().length === 2);
+  assert.equal(server(b.serverId)?.address, `127.0.0.1:${b.port}`);
+});
+
+test('a server that nothing names is known by its endpoint, and goes when that goes', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  // Its certificate is for another host than the one its Lease speaks of.
+  const b = await cluster.start('cp-b', '1.36', { advertiseAddress: '', hostname: 'elsewhere' });
+  cluster.setEndpoints([a, b]);
+  const { ids, serves } = await syncing(context, await cluster.kubeconfig(a.url));
+  const id = `endpoint-127-0-0-1-${b.port}`;
+  await eventually(() => serves(id, 'core.pods', 'v1'));
+  assert.deepEqual(ids(), [a.serverId, id].sort());
+  await cluster.close(b);
+  cluster.setEndpoints([a]);
+  await eventually(() => !ids().includes(id));
+});
+
+test('servers listed by hand keep their names beside those that are found', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const b = await cluster.start('cp-b', '1.36');
+  cluster.setEndpoints([a, b]);
+  const { ids, server } = await syncing(context, await cluster.kubeconfig(a.url), {
+    servers: [{ id: 'mine', url: a.url }],
+  });
+  await eventually(() => server('mine') !== undefined && server(b.serverId) !== undefined);
+  assert.deepEqual(ids(), [b.serverId, 'mine'].sort());
+  assert.equal(server('mine')?.hostname, 'cp-a');
+});
+
+test('a restart while the control plane is away keeps what the run before knew', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const kubeconfig = await cluster.kubeconfig(a.url);
+  const first = await syncing(context, kubeconfig);
+  await eventually(() => first.ids().length === 1);
+  const [previous] = first.taken;
+  assert.ok(previous !== undefined);
+  await cluster.kill(a);
+  const second = await syncing(context, kubeconfig, { previous });
+  await eventually(() => second.server(a.serverId)?.stale === true);
+  assert.ok(second.serves(a.serverId, 'core.pods', 'v1'));
+});
+
+test('one round lists everything, reads everyone, and leaves nothing open', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.26', { advertiseAddress: '' });
+  const b = await cluster.start('cp-b', '1.36');
+  cluster.setEndpoints([a]);
+  const job = await opened(context, await cluster.kubeconfig(b.url));
+  const once = { servers: job.servers, clusterSource: job.source(undefined), targets: [], timing };
+  const { ok, snapshot, warnings } = await syncOnce(once, new AbortController().signal);
+  assert.deepEqual(warnings, []);
+  assert.equal(ok, true);
+  assert.deepEqual(
+    snapshot?.servers.map(({ id }) => id),
+    [a.serverId, b.serverId].sort(),
+  );
+
+  await Promise.all([cluster.kill(a), cluster.kill(b)]);
+  const gone = await opened(context, await cluster.kubeconfig(b.url));
+  const failed = await syncOnce(
+    { ...once, servers: gone.servers, clusterSource: gone.source(undefined) },
+    new AbortController().signal,
+  );
+  assert.equal(failed.ok, false);
+});
+
+test('a token in place of a certificate reads servers and watches', async (context) => {
+  const cluster = await exampleCluster(context);
+  const tokens = new Map([['secret', { name: 'sync-job', uid: '', groups: [], extra: {} }]]);
+  const a = await cluster.start('cp-a', '1.36', { tokens });
+  const b = await cluster.start('cp-b', '1.36', { tokens });
+  const kubeconfig = await cluster.kubeconfig(a.url, { user: { token: 'secret' } });
+  const { ids } = await syncing(context, kubeconfig);
+  await eventually(() => ids().length === 2);
+  assert.deepEqual(ids(), [a.serverId, b.serverId].sort());
+});

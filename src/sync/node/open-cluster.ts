@@ -1,0 +1,120 @@
+import { UndiciTransport } from '../../node/undici-transport.ts';
+import type { Snapshot } from '../../snapshot/types.ts';
+import { addressOf } from '../api-endpoints.ts';
+import { systemClock } from '../clock.ts';
+import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster-source.ts';
+import type { ServerDocuments } from '../document-reader.ts';
+import type { SyncServer } from '../sync-options.ts';
+import type { ClusterAccess } from './cluster-access.ts';
+import { kubernetesConnection } from './kubernetes-connection.ts';
+import { liveDocuments } from './live-documents.ts';
+import type { OpenServers } from './open-servers.ts';
+import { type RunSyncServer, readingOriginOf } from './run-sync-options.ts';
+import { servingNames } from './serving-names.ts';
+
+export interface OpenClusterOptions {
+  readonly access: ClusterAccess;
+  /** PEM that API servers are checked against at their own addresses. Default: what `access` says. */
+  readonly certificateAuthorities: string | undefined;
+  /** Listed by hand. */
+  readonly servers: readonly RunSyncServer[];
+  readonly timing?: Partial<ClusterTiming> | undefined;
+}
+
+export interface OpenCluster extends OpenServers {
+  /** @param previous what an earlier run left. Once only. */
+  source(previous: Snapshot | undefined): ClusterSource;
+}
+
+/** Connections to a cluster: to what the kubeconfig names, and with its identity to each server by its address. */
+export async function openCluster(options: OpenClusterOptions): Promise<OpenCluster> {
+  const { access, timing } = options;
+  const authorities = (certificateAuthorities: string | undefined) => {
+    const pem = options.certificateAuthorities ?? certificateAuthorities;
+    if (pem !== undefined) return pem;
+    throw new TypeError(
+      'The kubeconfig names no certificate authority, so API servers cannot be checked at their own addresses: ' +
+        'name theirs with --peer-ca-file.',
+    );
+  };
+  const transportCredentials = async () => {
+    const { certificateAuthorities, clientCertificate, headers } = await access.credentials();
+    return {
+      headers,
+      transport: {
+        peerCertificateAuthorities: authorities(certificateAuthorities),
+        frontProxy: clientCertificate,
+      },
+    };
+  };
+  const first = await transportCredentials();
+  const transport = new UndiciTransport({ credentials: first.transport });
+  let used = JSON.stringify(first.transport);
+
+  /** Brings rotated certificates into use. @returns the headers to send */
+  async function identity(): Promise<readonly string[]> {
+    const { headers, transport: now } = await transportCredentials();
+    const text = JSON.stringify(now);
+    if (text !== used) transport.updateCredentials(now);
+    used = text;
+    return headers;
+  }
+
+  const documents = new Map<string, { readonly origin: string; readonly opened: ServerDocuments }>();
+  function documentsAt(id: string, origin: string, serverName: string | undefined): ServerDocuments {
+    const key = `${origin} ${serverName ?? ''}`;
+    const known = documents.get(key);
+    if (known !== undefined) return known.opened;
+    const opened = liveDocuments({ transport, id, origin, serverName, requestHeaders: identity });
+    documents.set(key, { origin, opened });
+    return opened;
+  }
+
+  /** Servers come and go with their addresses; neither what they said nor connections to them stay. */
+  function forgetAllBut(used: ReadonlySet<ServerDocuments>): void {
+    for (const [key, { opened }] of documents) if (!used.has(opened)) documents.delete(key);
+    transport.retain(new Set([...documents.values()].map(({ origin }) => origin)));
+  }
+
+  const servers = options.servers.map((server): SyncServer => {
+    const { readFrom: _readFrom, ...description } = server;
+    return {
+      ...description,
+      documents: documentsAt(server.id, readingOriginOf(server), server.serverName),
+    };
+  });
+  let addresses: readonly string[] = [];
+  const connection = kubernetesConnection({
+    access,
+    peerCertificateAuthorities: first.transport.peerCertificateAuthorities,
+    otherAddresses: () => addresses,
+  });
+  return {
+    servers,
+    source(previous) {
+      const source = createClusterSource({
+        connection,
+        servingNames: (address, signal) => servingNames(transport, address, signal),
+        documentsOf: ({ id, address, url, serverName }) =>
+          documentsAt(id, url ?? `https://${address}`, serverName),
+        listed: servers,
+        previous,
+        clock: systemClock,
+        timing,
+      });
+      return {
+        ...source,
+        look(answered) {
+          const view = source.look(answered);
+          addresses = view.servers.flatMap((server) => addressOf(server) ?? []);
+          forgetAllBut(new Set(view.servers.map(({ documents }) => documents)));
+          return view;
+        },
+      };
+    },
+    close() {
+      transport.close();
+      void connection.close();
+    },
+  };
+}

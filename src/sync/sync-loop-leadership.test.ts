@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventually } from '../../test/support/eventually.ts';
+import { classicAnswers, fakeServer, refusesConnections } from '../../test/support/fake-server-documents.ts';
+import { manualClock } from '../../test/support/manual-clock.ts';
+import type { Snapshot } from '../snapshot/types.ts';
+import type { Delivery, DeliveryResult } from './deliver.ts';
+import type { Leadership } from './leadership.ts';
+import { createSyncLoop } from './sync-loop.ts';
+
+/** A leadership that the test hands out and takes away. */
+function switchable(initially: boolean): Leadership & { set(isLeader: boolean): void } {
+  let leads = initially;
+  const listeners = new Set<(isLeader: boolean) => void>();
+  return {
+    isLeader: () => leads,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    set(isLeader) {
+      leads = isLeader;
+      for (const listener of listeners) listener(isLeader);
+    },
+  };
+}
+
+/** What a router holds: it takes what rises, from whichever sync job. */
+function router() {
+  const taken: Snapshot[] = [];
+  const by: string[] = [];
+  return {
+    taken,
+    by,
+    held: () => taken.at(-1),
+    target: (job: string) => ({
+      name: 'router',
+      async put({ snapshot }: Delivery): Promise<DeliveryResult> {
+        const held = taken.at(-1)?.metadata.generation ?? 0;
+        const { generation } = snapshot.metadata;
+        if (generation < held) return { kind: 'newer-held', generation: held, message: '409' };
+        if (generation > held) {
+          taken.push(snapshot);
+          by.push(job);
+        }
+        return { kind: 'accepted' };
+      },
+    }),
+  };
+}
+
+const answers = classicAnswers({ v1: ['pods'], 'batch/v1': ['jobs'] });
+
+function job(
+  name: string,
+  leadership: Leadership,
+  { target, held }: ReturnType<typeof router>,
+  servers: Readonly<Record<string, ReturnType<typeof fakeServer>>>,
+  start: number,
+) {
+  const clock = manualClock(start);
+  const controller = new AbortController();
+  const loop = createSyncLoop({
+    servers: Object.entries(servers).map(([id, documents]) => ({ id, address: `${id}:6443`, documents })),
+    targets: [target(name)],
+    leadership,
+    adopt: async () => held(),
+    clock,
+  });
+  const running = loop.run(controller.signal);
+  return {
+    loop,
+    clock,
+    async stop() {
+      controller.abort();
+      await running;
+    },
+  };
+}
+
+const noon = Date.UTC(2026, 0, 31, 12);
+
+test('a sync job that stands by reads and delivers nothing, and takes over at once with a rising generation', async () => {
+  const held = router();
+  const leadershipOfA = switchable(true);
+  const leadershipOfB = switchable(false);
+  const serverForA = fakeServer(answers);
+  const serverForB = fakeServer(answers);
+  // Its clock is an hour behind: a generation of its own making would be lower.
+  const a = job('a', leadershipOfA, held, { server: serverForA }, noon);
+  const b = job('b', leadershipOfB, held, { server: serverForB }, noon - 3_600_000);
+  await eventually(() => held.taken.length === 1 && b.loop.status().lastRoundAt !== undefined);
+  assert.deepEqual(held.by, ['a']);
+  assert.equal(b.loop.status().leader, false);
+  assert.equal(b.loop.status().generation, undefined);
+  assert.deepEqual(
+    b.loop.status().servers.map(({ state }) => state),
+    ['current'],
+  );
+
+  leadershipOfA.set(false);
+  leadershipOfB.set(true);
+  // No clock is moved: nothing waits for the next round.
+  await eventually(() => b.loop.status().generation !== undefined);
+  assert.equal(b.loop.status().generation, held.taken[0]?.metadata.generation);
+  assert.equal(held.taken.length, 1);
+
+  for (const [path, answer] of Object.entries(classicAnswers({ v1: ['pods'], 'batch/v2': ['jobs'] }))) {
+    serverForB.answers.set(path, answer);
+  }
+  serverForB.answers.delete('/apis/batch/v1');
+  await eventually(() => b.clock.sleeping.includes(1000));
+  await b.clock.advance(1000);
+  await eventually(() => held.taken.length === 2);
+  assert.deepEqual(held.by, ['a', 'b']);
+  assert.equal(held.taken[1]?.metadata.generation, (held.taken[0]?.metadata.generation ?? 0) + 1);
+  await Promise.all([a.stop(), b.stop()]);
+});
+
+test('a leader takes over what is known of a server that it never could read itself', async () => {
+  const held = router();
+  const leadershipOfA = switchable(true);
+  const leadershipOfB = switchable(false);
+  const reachable = { x: fakeServer(answers), y: fakeServer(answers) };
+  const cutOff = {
+    x: fakeServer(answers),
+    y: fakeServer({ '/api': refusesConnections, '/apis': refusesConnections }),
+  };
+  const a = job('a', leadershipOfA, held, reachable, noon);
+  const b = job('b', leadershipOfB, held, cutOff, noon);
+  await eventually(() => held.taken.length === 1 && b.loop.status().lastRoundAt !== undefined);
+  leadershipOfA.set(false);
+  leadershipOfB.set(true);
+  await eventually(() => held.taken.length === 2);
+  const [before, after] = held.taken;
+  assert.equal(after?.servers[1]?.serves, before?.servers[1]?.serves);
+  assert.equal(after?.servers[1]?.stale, true);
+  await Promise.all([a.stop(), b.stop()]);
+});
+
+test('a sync job that has lost the lead delivers nothing any more, whatever it finds', async () => {
+  const held = router();
+  const leadership = switchable(true);
+  const server = fakeServer(answers);
+  const { loop, clock, stop } = job('a', leadership, held, { server }, noon);
+  await eventually(() => held.taken.length === 1);
+  leadership.set(false);
+  server.answers.set('/api/v1', { kind: 'APIResourceList', groupVersion: 'v1', resources: [] });
+  await clock.advance(5_000);
+  await eventually(() => loop.status().leader === false);
+  assert.equal(held.taken.length, 1);
+  await stop();
+});

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import type { LookupAddress } from 'node:dns';
+import { test } from 'node:test';
+import type { ResolveName } from '../../src/node/guarded-lookup.ts';
+import { TlsDialer } from '../../src/node/tls-dialer.ts';
+import type { Destination } from '../../src/proxy/transport.ts';
+import { TransportError } from '../../src/proxy/transport.ts';
+import { type AddressPolicyOptions, createAddressPolicy } from '../../src/snapshot/address-policy.ts';
+import { ask } from '../support/security/ask.ts';
+import { clusterAuthority } from '../support/security/certificates.ts';
+import { sendAndReadToEnd } from '../support/security/raw-http1.ts';
+import { startRecordingBackend } from '../support/security/recording-backend.ts';
+import {
+  clusterSnapshot,
+  pushSnapshot,
+  startOne,
+  startRouterUnderTest,
+  targets,
+} from '../support/security/router-under-test.ts';
+
+/** Addresses that a snapshot could name to turn the router against its machine or its cloud. */
+const refused = [
+  ...['127.0.0.1:6443', '127.1.2.3:6443', 'localhost:6443', 'a.localhost:6443', '[::1]:6443'],
+  ...[
+    '169.254.169.254:80',
+    '169.254.1.1:443',
+    '[fe80::1]:443',
+    '[fd00:ec2::254]:80',
+    'metadata.google.internal:80',
+  ],
+  ...['0.0.0.0:443', '[::]:443', '[::ffff:127.0.0.1]:443', '[::ffff:169.254.169.254]:80', '224.0.0.1:443'],
+  ...['[64:ff9b::7f00:1]:443', '[2002:7f00:1::]:443', '100.100.100.200:80', '168.63.129.16:80'],
+];
+
+test('S5: a snapshot that names the router’s own machine, its cloud’s metadata or no host is refused whole', async (context) => {
+  const router = await startRouterUnderTest(context, {
+    flags: { 'allow-loopback-peers': ['false'] },
+    snapshot: () => undefined,
+  });
+  for (const address of refused) {
+    const snapshot = clusterSnapshot(router);
+    const servers = snapshot.servers.map((server) =>
+      server.id === 'peer' ? { ...server, address } : server,
+    );
+    const answer = await router.push({ ...snapshot, servers, apiServices: [] });
+    assert.equal(answer.status, 422, address);
+    assert.match(answer.body, /servers\[1\]\.address/);
+  }
+  // Still without a snapshot: the resource is nobody's yet.
+  assert.equal((await ask(router.port, { path: '/readyz' })).status, 500);
+});
+
+/** A resolver that gives each name the addresses it is told to. */
+function resolverOf(...answers: readonly LookupAddress[][]): ResolveName {
+  let asked = 0;
+  return (_name, _options, callback) => {
+    const answer = answers[Math.min(asked, answers.length - 1)] ?? [];
+    asked++;
+    setImmediate(() => callback(null, answer));
+  };
+}
+
+function dialerWith(resolveName: ResolveName, policy: AddressPolicyOptions): TlsDialer {
+  const credentials = { peerCertificateAuthorities: clusterAuthority.certificate };
+  return new TlsDialer(credentials, 5_000, { addressPolicy: createAddressPolicy(policy), resolveName });
+}
+
+function destinationAt(host: string, port: number, kind: Destination['kind'] = 'peer'): Destination {
+  return {
+    kind,
+    id: 'rebound',
+    origin: `https://${host}:${port}`,
+    serverName: 'kubernetes.default.svc',
+    trust: { kind: 'peer-ca' },
+  };
+}
+
+function dial(dialer: TlsDialer, destination: Destination) {
+  return dialer.dial({ destination, presentFrontProxyCertificate: false, protocols: ['http/1.1'] });
+}
+
+const loopback: LookupAddress = { address: '127.0.0.1', family: 4 };
+
+for (const kind of ['peer', 'extension'] as const) {
+  test(`S5: the name of a ${kind} that resolves to a refused address is not dialled (DNS rebinding)`, async (context) => {
+    const backend = await startRecordingBackend(context, 'rebound');
+    for (const answer of [
+      [loopback],
+      [{ address: '::ffff:127.0.0.1', family: 6 }],
+      [{ address: '169.254.169.254', family: 4 }],
+      [{ address: 'fe80::1%1', family: 6 }],
+      [{ address: 'no address', family: 4 }],
+    ]) {
+      const dialer = dialerWith(resolverOf(answer), {});
+      await assert.rejects(dial(dialer, destinationAt('peer.example', backend.port, kind)), (error) => {
+        assert.ok(error instanceof TransportError);
+        assert.equal(error.code, 'ConnectFailed');
+        assert.equal(error.requestMayHaveArrived, false);
+        assert.match(error.message, /no address of the name may be dialled/);
+        return true;
+      });
+    }
+    assert.equal(backend.connections, 0);
+  });
+}
+
+test('S5: a name that changes its mind between two connections is judged at each', async (context) => {
+  const backend = await startRecordingBackend(context, 'rebound');
+  const metadata: LookupAddress = { address: '169.254.169.254', family: 4 };
+  const dialer = dialerWith(resolverOf([loopback], [metadata]), { allowLoopbackPeers: true });
+  const destination = destinationAt('peer.example', backend.port);
+
+  (await dial(dialer, destination)).destroy();
+  assert.equal(backend.connections, 1);
+  await assert.rejects(dial(dialer, destination), /169\.254\.169\.254 is /);
+  assert.equal(backend.connections, 1);
+});
+
+test('S5: of several addresses only those that are allowed are dialled', async (context) => {
+  const backend = await startRecordingBackend(context, 'rebound');
+  const answer: LookupAddress[] = [
+    { address: '169.254.169.254', family: 4 },
+    { address: '10.1.2.3', family: 4 },
+    loopback,
+  ];
+  const dialer = dialerWith(resolverOf(answer), { allowedCidrs: ['127.0.0.0/8'] });
+  const socket = await dial(dialer, destinationAt('peer.example', backend.port));
+  assert.equal(socket.remoteAddress, '127.0.0.1');
+  socket.destroy();
+});
+
+test('S5: an address in the origin itself is judged at the dial too, the local server’s own is not', async (context) => {
+  const backend = await startRecordingBackend(context, 'here');
+  const dialer = dialerWith(resolverOf([loopback]), {});
+  await assert.rejects(dial(dialer, destinationAt('127.0.0.1', backend.port)), TransportError);
+  await assert.rejects(dial(dialer, destinationAt('[::1]', backend.port)), TransportError);
+  assert.equal(backend.connections, 0);
+
+  (await dial(dialer, destinationAt('127.0.0.1', backend.port, 'local'))).destroy();
+  (await dial(dialer, destinationAt('localhost', backend.port, 'local'))).destroy();
+});
+
+test('S5: a router judges by the policy it was started with', async (context) => {
+  const router = await startRouterUnderTest(context);
+  const strict = await startOne(context, [], {
+    'server-id': ['local'],
+    'local-server': [router.local.origin],
+    'allowed-peer-cidrs': ['10.0.0.0/8'],
+    'allow-loopback-peers': ['false'],
+  });
+  const refusal = await pushSnapshot(strict, clusterSnapshot(router));
+  assert.equal(refusal.status, 422);
+});
+
+test('S5 S9: neither an absolute-form target nor any header chooses the server', async (context) => {
+  const router = await startRouterUnderTest(context);
+  const evil = `127.0.0.1:${router.extension.port}`;
+  const absolute = `GET https://${evil}${targets.peer} HTTP/1.1\r\nHost: ${evil}\r\n\r\n`;
+  assert.deepEqual((await sendAndReadToEnd(context, router.port, absolute, 'alice')).statuses, [400]);
+  assert.deepEqual(router.allRequests(), []);
+
+  const lines = [
+    ...[
+      'Host: evil.example',
+      `X-Forwarded-Host: ${evil}`,
+      `X-Forwarded-Server: ${evil}`,
+      `Forwarded: host=${evil}`,
+    ],
+    ...[`X-Host: ${evil}`, `X-Original-URL: ${targets.extension}`, `X-Rewrite-URL: ${targets.extension}`],
+    ...[`X-Forwarded-Uri: ${targets.extension}`, `X-Forwarded-Path: ${targets.extension}`],
+    ...['X-Forwarded-Prefix: /api/v1', 'X-HTTP-Method-Override: DELETE', 'X-Forwarded-Method: DELETE'],
+    ...['X-Forwarded-Proto: http', 'Connection: close'],
+  ];
+  const request = `GET ${targets.peer} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`;
+  assert.deepEqual((await sendAndReadToEnd(context, router.port, request, 'alice')).statuses, [200]);
+  const { method, target } = router.peer.only();
+  assert.deepEqual({ method, target }, { method: 'GET', target: targets.peer });
+  assert.equal(router.allRequests().length, 1);
+});

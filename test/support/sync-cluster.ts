@@ -1,0 +1,56 @@
+import type { TestContext } from 'node:test';
+import { createEmbeddedCluster, type EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
+import { type OwnPathsClient, ownPathsClient } from '../../scripts/measure/own-paths-client.ts';
+import { type RunSyncOptions, runSync } from '../../src/sync/node/index.ts';
+import type { SyncLoop } from '../../src/sync/sync-loop.ts';
+
+/** A cluster on loopback that ends with the test. */
+export async function syncCluster(context: TestContext): Promise<EmbeddedCluster> {
+  const cluster = await createEmbeddedCluster();
+  context.after(() => cluster.close());
+  return cluster;
+}
+
+export interface RunningSync {
+  readonly loop: SyncLoop;
+  /** Ends it as a signal does. */
+  stop(): Promise<void>;
+}
+
+/** Runs a sync job until the test is over, or it is stopped. */
+export async function startSync(context: TestContext, options: RunSyncOptions): Promise<RunningSync> {
+  const controller = new AbortController();
+  const { promise, resolve, reject } = Promise.withResolvers<SyncLoop>();
+  const ended = runSync(options, controller.signal, resolve);
+  ended.catch(reject);
+  const stop = () => {
+    controller.abort();
+    return ended;
+  };
+  context.after(stop);
+  return { loop: await promise, stop };
+}
+
+/** What a router knows and would do, asked as the sync job's user until the test is over. */
+export function askRouter(context: TestContext, origin: string, cluster: EmbeddedCluster): OwnPathsClient {
+  const client = ownPathsClient(origin, cluster.credentials);
+  context.after(() => client.close());
+  return client;
+}
+
+/** Waits for an answer for which `condition` holds. Fails after twenty seconds, far longer than any takes. */
+export async function eventuallyAnswers<Answer>(
+  ask: () => Promise<Answer>,
+  condition: (answer: Answer) => boolean,
+): Promise<Answer> {
+  const giveUpAt = Date.now() + 20_000;
+  for (;;) {
+    // A router that is down has no answer yet.
+    const answer = await ask().catch((error: unknown) => new Error(String(error)));
+    if (!(answer instanceof Error) && condition(answer)) return answer;
+    if (Date.now() > giveUpAt) {
+      throw new Error(`never came true: ${condition}; last answer: ${JSON.stringify(answer)} ${answer}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
