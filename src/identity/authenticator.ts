@@ -1,7 +1,10 @@
 import type { InboundRequest } from '../proxy/inbound.ts';
 import type { Caller } from './user-info.ts';
 
-/** Thrown for credentials that are present and wrong: the request ends with 401. */
+/**
+ * Thrown for credentials that are present and wrong: the request ends with 401, and its sender is told the
+ * message. It names the class of the fault and repeats nothing of a credential, a key, a file or an address.
+ */
 export class AuthenticationError extends Error {
   override readonly name = 'AuthenticationError';
   /** No other credentials of the request may speak for the caller in their place. */

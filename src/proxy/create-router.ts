@@ -66,7 +66,9 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     } catch (error) {
       if (!(error instanceof AuthenticationError)) throw error;
       logger.info({ error: error.message, remoteAddress: inbound.connection.remoteAddress }, 'Unauthorized');
-      return statusResponse('Unauthorized', 'Unauthorized');
+      // Says which class of fault it is, so that an operator can mend it; kubectl shows it. What helps an attacker
+      // (contents of credentials, keys, addresses) is in no such message.
+      return statusResponse('Unauthorized', `Unauthorized: ${error.message}`);
     }
   };
 

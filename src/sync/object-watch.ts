@@ -42,11 +42,14 @@ export interface ObjectWatch<Item> {
    * until there are others.
    */
   items(): readonly Item[] | undefined;
-  /** Why they are not up to date; `undefined` when they are. */
+  /** Why they are not up to date, as it began; `undefined` when they are. */
   failure(): string | undefined;
   /** Resolves when they were listed, or could not be, for the first time. */
   readonly attempted: Promise<void>;
 }
+
+/** Between looks whether a kind that is not served has come to be, milliseconds. */
+const unservedDelay = 60_000;
 
 export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): ObjectWatch<Item> {
   const { path, project, connection, clock, timing, onChange } = options;
@@ -80,9 +83,10 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
 
   function failed(error: unknown): void {
     failures++;
-    const isNew = failure === undefined;
+    // The first reason stands while it lasts: told anew at each attempt, it would fill the log.
+    if (failure !== undefined) return;
     failure = error instanceof Error ? error.message : String(error);
-    if (isNew) onChange();
+    onChange();
   }
 
   /** @returns where to watch from; `undefined` where there is nothing to watch */
@@ -154,7 +158,7 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
           const version = await list(signal);
           answered();
           attempted.resolve();
-          if (version === undefined) await clock.sleep(resyncDelay(), signal);
+          if (version === undefined) await clock.sleep(Math.min(resyncDelay(), unservedDelay), signal);
           else await follow(version, signal);
         } catch (error) {
           if (!signal.aborted) failed(error);

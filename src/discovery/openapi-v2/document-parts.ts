@@ -54,7 +54,8 @@ export function addMissing(leading: DocumentParts, other: DocumentParts, room: n
     }
   }
   if (added > room) return undefined;
-  for (const [section, entryName, entry] of missing) section.set(entryName, entry.slice());
+  // Not `slice`, which copies nothing where a runtime gives its own kind of Uint8Array.
+  for (const [section, entryName, entry] of missing) section.set(entryName, new Uint8Array(entry));
   return added;
 }
 

@@ -5,6 +5,8 @@ import { DiscoveryDocumentError } from '../parse-document.ts';
 import { addMissing } from './document-parts.ts';
 import { protobufCodec } from './protobuf-codec.ts';
 
+/** Not deepEqual: it would draw the difference of what may be 100,000 bytes. */
+const isSame = (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other) === 0;
 const large = 'x'.repeat(70_000);
 
 describe('an OpenAPI v2 document in protobuf', () => {
@@ -14,7 +16,7 @@ describe('an OpenAPI v2 document in protobuf', () => {
         paths: ['/api/', '/apis/batch/v1'],
         definitions: { Job: description },
       });
-      assert.deepEqual(Buffer.from(protobufCodec.write(await protobufCodec.read(bytes))), Buffer.from(bytes));
+      assert.ok(isSame(protobufCodec.write(await protobufCodec.read(bytes)), bytes), `${description.length}`);
     }
   });
 
@@ -31,7 +33,7 @@ describe('an OpenAPI v2 document in protobuf', () => {
       paths: ['/a', '/b', '/c'],
       definitions: { A: 'leading', B: large, C: large },
     });
-    assert.deepEqual(Buffer.from(protobufCodec.write(leading)), Buffer.from(expected));
+    assert.ok(isSame(protobufCodec.write(leading), expected));
   });
 
   test('is refused when it is none', async () => {

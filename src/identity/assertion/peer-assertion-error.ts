@@ -28,7 +28,7 @@ export type PeerAssertionErrorCode =
 export class PeerAssertionError extends AuthenticationError {
   override readonly isFinal = true;
   readonly code: PeerAssertionErrorCode;
-  /** @param message for logs; a client is told that it is unauthorized, and nothing more. */
+  /** @param message what is wrong with it, repeating nothing that stands in it: its sender is told. */
   constructor(code: PeerAssertionErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;

@@ -53,11 +53,10 @@ export class JwtAuthenticator implements Authenticator {
       return { kind: 'authenticated', user, authenticator: this.name, viaVerifiedPeer: false };
     } catch (error) {
       if (!(error instanceof TokenError)) throw error;
-      const message = `a token of ${issuer.issuer} ${error.message}`;
-      if (error.isRefusal) throw new AuthenticationError(message, { cause: error });
+      if (error.isRefusal) throw new AuthenticationError(`the token ${error.message}`, { cause: error });
       this.#logger.debug(
         { issuer: issuer.issuer, reason: error.code },
-        `Not established here, so its bearer's credentials pass through: ${message}`,
+        `Not established here, so its bearer's credentials pass through: the token ${error.message}`,
       );
       return undefined;
     }

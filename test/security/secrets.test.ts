@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { ask } from '../support/security/ask.ts';
+import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
+import { protocols } from '../support/security/recording-backend.ts';
+import {
+  clusterSnapshot,
+  pushText,
+  startRouterUnderTest,
+  targets,
+} from '../support/security/router-under-test.ts';
+import {
+  assertNoSecretIn,
+  basicPassword,
+  bearerToken,
+  cookieSecret,
+  opaqueToken,
+  websocketToken,
+} from '../support/security/secrets.ts';
+
+/** Every kind of credential at once. Which of two `Authorization` lines counts is for whoever reads them. */
+const credentials = [
+  ...['authorization', `Bearer ${bearerToken}`, 'authorization', `Bearer ${opaqueToken}`],
+  ...['cookie', `session=${cookieSecret}`, 'x-auth-token', opaqueToken],
+  ...['proxy-authorization', `Basic ${Buffer.from(`user:${basicPassword}`).toString('base64')}`],
+  ...['sec-websocket-protocol', `base64url.bearer.authorization.k8s.io.${websocketToken}, v4.channel.k8s.io`],
+];
+
+test('S18: whatever fails, no credential and no key is in a log line or in the body of a failure', async (context) => {
+  const router = await startRouterUnderTest(context);
+  // `ask` and the router under test search every failure and every log line; this drives them through all of them.
+  const query = `?token=${opaqueToken}&access_token=${bearerToken}`;
+  for (const protocol of protocols) {
+    for (const client of ['nobody', 'alice', 'otherFrontProxy', 'frontProxy'] as const) {
+      for (const path of [
+        ...Object.values(targets),
+        '/apis',
+        '/.mixed-version-proxy/v1/status',
+        '/.x/../y',
+      ]) {
+        const request = { protocol, client, path: `${path}${query}`, headers: credentials } as const;
+        await ask(router.port, request);
+        await ask(router.port, { ...request, method: 'POST', body: bearerToken });
+      }
+    }
+  }
+  // Destinations that break off, talk nonsense, or cannot be reached.
+  router.peer.answer = (outgoing) => {
+    outgoing.writeHead(200);
+    outgoing.write('half');
+    setImmediate(() => destroy(outgoing));
+  };
+  await ask(router.port, { path: targets.peer + query, headers: credentials }).catch(() => {});
+  const unreachable = clusterSnapshot({ peer: { port: 1 }, extension: { port: 1 } }, { generation: 2 });
+  assert.equal((await router.push(unreachable)).status, 200);
+  for (const path of Object.values(targets)) {
+    const answer = await ask(router.port, { client: 'alice', path: path + query, headers: credentials });
+    if (path !== targets.local) assert.equal(answer.status, 503);
+  }
+  // What is no HTTP at all, with credentials in it.
+  for (const line of [
+    `Authorization : Bearer ${bearerToken}`,
+    `X\0: ${opaqueToken}`,
+    `Content-Length: ${opaqueToken}`,
+  ]) {
+    const bytes = `GET ${targets.peer}${query} HTTP/1.1\r\nHost: localhost\r\n${line}\r\n\r\n`;
+    assertNoSecretIn((await sendAndReadToEnd(context, router.port, bytes)).received, 'a 400');
+  }
+  await pushText(router.port, bearerToken);
+  await pushText(router.port, `${bearerToken}.${opaqueToken}.${opaqueToken}`);
+
+  assert.ok(router.logLines.length > 10, 'next to nothing was logged: the search has shown nothing');
+  for (const line of router.logLines) assertNoSecretIn(line, 'a log line');
+});
+
+test('S18: the search finds what it is meant to find', () => {
+  for (const secret of [bearerToken, opaqueToken, basicPassword, cookieSecret, websocketToken]) {
+    assert.throws(() => assertNoSecretIn(`{"msg":"… ${secret} …"}`, 'a planted line'));
+  }
+});
+
+test('S18: a token goes to a server only where nobody else speaks for the caller', async (context) => {
+  const router = await startRouterUnderTest(context);
+  for (const protocol of protocols) {
+    for (const way of ['local', 'peer', 'extension'] as const) {
+      for (const backend of [router.local, router.peer, router.extension]) backend.clear();
+      await ask(router.port, { protocol, client: 'alice', path: targets[way], headers: credentials });
+      const { headers } = router[way].only();
+      assert.deepEqual(allHeaders(headers, 'authorization'), []);
+      assert.deepEqual(allHeaders(headers, 'proxy-authorization'), []);
+      assert.deepEqual(allHeaders(headers, 'sec-websocket-protocol'), ['v4.channel.k8s.io']);
+      assert.ok(!headers.some((line) => line.includes(bearerToken)));
+    }
+    // Never to an extension server, which could use it elsewhere.
+    for (const backend of [router.local, router.extension]) backend.clear();
+    await ask(router.port, { protocol, path: targets.extension, headers: credentials });
+    assert.deepEqual(router.extension.requests, []);
+    assert.equal(router.local.requests.length, 1);
+  }
+});
+
+test('S18: an upgrade of an authenticated caller takes no token along either', async (context) => {
+  const router = await startRouterUnderTest(context);
+  const raw = await rawHttp1(context, router.port, 'alice');
+  raw.write(
+    `GET ${targets.peer}/a/attach HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+      `Authorization: Bearer ${bearerToken}\r\nSec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.${websocketToken}, v4.channel.k8s.io\r\n\r\nhello`,
+  );
+  await raw.until((received) => received.endsWith('HELLO'));
+  const { headers } = router.peer.only();
+  assert.deepEqual(allHeaders(headers, 'authorization'), []);
+  assert.deepEqual(allHeaders(headers, 'sec-websocket-protocol'), ['v4.channel.k8s.io']);
+});
+
+test('S18: a failure that the router words names no address of a server', async (context) => {
+  const router = await startRouterUnderTest(context, {
+    snapshot: ({ extension }) => clusterSnapshot({ peer: { port: 1 }, extension }),
+  });
+  for (const protocol of protocols) {
+    const answer = await ask(router.port, { protocol, client: 'alice', path: targets.peer });
+    assert.equal(answer.status, 503);
+    assert.doesNotMatch(answer.body, /127\.0\.0\.1|kubernetes\.default|ECONN/);
+  }
+});
+
+function destroy(outgoing: object): void {
+  if ('destroy' in outgoing && typeof outgoing.destroy === 'function') outgoing.destroy();
+}
