@@ -12,6 +12,8 @@ export interface DemoRouterOptions {
   /** Public keys of the sync job. */
   readonly snapshotKeys: string;
   readonly snapshotFile: string;
+  /** Further flags of `serve`. */
+  readonly flags?: Readonly<Record<string, readonly string[]>>;
   readonly logger: Logger;
 }
 
@@ -35,6 +37,7 @@ export function serveFlags(options: DemoRouterOptions): Record<string, readonly 
     'snapshot-file': [options.snapshotFile],
     'allowed-users': [syncJobName],
     'allow-loopback-peers': ['true'],
+    ...options.flags,
   };
 }
 

@@ -19,6 +19,8 @@ const closeGrace = 500;
 export interface DemoOptions {
   /** Where kubeconfigs, certificates and logs go. What the demo writes there is removed when it ends. */
   readonly directory: string;
+  /** Further flags of `serve`, for every router. */
+  readonly routerFlags?: Readonly<Record<string, readonly string[]>>;
   /** Ends the demo. */
   readonly signal: AbortSignal;
   /** Called once the cluster can be used through every router. */
@@ -40,7 +42,7 @@ export interface RunningDemo {
  * over one store, a router in front of each, and the sync job. Resolves when `signal` aborts and everything
  * has stopped and been removed; rejects, with everything stopped, when it cannot start.
  */
-export async function runDemo({ directory, signal, onReady }: DemoOptions): Promise<void> {
+export async function runDemo({ directory, signal, onReady, routerFlags }: DemoOptions): Promise<void> {
   const ending: (() => Promise<unknown>)[] = [];
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const path = (name: string) => join(directory, name);
@@ -63,6 +65,7 @@ export async function runDemo({ directory, signal, onReady }: DemoOptions): Prom
         certificates,
         snapshotKeys: join(path('keys'), publicKeysFile),
         snapshotFile: join(path('snapshots'), apiServer.version),
+        ...(routerFlags === undefined ? {} : { flags: routerFlags }),
         logger,
       });
       routers.push(router);

@@ -10,9 +10,9 @@ import { acceptableSet } from './acceptable-set.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import { excludeGroupVersions, sharedGroupVersions } from './exclude-group-versions.ts';
 import { nextGeneration } from './generation.ts';
+import { serverContent } from './server-content.ts';
 import type { ServerReading } from './server-reading.ts';
 import { createSetCollection } from './set-collection.ts';
-import { contradiction } from './storage-versions.ts';
 
 /** An API server as the sync job knows it before reading it. */
 export interface ServerDescription {
@@ -73,45 +73,21 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const sets = createSetCollection((given) => acceptableSet(excludeGroupVersions(given, shared)));
   const sources = new Set<'discovery' | 'storageversions'>();
   for (const description of input.servers) {
-    const reading = input.readings.get(description.id);
-    const known = lastKnown(previous, description.id);
-    const told = input.storageVersions?.get(description.id);
-    if (reading?.ok !== true) {
-      const reason = reading === undefined ? 'not read yet' : reading.reason;
-      // What was read once is the better source: it knows of subresources, and of what is not stored.
-      if (told !== undefined && known?.set.discovery === undefined) {
-        const serves = await sets.add({ storageVersions: told });
-        servers.push(snapshotServer(description, known?.server.version, serves, false));
-        sources.add('storageversions');
-        warnings.push(`server ${description.id} is known by its StorageVersions alone: ${reason}`);
-        continue;
-      }
-      sources.add('discovery');
-      if (known === undefined) {
-        warnings.push(`server ${description.id} is left out, nothing is known of it: ${reason}`);
-        continue;
-      }
-      warnings.push(`server ${description.id} keeps what it was last known to serve: ${reason}`);
-      sets.keep(known.server.serves, known.set);
-      const { version, serves } = known.server;
-      servers.push(snapshotServer(description, version, serves, true));
-      continue;
-    }
-    sources.add('discovery');
-    if (told !== undefined) {
-      sources.add('storageversions');
-      const difference = contradiction(told, reading.set.storageVersions);
-      if (difference !== undefined) {
-        warnings.push(
-          `StorageVersions of server ${description.id} contradict its discovery, which counts: ${difference}`,
-        );
-      }
-    }
-    if (reading.openApi.kind === 'failed') {
-      warnings.push(`the OpenAPI v3 index of server ${description.id} is unknown: ${reading.openApi.reason}`);
-    }
-    const serves = await sets.add(withOpenApi(reading.set, reading.openApi, known?.set));
-    servers.push(snapshotServer(description, reading.version ?? known?.server.version, serves, false));
+    const { id } = description;
+    const content = serverContent(
+      {
+        id,
+        reading: input.readings.get(id),
+        known: lastKnown(previous, id),
+        told: input.storageVersions?.get(id),
+      },
+      (warning) => warnings.push(warning),
+    );
+    if (content === undefined) continue;
+    const { set, keptAs, version, stale } = content;
+    if (keptAs !== undefined) sets.keep(keptAs, set);
+    servers.push(snapshotServer(description, version, keptAs ?? (await sets.add(set)), stale));
+    for (const source of content.sources) sources.add(source);
   }
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
@@ -144,16 +120,6 @@ function lastKnown(
   const server = previous?.servers.find((candidate) => candidate.id === id);
   const set = server === undefined ? undefined : previous?.servedSets[server.serves];
   return server === undefined || set === undefined ? undefined : { server, set };
-}
-
-function withOpenApi(
-  set: ServedSet,
-  reading: Extract<ServerReading, { ok: true }>['openApi'],
-  known: ServedSet | undefined,
-): ServedSet {
-  const paths = reading.kind === 'read' ? reading.paths : undefined;
-  const openapiV3 = reading.kind === 'failed' ? known?.openapiV3 : paths;
-  return openapiV3 === undefined ? set : { ...set, openapiV3 };
 }
 
 function snapshotServer(

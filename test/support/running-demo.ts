@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type RunningDemo, runDemo } from '../../scripts/demo/run-demo.ts';
+import { type DemoOptions, type RunningDemo, runDemo } from '../../scripts/demo/run-demo.ts';
 
 export interface DemoUnderTest {
   readonly demo: RunningDemo;
@@ -11,11 +11,12 @@ export interface DemoUnderTest {
 }
 
 /** Starts the demo in a directory of its own; resolves once it is ready. */
-export async function startDemo(): Promise<DemoUnderTest> {
+export async function startDemo(options: Pick<DemoOptions, 'routerFlags'> = {}): Promise<DemoUnderTest> {
   const home = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-demo-'));
   const ending = new AbortController();
   const ready = Promise.withResolvers<RunningDemo>();
   const ended = runDemo({
+    ...options,
     directory: join(home, '.demo'),
     signal: ending.signal,
     onReady: ready.resolve,

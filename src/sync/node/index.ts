@@ -10,6 +10,7 @@ export { type FileTargetOptions, fileTarget } from './file-target.ts';
 export { type HttpsTarget, type HttpsTargetOptions, httpsTarget } from './https-target.ts';
 export { type HttpLeaseClient, httpLeaseClient, type LeaseClientOptions } from './lease-client.ts';
 export { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
+export { type OpenCluster, type OpenClusterOptions, openCluster } from './open-cluster.ts';
 export {
   type ProcessEndpoints,
   type ProcessEndpointsOptions,

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type ServeOptionsResult, validateServeOptions } from '../../../src/cli/validate-serve-options.ts';
-import { createPinoLogger } from '../../../src/node/pino-logger.ts';
 import type { ServeConfig } from '../../../src/node/serve-config.ts';
 import { startRouter } from '../../../src/node/start-router.ts';
 import { sealSnapshot } from '../../../src/snapshot/seal.ts';
@@ -19,6 +18,7 @@ import {
   proxyClientPair,
   servingPair,
 } from './certificates.ts';
+import { keptLog } from './kept-log.ts';
 import { type Protocol, type RecordingBackend, startRecordingBackend } from './recording-backend.ts';
 import { assertNoSecretIn, keepSecret } from './secrets.ts';
 
@@ -149,12 +149,7 @@ export async function startOne(
 ): Promise<number> {
   const result = await validateFlags(flags);
   assert.ok(result.ok, JSON.stringify(result));
-  // At the most talkative, through the logger that `serve` uses.
-  const logger = createPinoLogger(
-    { format: 'json', verbosity: 10 },
-    { write: (line) => logLines.push(line) },
-  );
-  const running = await startRouter(configure(result.config), logger);
+  const running = await startRouter(configure(result.config), keptLog(logLines));
   context.after(async () => {
     await running.close();
     for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);

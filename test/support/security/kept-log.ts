@@ -1,0 +1,18 @@
+import { inspect } from 'node:util';
+import { createPinoLogger } from '../../../src/node/pino-logger.ts';
+import type { Logger } from '../../../src/observe/logger.ts';
+
+/**
+ * A logger at its most talkative that keeps everything in `lines`: what the logger of `serve` writes, and what it
+ * was given before it masked anything.
+ */
+export function keptLog(lines: string[]): Logger {
+  const masking = createPinoLogger({ format: 'json', verbosity: 10 }, { write: (line) => lines.push(line) });
+  const write =
+    (level: keyof Logger): Logger['info'] =>
+    (fields, message) => {
+      lines.push(inspect({ level, message, fields }, { depth: 10, breakLength: Number.POSITIVE_INFINITY }));
+      masking[level](fields, message);
+    };
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
