@@ -108,7 +108,9 @@ export class Exchange {
   }
 
   data(chunk: Uint8Array): void {
-    if (this.#state !== 'answering') return;
+    // undici's parser reports an empty chunk each time it is resumed with nothing to parse: pausing for that one
+    // too, and being resumed by its reader, would go round for ever.
+    if (this.#state !== 'answering' || chunk.byteLength === 0) return;
     if (!this.#options.sink.write(chunk)) this.#source?.pause();
   }
 

@@ -1,39 +1,17 @@
 import type { ServedSet, Snapshot } from '../snapshot/types.ts';
 import { byGroupAndVersion } from './api-services.ts';
-import type { BackOff, Clock } from './clock.ts';
+import type { Clock } from './clock.ts';
 import type { FoundServer } from './cluster-input.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import { initialClusterState, nextClusterState } from './cluster-state.ts';
+import { type ClusterTiming, defaultClusterTiming } from './cluster-timing.ts';
 import { eachOnce } from './custom-resource-groups.ts';
 import { ReadError, type ServerDocuments } from './document-reader.ts';
 import { createEndpointIdentities } from './endpoint-identities.ts';
-import type { WatchTiming } from './object-watch.ts';
 import { servedByStorageVersions } from './storage-versions.ts';
 import type { SyncServer } from './sync-options.ts';
 import type { WatchConnection } from './watch-connection.ts';
 import { allLeases, watchCluster } from './watched-cluster.ts';
-
-/** Milliseconds. */
-export interface ClusterTiming extends WatchTiming {
-  /** A server that nothing names any longer and that does not answer is kept this long. Default 5,000. */
-  readonly departure: number;
-  /** For the certificate of one endpoint. Default 5,000. */
-  readonly identityTimeout: number;
-  /** An endpoint's certificate is looked at again this often. Default 600,000. */
-  readonly identityRefresh: number;
-  readonly identityBackOff: BackOff;
-}
-
-export const defaultClusterTiming: ClusterTiming = {
-  listTimeout: 30_000,
-  silence: 90_000,
-  resync: 600_000,
-  backOff: { initialMilliseconds: 200, maximumMilliseconds: 10_000 },
-  departure: 5_000,
-  identityTimeout: 5_000,
-  identityRefresh: 600_000,
-  identityBackOff: { initialMilliseconds: 1_000, maximumMilliseconds: 60_000 },
-};
 
 export interface ClusterSourceOptions {
   /** Where to list and watch. */

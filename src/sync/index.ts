@@ -13,11 +13,10 @@ export type { ClusterObjects } from './cluster-objects.ts';
 export {
   type ClusterSource,
   type ClusterSourceOptions,
-  type ClusterTiming,
   type ClusterView,
   createClusterSource,
-  defaultClusterTiming,
 } from './cluster-source.ts';
+export { type ClusterTiming, defaultClusterTiming } from './cluster-timing.ts';
 export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget } from './deliver.ts';
 export { renewDelivery, sealDelivery } from './deliver.ts';
 export type { ServerDocument, ServerDocuments } from './document-reader.ts';

@@ -264,3 +264,19 @@ test('a kind that the server does not serve is empty, and what was known of it s
   await second.clock.advance(1000);
   assert.deepEqual(second.names(), ['/one']);
 });
+
+test('a watch through a server that lacks the kind is no failure: a list tells who has it', async (context) => {
+  const { script, clock, names, watch } = await watching(context, (script) => {
+    script.list = () => listAnswer([thing('one', '7')]);
+    script.watchStatus = 404;
+  });
+  script.list = () => plainNotFound;
+  await clock.advance(1000);
+  assert.equal(script.lists.length, 2);
+  assert.deepEqual(names(), ['/one']);
+  assert.equal(watch.failure(), undefined);
+  script.list = () => listAnswer([thing('two', '9')]);
+  script.watchStatus = 200;
+  await clock.advance(61_000);
+  assert.deepEqual(names(), ['/two']);
+});

@@ -26,7 +26,7 @@ export interface FollowOptions {
 export type FollowOutcome =
   /** As it should, or after too long a silence: whether that was quiet or an outage, the next one shows. */
   | { readonly kind: 'ended'; readonly from: string }
-  /** 410: the changes since `from` are compacted away. Everything must be listed again. */
+  /** Everything must be listed again: the changes since `from` are compacted away (410), or the kind is gone. */
   | { readonly kind: 'expired'; readonly from: string }
   | {
       readonly kind: 'broken';
@@ -48,7 +48,8 @@ export async function followOnce(options: FollowOptions): Promise<FollowOutcome>
   void clock.sleep(options.lifetimeMilliseconds + lifetimeGrace, either).then(() => attempt.abort());
   try {
     const answer = await withinSilence(connection.watch(watchPath(options), either), options, either);
-    if (answer.status === 410) return { kind: 'expired', from };
+    // Not served here: a new list tells whether it is served at all, or this is one server among others.
+    if (answer.status === 410 || answer.status === 404) return { kind: 'expired', from };
     if (answer.status !== 200) {
       throw new ReadError(
         'UnexpectedStatus',

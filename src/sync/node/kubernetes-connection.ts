@@ -163,5 +163,6 @@ function contentTypeOf({ headers }: Dispatcher.ResponseData): string {
 
 function unreachable(path: string, cause: unknown): ReadError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new ReadError('Unreachable', `${path}: ${reason}`, { cause });
+  // Without the query, which differs from one attempt to the next.
+  return new ReadError('Unreachable', `${path.split('?', 1)[0]}: ${reason}`, { cause });
 }

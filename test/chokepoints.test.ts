@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+/*
+ * Reads the source and holds it to docs/architecture.md, "Single chokepoints": each security rule stands in one
+ * function that is called at one place. A call from anywhere else is a way around it, or a way to forget it.
+ */
+const root = join(import.meta.dirname, '..');
+
+/** Every module of the product, without its comments. */
+const modules: ReadonlyMap<string, string> = new Map(
+  readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .map((file) => join('src', file))
+    .map((file) => [file, withoutComments(readFileSync(join(root, file), 'utf8'))]),
+);
+
+function withoutComments(source: string): string {
+  return source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$|(?<=[\s;{]) \/\/ .*$/gm, '');
+}
+
+/** The modules in which `pattern` occurs, each as often as it does. */
+function placesOf(pattern: RegExp): string[] {
+  const places: string[] = [];
+  for (const [file, source] of modules) {
+    for (const _occurrence of source.matchAll(new RegExp(pattern, 'g'))) places.push(file);
+  }
+  return places.sort();
+}
+
+/** The modules that call `name`, each as often as it does; the definition is no call. */
+function callersOf(name: string): string[] {
+  return placesOf(new RegExp(`(?<!function )\\b${name}\\(`));
+}
+
+/** The modules that name `name` at all, so that no other name for it goes unnoticed. */
+function modulesNaming(name: string): string[] {
+  return [...new Set(placesOf(new RegExp(`\\b${name}\\b`)))];
+}
+
+const chokepoints = {
+  // Path acceptance.
+  acceptRequestTarget: {
+    definedIn: 'src/apimachinery/request-target.ts',
+    calledIn: ['src/apimachinery/request-info.ts'],
+  },
+  // The door, an explanation of what would happen, and a path that is a constant.
+  parseRequestInfo: {
+    definedIn: 'src/apimachinery/request-info.ts',
+    calledIn: ['src/proxy/create-router.ts', 'src/proxy/explain.ts', 'src/proxy/read-server-document.ts'],
+  },
+  // Header hygiene and identity stamping.
+  cleanRequestHeaders: { definedIn: 'src/proxy/header-hygiene.ts', calledIn: ['src/proxy/outbound.ts'] },
+  stampIdentity: { definedIn: 'src/identity/stamp-identity.ts', calledIn: ['src/proxy/outbound.ts'] },
+  // What makes a request ready to leave: for callers, and for what the router asks on its own account.
+  buildOutboundRequest: {
+    definedIn: 'src/proxy/outbound.ts',
+    calledIn: ['src/proxy/delivery.ts', 'src/proxy/read-server-document.ts'],
+  },
+  // Who may use the router's own paths.
+  onlyAllowedCallers: {
+    definedIn: 'src/proxy/only-allowed-callers.ts',
+    calledIn: ['src/proxy/own-paths.ts'],
+  },
+  // Redirects to elsewhere.
+  refuseRedirect: { definedIn: 'src/proxy/redirect.ts', calledIn: ['src/proxy/forward.ts'] },
+  // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
+  faultOfHead: {
+    definedIn: 'src/node/request-head.ts',
+    calledIn: ['src/node/server.ts', 'src/node/upgrade-request.ts'],
+  },
+  // Which addresses may be dialled.
+  guardedLookup: { definedIn: 'src/node/guarded-lookup.ts', calledIn: ['src/node/tls-dialer.ts'] },
+} as const;
+
+for (const [name, { definedIn, calledIn }] of Object.entries(chokepoints)) {
+  test(`${name} is called in ${calledIn.join(' and ')}, once each, and nowhere else`, () => {
+    assert.deepEqual(callersOf(name), calledIn);
+    const exported = modulesNaming(name).filter((file) => file !== 'src/index.ts');
+    // An import under another name, or a function handed on, would escape the search for calls.
+    assert.deepEqual(exported, [...new Set([...calledIn, definedIn])].sort());
+    assert.deepEqual(placesOf(new RegExp(`\\b${name} as \\w`)), []);
+  });
+}
+
+test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
+  assert.deepEqual(placesOf(/\breceiver\.accept\(/), ['src/snapshot/snapshot-endpoint.ts']);
+  assert.deepEqual(placesOf(/\.accept\(/).sort(), [
+    // The door of the router, which takes requests.
+    'src/proxy/middleware.ts',
+    'src/snapshot/snapshot-endpoint.ts',
+  ]);
+});
+
+test('a peer assertion is judged in one place', () => {
+  assert.deepEqual(placesOf(/[vV]erifier\.verify\(/), ['src/identity/assertion/peer-assertion.ts']);
+  assert.deepEqual(placesOf(/\bnew AssertionVerifier\(/), ['src/identity/assertion/peer-assertion.ts']);
+});
+
+test('a transport is asked to send in two places, and both have the request from the chokepoint', () => {
+  assert.deepEqual(placesOf(/\btransport\.send\(/), [
+    'src/proxy/forward.ts',
+    'src/proxy/read-server-document.ts',
+  ]);
+  // Nobody else calls it under another name: what is left are the connections behind the transport.
+  assert.deepEqual(placesOf(/(?<!transport)\.send\(/), [
+    'src/node/destination-connections.ts',
+    'src/node/undici-transport.ts',
+  ]);
+
+  assert.match(
+    sourceOf('src/proxy/forward.ts'),
+    /router\.deliver\(request, \(outbound\) =>\s*transport\.send\(outbound, /,
+  );
+  const reader = sourceOf('src/proxy/read-server-document.ts');
+  assert.match(reader, /const outbound = await buildOutboundRequest\(/);
+  assert.match(reader, /transport\.send\(outbound, /);
+});
+
+test('an upgrade is dialled in one place, with the request from Router.deliver', () => {
+  assert.deepEqual(callersOf('dialUpgrade'), ['src/node/upgrade.ts']);
+  assert.match(
+    sourceOf('src/node/upgrade.ts'),
+    /router\.deliver<UpgradeAnswer>\(admission\.request, \(outbound\) =>\s*dialUpgrade\(dialer, outbound, /,
+  );
+});
+
+test('Router.deliver builds every outbound request itself, for the first try and the second', () => {
+  const delivery = sourceOf('src/proxy/delivery.ts');
+  assert.equal(delivery.match(/\bsend\(/g)?.length, 1, 'one place in it sends');
+  assert.match(delivery, /buildOutboundRequest\(request, destination, /);
+});
+
+test('an OutboundRequest is written down in one place', () => {
+  // Its flag is what makes a destination believe the X-Remote headers of a connection.
+  const literals = placesOf(/\bpresentFrontProxyCertificate: (?!boolean)/).filter(
+    // The sync job reads documents as itself: there is no caller in it.
+    (file) => !file.startsWith('src/sync/'),
+  );
+  assert.deepEqual(literals, [
+    // Hands on what the pool was made for.
+    'src/node/destination-connections.ts',
+    'src/proxy/outbound.ts',
+  ]);
+});
+
+test('connections to destinations are opened in one place, behind the address policy and the pinned name', () => {
+  const clients =
+    /\b(?:import|export)\b[^;]*\b(?:connect|request|get|Agent|Client|Pool|fetch)\b[^;]*from '(?:node:(?:net|tls|http|https|http2)|undici)'/;
+  const openers = placesOf(clients).filter((file) => !file.startsWith('src/sync/'));
+  assert.deepEqual(openers, [
+    // A pool of HTTP/1.1 connections that the dialer opens.
+    'src/node/destination-connections.ts',
+    // HTTP/2 over a socket of the dialer.
+    'src/node/http2-connection.ts',
+    // Token issuers' documents, from the URLs of the configuration.
+    'src/node/issuer-fetch.ts',
+    'src/node/tls-dialer.ts',
+    // An upgrade over a socket of the dialer.
+    'src/node/upgrade-dial.ts',
+  ]);
+  assert.match(sourceOf('src/node/http2-connection.ts'), /createConnection: \(\) => socket/);
+  assert.match(sourceOf('src/node/upgrade-dial.ts'), /createConnection: \(\) => socket/);
+  assert.match(sourceOf('src/node/destination-connections.ts'), /this\.#dialer\.dial\(/);
+});
+
+test('the router that serves is started with the address policy', () => {
+  const start = sourceOf('src/node/start-router.ts');
+  assert.match(start, /guard: \{ addressPolicy: createAddressPolicy\(config\.peerAddresses\) \}/);
+});
+
+test('the HTTP/1 parser is never lenient', () => {
+  assert.deepEqual(placesOf(/\b(?:insecureHTTPParser|httpValidation|joinDuplicateHeaders)\b/), []);
+});
+
+function sourceOf(file: string): string {
+  return modules.get(file) ?? assert.fail(`there is no ${file}`);
+}
