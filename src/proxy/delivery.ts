@@ -47,7 +47,9 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
         load.notReached(destination.id);
       }
       const { code, message, requestMayHaveArrived } = error;
-      logger.warn(
+      // Clients come and go, thousands at once in a reset flood: that is no news of a destination.
+      const level = code === 'ClientGone' ? 'debug' : 'warn';
+      logger[level](
         { destination: destination.id, kind: destination.kind, code, requestMayHaveArrived, error: message },
         'A destination gave no answer',
       );

@@ -141,13 +141,13 @@ describe('a server whose document cannot be used', () => {
       status: 200,
       contentType: 'text/html; charset=utf-8',
       etag: undefined,
-      body: Buffer.from('<html></html>'),
+      body: new TextEncoder().encode('<html></html>'),
     }),
     'an HTML page that says it is JSON': ({ accept }) => ({
       status: 200,
       contentType: accept,
       etag: undefined,
-      body: Buffer.from('<html></html>'),
+      body: new TextEncoder().encode('<html></html>'),
     }),
     'a document that breaks off': async (request) => {
       const whole = await document(contents['older'] as OpenApiV2Content)(request);
@@ -157,7 +157,7 @@ describe('a server whose document cannot be used', () => {
       status: 403,
       contentType: 'application/json',
       etag: undefined,
-      body: Buffer.from('{}'),
+      body: new TextEncoder().encode('{}'),
     }),
     'a redirect': () => ({ status: 302, contentType: '', etag: undefined, body: new Uint8Array() }),
     'no answer': () => Promise.reject(new ServerDocumentError('The server gave no answer: ConnectFailed.')),

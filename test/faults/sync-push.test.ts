@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectTcp, createServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { connect as connectTls } from 'node:tls';
+import { sealSnapshot } from '../../src/snapshot/seal.ts';
+import { signingKeyOf } from '../../src/snapshot/signing-key.ts';
+import { snapshotOf } from '../support/snapshot-builder.ts';
+import { askRouter, eventuallyAnswers, startSync, syncCluster } from '../support/sync-cluster.ts';
+
+/**
+ * A TCP connection between sync job and router that is cut, once, after so many bytes on their way to the router.
+ * @returns its port, and how often it was cut
+ */
+async function cuttingProxy(context: TestContext, routerPort: number, afterBytes: number) {
+  const cuts: number[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const router = connectTcp(routerPort, '127.0.0.1');
+    for (const socket of [client, router]) {
+      sockets.add(socket);
+      socket.on('error', () => socket.destroy());
+      socket.on('close', () => sockets.delete(socket));
+    }
+    let passed = 0;
+    client.on('data', (chunk: Buffer) => {
+      const left = cuts.length === 0 ? afterBytes - passed : chunk.length;
+      passed += chunk.length;
+      router.write(chunk.subarray(0, left));
+      if (left >= chunk.length) return;
+      cuts.push(passed);
+      // What was sent arrives, and then nothing more: half a push.
+      router.end();
+      client.destroy();
+    });
+    router.pipe(client);
+    client.on('end', () => router.end());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return { port: address.port, cuts };
+}
+
+test('a push that is cut in the middle changes nothing, and the next one arrives whole', async (context) => {
+  const cluster = await syncCluster(context);
+  const server = await cluster.startServer({ version: '1.36', name: 'server' });
+  const router = await cluster.startRouter(server);
+  // The handshake takes some 4 KB towards the router, the snapshot more than 30 KB.
+  const proxy = await cuttingProxy(context, Number(new URL(router.origin).port), 20_000);
+  const { loop } = await startSync(context, {
+    ...cluster.credentials,
+    servers: [{ id: server.serverId, url: server.url }],
+    routers: [{ url: `https://127.0.0.1:${proxy.port}` }],
+    timing: { interval: 50 },
+  });
+  const client = askRouter(context, router.origin, cluster);
+  const { snapshot } = await eventuallyAnswers(client.status, (status) => status.snapshot !== null);
+  assert.equal(proxy.cuts.length, 1);
+  assert.equal(snapshot?.generation, loop.status().generation);
+});
+
+test('half a push leaves the router with the snapshot it had', async (context) => {
+  const cluster = await syncCluster(context);
+  const server = await cluster.startServer({ version: '1.26', name: 'server' });
+  const router = await cluster.startRouter(server);
+  const { loop, stop } = await startSync(context, {
+    ...cluster.credentials,
+    servers: [{ id: server.serverId, url: server.url }],
+    routers: [{ url: router.origin }],
+  });
+  const client = askRouter(context, router.origin, cluster);
+  await eventuallyAnswers(client.status, (status) => status.snapshot !== null);
+  const generation = loop.status().generation ?? 0;
+  await stop();
+
+  const { certificateAuthorities, clientCertificate, signingKey } = cluster.credentials;
+  const newer = snapshotOf({ other: ['v1/pods'] }, { generation: generation + 1 });
+  const jws = await sealSnapshot(newer, signingKeyOf(signingKey));
+  const socket = connectTls({
+    port: Number(new URL(router.origin).port),
+    host: '127.0.0.1',
+    ca: certificateAuthorities,
+    cert: clientCertificate.certificate,
+    key: clientCertificate.key,
+    ALPNProtocols: ['http/1.1'],
+  });
+  socket.on('error', () => socket.destroy());
+  await once(socket, 'secureConnect');
+  socket.write(
+    `PUT /.mixed-version-proxy/v1/snapshot HTTP/1.1\r\nHost: router\r\nContent-Type: application/jose\r\nContent-Length: ${jws.length}\r\n\r\n`,
+  );
+  socket.write(jws.slice(0, jws.length / 2));
+  socket.end();
+  await once(socket, 'close');
+  assert.equal((await client.status()).snapshot?.generation, generation);
+  const { decision } = await client.explain('/apis/batch/v1/jobs');
+  assert.equal(decision, 'local');
+});
+
+test('a router that is restarted without what it held, or comes late, gets the snapshot', async (context) => {
+  const cluster = await syncCluster(context);
+  const server = await cluster.startServer({ version: '1.26', name: 'server' });
+  const router = await cluster.startRouter(server);
+  const port = new URL(router.origin).port;
+  const { loop } = await startSync(context, {
+    ...cluster.credentials,
+    servers: [{ id: server.serverId, url: server.url }],
+    routers: [{ url: router.origin }],
+  });
+  const client = askRouter(context, router.origin, cluster);
+  await eventuallyAnswers(client.status, (status) => status.snapshot !== null);
+  const generation = loop.status().generation;
+  for (let restart = 0; restart < 2; restart++) {
+    await router.close();
+    await eventuallyAnswers(
+      async () => loop.status().targets[0],
+      (target) => restart === 0 || target?.lastResult?.kind === 'unreachable',
+    );
+    const restarted = await cluster.startRouter(server, { 'secure-port': [port] });
+    const { snapshot } = await eventuallyAnswers(client.status, (status) => status.snapshot !== null);
+    assert.equal(snapshot?.generation, generation);
+    await restarted.close();
+  }
+});
+
+test('a router that is down for long costs the other routers nothing', async (context) => {
+  const cluster = await syncCluster(context);
+  const server = await cluster.startServer({ version: '1.25', name: 'server' });
+  const router = await cluster.startRouter(server);
+  const down = await cluster.startRouter(server);
+  await down.close();
+  await startSync(context, {
+    ...cluster.credentials,
+    servers: [{ id: server.serverId, url: server.url }],
+    routers: [{ url: down.origin }, { url: router.origin }],
+    timing: { interval: 50 },
+  });
+  const client = askRouter(context, router.origin, cluster);
+  const url = '/apis/autoscaling/v2beta2/horizontalpodautoscalers';
+  await eventuallyAnswers(
+    () => client.explain(url),
+    ({ reason }) => reason === 'ServedLocally',
+  );
+  server.setGroupVersion('autoscaling/v2beta2', false);
+  await eventuallyAnswers(
+    () => client.explain(url),
+    ({ reason }) => reason === 'NotServedByAnyServer',
+  );
+});
