@@ -18,8 +18,8 @@ export interface LeaderElectionTiming {
 export function leaderElectionTiming(leaseDuration: number): LeaderElectionTiming {
   return {
     leaseDuration,
-    renewDeadline: (leaseDuration * 2) / 3,
-    retryPeriod: (leaseDuration * 2) / 15,
+    renewDeadline: Math.round((leaseDuration * 2) / 3),
+    retryPeriod: Math.round((leaseDuration * 2) / 15),
   };
 }
 

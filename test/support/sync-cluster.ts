@@ -49,7 +49,8 @@ export async function eventuallyAnswers<Answer>(
     const answer = await ask().catch((error: unknown) => new Error(String(error)));
     if (!(answer instanceof Error) && condition(answer)) return answer;
     if (Date.now() > giveUpAt) {
-      throw new Error(`never came true: ${condition}; last answer: ${JSON.stringify(answer)} ${answer}`);
+      const last = answer instanceof Error ? answer.message : JSON.stringify(answer).slice(0, 500);
+      throw new Error(`never came true: ${condition}; last answer: ${last}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

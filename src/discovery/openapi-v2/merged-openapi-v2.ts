@@ -95,24 +95,23 @@ export class MergedOpenApiV2 {
 
   /** One at a time: whatever changes meanwhile is taken up before it ends. */
   #catchUp(): Promise<void> {
-    this.#work ??= this.#run().finally(() => {
-      this.#work = undefined;
-    });
-    return this.#work;
+    if (this.#work === undefined && this.#next() !== undefined) this.#work = this.#run();
+    return this.#work ?? Promise.resolve();
   }
 
   async #run(): Promise<void> {
-    for (let form = this.#next(); form !== undefined; form = this.#next()) {
-      const wanted = this.#wanted;
-      if (wanted === undefined) return;
-      this.#due.delete(form);
-      try {
-        await this.#refresh(form, wanted);
-      } catch (error) {
-        this.#options.logger.error({ err: error, form }, 'The merged OpenAPI v2 document could not be built');
-        return;
+    let refreshing: OpenApiV2Form | undefined;
+    try {
+      for (refreshing = this.#next(); refreshing !== undefined; refreshing = this.#next()) {
+        this.#due.delete(refreshing);
+        if (this.#wanted !== undefined) await this.#refresh(refreshing, this.#wanted);
       }
+    } catch (error) {
+      const form = refreshing;
+      this.#options.logger.error({ err: error, form }, 'The merged OpenAPI v2 document could not be built');
     }
+    // In one step with the last look: what changes from here on begins a run of its own.
+    this.#work = undefined;
   }
 
   #next(): OpenApiV2Form | undefined {

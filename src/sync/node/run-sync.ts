@@ -145,7 +145,7 @@ async function leaseClientFor(
     namespace: leaderElection.namespace,
     name: leaderElection.name,
     // An API server that hangs leaves time to ask three others before the lead is lost.
-    timeoutMilliseconds: renewDeadline / 4,
+    timeoutMilliseconds: Math.round(renewDeadline / 4),
   });
 }
 
