@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { getRequestListener } from '@hono/node-server';
+import { createAuthority } from '../../../test/support/certificates.ts';
+import { httpsServer } from '../../../test/support/https-server.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { createAddressPolicy } from '../../snapshot/address-policy.ts';
+import { parseSnapshotKeys } from '../../snapshot/keys.ts';
+import { createMemorySnapshotStore } from '../../snapshot/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../snapshot/receiver.ts';
+import { generateSigningKey, signingKeyOf } from '../../snapshot/signing-key.ts';
+import { getSnapshot, putRenewal, putSnapshot } from '../../snapshot/snapshot-endpoint.ts';
+import { renewDelivery, sealDelivery } from '../deliver.ts';
+import { httpsTarget } from './https-target.ts';
+
+const authority = await createAuthority('routers');
+const serving = await authority.issue({ ipAddresses: ['127.0.0.1'], usage: 'server' });
+const { privateJwk, publicJwk } = await generateSigningKey('EdDSA');
+const key = signingKeyOf(privateJwk);
+const { signal } = new AbortController();
+
+async function newReceiver(): Promise<SnapshotReceiver> {
+  const parsed = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+  assert.ok(parsed.ok);
+  const { keys } = parsed;
+  const store = createMemorySnapshotStore();
+  return new SnapshotReceiver({ keys: () => keys, addressPolicy: createAddressPolicy({}), store });
+}
+
+interface SetUp {
+  /** What the router holds; replaced, it was restarted. */
+  receiver: SnapshotReceiver;
+  /** The token it lets in. */
+  token?: string;
+}
+
+/** A router that lets in who brings the right token, if it asks for one; what it was asked is in `log`. */
+async function routerTarget(context: TestContext, router: SetUp, bearerToken?: () => string) {
+  const log: string[] = [];
+  const handle = async (request: Request): Promise<Response> => {
+    const name = new URL(request.url).pathname.replace('/.mixed-version-proxy/v1/', '');
+    log.push(`${request.method} ${name}`);
+    if (router.token !== undefined && request.headers.get('authorization') !== `Bearer ${router.token}`) {
+      return Response.json({ kind: 'Status', message: 'Unauthorized', code: 401 }, { status: 401 });
+    }
+    if (request.method === 'PUT') {
+      return (name === 'snapshot' ? putSnapshot : putRenewal)(request.body, router.receiver);
+    }
+    const response = getSnapshot(request.headers.get('accept') ?? undefined, router.receiver);
+    return request.method === 'HEAD' ? new Response(null, response) : response;
+  };
+  const { port } = await httpsServer(
+    context,
+    { cert: serving.certificate, key: serving.privateKey },
+    getRequestListener(handle),
+  );
+  const target = httpsTarget({
+    url: `https://127.0.0.1:${port}`,
+    certificateAuthorities: authority.certificate,
+    bearerToken,
+  });
+  context.after(() => target.close());
+  return { log, target };
+}
+
+test('a router is asked in one line whether it still holds what it took, and says no once it has lost it', async (context) => {
+  const router: SetUp = { receiver: await newReceiver() };
+  const { log, target } = await routerTarget(context, router);
+  const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), key);
+  assert.equal(await target.holds(delivery, signal), false);
+  await target.put(delivery, signal);
+  assert.equal(await target.holds(delivery, signal), true);
+
+  const renewed = await renewDelivery(delivery, key, Date.now() + 1000);
+  assert.equal(await target.holds(renewed, signal), false, 'not yet renewed');
+  await target.put(renewed, signal);
+  assert.equal(await target.holds(renewed, signal), true);
+  assert.equal(await target.holds(delivery, signal), true, 'renewed by somebody else');
+
+  const other = await sealDelivery(snapshotOf({ b: ['v1/pods'] }, { generation: 2 }), key);
+  assert.equal(await target.holds(other, signal), false);
+  router.receiver = await newReceiver();
+  assert.equal(await target.holds(renewed, signal), false, 'restarted');
+  assert.deepEqual(log, [
+    'HEAD snapshot',
+    'PUT snapshot',
+    'HEAD snapshot',
+    'HEAD snapshot',
+    'PUT snapshot/renewal',
+    'HEAD snapshot',
+    'HEAD snapshot',
+    'HEAD snapshot',
+    'HEAD snapshot',
+  ]);
+});
+
+test('a token in place of a certificate is read anew for each request', async (context) => {
+  const router: SetUp = { receiver: await newReceiver(), token: 'first' };
+  let current = 'first';
+  const { target } = await routerTarget(context, router, () => current);
+  const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), key);
+  assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
+  router.token = 'second';
+  const refused = await target.put(delivery, signal);
+  assert.match(refused.kind === 'refused' ? refused.message : refused.kind, /^401 Unauthorized/);
+  await assert.rejects(target.holds(delivery, signal), /answered with 401/);
+  current = 'second';
+  assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
+  assert.equal(await target.holds(delivery, signal), true);
+});
+
+test('a token file that is gone is a delivery that failed, with the reason', async (context) => {
+  const { target } = await routerTarget(context, { receiver: await newReceiver() }, () => {
+    throw new Error('ENOENT: no such file or directory');
+  });
+  const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), key);
+  assert.deepEqual(await target.put(delivery, signal), {
+    kind: 'unreachable',
+    message: 'ENOENT: no such file or directory',
+  });
+});

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fakeServer, refusesConnections } from '../../../test/support/fake-server-documents.ts';
+import { syncCluster } from '../../../test/support/sync-cluster.ts';
+import { parseRequestInfo } from '../../apimachinery/request-info.ts';
+import { decide } from '../../proxy/decision.ts';
+import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
+import type { Snapshot } from '../../snapshot/types.ts';
+import { recordCluster } from './record-cluster.ts';
+import { runRecording } from './run-recording.ts';
+import { runSyncOnce } from './run-sync.ts';
+import { snapshotFromFolder } from './snapshot-from-folder.ts';
+
+const { signal } = new AbortController();
+
+interface Recorded {
+  readonly requests: readonly { readonly method: string; readonly url: string }[];
+}
+
+/** What each server's router would do with every request that kubectl was recorded to send, and some more. */
+async function decisions(snapshot: Snapshot | undefined): Promise<unknown[]> {
+  assert.ok(snapshot !== undefined);
+  const file = new URL('../../../test/fixtures/kubectl-requests.json', import.meta.url);
+  const commands: readonly Recorded[] = JSON.parse(await readFile(file, 'utf8'));
+  const requests = [
+    ...commands.flatMap((command) => command.requests),
+    { method: 'GET', url: '/apis/autoscaling/v2beta2/horizontalpodautoscalers' },
+    { method: 'GET', url: '/apis/resource.k8s.io/v1/resourceclaims' },
+    { method: 'GET', url: '/apis/flowcontrol.apiserver.k8s.io/v1beta3/flowschemas' },
+    { method: 'PATCH', url: '/apis/apps/v1/namespaces/default/deployments/web/scale' },
+  ];
+  const table = buildRoutingTable(snapshot);
+  return snapshot.servers.flatMap(({ id }) =>
+    requests.map(({ method, url }) => {
+      const { decision, reason, candidates } = decide(parseRequestInfo(method, url), table, {
+        serverId: id,
+        now: table.createdAt,
+        reroutedByVerifiedPeer: false,
+        stalePolicy: 'local',
+        extensionRouting: 'local',
+      });
+      return [id, method, url, decision, reason, candidates.map((candidate) => candidate.id)];
+    }),
+  );
+}
+
+test('a recorded cluster, read offline, leads to the same decisions as the running one', async (context) => {
+  const cluster = await syncCluster(context);
+  const versions = ['1.25', '1.26', '1.36'] as const;
+  const running = await Promise.all(
+    versions.map((version) => cluster.startServer({ version, name: `control-plane-${version}` })),
+  );
+  const servers = running.map(({ serverId, url }) => ({ id: serverId, url }));
+  const folder = join(cluster.directory, 'recording');
+  const recorded = await runRecording({ ...cluster.credentials, servers }, folder, signal);
+  assert.deepEqual(recorded.faults, []);
+
+  const offline = await snapshotFromFolder(folder);
+  assert.ok(offline.ok, JSON.stringify([...offline.readings.values()].filter(({ ok }) => !ok)));
+  assert.deepEqual(offline.warnings, []);
+  const files = [{ file: join(cluster.directory, 'live'), unsigned: true }];
+  const live = await runSyncOnce({ ...cluster.credentials, servers, files }, signal);
+  const expected = await decisions(live.snapshot);
+  assert.deepEqual(await decisions(offline.snapshot), expected);
+  assert.ok(expected.some((row) => JSON.stringify(row).includes('ServedByPeer')));
+  assert.deepEqual(
+    offline.snapshot?.servers.map(({ version }) => version),
+    live.snapshot?.servers.map(({ version }) => version),
+  );
+
+  const shared = (await readdir(folder)).filter((name) => name.endsWith('.json'));
+  assert.deepEqual(shared.sort(), [
+    'apiservices.json',
+    'customresourcedefinitions.json',
+    'endpointslices.json',
+    'leases.json',
+    'storageversions.json',
+  ]);
+  const leases = JSON.parse(await readFile(join(folder, 'leases.json'), 'utf8'));
+  assert.equal(leases.items.length, versions.length);
+});
+
+test('a recording holds the recorded form, file for file', async (context) => {
+  const cluster = await syncCluster(context);
+  const server = await cluster.startServer({ version: '1.26', name: 'server' });
+  const other = await cluster.startServer({ version: '1.25', name: 'other' });
+  const folder = join(cluster.directory, 'recording');
+  const servers = [server, other].map(({ serverId, url }) => ({ id: serverId, url }));
+  await runRecording({ ...cluster.credentials, servers }, folder, signal);
+  const own = join(folder, server.serverId);
+  const fixture = new URL('../../../test/fixtures/kubernetes-1.25-1.26/b/', import.meta.url);
+  const general = (names: readonly string[]) => names.filter((name) => !/^(apis__|404_)/.test(name)).sort();
+  assert.deepEqual(general(await readdir(own)), general(await readdir(fixture)));
+  // What only the other server serves is listed by both, and its 404 is recorded with its code.
+  const status = await readFile(join(own, 'status.txt'), 'utf8');
+  assert.match(status, new RegExp(`^${server.serverId} /apis/autoscaling/v2beta2 404$`, 'm'));
+  assert.match(status, new RegExp(`^${server.serverId} /apis/apps/v1 200$`, 'm'));
+  assert.match(
+    await readFile(join(own, 'aggregated_apis.ct'), 'utf8'),
+    /^200 application\/json;g=apidiscovery\.k8s\.io;v=v2beta1;as=APIGroupDiscoveryList$/m,
+  );
+});
+
+test('nothing is asked for that could hold a secret, and nothing of the credentials is written', async (context) => {
+  const cluster = await syncCluster(context);
+  const urls: string[] = [];
+  const server = await cluster.startServer({
+    version: '1.36',
+    name: 'server',
+    onRequest: ({ url }) => urls.push(url),
+  });
+  const folder = join(cluster.directory, 'recording');
+  await runRecording(
+    { ...cluster.credentials, servers: [{ id: server.serverId, url: server.url }] },
+    folder,
+    signal,
+  );
+  assert.deepEqual(
+    urls.filter((url) => /secrets|serviceaccounts|configmaps|token/.test(url)),
+    [],
+  );
+  const names = await readdir(folder, { recursive: true, withFileTypes: true });
+  for (const entry of names.filter((candidate) => candidate.isFile())) {
+    const text = await readFile(join(entry.parentPath, entry.name), 'utf8');
+    assert.doesNotMatch(text, /PRIVATE KEY|Bearer /, entry.name);
+  }
+});
+
+test('a folder that holds something is left as it is', async (context) => {
+  const cluster = await syncCluster(context);
+  const folder = join(cluster.directory, 'used');
+  await mkdir(folder);
+  await writeFile(join(folder, 'notes.txt'), 'mine');
+  const servers = [{ id: 'a', documents: fakeServer({}) }];
+  await assert.rejects(recordCluster({ servers, folder, signal }), /is not empty/);
+  assert.deepEqual(await readdir(folder), ['notes.txt']);
+});
+
+test('what cannot be read is named, and the rest is recorded', async (context) => {
+  const cluster = await syncCluster(context);
+  const server = await cluster.startServer({ version: '1.26', name: 'server' });
+  const folder = join(cluster.directory, 'recording');
+  const down = { id: 'down', url: 'https://127.0.0.1:1' };
+  const { faults, files } = await runRecording(
+    { ...cluster.credentials, servers: [down, { id: server.serverId, url: server.url }] },
+    folder,
+    signal,
+  );
+  assert.ok(files > 10);
+  assert.ok(faults.every((fault) => fault.startsWith('down/')));
+  assert.deepEqual(faults.map((fault) => fault.split(':')[0]).sort(), [
+    'down/aggregated_api.json',
+    'down/aggregated_apis.json',
+    'down/apis.json',
+    'down/openapi_v3.json',
+    'down/version.json',
+  ]);
+  const offline = await snapshotFromFolder(folder);
+  assert.equal(offline.ok, false);
+  assert.equal(offline.readings.get('down')?.ok, false);
+  assert.equal(offline.readings.get(server.serverId)?.ok, true);
+});
+
+test('an ID that is no name of a folder writes nothing', async (context) => {
+  const cluster = await syncCluster(context);
+  const documents = fakeServer({ '/api': refusesConnections });
+  const folder = join(cluster.directory, 'recording');
+  for (const id of ['../escape', 'a/b', '', '.']) {
+    await assert.rejects(recordCluster({ servers: [{ id, documents }], folder, signal }), /is not the ID/);
+  }
+  assert.equal((await readdir(cluster.directory)).includes('recording'), false);
+});
