@@ -213,7 +213,7 @@ export const serveFlagGroups = [
         kind: 'list',
         placeholder: 'group',
         default: 'system:masters',
-        description: "Groups that may use the router's own paths (/metrics and /.mixed-version-proxy/).",
+        description: "Groups that may use the router's own paths (/.mixed-version-proxy/).",
       },
       {
         name: 'allowed-users',

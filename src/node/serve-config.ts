@@ -101,7 +101,7 @@ export interface ServeConfig {
   readonly jwt: JwtConfig;
   readonly identityHeaderNames: IdentityHeaderNames;
   readonly destinationIdentity: DestinationIdentityConfig;
-  /** Who may use `/.mixed-version-proxy/` and `/metrics`. */
+  /** Who may use `/.mixed-version-proxy/`. */
   readonly allowedGroups: readonly string[];
   readonly allowedUsers: readonly string[];
   readonly snapshot: {

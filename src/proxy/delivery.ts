@@ -43,7 +43,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       end();
       if (error instanceof IdentityTokenError) return statusResponse('RequestEntityTooLarge', error.message);
       if (!(error instanceof TransportError)) throw error;
-      if (error.code === 'ConnectFailed' || error.code === 'TLSFailed' || error.code === 'Timeout') {
+      // One slow request says nothing of a server: only what never reached it does.
+      if (!error.requestMayHaveArrived && error.code !== 'ClientGone') {
         load.notReached(destination.id);
       }
       const { code, message, requestMayHaveArrived } = error;

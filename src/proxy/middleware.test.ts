@@ -28,6 +28,11 @@ async function apiServer(snapshot?: Snapshot) {
   );
   app.get('/api/v1/pods', () => Response.json({ kind: 'PodList', served: 'here' }));
   app.get('/apis', () => Response.json({ kind: 'APIGroupList', groups: [] }));
+  app.get(
+    '/apis/batch',
+    () =>
+      new Response('{}', { headers: { 'content-length': '2', 'content-encoding': 'gzip', etag: '"local"' } }),
+  );
   app.get('/api', () => Response.json({ kind: 'Status', code: 403 }, { status: 403 }));
   return { app, transport };
 }
@@ -62,6 +67,16 @@ test('discovery of the local handlers is replaced by that of the whole cluster',
     document.groups.map(({ name }) => name),
     ['batch'],
   );
+});
+
+test('nothing of a replaced answer is left: not its length, its coding or its ETag', async () => {
+  const { app } = await apiServer(mixedCluster);
+  const response = await app.request('https://own.example/apis/batch');
+  const document = await response.text();
+  assert.equal(response.headers.get('content-length'), String(document.length));
+  assert.equal(response.headers.get('content-encoding'), null);
+  assert.notEqual(response.headers.get('etag'), '"local"');
+  assert.equal((JSON.parse(document) as { name: string }).name, 'batch');
 });
 
 test('a caller who may not read discovery is not given the merged document either', async () => {

@@ -19,6 +19,9 @@ export interface MiddlewareOptions extends MixedVersionProxyOptions {
  * The routing filter for an API server written with Hono: requests for what only a peer serves go to that
  * peer, everything else goes on to `next()`, the local handler chain.
  *
+ * What goes on is the request as the client sent it, X-Remote headers included: a handler asks
+ * `context.var.caller`, which was established, and never a header, which anyone can write.
+ *
  * @example
  * app.use(mixedVersionProxy({ serverId, local, routingTable: receiver, transport, authenticators }));
  */
@@ -68,7 +71,11 @@ export function routeRequest(
     await next();
     // Still there: the local handler chain answered itself instead of `localServer` below.
     const response = context.var.standIn?.(context.res.status);
-    if (response !== undefined) context.res = response;
+    if (response !== undefined) {
+      // Else Hono keeps the header lines of the answer that is replaced: its length, its coding, its ETag.
+      context.res = undefined;
+      context.res = response;
+    }
     return undefined;
   });
 }

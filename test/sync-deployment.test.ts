@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import * as v from 'valibot';
+import { parse } from 'yaml';
+import { runCommand } from './support/command-context.ts';
+
+const deployment = v.object({
+  metadata: v.object({ namespace: v.string() }),
+  spec: v.object({
+    template: v.object({
+      spec: v.object({
+        serviceAccountName: v.string(),
+        containers: v.tuple([
+          v.object({
+            args: v.array(v.string()),
+            ports: v.tuple([v.object({ containerPort: v.number() })]),
+            volumeMounts: v.array(v.object({ name: v.string(), mountPath: v.string() })),
+          }),
+        ]),
+        volumes: v.array(v.object({ name: v.string() })),
+      }),
+    }),
+  }),
+});
+
+test('the deployment starts the sync job with flags that it has, and with files that are mounted', async () => {
+  const folder = join(import.meta.dirname, '..', 'deploy', 'sync');
+  const { metadata, spec } = v.parse(
+    deployment,
+    parse(await readFile(join(folder, 'deployment.yaml'), 'utf8')),
+  );
+  const { containers, serviceAccountName, volumes } = spec.template.spec;
+  const [{ args, ports, volumeMounts }] = containers;
+  // Nothing can be read here: whatever else is said is a fault of the manifest.
+  const { code, errors } = await runCommand(new Map(), args);
+  assert.equal(code, 2);
+  const faults = errors.split('\n').filter((line) => line !== '');
+  assert.ok(faults.length > 0);
+  for (const fault of faults) {
+    const [, path = ''] = /cannot read (\S+): ENOENT/.exec(fault) ?? assert.fail(fault);
+    assert.ok(
+      volumeMounts.some(({ mountPath }) => path.startsWith(`${mountPath}/`)),
+      path,
+    );
+  }
+  assert.deepEqual(volumeMounts.map(({ name }) => name).sort(), volumes.map(({ name }) => name).sort());
+  assert.ok(args.includes(`--health-port=${ports[0].containerPort}`));
+  const rbac = await readFile(join(folder, 'rbac.yaml'), 'utf8');
+  assert.match(
+    rbac,
+    new RegExp(
+      `kind: ServiceAccount\nmetadata:\n  name: ${serviceAccountName}\n  namespace: ${metadata.namespace}\n`,
+    ),
+  );
+});
