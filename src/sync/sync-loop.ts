@@ -105,8 +105,15 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     // What an earlier run left is delivered too: a router may have come since.
     if (outcome.snapshot !== undefined && (outcome.changed || !published)) {
       await publication.publish(outcome.snapshot);
-      published = true;
+      // The lead may have gone, or come back, while it was sealed: then the next term publishes.
+      published = term === thisTerm;
+      known = outcome.snapshot;
     }
+  }
+
+  /** Whatever became of the round: a snapshot that is not renewed runs out on every router. */
+  async function keepInForce(): Promise<void> {
+    if (!published || !leadership.isLeader()) return;
     known = (await publication.keepInForce()) ?? known;
   }
 
@@ -130,6 +137,9 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
         // The last snapshot stays in force; the next round tries again.
         logger.error({ err: error }, 'a round failed');
       }
+      await keepInForce().catch((error: unknown) => {
+        logger.error({ err: error }, 'the snapshot could not be renewed');
+      });
       // Sync jobs that were started together do not ask together.
       await clock.sleep(timing.interval * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
     }

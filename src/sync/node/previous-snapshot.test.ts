@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { silentLogger } from '../../observe/logger.ts';
+import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/keys.ts';
+import { createMemorySnapshotStore } from '../../snapshot/memory-snapshot-store.ts';
+import { sealSnapshot } from '../../snapshot/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../snapshot/signing-key.ts';
+import { previousSnapshot, type SnapshotHolder } from './previous-snapshot.ts';
+
+const old = await generateSigningKey('EdDSA');
+const next = await generateSigningKey('EdDSA');
+const { signal } = new AbortController();
+
+async function pinned(...keys: readonly object[]): Promise<PinnedKeySet> {
+  const parsed = await parseSnapshotKeys(JSON.stringify({ keys }));
+  assert.ok(parsed.ok);
+  return parsed.keys;
+}
+
+async function holder(name: string, generation: number, key = old): Promise<SnapshotHolder> {
+  const jws = await sealSnapshot(
+    snapshotOf({ [name]: ['v1/pods'] }, { generation }),
+    signingKeyOf(key.privateJwk),
+  );
+  return { name, held: async () => jws };
+}
+
+const failing: SnapshotHolder = {
+  name: 'failing',
+  held: () => Promise.reject(new Error('connection refused')),
+};
+
+test('the newest of what the state file and the targets hold is gone on from, and a target that fails costs nothing', async () => {
+  const stored = await (await holder('file', 3)).held(signal);
+  const sources = {
+    store: createMemorySnapshotStore({ snapshot: stored ?? '' }),
+    holders: [
+      failing,
+      await holder('a', 5),
+      { name: 'empty', held: async () => undefined },
+      await holder('b', 4),
+    ],
+    keys: await pinned(old.publicJwk),
+    logger: silentLogger,
+  };
+  assert.equal((await previousSnapshot(sources, signal))?.metadata.generation, 5);
+  assert.equal((await previousSnapshot({ ...sources, holders: [failing] }, signal))?.metadata.generation, 3);
+});
+
+test('in a rotation the new key goes on from what the old one signed, if that is still trusted', async () => {
+  const holders = [await holder('a', 5, old)];
+  const rest = { store: undefined, holders, logger: silentLogger };
+  const both = { ...rest, keys: await pinned(next.publicJwk, old.publicJwk) };
+  assert.equal((await previousSnapshot(both, signal))?.metadata.generation, 5);
+  const warnings: unknown[] = [];
+  const onlyNext = {
+    ...rest,
+    keys: await pinned(next.publicJwk),
+    logger: { ...silentLogger, warn: (fields: object) => warnings.push(fields) },
+  };
+  assert.equal(await previousSnapshot(onlyNext, signal), undefined);
+  assert.equal(warnings.length, 1);
+});
