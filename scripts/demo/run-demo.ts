@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, rmdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { destination } from 'pino';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
@@ -9,6 +9,7 @@ import { runSync } from '../../src/sync/node/index.ts';
 import type { ExampleApiServer } from '../example-api-server/index.ts';
 import { createDemoCertificates, type DemoCertificates } from './certificates.ts';
 import { startCluster } from './cluster.ts';
+import { takeDirectory } from './demo-directory.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { startDemoRouter } from './routers.ts';
 import { untilReady } from './until-ready.ts';
@@ -17,7 +18,7 @@ import { untilReady } from './until-ready.ts';
 const closeGrace = 500;
 
 export interface DemoOptions {
-  /** Where kubeconfigs, certificates and logs go. What the demo writes there is removed when it ends. */
+  /** Where kubeconfigs, certificates and the log go: a new or empty directory, removed when the demo ends. */
   readonly directory: string;
   /** Further flags of `serve`, for every router. */
   readonly routerFlags?: Readonly<Record<string, readonly string[]>>;
@@ -44,12 +45,7 @@ export interface RunningDemo {
  */
 export async function runDemo({ directory, signal, onReady, routerFlags }: DemoOptions): Promise<void> {
   const ending: (() => Promise<unknown>)[] = [];
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  const path = (name: string) => join(directory, name);
-  const written = ['pki', 'keys', 'snapshots', 'kubeconfig', 'direct.kubeconfig', 'demo.log'].map(path);
-  // A run that was killed may have left some of it.
-  const removeAll = () => Promise.all(written.map((each) => rm(each, { recursive: true, force: true })));
-  await removeAll();
+  const { path, remove } = await takeDirectory(directory);
   try {
     const logger = logTo(path('demo.log'));
     const certificates = await createDemoCertificates(path('pki'));
@@ -93,9 +89,7 @@ export async function runDemo({ directory, signal, onReady, routerFlags }: DemoO
     await aborted(signal);
   } finally {
     for (const end of ending) await end();
-    await removeAll();
-    // Only if nothing else is in it.
-    await rmdir(directory).catch(() => undefined);
+    await remove();
   }
 }
 

@@ -4,17 +4,26 @@ const signals = ['SIGINT', 'SIGTERM'] as const;
 export type ShutdownSignal = (typeof signals)[number];
 
 /**
+ * Milliseconds within which a second signal counts as the first one heard twice: a terminal sends Ctrl-C to every
+ * process of the group, and a launcher that passes it on as well cannot always know.
+ */
+const echo = 500;
+
+/**
  * Waits for the first signal that asks the process to end. From then on a second one ends it at once with code 1,
  * as with every Kubernetes component (k8s.io/apiserver pkg/server/signal.go).
  */
 export function shutdownSignal(): Promise<ShutdownSignal> {
   return new Promise((resolve) => {
-    let received = false;
+    let receivedAt: number | undefined;
     for (const signal of signals) {
       process.on(signal, () => {
-        if (received) process.exit(1);
-        received = true;
-        resolve(signal);
+        if (receivedAt === undefined) {
+          receivedAt = performance.now();
+          resolve(signal);
+        } else if (performance.now() - receivedAt > echo) {
+          process.exit(1);
+        }
       });
     }
   });

@@ -7,8 +7,10 @@ import { ReadError, type ServerDocument, type ServerDocuments } from '../documen
 /** Objects that all servers share stand once, in the cluster's folder. */
 const sharedFiles: Readonly<Record<string, string>> = {
   [apiServicesPath]: 'apiservices.json',
-  [customResourceDefinitionsPath]: 'customresourcedefinitions.json',
 };
+
+/** What a recording without this file is taken for: older recordings are of clusters that had none. */
+const noCustomResourceDefinitions = '{"kind":"CustomResourceDefinitionList","metadata":{},"items":[]}';
 
 /** Path of an aggregated document to the name of its files, without `.json` and `.ct`. */
 export const aggregatedFiles: Readonly<Record<string, string>> = {
@@ -31,6 +33,10 @@ export function recordedDocuments(clusterFolder: string, server: string): Server
     async get(pathWithQuery, accept) {
       const path = pathWithQuery.split('?', 1)[0] ?? '';
       const shared = sharedFiles[path];
+      if (path === customResourceDefinitionsPath) {
+        const recorded = await readIfPresent(join(clusterFolder, 'customresourcedefinitions.json'));
+        return json(200, recorded ?? noCustomResourceDefinitions);
+      }
       if (shared !== undefined) return json(200, await read(join(clusterFolder, shared)));
       const aggregated = await aggregatedDocument(folder, path, accept);
       if (aggregated !== undefined) return aggregated;
