@@ -28,6 +28,29 @@ export function answerSinkFor(inbound: InboundRequest): AnswerSink {
   return 'stream' in outgoing ? new Http2Answer(outgoing) : new Http1Answer(outgoing);
 }
 
+/** What follows the head of these is no content of theirs (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
+const statusesWithoutContent: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/**
+ * A 204 must not name a length (RFC 9110 section 8.6), and a 205 has none to name; a client on HTTP/2 would take
+ * an answer that falls short of its length for broken (RFC 9113 section 8.1.1). A 304 names that of another answer.
+ */
+function answerLines(status: number, headers: RawHeaders): string[] {
+  const lines: string[] = [];
+  const withoutLength = status === 204 || status === 205;
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    if (withoutLength && name.toLowerCase() === 'content-length') continue;
+    lines.push(name, headers[index + 1] as string);
+  }
+  return lines;
+}
+
+/** Clients have to ignore it (RFC 9112 section 4); Node refuses to write one with characters beyond Latin-1. */
+function reasonPhrase(text: string): string {
+  return /^[\x20-\x7e\t]*$/.test(text) ? text : '';
+}
+
 /** What an HTTP/1.1 and an HTTP/2 answer have in common: Node's own response object takes the body. */
 abstract class OutgoingAnswer<Outgoing extends ServerResponse | Http2ServerResponse> {
   protected readonly outgoing: Outgoing;
@@ -61,9 +84,11 @@ abstract class OutgoingAnswer<Outgoing extends ServerResponse | Http2ServerRespo
 
 class Http1Answer extends OutgoingAnswer<ServerResponse> implements AnswerSink {
   #bodyBegun = false;
+  #hasContent = true;
 
   start(status: number, statusMessage: string, headers: RawHeaders): Response {
-    this.outgoing.writeHead(status, statusMessage, [...headers]);
+    this.#hasContent = !statusesWithoutContent.has(status);
+    this.outgoing.writeHead(status, reasonPhrase(statusMessage), answerLines(status, headers));
     this.watchDrain();
     // A watch has a head long before its first event: send it now, but not apart from a body that is here already.
     setImmediate(() => {
@@ -73,6 +98,7 @@ class Http1Answer extends OutgoingAnswer<ServerResponse> implements AnswerSink {
   }
 
   write(chunk: Uint8Array): boolean {
+    if (!this.#hasContent) return true;
     this.#bodyBegun = true;
     return this.outgoing.write(chunk);
   }
@@ -88,15 +114,20 @@ class Http1Answer extends OutgoingAnswer<ServerResponse> implements AnswerSink {
 }
 
 class Http2Answer extends OutgoingAnswer<Http2ServerResponse> implements AnswerSink {
+  #hasContent = true;
+
   start(status: number, _statusMessage: string, headers: RawHeaders): Response {
     // The lines go past writeHead(), which would collect them in an object first; the code is for the server.
     this.outgoing.statusCode = status;
-    this.outgoing.stream.respond(appendHttp2Lines([':status', String(status)], headers));
+    this.#hasContent = !statusesWithoutContent.has(status);
+    const lines = answerLines(status, headers);
+    this.outgoing.stream.respond(appendHttp2Lines([':status', String(status)], lines));
     this.watchDrain();
     return RESPONSE_ALREADY_SENT;
   }
 
   write(chunk: Uint8Array): boolean {
+    if (!this.#hasContent) return true;
     return this.outgoing.stream.write(chunk);
   }
 
@@ -114,6 +145,7 @@ class Http2Answer extends OutgoingAnswer<Http2ServerResponse> implements AnswerS
 class WebAnswer implements AnswerSink {
   readonly #signal: AbortSignal;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #hasContent = true;
   #onDrain: () => void = () => {};
   #onGone: () => void = () => {};
 
@@ -133,12 +165,12 @@ class WebAnswer implements AnswerSink {
   }
 
   start(status: number, statusMessage: string, headers: RawHeaders): Response {
+    this.#hasContent = !statusesWithoutContent.has(status);
+    const kept = answerLines(status, headers);
     const lines = new Headers();
-    for (let index = 0; index + 1 < headers.length; index += 2) {
-      lines.append(headers[index] as string, headers[index + 1] as string);
+    for (let index = 0; index + 1 < kept.length; index += 2) {
+      lines.append(kept[index] as string, kept[index + 1] as string);
     }
-    // These have no body, and `Response` refuses one (Fetch section 2.2.3).
-    const withoutBody = status === 204 || status === 205 || status === 304;
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
@@ -149,10 +181,17 @@ class WebAnswer implements AnswerSink {
       },
       { highWaterMark: 1 },
     );
-    return new Response(withoutBody ? null : body, { status, statusText: statusMessage, headers: lines });
+    // `Response` refuses a body where there is none to be (Fetch section 2.2.3).
+    return new Response(this.#hasContent ? body : null, {
+      status,
+      statusText: reasonPhrase(statusMessage),
+      headers: lines,
+    });
   }
 
   write(chunk: Uint8Array): boolean {
+    // Nobody reads it: enqueued, it would hold up the destination for ever.
+    if (!this.#hasContent) return true;
     this.#controller?.enqueue(chunk);
     return (this.#controller?.desiredSize ?? 0) > 0;
   }

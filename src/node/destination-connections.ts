@@ -226,6 +226,8 @@ export class DestinationConnections {
   /** Takes a pool out of use; what it carries goes on to its end. */
   #retire(pool: Pool): void {
     this.#http1 = undefined;
+    // The pool never knew of it, and would leave it open.
+    this.#takeSpareSocket()?.destroy();
     this.#retiredPools.add(pool);
     const forget = (): boolean => this.#retiredPools.delete(pool);
     // Closing fails only for a pool that was destroyed meanwhile.

@@ -1,4 +1,4 @@
-import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { type OnResponseHead, TransportError } from '../proxy/transport.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import { toTransportError } from './transport-errors.ts';
@@ -21,6 +21,10 @@ export interface ExchangeOptions {
   readonly bodyOpened: () => boolean;
 }
 
+/** Bytes and milliseconds of an answer that are still taken after another one was given in its place. */
+const maximumDiscarded = 64 * 1024;
+const discardMilliseconds = 5_000;
+
 /**
  * One request to one destination and what becomes of it, whichever protocol carries it: the destination's side
  * reports head, data, end and failure; the client's side drains and goes away; each event is acted on once.
@@ -34,6 +38,7 @@ export class Exchange {
   readonly #timer: NodeJS.Timeout | undefined;
   #state: 'waiting' | 'answering' | 'over' = 'waiting';
   #source: AnswerSource | undefined;
+  #discardTimer: NodeJS.Timeout | undefined;
   #restarted = false;
 
   constructor(options: ExchangeOptions) {
@@ -86,7 +91,7 @@ export class Exchange {
       if (disposition.kind === 'replace') {
         this.#finish();
         sink.release();
-        this.#source?.abort();
+        this.#discard(headers);
         this.#resolve(disposition.response);
         return;
       }
@@ -115,6 +120,7 @@ export class Exchange {
   }
 
   end(): void {
+    clearTimeout(this.#discardTimer);
     if (this.#state !== 'answering') return;
     this.#finish();
     this.#options.sink.end();
@@ -123,6 +129,7 @@ export class Exchange {
 
   /** @param refused the destination said that it did not process the request. */
   fail(error: unknown, refused = false): void {
+    clearTimeout(this.#discardTimer);
     if (this.#state === 'over') return;
     const { sink, origin, bodyOpened } = this.#options;
     const begun = this.#state === 'answering';
@@ -137,6 +144,17 @@ export class Exchange {
     // Too late for a status: the client's stream breaks, so that it cannot take the part for the whole.
     if (begun) sink.breakOff(failure);
     else this.#reject(failure);
+  }
+
+  /**
+   * Gets rid of an answer that nobody is given. Reading a short one to its end keeps the HTTP/1.1 connection, whose
+   * handshake is dearer. Not with a body in the request: the rest of an upload must not go on behind the answer.
+   */
+  #discard(headers: RawHeaders): void {
+    const length = firstHeader(headers, 'content-length');
+    const isShort = length !== undefined && /^\d+$/.test(length) && Number(length) <= maximumDiscarded;
+    if (!isShort || this.#options.bodyOpened()) this.#source?.abort();
+    else this.#discardTimer = setTimeout(() => this.#source?.abort(), discardMilliseconds);
   }
 
   #timedOut(): void {

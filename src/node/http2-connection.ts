@@ -3,6 +3,7 @@ import {
   type ClientHttp2Stream,
   type ClientSessionOptions,
   connect,
+  constants,
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import { maximumHeaderBytes, maximumHeaderLines, streamWindow } from './server-limits.ts';
@@ -20,6 +21,15 @@ const silence = 30_000;
 /** Milliseconds it has to answer. */
 const pingTimeout = 15_000;
 
+/**
+ * Since the rapid reset attack (CVE-2023-44487) servers end a connection on which too many streams are reset, and
+ * with it the watches of clients that reset none. Node's allow 1,000 at once and 33 more per second (nghttp2's
+ * `stream_reset_rate_limit`). Ours are counted by the same leaky bucket at half of that, which leaves room for the
+ * resets of all streams that are still open when a connection is taken out of use.
+ */
+const maximumResets = 500;
+const resetsForgottenPerSecond = 16;
+
 /** One HTTP/2 connection to a destination, and how many streams it carries. */
 export class Http2Connection {
   readonly #session: ClientHttp2Session;
@@ -28,6 +38,10 @@ export class Http2Connection {
   readonly #maximumStreams: number;
   readonly #events: Http2ConnectionEvents;
   #streams = 0;
+  /** Streams that were reset, less those that time has forgotten. */
+  #resets = 0;
+  /** When `#resets` was worked out last: milliseconds of the monotonic clock. */
+  #resetsAt = 0;
   #draining = false;
   #closing = false;
 
@@ -85,6 +99,7 @@ export class Http2Connection {
     this.#streams++;
     stream.once('close', () => {
       this.#streams--;
+      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#countReset();
       if (this.#closing && this.#streams === 0) this.#session.close();
       this.#events.onStreamClosed();
     });
@@ -103,6 +118,15 @@ export class Http2Connection {
   destroy(): void {
     this.#drain();
     this.#session.destroy();
+  }
+
+  /** Whose reset it was cannot be told: that destinations' own are counted too costs a connection at worst. */
+  #countReset(): void {
+    const now = performance.now();
+    const forgotten = ((now - this.#resetsAt) / 1_000) * resetsForgottenPerSecond;
+    this.#resets = Math.max(0, this.#resets - forgotten) + 1;
+    this.#resetsAt = now;
+    if (this.#resets >= maximumResets) this.close();
   }
 
   #drain(): void {

@@ -58,6 +58,12 @@ export function exchangeOverHttp2(
     const whole = stream.rstCode === constants.NGHTTP2_NO_ERROR;
     if (whole && (expectedLength === undefined || expectedLength === receivedLength)) exchange.end();
     else exchange.fail(new Error(`the answer broke off (HTTP/2 code ${stream.rstCode})`));
+    // Nobody wants the rest of the upload (RFC 9113 section 8.1); unended, the stream would count against the
+    // destination's limit for as long as the connection lives.
+    if (body !== undefined && !stream.writableFinished) {
+      body.destroy();
+      giveUp();
+    }
   });
   let failure: Error | undefined;
   stream.on('error', (error) => {

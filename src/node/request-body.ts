@@ -1,4 +1,4 @@
-import { constants, Http2ServerRequest } from 'node:http2';
+import { Http2ServerRequest } from 'node:http2';
 import { Readable } from 'node:stream';
 import type { InboundRequest } from '../proxy/inbound.ts';
 import { NodeInboundRequest } from './node-inbound.ts';
@@ -66,8 +66,10 @@ export class RequestBody extends Readable {
   };
   readonly #onEnd = (): void => {
     const stream = this.#stream;
-    // Node also ends the body of an HTTP/2 stream that was reset: a part must not pass for the whole.
-    if (stream instanceof Http2ServerRequest && stream.stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
+    // Node also ends the body of an HTTP/2 stream that was reset, with whatever code: a part must not pass for the
+    // whole. After END_STREAM the stream stays open for the answer; one that is closed by now was reset, or has
+    // its answer, and then the rest does not matter.
+    if (stream instanceof Http2ServerRequest && stream.stream.closed) {
       this.#onClose();
       return;
     }

@@ -6,7 +6,7 @@ import {
   type SecureContext,
   type TLSSocket,
 } from 'node:tls';
-import { type Destination, TransportError } from '../proxy/transport.ts';
+import { type Destination, type DestinationTrust, TransportError } from '../proxy/transport.ts';
 import type { AddressPolicy } from '../snapshot/address-policy.ts';
 import { guardedLookup, type ResolveName, refusedAddress } from './guarded-lookup.ts';
 
@@ -41,7 +41,9 @@ export class TlsDialer {
   readonly #addressPolicy: AddressPolicy | undefined;
   readonly #lookup: LookupFunction | undefined;
   #credentials: TransportCredentials;
-  #contexts = new Map<string, SecureContext>();
+  #peerContexts: PeerContexts;
+  /** Of extension servers: their bundles come and go with APIServices. The oldest stands first. */
+  #extensionContexts = new Map<string, SecureContext>();
 
   /**
    * @param connectTimeout milliseconds for name resolution, TCP and TLS together.
@@ -53,7 +55,7 @@ export class TlsDialer {
     this.#addressPolicy = guard?.addressPolicy;
     this.#lookup = guard && guardedLookup(guard.addressPolicy, guard.resolveName);
     this.#credentials = credentials;
-    this.update(credentials);
+    this.#peerContexts = newPeerContexts(credentials);
   }
 
   /**
@@ -61,15 +63,9 @@ export class TlsDialer {
    * @throws when a certificate or key cannot be read.
    */
   update(credentials: TransportCredentials): void {
-    const contexts = new Map<string, SecureContext>();
-    for (const withCertificate of [true, false]) {
-      contexts.set(
-        contextKey('peer-ca', withCertificate),
-        newContext(credentials, withCertificate, [credentials.peerCertificateAuthorities]),
-      );
-    }
+    this.#peerContexts = newPeerContexts(credentials);
     this.#credentials = credentials;
-    this.#contexts = contexts;
+    this.#extensionContexts = new Map();
   }
 
   /** @throws {TransportError} `requestMayHaveArrived` is always false: a dial sends no request. */
@@ -144,13 +140,17 @@ export class TlsDialer {
 
   #context({ destination, presentFrontProxyCertificate }: DialOptions): SecureContext {
     const { trust } = destination;
-    const key = contextKey(
-      trust.kind === 'ca-bundle' ? `ca-bundle ${trust.pem ?? ''}` : trust.kind,
-      presentFrontProxyCertificate,
-    );
-    let context = this.#contexts.get(key);
+    if (trust.kind === 'peer-ca') {
+      return presentFrontProxyCertificate
+        ? this.#peerContexts.withCertificate
+        : this.#peerContexts.withoutCertificate;
+    }
+    const contexts = this.#extensionContexts;
+    const bundle = trust.kind === 'ca-bundle' ? (trust.pem ?? '') : '';
+    const key = `${presentFrontProxyCertificate} ${trust.kind} ${bundle}`;
+    let context = contexts.get(key);
     if (context === undefined) {
-      const authorities = trust.kind === 'ca-bundle' && trust.pem !== undefined ? [trust.pem] : undefined;
+      const authorities = authoritiesOf(trust, this.#credentials);
       try {
         context = newContext(this.#credentials, presentFrontProxyCertificate, authorities);
       } catch (cause) {
@@ -159,9 +159,11 @@ export class TlsDialer {
           cause,
         });
       }
-      // Bundles come and go with APIServices; a handful is in use at any time.
-      if (this.#contexts.size >= maximumContexts) this.#contexts.clear();
-      this.#contexts.set(key, context);
+      if (contexts.size >= maximumExtensionContexts) {
+        const [oldest] = contexts.keys();
+        if (oldest !== undefined) contexts.delete(oldest);
+      }
+      contexts.set(key, context);
     }
     return context;
   }
@@ -169,10 +171,37 @@ export class TlsDialer {
 
 /** Milliseconds of silence before the kernel asks whether the other side is still there. */
 const tcpKeepAliveDelay = 30_000;
-const maximumContexts = 64;
+/** A handful is in use at any time. */
+const maximumExtensionContexts = 64;
 
-function contextKey(trust: string, withCertificate: boolean): string {
-  return `${withCertificate ? 'front-proxy' : 'none'} ${trust}`;
+/**
+ * What API servers are reached with. Never evicted: whoever may create APIServices chooses how many bundles there
+ * are, and must not choose what peers are checked against.
+ */
+interface PeerContexts {
+  readonly withCertificate: SecureContext;
+  readonly withoutCertificate: SecureContext;
+}
+
+/** @throws when a certificate or key cannot be read. */
+function newPeerContexts(credentials: TransportCredentials): PeerContexts {
+  const authorities = authoritiesOf({ kind: 'peer-ca' }, credentials);
+  return {
+    withCertificate: newContext(credentials, true, authorities),
+    withoutCertificate: newContext(credentials, false, authorities),
+  };
+}
+
+/** @returns undefined for the runtime's own roots. */
+function authoritiesOf(trust: DestinationTrust, credentials: TransportCredentials): string[] | undefined {
+  switch (trust.kind) {
+    case 'peer-ca':
+      return [credentials.peerCertificateAuthorities];
+    case 'ca-bundle':
+      return trust.pem === undefined ? undefined : [trust.pem];
+    case 'insecure-skip-tls-verify':
+      return undefined;
+  }
 }
 
 /** @param authorities undefined: the runtime's own roots. */

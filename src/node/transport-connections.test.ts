@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { credentials, frontProxyAuthority, startPeer } from '../../test/support/node-exchange.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import {
+  credentials,
+  frontProxyAuthority,
+  servingAuthority,
+  startPeer,
+  startRawPeer,
+} from '../../test/support/node-exchange.ts';
 import { failureOf, get, newTransport, send } from '../../test/support/node-transport.ts';
+import { inboundFromRequest } from '../proxy/inbound.ts';
 
 for (const protocol of ['h2', 'http/1.1'] as const) {
   describe(`a destination on ${protocol}`, () => {
@@ -45,6 +53,21 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
       while (peer.openConnections() > 0) await new Promise(setImmediate);
     });
 
+    test('whose trust has changed is let go, and what else is reached at its address is kept', async (context) => {
+      const peer = await startPeer(context, protocol, (_incoming, outgoing) => outgoing.end());
+      const transport = newTransport(context);
+      const kept = peer.destination;
+      const pem = servingAuthority.certificate;
+      const before = { ...kept, trust: { kind: 'ca-bundle', pem } } as const;
+      const after = { ...kept, trust: { kind: 'ca-bundle', pem: `${pem}\n` } } as const;
+      for (const destination of [kept, before]) await (await send(transport, destination)).text();
+      assert.equal(peer.openConnections(), 2);
+      transport.retainDestinations([kept, after]);
+      await eventually(() => peer.openConnections() === 1);
+      await (await send(transport, kept)).text();
+      assert.equal(peer.connections(), 2);
+    });
+
     test('close() ends what is in flight and every connection', async (context) => {
       const peer = await startPeer(context, protocol, () => {});
       const transport = newTransport(context);
@@ -75,6 +98,21 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
     });
   });
 }
+
+test('a connection that nobody came to use is closed with its destination', async (context) => {
+  const shaken = Promise.withResolvers<void>();
+  const peer = await startRawPeer(context, () => shaken.resolve());
+  const transport = newTransport(context);
+  const leaving = new AbortController();
+  const inbound = inboundFromRequest(new Request('https://router/', { signal: leaving.signal }));
+  const sending = failureOf(send(transport, peer.destination, inbound));
+  await eventually(() => peer.connections() === 1);
+  leaving.abort();
+  assert.equal((await sending).code, 'ClientGone');
+  await shaken.promise;
+  transport.retain(new Set());
+  await eventually(() => peer.openConnections() === 0);
+});
 
 test('many streams spread over several HTTP/2 connections, each below its limit', async (context) => {
   const watches: { end(): unknown }[] = [];

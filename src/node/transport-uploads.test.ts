@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { constants } from 'node:http2';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from '../../test/support/eventually.ts';
+import { rawClient } from '../../test/support/node-clients.ts';
 import { type PeerIncoming, type Protocol, startPeer } from '../../test/support/node-exchange.ts';
 import { next, openOver } from '../../test/support/node-open-answer.ts';
 import { startRouter } from '../../test/support/node-router.ts';
+import { startServer } from '../../test/support/node-server.ts';
+import { bodySourceOf, RequestBody } from './request-body.ts';
 
 const mebibyte = 1024 * 1024;
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
@@ -117,4 +122,90 @@ for (const client of protocols) {
       });
     });
   }
+}
+
+for (const client of protocols) {
+  test(`an upload on ${client} that HTTP/2 destinations answer before its end leaves no stream open there`, async (context) => {
+    const codes: number[] = [];
+    const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
+      incoming.on('error', () => {}).resume();
+      outgoing.on('error', () => {});
+      outgoing.stream?.once('close', () => codes.push(outgoing.stream?.rstCode ?? 0));
+      outgoing.end('early');
+    });
+    const router = await startRouter(context, { destination: peer.destination });
+    for (let upload = 0; upload < 3; upload++) {
+      const answer = await openOver[client](context, router.port, (body) => {
+        body.on('error', () => {});
+        body.write('a part');
+      });
+      assert.equal(await next(answer.body), 'early');
+    }
+    await eventually(() => codes.length === 3);
+    // Had one ended in good order, the destination would have taken the part for the whole.
+    assert.ok(!codes.includes(constants.NGHTTP2_NO_ERROR), `closed with ${codes}`);
+  });
+}
+
+test('an upload that HTTP/2 destinations answer at its end is not reset', async (context) => {
+  const codes: number[] = [];
+  const peer = await startPeer(context, 'h2', async (incoming, outgoing) => {
+    outgoing.stream?.once('close', () => codes.push(outgoing.stream?.rstCode ?? -1));
+    outgoing.end(String(Buffer.concat(await incoming.toArray()).length));
+  });
+  const router = await startRouter(context, { destination: peer.destination });
+  for (const length of [0, 1, 100_000, mebibyte]) {
+    const answer = await openOver.h2(context, router.port, (body) => body.end(Buffer.alloc(length)));
+    assert.equal(await next(answer.body), String(length));
+  }
+  await eventually(() => codes.length === 4);
+  assert.deepEqual(codes, [0, 0, 0, 0]);
+});
+
+test('the part of an upload that came before its answer never looks whole', async (context) => {
+  const outcome = Promise.withResolvers<string>();
+  const { port } = await startServer(context, async (_request, { inbound }) => {
+    const source = bodySourceOf(inbound);
+    assert.ok(source);
+    const body = new RequestBody(source, () => {});
+    body.once('end', () => outcome.resolve('end')).once('error', (error) => outcome.resolve(error.message));
+    await once(body, 'data');
+    return new Response('early');
+  });
+  const answer = await openOver.h2(context, port, (body) => {
+    body.on('error', () => {});
+    body.write('a part');
+  });
+  assert.equal(await next(answer.body), 'early');
+  assert.match(await outcome.promise, /before the end of the request body/);
+});
+
+/** One HTTP/2 frame (RFC 9113 section 4.1). */
+function frame(type: number, flags: number, stream: number, payload: readonly number[] = []): Buffer {
+  return Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream, ...payload]);
+}
+
+for (const upstream of protocols) {
+  test(`attack: an upload that is reset with NO_ERROR never looks whole to a destination on ${upstream}`, async (context) => {
+    const begun = Promise.withResolvers<void>();
+    const outcome = Promise.withResolvers<string>();
+    const peer = await startPeer(context, upstream, (incoming, outgoing) => {
+      outgoing.on('error', () => {});
+      incoming.on('data', () => begun.resolve());
+      incoming.once('end', () => outcome.resolve((outgoing.stream?.rstCode ?? 0) === 0 ? 'end' : 'aborted'));
+      incoming.once('aborted', () => outcome.resolve('aborted'));
+      incoming.once('error', () => outcome.resolve('aborted'));
+    });
+    const router = await startRouter(context, { destination: peer.destination });
+    const socket = await rawClient(context, router.port, 'h2');
+    socket.resume();
+    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    socket.write(frame(4, 0, 0));
+    // `:method: POST`, `:scheme: https`, `:path: /` and `:authority: x` (RFC 7541 appendix A).
+    socket.write(frame(1, 4, 1, [0x83, 0x87, 0x84, 0x41, 0x01, 0x78]));
+    socket.write(frame(0, 0, 1, [0x61]));
+    await begun.promise;
+    socket.write(frame(3, 0, 1, [0, 0, 0, 0]));
+    assert.equal(await outcome.promise, 'aborted');
+  });
 }

@@ -1,5 +1,6 @@
 import type { InboundRequest } from '../proxy/inbound.ts';
 import {
+  type Destination,
   type OnResponseHead,
   type OutboundRequest,
   type Transport,
@@ -98,8 +99,24 @@ export class UndiciTransport implements Transport {
 
   /** Closes the connections to every origin but these, once what is in flight on them has ended. */
   retain(origins: ReadonlySet<string>): void {
+    this.#retireUnless((_key, connections) => origins.has(connections.origin));
+  }
+
+  /**
+   * As `retain`, and tells destinations at one address apart: of an APIService whose bundle has changed, the
+   * connections that were checked against the old one are closed.
+   */
+  retainDestinations(destinations: Iterable<Destination>): void {
+    const keys = new Set<string>();
+    for (const destination of destinations) {
+      for (const withCertificate of [true, false]) keys.add(connectionsKey(destination, withCertificate));
+    }
+    this.#retireUnless((key) => keys.has(key));
+  }
+
+  #retireUnless(inUse: (key: string, connections: DestinationConnections) => boolean): void {
     for (const [key, connections] of this.#connections) {
-      if (!origins.has(connections.origin)) this.#retire(key, connections);
+      if (!inUse(key, connections)) this.#retire(key, connections);
     }
     this.#retired = this.#retired.filter((connections) => !connections.isEmpty);
   }
@@ -123,9 +140,7 @@ export class UndiciTransport implements Transport {
   }
 
   #connectionsFor({ destination, presentFrontProxyCertificate }: OutboundRequest): DestinationConnections {
-    const { origin, serverName, trust } = destination;
-    const trusted = trust.kind === 'ca-bundle' ? `ca-bundle ${trust.pem ?? ''}` : trust.kind;
-    const key = `${origin} ${serverName} ${presentFrontProxyCertificate} ${trusted}`;
+    const key = connectionsKey(destination, presentFrontProxyCertificate);
     let connections = this.#connections.get(key);
     if (connections === undefined) {
       connections = new DestinationConnections(
@@ -144,4 +159,10 @@ export class UndiciTransport implements Transport {
     this.#connections.delete(key);
     this.#retired.push(connections);
   }
+}
+
+/** Connections may be shared by what agrees in all of this. */
+function connectionsKey({ origin, serverName, trust }: Destination, withCertificate: boolean): string {
+  const trusted = trust.kind === 'ca-bundle' ? `ca-bundle ${trust.pem ?? ''}` : trust.kind;
+  return `${origin} ${serverName} ${withCertificate} ${trusted}`;
 }

@@ -51,7 +51,7 @@ export interface ResponseHead {
 export type ResponseDisposition =
   /** Pass it on with these header lines. */
   | { readonly kind: 'forward'; readonly headers: RawHeaders }
-  /** Drop the destination's answer, read none of its body, and answer this instead. */
+  /** Drop the destination's answer, pass on none of its body, and answer this instead. */
   | { readonly kind: 'replace'; readonly response: Response };
 
 export type OnResponseHead = (head: ResponseHead) => ResponseDisposition;

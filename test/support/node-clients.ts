@@ -5,7 +5,7 @@ import { request as httpsRequest } from 'node:https';
 import type { TestContext } from 'node:test';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { servingAuthority } from './node-exchange.ts';
+import { type Protocol, servingAuthority } from './node-exchange.ts';
 
 /** An answer as it stood on the wire. */
 export interface WireAnswer {
@@ -80,13 +80,17 @@ export async function askHttp2(session: ClientHttp2Session, request: WireRequest
   };
 }
 
-/** A TLS connection to the router on which the test writes HTTP/1.1 by hand. */
-export async function rawClient(context: TestContext, port: number): Promise<TLSSocket> {
+/** A TLS connection to the router on which the test writes HTTP by hand. */
+export async function rawClient(
+  context: TestContext,
+  port: number,
+  protocol: Protocol = 'http/1.1',
+): Promise<TLSSocket> {
   const socket = connectTls({
     host: '127.0.0.1',
     port,
     ca: servingAuthority.certificate,
-    ALPNProtocols: ['http/1.1'],
+    ALPNProtocols: [protocol],
   });
   socket.on('error', () => {});
   context.after(() => socket.destroy());
