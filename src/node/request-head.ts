@@ -3,7 +3,7 @@ import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 /** Characters of `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
 const hostCharacters = /^[\w.~!$&'()*+,;=:[\]%-]*$/;
 
-const noHost = 'there must be one Host line, and it must name a host';
+const noHost = 'there must be one Host line, and nothing in it but a host and a port';
 
 /**
  * Why the head of an HTTP/1 request is refused although Node's parser took it; `undefined` when it is not. Each of

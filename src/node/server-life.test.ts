@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { describe, test } from 'node:test';
+import { connect as connectTcp } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { askHttp1, askHttp2, http2Client } from '../../test/support/node-clients.ts';
+import { askHttp1, askHttp2, http2Client, rawClient, readUntil } from '../../test/support/node-clients.ts';
 import { frontProxyAuthority, peerPair } from '../../test/support/node-exchange.ts';
 import { mirror, startServer as start, servingTls as tls } from '../../test/support/node-server.ts';
 import { createRouterServer, type RouterServer } from './server.ts';
@@ -74,6 +75,38 @@ describe('the life of the server', () => {
     assert.equal((await overHttp2).body.toString(), 'in time');
     await closed;
   });
+
+  /** Nobody waits for an answer on them, and the client never ends them. */
+  const quiet: Record<string, (context: TestContext, port: number) => Promise<unknown>> = {
+    'no TLS handshake': async (context, port) => {
+      const socket = connectTcp(port, '127.0.0.1').on('error', () => {});
+      context.after(() => socket.destroy());
+      await once(socket, 'connect');
+    },
+    'HTTP/1.1 without a request': rawClient,
+    'half a head': async (context, port) => {
+      (await rawClient(context, port)).write('GET / HTTP/1.1\r\nHo');
+    },
+    'half a head behind an answer': async (context, port) => {
+      const client = await rawClient(context, port);
+      client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      await readUntil(client, '"hasBody":false}');
+      client.write('GET / HTTP/1.1\r\nHo');
+    },
+    'an HTTP/2 session that comes up meanwhile': async (context, port) => {
+      await once(http2Client(context, port), 'connect');
+    },
+    'HTTP/2 without a request under way': async (context, port) => {
+      await askHttp2(http2Client(context, port));
+    },
+  };
+  for (const [what, open] of Object.entries(quiet)) {
+    test(`closing does not wait for ${what}`, { timeout: 30_000 }, async (context) => {
+      const { port, server } = await start(context, mirror);
+      await open(context, port);
+      await server.close(120_000);
+    });
+  }
 
   test('what outlasts the grace period is cut', async (context) => {
     let asked = 0;

@@ -10,9 +10,8 @@ import {
   Http2ServerRequest,
   type Http2ServerResponse,
   type SecureServerOptions,
-  type ServerHttp2Session,
 } from 'node:http2';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TlsOptions } from 'node:tls';
 import { getRequestListener, RequestError } from '@hono/node-server';
@@ -29,6 +28,7 @@ import {
 } from './node-inbound.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { faultOfHead } from './request-head.ts';
+import { ServerConnections } from './server-connections.ts';
 import { certificateError, listenError } from './server-error.ts';
 import {
   defaultServerLimits,
@@ -66,8 +66,8 @@ export interface RouterServer {
    */
   setSecureContext(tls: ServerTlsOptions): void;
   /**
-   * Stops listening, ends idle connections, tells HTTP/2 clients to go elsewhere (GOAWAY), and waits; what is
-   * still open after `graceMilliseconds` (watches, tunnels) is cut. Resolves when every connection is closed.
+   * Stops listening, ends the connections on which nobody waits for an answer (idle ones, half a head, no finished
+   * TLS handshake), tells HTTP/2 clients to go elsewhere (GOAWAY), and waits; what is still open after `graceMilliseconds` (watches, tunnels) is cut. Resolves when every connection is closed.
    */
   close(graceMilliseconds: number): Promise<void>;
 }
@@ -79,23 +79,27 @@ export interface RouterServer {
 export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { tls, onUpgrade, logger = silentLogger } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
-  const sockets = new Set<Socket>();
   const pipelines = new OneAtATime();
+  const connections = new ServerConnections((socket) => pipelines.isBusy(socket));
   const handle = requestHandler(options, logger);
   const server = newServer(tls, limits, (incoming, outgoing) => {
-    if (incoming instanceof Http2ServerRequest) handle(incoming, outgoing);
-    else pipelines.run(incoming, outgoing as ServerResponse, () => handle(incoming, outgoing));
+    if (incoming instanceof Http2ServerRequest) {
+      handle(incoming, outgoing);
+      return;
+    }
+    connections.asked(incoming);
+    pipelines.run(incoming, outgoing as ServerResponse, () => handle(incoming, outgoing));
   });
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  server.on('session', (session) => endWhenIdle(session, limits.keepAliveTimeout));
+  server.on('connection', (socket) => connections.opened(socket));
+  server.on('secureConnection', (socket) => connections.secured(socket));
+  server.on('session', (session) => connections.sessionOpened(session, limits.keepAliveTimeout));
   server.on('clientError', (error: Error, socket: Duplex) => {
+    connections.handedOver(socket);
     answerClientError(error, socket, pipelines.answerOn(socket));
   });
   if (onUpgrade !== undefined) {
     server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => {
+      connections.handedOver(socket);
       // Behind an unanswered request: its answer would end up in what follows the upgrade.
       if (pipelines.isBusy(socket)) socket.destroy();
       else onUpgrade(incoming, socket, firstBytes);
@@ -125,29 +129,26 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 
     close(graceMilliseconds) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      // Connections that are busy now fall idle later; Node looks for idle ones only once.
-      const sweep = setInterval(() => server.closeIdleConnections(), sweepMilliseconds);
-      const deadline = setTimeout(() => {
-        for (const socket of sockets) socket.destroy();
-      }, graceMilliseconds);
+      // Connections that are busy now fall idle later.
+      const sweep = setInterval(() => connections.endIdle(), sweepMilliseconds);
+      const deadline = setTimeout(() => connections.cut(), graceMilliseconds);
       server.close(() => {
         clearInterval(sweep);
         clearTimeout(deadline);
         resolve();
       });
+      connections.end();
       return promise;
     },
   };
 }
 
 const sweepMilliseconds = 100;
-/** How long a client has, after a GOAWAY on an idle connection, to close it. */
-const goodbyeMilliseconds = 1_000;
 /** As kube-apiserver. */
 const protocolVersions = { minVersion: 'TLSv1.2' } as const;
 
 /** With `allowHTTP1` Node's HTTP/2 server is an HTTP/1.1 server as well; its types do not say so. */
-type DualServer = Http2SecureServer & Pick<Http1Server, 'closeIdleConnections' | 'maxHeadersCount'>;
+type DualServer = Http2SecureServer & Pick<Http1Server, 'maxHeadersCount'>;
 type RequestHandler = (incoming: NodeIncoming, outgoing: NodeOutgoing) => void;
 
 function newServer(tls: ServerTlsOptions, limits: ServerLimits, onRequest: RequestHandler): DualServer {
@@ -217,6 +218,7 @@ function requestHandler({ fetch, clientCertificateOf }: RouterServerOptions, log
         return;
       }
     }
+    hideHost(incoming);
     listener(incoming, outgoing).catch((error: unknown) => {
       // Whatever cannot be written ends its own stream, never the process.
       logger.error({ error: String(error) }, 'An answer could not be written');
@@ -229,6 +231,16 @@ function answerFailure(error: unknown, logger: Logger): Response {
   if (error instanceof RequestError) return statusResponse('BadRequest', `invalid request: ${error.message}`);
   logger.error({ error: String(error) }, 'A request failed');
   return statusResponse('InternalError', 'Internal error occurred: the request could not be handled');
+}
+
+/**
+ * @hono/node-server builds a URL around the host and refuses a request without one (HTTP/1.0 needs none, RFC 9112
+ * section 3.2: load balancers ask for /readyz like that) or with one that URL parsers spell differently
+ * (`[fd00:0:0::1]`). Nothing here depends on it; the lines that are decided on and passed on stay as they came.
+ */
+function hideHost(incoming: NodeIncoming): void {
+  if (incoming instanceof Http2ServerRequest) incoming.headers[':authority'] = 'localhost';
+  else incoming.headers.host = 'localhost';
 }
 
 function refuseHead(outgoing: ServerResponse, fault: string): void {
@@ -251,22 +263,5 @@ function endAfterUnauthorized(outgoing: Http2ServerResponse): void {
   const { session } = outgoing.stream;
   outgoing.once('close', () => {
     if (outgoing.statusCode === 401) session?.close();
-  });
-}
-
-/** Node keeps an HTTP/2 connection for ever, used or not. Quiet streams (watches) count as use. */
-function endWhenIdle(session: ServerHttp2Session, idleMilliseconds: number): void {
-  let streams = 0;
-  session.on('stream', (stream) => {
-    streams++;
-    stream.once('close', () => streams--);
-  });
-  session.setTimeout(idleMilliseconds, () => {
-    if (streams > 0) return;
-    session.close();
-    // It waits for a head that has begun and never ends (Slowloris), which no stream stands for yet.
-    setTimeout(() => {
-      if (streams === 0) session.destroy();
-    }, goodbyeMilliseconds).unref();
   });
 }

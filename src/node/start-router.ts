@@ -22,6 +22,7 @@ import {
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
 import { createJwtAuthenticator } from './jwt-authenticator.ts';
 import { nodeInbound } from './node-inbound.ts';
+import { ownServerCheck } from './own-server-check.ts';
 import { CredentialWatch } from './reload/credential-watch.ts';
 import { LiveCredentials, serverTlsOf, transportCredentialsOf } from './reload/live-credentials.ts';
 import { routerFileGroups } from './reload/router-file-groups.ts';
@@ -39,12 +40,32 @@ const closeGrace = 10_000;
  * @throws when the address cannot be listened on, or a certificate or key cannot be used.
  */
 export async function startRouter(config: ServeConfig, logger: Logger): Promise<RunningRouter> {
+  const opened: Opened = [];
+  try {
+    return await start(config, logger, opened);
+  } catch (error) {
+    // A restored snapshot has connections opened already, which would keep the process alive.
+    await closeAll(opened);
+    throw error;
+  }
+}
+
+/** What ends all that has been opened so far. */
+type Opened = (() => void | Promise<void>)[];
+
+/** The last opened first. */
+async function closeAll(opened: Opened): Promise<void> {
+  for (const close of opened.toReversed()) await close();
+}
+
+async function start(config: ServeConfig, logger: Logger, opened: Opened): Promise<RunningRouter> {
   const credentials = new LiveCredentials(config);
   const credentialWatch = new CredentialWatch(logger);
   const transport = new UndiciTransport({
     credentials: transportCredentialsOf(credentials.current),
     guard: { addressPolicy: createAddressPolicy(config.peerAddresses) },
   });
+  opened.push(() => transport.close());
   const outboundOptions = {
     local: localDestination(config, credentials),
     transport,
@@ -54,13 +75,16 @@ export async function startRouter(config: ServeConfig, logger: Logger): Promise<
   };
   const documents = createClusterDocuments(outboundOptions, logger);
   const receiver = createReceiver(config, credentials, logger);
+  const checkOwnServer = ownServerCheck(config.serverId, logger);
   receiver.onChange((table) => {
+    checkOwnServer(table);
     transport.retain(originsOf(config, table));
     if (config.featureGateEnabled) void documents.prepare(table);
   });
   await receiver.restore();
 
   const jwt = canAssertLocally(config) ? createJwtAuthenticator(config.jwt, logger) : undefined;
+  if (jwt !== undefined) opened.push(() => jwt.close());
   const { authenticators, isVerifiedPeer } = callerIdentification(config, jwt?.authenticator, logger);
   const routerOptions = {
     ...outboundOptions,
@@ -104,8 +128,7 @@ export async function startRouter(config: ServeConfig, logger: Logger): Promise<
     async close(graceMilliseconds = closeGrace) {
       credentialWatch.stop();
       await server.close(graceMilliseconds);
-      transport.close();
-      await jwt?.close();
+      await closeAll(opened);
     },
   };
 }

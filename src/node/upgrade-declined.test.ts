@@ -10,6 +10,8 @@ import {
   switching,
   upgradeRequest,
 } from '../../test/support/node-upgrade.ts';
+import { sendAndReadToEnd } from '../../test/support/security/raw-http1.ts';
+import { startRouterUnderTest } from '../../test/support/security/router-under-test.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 
 describe('CVE-2018-1002105: after anything but 101 no byte of the client reaches the destination', () => {
@@ -171,4 +173,32 @@ test('a destination that never answers: 503 after the wait, and its connection e
   assert.match(text, /^HTTP\/1\.1 503 /);
   assert.equal(router.failures[0]?.code, 'Timeout');
   await destination.closed;
+});
+
+test('a 404 to an upgrade while there has been no snapshot is a 503, as for every request', async (context) => {
+  const router = await startRouterUnderTest(context, { snapshot: () => undefined });
+  router.local.answerUpgrade = (socket) => {
+    socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nnay');
+  };
+  const { received } = await sendAndReadToEnd(
+    context,
+    router.port,
+    upgradeRequest('websocket', '', 'GET'),
+    'admin',
+  );
+  assert.match(received, /^HTTP\/1\.1 503 /);
+  assert.match(received, /\r\nretry-after: 1\r\n/i);
+  assert.match(received, /it is not known yet which API server serves this resource/);
+  assert.doesNotMatch(received, /nay/);
+  assert.equal(router.local.requests.length, 1);
+});
+
+test('a 404 to an upgrade is the client’s when there is a snapshot', async (context) => {
+  const router = await startRouterUnderTest(context);
+  router.local.answerUpgrade = (socket) => {
+    socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nnay');
+  };
+  const bytes = upgradeRequest('websocket', '', 'GET');
+  const { received } = await sendAndReadToEnd(context, router.port, bytes, 'admin');
+  assert.match(received, /^HTTP\/1\.1 404 .*nay$/s);
 });

@@ -3,10 +3,11 @@ import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
+import { knowledgeMissing } from '../proxy/delivery.ts';
 import { cleanResponseHeaders } from '../proxy/header-hygiene.ts';
 import type { ConnectionInfo, InboundRequest } from '../proxy/inbound.ts';
 import { ownPathSpelling, ownPathsPrefix } from '../proxy/own-path-target.ts';
-import type { Router } from '../proxy/router.ts';
+import type { AdmittedRequest, Router } from '../proxy/router.ts';
 import type { ClientCertificateOf } from './node-inbound.ts';
 import { answerHead, endAfterAnswer, writeLastAnswer } from './raw-answer.ts';
 import type { TlsDialer } from './tls-dialer.ts';
@@ -72,7 +73,7 @@ async function upgrade(
     dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal }),
   );
   if (answer instanceof Response) await writeLastAnswer(client, answer);
-  else if (answer.kind === 'declined') await relayDeclined(client, answer.answer);
+  else if (answer.kind === 'declined') await relayDeclined(client, answer.answer, admission.request);
   else openTunnel(client, firstBytes, answer);
 }
 
@@ -96,8 +97,17 @@ function openTunnel(
  * The destination did not switch: its answer goes to the client and both connections end. What the client
  * sends meanwhile is thrown away; the destination would take it for requests of ours (CVE-2018-1002105).
  */
-async function relayDeclined(client: Duplex, answer: IncomingMessage): Promise<void> {
+async function relayDeclined(
+  client: Duplex,
+  answer: IncomingMessage,
+  { decision }: AdmittedRequest,
+): Promise<void> {
   const status = answer.statusCode ?? 0;
+  if (status === 404 && decision.reason === 'NoSnapshot') {
+    answer.destroy();
+    await writeLastAnswer(client, knowledgeMissing());
+    return;
+  }
   if (status >= 300 && status < 400) {
     answer.destroy();
     // Neither followed nor passed on (CVE-2020-8559).

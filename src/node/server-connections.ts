@@ -1,0 +1,110 @@
+import type { IncomingMessage } from 'node:http';
+import type { ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+
+/** How long a client has, after a GOAWAY on an idle connection, to close it. */
+const goodbyeMilliseconds = 1_000;
+
+/**
+ * The open connections of a server, and which of them can be ended without taking an answer from anybody. Node's
+ * `closeIdleConnections` leaves those that have sent part of a head, and those whose TLS handshake never ends.
+ */
+export class ServerConnections {
+  readonly #isAnswering: (socket: Duplex) => boolean;
+  readonly #sockets = new Set<Socket>();
+  /** The two ends of each connection whose handshake is finished: Node tells by nothing else which socket it was. */
+  readonly #secured = new Set<string>();
+  readonly #http1 = new Set<Duplex>();
+  readonly #lastRequests = new WeakMap<Duplex, IncomingMessage>();
+  readonly #goodbyes = new Map<ServerHttp2Session, () => void>();
+  #ending = false;
+
+  /** @param isAnswering whether a request on this HTTP/1.1 connection has not been answered in full. */
+  constructor(isAnswering: (socket: Duplex) => boolean) {
+    this.#isAnswering = isAnswering;
+  }
+
+  /** A connection as TCP knows it. */
+  opened(socket: Socket): void {
+    if (this.#ending) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+  }
+
+  /** A connection's handshake is finished. */
+  secured(socket: TLSSocket): void {
+    const ends = endsOf(socket);
+    this.#secured.add(ends);
+    if (socket.alpnProtocol !== 'h2') this.#http1.add(socket);
+    socket.once('close', () => {
+      this.#secured.delete(ends);
+      this.#http1.delete(socket);
+    });
+  }
+
+  /** An HTTP/1.1 request has come. */
+  asked(incoming: IncomingMessage): void {
+    this.#lastRequests.set(incoming.socket, incoming);
+  }
+
+  /** From now on somebody else ends this HTTP/1.1 connection. */
+  handedOver(socket: Duplex): void {
+    this.#http1.delete(socket);
+  }
+
+  /**
+   * An HTTP/2 connection. Node keeps one for ever, used or not; quiet streams (watches) count as use.
+   * @param idleMilliseconds after which it is ended.
+   */
+  sessionOpened(session: ServerHttp2Session, idleMilliseconds: number): void {
+    let streams = 0;
+    session.on('stream', (stream) => {
+      streams++;
+      stream.once('close', () => streams--);
+    });
+    const goodbye = (): void => {
+      session.close();
+      // It waits for a head that has begun and never ends (Slowloris), which no stream stands for yet.
+      setTimeout(() => {
+        if (streams === 0) session.destroy();
+      }, goodbyeMilliseconds).unref();
+    };
+    session.setTimeout(idleMilliseconds, () => {
+      if (streams === 0) goodbye();
+    });
+    this.#goodbyes.set(session, goodbye);
+    session.once('close', () => this.#goodbyes.delete(session));
+    if (this.#ending) goodbye();
+  }
+
+  /** Ends what nobody waits on, now and whenever more comes; HTTP/2 clients are told to go elsewhere. */
+  end(): void {
+    this.#ending = true;
+    for (const socket of this.#sockets) if (!this.#secured.has(endsOf(socket))) socket.destroy();
+    for (const goodbye of this.#goodbyes.values()) goodbye();
+    this.endIdle();
+  }
+
+  /** Ends the HTTP/1.1 connections that have fallen idle, those with part of a head among them. */
+  endIdle(): void {
+    for (const socket of this.#http1) {
+      // An upload whose answer was given early is still being read: a reset would take the answer with it.
+      const isUploading = this.#lastRequests.get(socket)?.complete === false;
+      if (!this.#isAnswering(socket) && !isUploading) socket.destroy();
+    }
+  }
+
+  /** Ends everything. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+function endsOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
+  return JSON.stringify([localAddress, localPort, remoteAddress, remotePort]);
+}
