@@ -4,7 +4,7 @@ import { RequestHeaderAuthenticator } from '../identity/request-header.ts';
 import { X509Authenticator } from '../identity/x509.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createRouter } from '../proxy/create-router.ts';
-import { extensionDestination } from '../proxy/destinations.ts';
+import { extensionDestination, peerDestination } from '../proxy/destinations.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
 import type { Destination } from '../proxy/transport.ts';
 import { newPseudonym } from '../proxy/via.ts';
@@ -78,7 +78,7 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
   const checkOwnServer = ownServerCheck(config.serverId, logger);
   receiver.onChange((table) => {
     checkOwnServer(table);
-    transport.retain(originsOf(config, table));
+    transport.retainDestinations(destinationsOf(outboundOptions.local, table));
     if (config.featureGateEnabled) void documents.prepare(table);
   });
   await receiver.restore();
@@ -192,14 +192,13 @@ function createReceiver(
   });
 }
 
-function originsOf({ local }: ServeConfig, table: RoutingTable): ReadonlySet<string> {
-  const origins = new Set([local.origin]);
-  for (const { origin } of table.servers) if (origin !== undefined) origins.add(origin);
-  for (const apiService of table.snapshot.apiServices) {
-    const destination = extensionDestination(apiService);
-    if (destination !== undefined) origins.add(destination.origin);
-  }
-  return origins;
+/** Everywhere this router may still send to. */
+function destinationsOf(local: Destination, table: RoutingTable): readonly Destination[] {
+  return [
+    local,
+    ...table.servers.flatMap((server) => peerDestination(server) ?? []),
+    ...table.snapshot.apiServices.flatMap((apiService) => extensionDestination(apiService) ?? []),
+  ];
 }
 
 function httpsOrigin(host: string, port: number): string {

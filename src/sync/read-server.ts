@@ -48,7 +48,7 @@ export async function readServer(
 /** k8s.io/apimachinery pkg/version/types.go. */
 const versionInfo = v.object({ gitVersion: v.string() });
 
-/** For people only, so that a server whose version cannot be read is as good as any other. */
+/** Decides only who leads the merged discovery: a server whose version cannot be read is read all the same. */
 async function readVersion(
   documents: ServerDocuments,
   timeoutMilliseconds: number,
