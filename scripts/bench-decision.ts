@@ -33,7 +33,7 @@ const context: DecisionContext = {
   stalePolicy: 'local',
   extensionRouting: 'local',
 };
-const load = { inFlight: () => 1, isAvoided: () => false };
+const load = { inFlight: () => 1, isAvoided: () => false, weight: () => 1 };
 
 const perRequest = requests.map(({ method, url }) => bestOfBatches(method, url)).sort((a, b) => a - b);
 const at = (share: number) =>

@@ -1,14 +1,19 @@
 import { Hono } from 'hono';
-import { statusResponse } from './apimachinery/status.ts';
 import { type AllowedCallers, defaultAllowedCallers } from './identity/authorize.ts';
 import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
 import type { CredentialFiles } from './observe/credential-files.ts';
 import { ping } from './observe/health.ts';
 import { healthEndpoints } from './observe/health-endpoints.ts';
-import { type Logger, silentLogger } from './observe/logger.ts';
+import { silentLogger } from './observe/logger.ts';
+import { metricsEndpoints } from './observe/metrics-endpoints.ts';
+import type { MetricsSource } from './observe/metrics-source.ts';
+import { serversCheck } from './observe/servers-check.ts';
+import { shutdownCheck } from './observe/shutdown-check.ts';
 import { snapshotCheck } from './observe/snapshot-check.ts';
+import { type ProcessFacts, zPages } from './observe/z-pages.ts';
 import { createRouter } from './proxy/create-router.ts';
 import type { HandlerEnvironment } from './proxy/handler-environment.ts';
+import { internalError } from './proxy/internal-error.ts';
 import {
   acceptRequest,
   identifyCaller,
@@ -18,7 +23,8 @@ import {
 } from './proxy/middleware.ts';
 import { oidcDocuments } from './proxy/oidc-documents.ts';
 import { ownPathsPrefix } from './proxy/own-path-target.ts';
-import { ownPaths, refuseDisguisedOwnPaths } from './proxy/own-paths.ts';
+import { ownPaths } from './proxy/own-paths.ts';
+import { refuseDisguisedOwnPaths } from './proxy/refuse-disguised-own-paths.ts';
 import type { Router } from './proxy/router.ts';
 import type { SnapshotReceiver } from './snapshot/receiver.ts';
 
@@ -33,6 +39,12 @@ export interface AppOptions extends MiddlewareOptions {
   readonly oidcIssuer?: OidcIssuer | undefined;
   /** For a runtime that carries upgrades past the fetch handler: the same router. Default: one of its own. */
   readonly router?: Router;
+  /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
+  readonly isShuttingDown?: () => boolean;
+  /** What `/metrics` and `/metrics/slis` answer. Default: those paths are the local server's. */
+  readonly metrics?: MetricsSource | undefined;
+  /** What `/statusz` and `/flagz` tell. Default: those paths are the local server's. */
+  readonly processFacts?: ProcessFacts | undefined;
 }
 
 /** The whole router as one portable fetch handler: the chain a request passes, in order. */
@@ -48,13 +60,28 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   app.use(acceptRequest(router, options.inbound));
   app.use(refuseDisguisedOwnPaths);
   // 2. /livez, /readyz, /healthz: the router's own health, open to everyone.
-  app.route('/', healthEndpoints({ livez: [ping], readyz: [ping, snapshotCheck(options)], logger }));
+  const shutdown = options.isShuttingDown === undefined ? [] : [shutdownCheck(options.isShuttingDown)];
+  const { health, serverId, localServerDownPolicy } = options;
+  const servers = health === undefined ? [] : [serversCheck({ health, serverId, localServerDownPolicy })];
+  const readyz = [ping, snapshotCheck(options), ...servers, ...shutdown];
+  const livez = [ping];
+  const { metrics, processFacts } = options;
+  const onChecked = metrics?.healthChecked.bind(metrics);
+  app.route('/', healthEndpoints({ livez, readyz, logger, onChecked }));
   //    So are the OIDC issuer's two documents, where there is an issuer.
   if (options.oidcIssuer !== undefined) app.route('/', oidcDocuments(options.oidcIssuer));
   // 3. Who is calling: established once (401).
   app.use(identifyCaller(router));
   // 4. /.mixed-version-proxy/: snapshot, explain, status, for allowed callers only (401, 403).
   app.route(ownPathsPrefix, ownPaths(options, allowedCallers));
+  //    /metrics, /metrics/slis, /statusz, /flagz: for them and for monitors.
+  if (metrics !== undefined) {
+    const healthChecks = { livez, readyz, healthz: readyz };
+    app.route('/', metricsEndpoints({ metrics, healthChecks }, allowedCallers));
+  }
+  if (processFacts !== undefined) {
+    app.route('/', zPages(processFacts, allowedCallers, options.clock ?? Date.now));
+  }
   // 5. The decision: peer, extension and unavailable are answered here; merged documents are prepared.
   app.use(routeRequest(router, options));
   // 6. Everything else is the local server's.
@@ -62,10 +89,4 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
 
   app.onError((error) => internalError(error, logger));
   return app;
-}
-
-/** A fault of the router itself: told to its operator, not to the client. */
-function internalError(error: Error, logger: Logger): Response {
-  logger.error({ err: error }, 'A request ended in an internal error');
-  return statusResponse('InternalError', 'Internal error occurred: the router could not handle the request');
 }

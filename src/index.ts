@@ -44,6 +44,12 @@ export { stampIdentity } from './identity/stamp-identity.ts';
 export type { Caller, UserInfo } from './identity/user-info.ts';
 export { X509Authenticator } from './identity/x509.ts';
 export type { Logger } from './observe/logger.ts';
+export type {
+  AttemptFailure,
+  DropReason,
+  RequestObservation,
+  RequestObserver,
+} from './observe/request-observer.ts';
 export {
   type Decision,
   type DecisionContext,

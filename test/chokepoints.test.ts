@@ -46,10 +46,10 @@ const chokepoints = {
     definedIn: 'src/apimachinery/request-target.ts',
     calledIn: ['src/apimachinery/request-info.ts'],
   },
-  // The door, an explanation of what would happen, and a path that is a constant.
+  // A path that is a constant, the door, and an explanation of what would happen.
   parseRequestInfo: {
     definedIn: 'src/apimachinery/request-info.ts',
-    calledIn: ['src/proxy/create-router.ts', 'src/proxy/explain.ts', 'src/proxy/read-server-document.ts'],
+    calledIn: ['src/proxy/ask-server.ts', 'src/proxy/create-router.ts', 'src/proxy/explain.ts'],
   },
   // Header hygiene and identity stamping.
   cleanRequestHeaders: { definedIn: 'src/proxy/header-hygiene.ts', calledIn: ['src/proxy/outbound.ts'] },
@@ -57,7 +57,7 @@ const chokepoints = {
   // What makes a request ready to leave: for callers, and for what the router asks on its own account.
   buildOutboundRequest: {
     definedIn: 'src/proxy/outbound.ts',
-    calledIn: ['src/proxy/delivery.ts', 'src/proxy/read-server-document.ts'],
+    calledIn: ['src/proxy/ask-server.ts', 'src/proxy/delivery.ts'],
   },
   // Who may use the router's own paths.
   onlyAllowedCallers: {
@@ -100,10 +100,7 @@ test('a peer assertion is judged in one place', () => {
 });
 
 test('a transport is asked to send in two places, and both have the request from the chokepoint', () => {
-  assert.deepEqual(placesOf(/\btransport\.send\(/), [
-    'src/proxy/forward.ts',
-    'src/proxy/read-server-document.ts',
-  ]);
+  assert.deepEqual(placesOf(/\btransport\.send\(/), ['src/proxy/ask-server.ts', 'src/proxy/forward.ts']);
   // Nobody else calls it under another name: what is left are the connections behind the transport.
   assert.deepEqual(placesOf(/(?<!transport)\.send\(/), [
     'src/node/destination-connections.ts',
@@ -114,9 +111,9 @@ test('a transport is asked to send in two places, and both have the request from
     sourceOf('src/proxy/forward.ts'),
     /router\.deliver\(request, \(outbound\) =>\s*transport\.send\(outbound, /,
   );
-  const reader = sourceOf('src/proxy/read-server-document.ts');
-  assert.match(reader, /const outbound = await buildOutboundRequest\(/);
-  assert.match(reader, /transport\.send\(outbound, /);
+  const question = sourceOf('src/proxy/ask-server.ts');
+  assert.match(question, /const outbound = await buildOutboundRequest\(/);
+  assert.match(question, /transport\.send\(outbound, /);
 });
 
 test('an upgrade is dialled in one place, with the request from Router.deliver', () => {

@@ -11,7 +11,12 @@ export interface KubeconfigOptions {
    * User name to client certificate. The contexts are the first user's; those of the others are called
    * `<user>@<context>`.
    */
-  readonly users: Readonly<Record<string, CertificatePaths>>;
+  readonly users: Readonly<Record<string, KubeconfigUser>>;
+}
+
+export interface KubeconfigUser extends CertificatePaths {
+  /** Bearer token, beside the certificate. */
+  readonly token?: string | undefined;
 }
 
 /** Writes a kubeconfig with everything in it, readable by its owner only, as it holds private keys. */
@@ -33,11 +38,12 @@ export async function writeKubeconfig(path: string, options: KubeconfigOptions):
       cluster: { server, 'certificate-authority-data': authority },
     })),
     users: await Promise.all(
-      users.map(async ([name, { certificate, privateKey }]) => ({
+      users.map(async ([name, { certificate, privateKey, token }]) => ({
         name,
         user: {
           'client-certificate-data': await readFile(certificate, 'base64'),
           'client-key-data': await readFile(privateKey, 'base64'),
+          ...(token === undefined ? {} : { token }),
         },
       })),
     ),

@@ -1,17 +1,16 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { destination } from 'pino';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
-import { createPinoLogger } from '../../src/node/pino-logger.ts';
 import type { RunningRouter } from '../../src/node/serve-config.ts';
-import type { Logger } from '../../src/observe/logger.ts';
-import { runSync } from '../../src/sync/node/index.ts';
 import type { ExampleApiServer } from '../example-api-server/index.ts';
+import { aborted } from './aborted.ts';
 import { createDemoCertificates, type DemoCertificates } from './certificates.ts';
 import { startCluster } from './cluster.ts';
 import { takeDirectory } from './demo-directory.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
+import { logTo } from './log-file.ts';
 import { startDemoRouter } from './routers.ts';
+import { startDemoSync } from './sync.ts';
 import { untilReady } from './until-ready.ts';
 
 /** Milliseconds for requests in flight when the demo ends: somebody at a keyboard waits. */
@@ -67,7 +66,15 @@ export async function runDemo({ directory, signal, onReady, routerFlags }: DemoO
       routers.push(router);
       ending.unshift(() => router.close(closeGrace));
     }
-    ending.unshift(await startSync(path('keys'), apiServers, routers, certificates, logger));
+    ending.unshift(
+      await startDemoSync({
+        signingKey: join(path('keys'), signingKeyFile),
+        servers: apiServers.map(({ serverId, url, version }) => ({ id: serverId, url, hostname: version })),
+        targets: routers.map(({ origin }) => ({ url: origin })),
+        certificates,
+        logger,
+      }),
+    );
 
     const users = { admin: certificates.admin, alice: certificates.alice };
     const shared = { certificateAuthority: certificates.clusterCa, users };
@@ -93,41 +100,6 @@ export async function runDemo({ directory, signal, onReady, routerFlags }: DemoO
   }
 }
 
-function logTo(file: string): Logger {
-  return createPinoLogger({ format: 'text', verbosity: 2 }, destination({ dest: file, sync: true }));
-}
-
-/** Starts the sync job; the function it resolves to ends it. */
-async function startSync(
-  keys: string,
-  apiServers: readonly ExampleApiServer[],
-  routers: readonly RunningRouter[],
-  certificates: DemoCertificates,
-  logger: Logger,
-): Promise<() => Promise<void>> {
-  const read = (file: string) => readFile(file, 'utf8');
-  const stop = new AbortController();
-  const running = runSync(
-    {
-      servers: apiServers.map(({ serverId, url, version }) => ({ id: serverId, url, hostname: version })),
-      routers: routers.map(({ origin }) => ({ url: origin })),
-      certificateAuthorities: await read(certificates.clusterCa),
-      clientCertificate: {
-        certificate: await read(certificates.sync.certificate),
-        key: await read(certificates.sync.privateKey),
-      },
-      signingKey: JSON.parse(await read(join(keys, signingKeyFile))),
-      cluster: 'demo',
-      logger,
-    },
-    stop.signal,
-  );
-  return () => {
-    stop.abort();
-    return running;
-  };
-}
-
 function contexts(
   apiServers: readonly ExampleApiServer[],
   originOf: (server: ExampleApiServer, index: number) => string,
@@ -135,11 +107,4 @@ function contexts(
   return Object.fromEntries(
     apiServers.map((server, index) => [`v${server.version}`, originOf(server, index)]),
   );
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import type { RunningRouter } from '../../src/node/serve-config.ts';
+import type { CertificatePaths } from './certificates.ts';
 
 /** Milliseconds. On a slow machine the first round of the sync job takes a second or two. */
 const deadline = 60_000;
@@ -9,14 +9,24 @@ const pollInterval = 100;
 
 /**
  * Waits until every router says that it is ready: it has a snapshot to route by.
+ * @param client presented to routers that demand a certificate.
  * @throws when one is not within a minute.
  */
 export async function untilReady(
-  routers: readonly RunningRouter[],
+  routers: readonly { readonly origin: string }[],
   certificateAuthority: string,
   signal: AbortSignal,
+  client?: CertificatePaths,
 ): Promise<void> {
-  const dispatcher = new Agent({ connect: { ca: await readFile(certificateAuthority, 'utf8') } });
+  const read = (file: string) => readFile(file, 'utf8');
+  const dispatcher = new Agent({
+    connect: {
+      ca: await read(certificateAuthority),
+      ...(client === undefined
+        ? {}
+        : { cert: await read(client.certificate), key: await read(client.privateKey) }),
+    },
+  });
   const until = Date.now() + deadline;
   try {
     for (const { origin } of routers) {

@@ -30,7 +30,8 @@ export type StatusReason =
   | 'Invalid'
   | 'TooManyRequests'
   | 'InternalError'
-  | 'ServiceUnavailable';
+  | 'ServiceUnavailable'
+  | 'Timeout';
 
 const codes: Record<StatusReason, number> = {
   BadRequest: 400,
@@ -46,6 +47,7 @@ const codes: Record<StatusReason, number> = {
   TooManyRequests: 429,
   InternalError: 500,
   ServiceUnavailable: 503,
+  Timeout: 504,
 };
 
 export interface StatusOptions {

@@ -39,7 +39,7 @@ describe('addresses', () => {
 
   it('of the local server are an https origin and nothing else', async () => {
     assert.equal(
-      (await check.config({ 'local-server': ['https://[::1]:6444/'] })).local.origin,
+      (await check.config({ 'local-server': ['https://[::1]:6444/'] })).local?.origin,
       'https://[::1]:6444',
     );
     for (const wrong of [

@@ -30,7 +30,8 @@ export const destinationIdentityFlagGroup = {
       name: 'assertion-issuer',
       kind: 'value',
       placeholder: 'ID',
-      description: "Name under which this router's assertions are signed. Defaults to --server-id.",
+      description:
+        "Name under which this router's assertions are signed. Defaults to --server-id, or 'gateway' with --gateway.",
     },
     {
       name: 'oidc-issuer-url',

@@ -1,5 +1,6 @@
 import { Option } from 'commander';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import { defaultStalePolicy, type StalePolicy } from '../proxy/decision.ts';
 import { type Explanation, explainRequest, type RequestToExplain } from '../proxy/explain.ts';
 import { parseRfc3339 } from '../snapshot/rfc3339.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
@@ -16,7 +17,8 @@ interface ExplainOptions {
   readonly as?: string;
   readonly header?: readonly string[];
   readonly fromVerifiedPeer?: true;
-  readonly snapshotStalePolicy: 'local' | 'serve-stale' | 'unavailable';
+  readonly snapshotStalePolicy?: StalePolicy;
+  readonly localServerDown?: true;
   readonly extensionRouting: 'local' | 'extension';
   readonly at?: string;
   readonly stdin?: true;
@@ -48,7 +50,8 @@ export function registerExplain(program: CliCommand, context: CommandContext, re
       'Snapshot, as JSON or signed. Without it: what happens before the first one arrives.',
     )
     .option('--snapshot-keys <file>', 'Public keys (JWK Set) that a signed snapshot is checked with.')
-    .option('--server-id <id>', 'ID of the local API server. Without it no server counts as local.')
+    .option('--server-id <id>', 'ID of the local API server. Without it: as seen from a gateway.')
+    .option('--local-server-down', 'The local server is down, and peers take its place where they can.')
     .option(
       '--as <user>',
       'The caller. Decisions are the same for every user; shown so that it is not in doubt.',
@@ -56,9 +59,10 @@ export function registerExplain(program: CliCommand, context: CommandContext, re
     .option('-H, --header <line>', 'A header of the request, as "Name: value". Repeatable.', collect)
     .option('--from-verified-peer', 'The request comes from a verified peer, whose reroute mark counts.')
     .addOption(
-      new Option('--snapshot-stale-policy <policy>', 'As given to serve.')
-        .choices(['local', 'serve-stale', 'unavailable'])
-        .default('local'),
+      new Option(
+        '--snapshot-stale-policy <policy>',
+        'As given to serve. Default: local, for a gateway serve-stale.',
+      ).choices(['local', 'serve-stale', 'unavailable']),
     )
     .addOption(
       new Option('--extension-routing <where>', 'As given to serve.')
@@ -86,9 +90,10 @@ async function runExplain(
   const { table, notes } = await readTable(options, context);
   const explain = (request: RequestToExplain): Explanation =>
     explainRequest(request, table, {
-      serverId: options.serverId ?? '',
+      serverId: options.serverId,
+      localServerIsDown: options.localServerDown === true,
       now,
-      stalePolicy: options.snapshotStalePolicy,
+      stalePolicy: options.snapshotStalePolicy ?? defaultStalePolicy(options.serverId),
       extensionRouting: options.extensionRouting,
       fromVerifiedPeer: options.fromVerifiedPeer === true,
     });
@@ -127,7 +132,7 @@ async function readTable(
 
 function notesFor({ serverId, as }: ExplainOptions): string[] {
   const notes: string[] = [];
-  if (serverId === undefined) notes.push('no --server-id: no server counts as local');
+  if (serverId === undefined) notes.push('no --server-id: seen from a gateway, to which no server is local');
   if (as !== undefined)
     notes.push(`the decision is the same for every user; the destination is told of ${as}`);
   return notes;

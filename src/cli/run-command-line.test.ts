@@ -135,7 +135,16 @@ describe('explain', () => {
   it('says so when a server is not in the snapshot or none was named', async () => {
     const unknown = await run([...seen.slice(0, -1), 'cp-z']);
     assert.match(unknown.output, /the snapshot has no server cp-z; it has cp-a, cp-b/);
-    assert.match((await run(seen.slice(0, -2))).output, /no server counts as local/);
+    assert.match((await run(seen.slice(0, -2))).output, /seen from a gateway, to which no server is local/);
+  });
+
+  it('shows who takes the place of a local server that is down', async () => {
+    const version = seen.map((argument) => (argument.startsWith('/') ? '/version' : argument));
+    assert.match((await run(version)).output, /^Reason: +NotAResourceRequest$/m);
+    const { output } = await run([...version, '--local-server-down']);
+    assert.match(output, /^Decision: +peer$/m);
+    assert.match(output, /^Reason: +LocalServerDown$/m);
+    assert.match(output, /^ {2}cp-b /m);
   });
 
   it('decides as of the time that is asked for', async () => {
@@ -201,7 +210,7 @@ describe('explain', () => {
       '{"method":"GET","url":"/api/v1/../pods"}',
       '{"method":"GET","url":"/livez"}',
     ];
-    const { code, output } = await run(['explain', '--stdin'], [lines.join('\n')]);
+    const { code, output } = await run(['explain', '--server-id', 'cp-a', '--stdin'], [lines.join('\n')]);
     assert.equal(code, 1);
     const answers = output
       .trimEnd()

@@ -1,5 +1,10 @@
+import { deploymentFormFlagGroup } from './deployment-form-flag-group.ts';
 import { destinationIdentityFlagGroup } from './destination-identity-flag-group.ts';
+import { healthFlagGroup } from './health-flag-group.ts';
+import { observabilityFlagGroup } from './observability-flag-group.ts';
+import { performanceFlagGroup } from './performance-flag-group.ts';
 import { servingFlagGroup } from './serving-flag-group.ts';
+import { trafficFlagGroup } from './traffic-flag-group.ts';
 
 /** How often a flag counts and what it holds. `list`: commas and repetition both add entries, as in Kubernetes. */
 export type FlagKind = 'value' | 'list' | 'boolean';
@@ -39,13 +44,13 @@ export const serveFlagGroups = [
         kind: 'value',
         placeholder: 'ID',
         description:
-          'ID of the local API server: the name of its identity Lease in kube-system, as the snapshot has it. Required.',
+          'ID of the local API server: the name of its identity Lease in kube-system, as the snapshot has it. Required, unless --gateway is set.',
       },
       {
         name: 'local-server',
         kind: 'value',
         placeholder: 'https://host:port',
-        description: 'Where the local API server listens. Required.',
+        description: 'Where the local API server listens. Required, unless --gateway is set.',
       },
       {
         name: 'local-server-name',
@@ -128,7 +133,11 @@ export const serveFlagGroups = [
       },
     ],
   },
+  deploymentFormFlagGroup,
+  healthFlagGroup,
   servingFlagGroup,
+  trafficFlagGroup,
+  performanceFlagGroup,
   {
     heading: 'Authentication flags:',
     flags: [
@@ -224,6 +233,7 @@ export const serveFlagGroups = [
     ],
   },
   destinationIdentityFlagGroup,
+  observabilityFlagGroup,
   {
     heading: 'Log flags:',
     flags: [

@@ -117,6 +117,7 @@ describe('serve', () => {
             if (reloads === 1) hangUp();
             else ask('SIGTERM');
           },
+          shutdown: async () => {},
           close: async () => {},
         };
       },
@@ -154,7 +155,7 @@ describe('serve', () => {
     assert.ok(stray.includes('unexpected argument "now": serve takes flags only'), stray.join('\n'));
   });
 
-  it('closes the router once it is asked to end, and then ends with exit code 0', async () => {
+  it('shuts the router down once it is asked to end, and then ends with exit code 0', async () => {
     const { promise: asked, resolve: ask } = Promise.withResolvers<'SIGTERM'>();
     const events: string[] = [];
     const { code, errors } = await start(
@@ -166,15 +167,16 @@ describe('serve', () => {
         return {
           origin: 'https://127.0.0.1:6443',
           reload: async () => {},
-          close: async () => {
-            events.push('closed');
+          shutdown: async () => {
+            events.push('shut down');
           },
+          close: async () => {},
         };
       },
       asked,
     );
     assert.equal(code, 0);
-    assert.deepEqual(events, ['started', 'closed']);
+    assert.deepEqual(events, ['started', 'shut down']);
     const [serving] = errors
       .trimEnd()
       .split('\n')

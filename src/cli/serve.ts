@@ -26,17 +26,28 @@ export function registerServe(
     .description(
       'Run the router in front of a kube-apiserver. Requests for resources that it does not serve go to a peer that does.',
     )
-    .examples({
-      comment: 'Beside the kube-apiserver of one control-plane node.',
-      line: [
-        'serve --server-id=apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa --local-server=https://127.0.0.1:6444 \\',
-        '    --tls-cert-file=apiserver.crt --tls-private-key-file=apiserver.key \\',
-        '    --client-ca-file=ca.crt --peer-ca-file=ca.crt \\',
-        '    --proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key \\',
-        '    --requestheader-client-ca-file=front-proxy-ca.crt --requestheader-allowed-names=front-proxy-client \\',
-        '    --snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
-      ].join('\n'),
-    });
+    .examples(
+      {
+        comment: 'In front of all kube-apiservers.',
+        line: [
+          'serve --gateway --tls-cert-file=gateway.crt --tls-private-key-file=gateway.key \\',
+          '    --client-ca-file=ca.crt --peer-ca-file=ca.crt \\',
+          '    --proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key \\',
+          '    --snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        ].join('\n'),
+      },
+      {
+        comment: 'Beside the kube-apiserver of one control-plane node.',
+        line: [
+          'serve --server-id=apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa --local-server=https://127.0.0.1:6444 \\',
+          '    --tls-cert-file=apiserver.crt --tls-private-key-file=apiserver.key \\',
+          '    --client-ca-file=ca.crt --peer-ca-file=ca.crt \\',
+          '    --proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key \\',
+          '    --requestheader-client-ca-file=front-proxy-ca.crt --requestheader-allowed-names=front-proxy-client \\',
+          '    --snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        ].join('\n'),
+      },
+    );
   // Reported with everything else that is wrong, instead of ending the run at the first one.
   command.allowUnknownOption().allowExcessArguments();
   const names = new Map<string, string>();
@@ -113,6 +124,7 @@ async function runServe(
     {
       version: packageVersion(),
       origin: router.origin,
+      form: config.serverId === undefined ? 'gateway' : 'sidecar',
       serverId: config.serverId,
       advertisedAddress: withListeningPort(config.advertisedAddress, router.origin),
       featureGateEnabled: config.featureGateEnabled,
@@ -120,7 +132,7 @@ async function runServe(
     'Serving',
   );
   logger.info({ signal: await signal }, 'Shutting down');
-  await router.close();
+  await router.shutdown();
   return 0;
 }
 

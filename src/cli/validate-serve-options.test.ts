@@ -110,7 +110,7 @@ describe('the feature gate', () => {
     const config = await check.config(gateOff);
     assert.equal(config.featureGateEnabled, false);
     assert.equal(config.peerCa, undefined);
-    assert.equal(config.local.ca.path, 'ca.crt');
+    assert.equal(config.local?.ca.path, 'ca.crt');
     assert.equal(config.snapshot.keys, undefined);
   });
 

@@ -3,15 +3,25 @@ import type { HostNetwork } from '../node/default-interface.ts';
 import type { ServeConfig } from '../node/serve-config.ts';
 import { readAddressFlags, readPeerAddressPolicy } from './address-flags.ts';
 import { type CertificateFile, CertificateFiles, type ReadTextFile } from './certificate-files.ts';
+import { identityModesOf, readDeploymentForm, snapshotConfigOf } from './deployment-form-flags.ts';
 import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
 import { readDestinationIdentityFlags, readIdentityModes } from './destination-identity-flags.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from './feature-gates.ts';
 import { readFileCheckInterval } from './file-check-flag.ts';
 import { type FlagFault, FlagReport, FlagValues } from './flag-values.ts';
+import { flagsInUse } from './flags-in-use.ts';
+import { readHealthFlags } from './health-flags.ts';
 import { readJwtFlags } from './jwt-flags.ts';
+import { readObservabilityFlags } from './observability-flags.ts';
+import { readPerformanceFlags } from './performance-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
 import type { RawServeOptions } from './serve-flags.ts';
 import { readSnapshotFlags } from './snapshot-flags.ts';
+import { packageVersion } from './version.ts';
+import { readTrafficFlags } from './traffic-flags.ts';
+
+/** Under which name a gateway's assertions are signed unless it is given another. */
+const gatewayIssuer = 'gateway';
 
 /** What the checks need to know of the world. */
 export interface ServeEnvironment {
@@ -37,7 +47,9 @@ export async function validateServeOptions(
   const featureGateEnabled = readFeatureGate(values, report);
   if (!featureGateEnabled) rejectFlagsThatNeedTheGate(values, report);
 
-  const serverId = values.required('server-id', 'the ID of the local API server, as the snapshot has it');
+  const form = readDeploymentForm(values, report, featureGateEnabled);
+  const { serverId, localServerDownPolicy } = form;
+  const health = readHealthFlags(values, report, featureGateEnabled);
   const addresses = readAddressFlags(values, report, environment.network);
   const serving = readServingPair(values, files);
   const clientCa = files.certificates('client-ca-file', values.text('client-ca-file'));
@@ -50,36 +62,49 @@ export async function validateServeOptions(
   const identityHeaderNames = readIdentityHeaderNames(values, report);
   const jwt = await readJwtFlags(values, report, files);
   const peerCa = featureGateEnabled ? readPeerCa(values, files) : undefined;
-  const local = readLocalServer(values, report, files, peerCa, featureGateEnabled);
-  const identityModes = readIdentityModes(values, report, featureGateEnabled);
+  const local = form.isGateway
+    ? undefined
+    : readLocalServer(values, report, files, peerCa, featureGateEnabled);
+  const identityModes = identityModesOf(form, readIdentityModes(values, report, featureGateEnabled));
   const destinationIdentity = await readDestinationIdentityFlags(
     values,
     report,
     files,
     identityModes,
-    serverId,
+    form.isGateway ? gatewayIssuer : serverId,
   );
   const proxyClient = readProxyClientPair(values, files, report, featureGateEnabled, identityModes);
   checkAuthentication(values, report);
-  const snapshot = await readSnapshotFlags(values, report, files, featureGateEnabled);
+  const snapshot = snapshotConfigOf(
+    form,
+    values,
+    await readSnapshotFlags(values, report, files, featureGateEnabled),
+  );
   const extensionRouting = values.choice('extension-routing', ['local', 'extension']);
   const peerAddresses = readPeerAddressPolicy(values, report);
   const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });
   const allowedUsers = values.list('allowed-users', { mayBeBlank: true });
+  const traffic = readTrafficFlags(values, report);
+  const performance = readPerformanceFlags(values);
+  const observability = readObservabilityFlags(values);
   const fileCheckInterval = readFileCheckInterval(values, report);
   const verbosity = values.integer('v', 0, 10);
   const format = values.choice('logging-format', ['text', 'json']);
 
   const { faults, warnings } = report;
   const complete =
-    serverId !== undefined &&
+    (form.isGateway || (serverId !== undefined && local !== undefined)) &&
+    localServerDownPolicy !== undefined &&
+    health !== undefined &&
     addresses !== undefined &&
     serving !== undefined &&
-    local !== undefined &&
     destinationIdentity !== undefined &&
     snapshot !== undefined &&
     extensionRouting !== undefined &&
     peerAddresses !== undefined &&
+    traffic !== undefined &&
+    performance !== undefined &&
+    observability !== undefined &&
     fileCheckInterval !== undefined &&
     verbosity !== undefined &&
     format !== undefined;
@@ -88,6 +113,8 @@ export async function validateServeOptions(
     serverId,
     featureGateEnabled,
     local,
+    localServerDownPolicy,
+    health: health === 'off' ? undefined : health,
     ...addresses,
     serving,
     peerCa: peerCa === undefined ? undefined : pemOf(peerCa),
@@ -102,8 +129,12 @@ export async function validateServeOptions(
     snapshot,
     extensionRouting,
     peerAddresses,
+    ...traffic,
+    performance,
+    observability,
     fileCheckInterval,
     logging: { format, verbosity },
+    commandLine: { version: packageVersion(), flags: flagsInUse(raw) },
   };
   return { ok: true, config, warnings };
 }

@@ -10,6 +10,15 @@ function explain(code: string): string {
   return 'the request is no valid HTTP';
 }
 
+/** Whether the parser could not read what a client sent, as opposed to a fault of the connection. */
+export function isHttpError(error: Error): boolean {
+  return codeOf(error).startsWith('HPE_');
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
 /** Connections that have had their last answer; the parser complains about each further piece of the same request. */
 const ending = new WeakSet<Duplex>();
 
@@ -21,8 +30,8 @@ const ending = new WeakSet<Duplex>();
  */
 export function answerClientError(error: Error, socket: Duplex, answer: ServerResponse | undefined): void {
   if (ending.has(socket)) return;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const spokeHttp = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  const code = codeOf(error);
+  const spokeHttp = isHttpError(error) || code === 'ERR_HTTP_REQUEST_TIMEOUT';
   // A failed handshake has no HTTP to answer in, and a second head must not end up in the middle of a body.
   const answering = answer?.headersSent === true && !answer.writableFinished;
   if (!spokeHttp || answering || !socket.writable) {

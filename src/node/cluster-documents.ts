@@ -11,8 +11,22 @@ export interface ClusterDocuments {
   prepare(table: RoutingTable): Promise<void>;
 }
 
-export function createClusterDocuments(options: DocumentReaderOptions, logger: Logger): ClusterDocuments {
-  const openApiV2 = new MergedOpenApiV2({ read: createDocumentReader(options), clock: Date.now, logger });
+/** @param onReadFailed told of each document of a server that could not be read, for metrics */
+export function createClusterDocuments(
+  options: DocumentReaderOptions,
+  logger: Logger,
+  onReadFailed: () => void = () => {},
+): ClusterDocuments {
+  const readDocument = createDocumentReader(options);
+  const read: typeof readDocument = async (request) => {
+    try {
+      return await readDocument(request);
+    } catch (error) {
+      onReadFailed();
+      throw error;
+    }
+  };
+  const openApiV2 = new MergedOpenApiV2({ read, clock: () => performance.now(), logger });
   return {
     openApiV2,
     async prepare(table) {

@@ -3,6 +3,7 @@ import { Pool } from 'undici';
 import type { Destination, OutboundRequest } from '../proxy/transport.ts';
 import type { Exchange } from './exchange.ts';
 import { exchangeOverHttp1 } from './http1-exchange.ts';
+import { Http1ReadConnections } from './http1-read-connections.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { exchangeOverHttp2, type OpenStream } from './http2-exchange.ts';
 import type { RequestBody } from './request-body.ts';
@@ -18,6 +19,8 @@ export interface ConnectionLimits {
   readonly http2Connections: number;
   /** HTTP/1.1 connections to one destination; a watch holds one for itself. */
   readonly http1Connections: number;
+  /** HTTP/1.1 connections for short reads to a destination that is busy with them, whatever else it speaks; 0: none. */
+  readonly http1ReadConnections: number;
   /** Milliseconds an idle HTTP/1.1 connection is kept; less than servers keep it, so that they do not close first. */
   readonly keepAliveTimeout: number;
 }
@@ -26,11 +29,14 @@ interface Queued {
   readonly outbound: OutboundRequest;
   readonly body: RequestBody | undefined;
   readonly exchange: Exchange;
+  /** A connection of `#reads` has failed it: a second one may be no better. */
+  readonly unanswered?: boolean;
 }
 
 /**
  * The connections to one destination under one identity: HTTP/2 where the destination speaks it, several
- * connections, the least used first; else an HTTP/1.1 pool.
+ * connections, the least used first; else an HTTP/1.1 pool. Short reads take an idle HTTP/1.1 connection in front
+ * of either, where there is one.
  */
 export class DestinationConnections {
   readonly #destination: Destination;
@@ -42,6 +48,7 @@ export class DestinationConnections {
   /** Take no new streams any more, but carry some that are still open. */
   readonly #draining = new Set<Http2Connection>();
   #http1: Pool | undefined;
+  readonly #reads: Http1ReadConnections;
   readonly #retiredPools = new Set<Pool>();
   /** What ALPN agreed on for a connection that the HTTP/1.1 pool has not asked for yet. */
   #spareSocket: TLSSocket | undefined;
@@ -58,6 +65,12 @@ export class DestinationConnections {
     this.#presentFrontProxyCertificate = presentFrontProxyCertificate;
     this.#dialer = dialer;
     this.#limits = limits;
+    this.#reads = new Http1ReadConnections({
+      authority: new URL(destination.origin).host,
+      maximum: limits.http1ReadConnections,
+      keepAliveTimeout: limits.keepAliveTimeout,
+      connect: () => this.#connect(['http/1.1']),
+    });
   }
 
   get origin(): string {
@@ -72,23 +85,20 @@ export class DestinationConnections {
       this.#http2.length === 0 &&
       this.#draining.size === 0 &&
       this.#http1 === undefined &&
-      this.#retiredPools.size === 0
+      this.#retiredPools.size === 0 &&
+      this.#reads.isEmpty
     );
   }
 
   send(outbound: OutboundRequest, body: RequestBody | undefined, exchange: Exchange): void {
-    if (this.#state === 'destroyed') {
-      exchange.fail(transportClosed());
-      return;
-    }
-    this.#queue.push({ outbound, body, exchange });
-    this.#serveQueue();
+    this.#enqueue({ outbound, body, exchange });
   }
 
   /** Lets what is in flight end; then the connections close. What is queued is still served. */
   close(): void {
     this.#state = 'closing';
     for (const connection of [...this.#http2]) connection.close();
+    this.#reads.close();
     if (this.#http1 !== undefined) this.#retire(this.#http1);
   }
 
@@ -96,10 +106,20 @@ export class DestinationConnections {
   destroy(): void {
     this.#state = 'destroyed';
     for (const connection of [...this.#http2, ...this.#draining]) connection.destroy();
+    this.#reads.destroy();
     const pools = this.#http1 === undefined ? this.#retiredPools : [this.#http1, ...this.#retiredPools];
     for (const pool of pools) pool.destroy().catch(() => {});
     this.#spareSocket?.destroy();
     for (const { exchange } of this.#queue.splice(0)) exchange.fail(transportClosed());
+  }
+
+  #enqueue(request: Queued): void {
+    if (this.#state === 'destroyed') {
+      request.exchange.fail(transportClosed());
+      return;
+    }
+    this.#queue.push(request);
+    this.#serveQueue();
   }
 
   #serveQueue(): void {
@@ -119,7 +139,11 @@ export class DestinationConnections {
   }
 
   /** @returns false when there is no connection with room. */
-  #sendNow({ outbound, body, exchange }: Queued): boolean {
+  #sendNow({ outbound, body, exchange, unanswered = false }: Queued): boolean {
+    if (body === undefined && !unanswered) {
+      const sendAgain = (): void => this.#enqueue({ outbound, body, exchange, unanswered: true });
+      if (this.#reads.send(outbound, exchange, sendAgain)) return true;
+    }
     if (this.#http1 !== undefined) {
       exchangeOverHttp1(this.#http1, outbound, body, exchange);
       return true;

@@ -29,13 +29,15 @@ export function canAssertLocally({ destinationIdentity, proxyClient }: ServeConf
 /** Believes the assertions of the routers whose keys are pinned; `undefined` when none is. */
 export function assertionAuthenticator(config: ServeConfig, logger: Logger): Authenticator | undefined {
   const { assertionKeys, oidc } = config.destinationIdentity;
-  if (assertionKeys === undefined) return undefined;
+  const { serverId } = config;
+  // Assertions are addressed to an API server ID, which a gateway does not have.
+  if (assertionKeys === undefined || serverId === undefined) return undefined;
   // Keys of the OIDC issuer are listed to be published, not to be believed.
   const keys: AssertionKeySet = new Map(
     [...assertionKeys.pinned].filter(([, { issuer }]) => issuer !== oidc?.issuerUrl),
   );
   if (keys.size === 0) return undefined;
-  return new PeerAssertionAuthenticator({ keys: () => keys, audience: config.serverId, logger });
+  return new PeerAssertionAuthenticator({ keys: () => keys, audience: serverId, logger });
 }
 
 /** What API servers can ask about the tokens that are signed here; `undefined` without an issuer. */

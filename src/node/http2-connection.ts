@@ -117,7 +117,8 @@ export class Http2Connection {
   /** Ends everything at once. */
   destroy(): void {
     this.#drain();
-    this.#session.destroy();
+    // With NO_ERROR, Node's default, an answer that is cut would pass for a whole one.
+    this.#session.destroy(new Error('the connection was given up'), constants.NGHTTP2_CANCEL);
   }
 
   /** Whose reset it was cannot be told: that destinations' own are counted too costs a connection at worst. */

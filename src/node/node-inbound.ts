@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { ObservedRequest } from '../observe/observed-request.ts';
 import type { GetInboundRequest } from '../proxy/handler-environment.ts';
 import {
   announcesBody,
@@ -10,6 +11,8 @@ import {
   inboundFromRequest,
 } from '../proxy/inbound.ts';
 import { withJoinedCookies, withoutPseudoHeaders } from './connection-headers.ts';
+import type { Expiring, RequestDeadlines } from './request-deadlines.ts';
+import { endTimedOut } from './request-timed-out.ts';
 
 /**
  * What the client certificate under a request proves. `getPeerCertificate()` alone proves nothing: with
@@ -30,19 +33,27 @@ export interface NodeBindings {
 }
 
 /** A request on Node, as it stood on the wire, with the sockets that carry it. */
-export class NodeInboundRequest implements InboundRequest {
+export class NodeInboundRequest implements InboundRequest, Expiring {
   readonly method: string;
   readonly target: string;
   readonly headers: RawHeaders;
   readonly httpVersion: string;
   readonly incoming: NodeIncoming;
   readonly outgoing: NodeOutgoing;
+  observed: ObservedRequest | undefined;
   readonly #clientCertificateOf: ClientCertificateOf;
+  readonly #deadlines: RequestDeadlines | undefined;
   #connection: ConnectionInfo | undefined;
   #signal: AbortSignal | undefined;
   #hasBody: boolean | undefined;
 
-  constructor(incoming: NodeIncoming, outgoing: NodeOutgoing, clientCertificateOf: ClientCertificateOf) {
+  /** @param deadlines default: it may take as long as it likes. */
+  constructor(
+    incoming: NodeIncoming,
+    outgoing: NodeOutgoing,
+    clientCertificateOf: ClientCertificateOf,
+    deadlines?: RequestDeadlines,
+  ) {
     this.method = incoming.method ?? 'GET';
     this.target = incoming.url ?? '';
     this.headers =
@@ -53,6 +64,7 @@ export class NodeInboundRequest implements InboundRequest {
     this.incoming = incoming;
     this.outgoing = outgoing;
     this.#clientCertificateOf = clientCertificateOf;
+    this.#deadlines = deadlines;
   }
 
   get connection(): ConnectionInfo {
@@ -85,6 +97,17 @@ export class NodeInboundRequest implements InboundRequest {
       });
     }
     return this.#signal;
+  }
+
+  limitDuration(): void {
+    const bucket = this.#deadlines?.add(this);
+    if (bucket !== undefined) this.onFinished(() => bucket.delete(this));
+  }
+
+  expire(): void {
+    if (isClosed(this.outgoing)) return;
+    this.observed?.dropped('RequestTimeout');
+    if (endTimedOut(this.incoming, this.outgoing)) this.observed?.answered(504);
   }
 
   onFinished(listener: () => void): void {

@@ -3,9 +3,12 @@ import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { IdentityMode } from '../identity/identity-token.ts';
 import type { ExternalIssuerConfig } from '../identity/jwt/parse-configuration.ts';
 import type { StalePolicy } from '../proxy/decision.ts';
+import type { LocalServerDownPolicy } from '../proxy/options.ts';
+import type { InFlightLimits } from '../proxy/in-flight/requests-in-flight.ts';
 import type { AddressPolicyOptions } from '../snapshot/address-policy.ts';
 import type { PinnedKeySet } from '../snapshot/keys.ts';
 import type { LoadedSigningKey } from '../snapshot/signing-key.ts';
+import type { ShutdownConfig } from './graceful-shutdown.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
 export interface PemFile {
@@ -70,10 +73,24 @@ export interface LoggingConfig {
   readonly verbosity: number;
 }
 
+/** How the health of the API servers is found out. */
+export interface HealthConfig {
+  /** Milliseconds between two probes of a healthy server. */
+  readonly interval: number;
+  /** Milliseconds that one probe may take. */
+  readonly timeout: number;
+  /** Probes in a row that must succeed before an unhealthy server is healthy. */
+  readonly rise: number;
+  /** Failures in a row that make a server unhealthy. */
+  readonly fall: number;
+  /** Milliseconds in which a recovered server comes back to its whole share of requests. */
+  readonly slowStart: number;
+}
+
 /** Everything `serve` was told, checked and read. Plain data; made only by `validateServeOptions`. */
 export interface ServeConfig {
-  /** ID of the local API server, as it stands in the snapshot. */
-  readonly serverId: string;
+  /** ID of the local API server, as it stands in the snapshot; `undefined` in the gateway form, as `local` is. */
+  readonly serverId: string | undefined;
   /** The feature gate UnknownVersionInteroperabilityProxy. Off: plain pass-through to the local server. */
   readonly featureGateEnabled: boolean;
   readonly local: {
@@ -82,7 +99,11 @@ export interface ServeConfig {
     /** The name its serving certificate must carry. */
     readonly serverName: string;
     readonly ca: PemFile;
-  };
+  } | undefined;
+  /** What becomes of requests for the local server while it is down. */
+  readonly localServerDownPolicy: LocalServerDownPolicy;
+  /** `undefined`: servers are not probed. */
+  readonly health: HealthConfig | undefined;
   /** An IP address; `0.0.0.0` and `::` are all interfaces. */
   readonly bindAddress: string;
   /** 0: any free port. */
@@ -116,9 +137,46 @@ export interface ServeConfig {
   readonly extensionRouting: 'local' | 'extension';
   /** Which of the addresses in a snapshot may be called. */
   readonly peerAddresses: AddressPolicyOptions;
+  /** Milliseconds. */
+  readonly timeouts: {
+    /** For a whole request that is not long-running. */
+    readonly request: number;
+    /** For name resolution and the TCP connection to a server. */
+    readonly dial: number;
+    /** For the TLS handshake with a server, and with a client. */
+    readonly tlsHandshake: number;
+    /** Until a server's answer begins; 0: no limit but `request`. */
+    readonly responseHeader: number;
+  };
+  readonly limits: {
+    readonly requestsInFlight: InFlightLimits;
+    /** `undefined`: as many as the limit of open files allows. */
+    readonly maxConnections: number | undefined;
+    readonly http2MaxStreamsPerConnection: number;
+    /** In [0, 0.02]. */
+    readonly goawayChance: number;
+  };
+  readonly shutdown: ShutdownConfig;
+  readonly performance: {
+    /** Requests for resources go past the fetch handler. */
+    readonly directLane: boolean;
+    /** HTTP/1.1 connections for short reads to each server; 0: reads share the HTTP/2 connections. */
+    readonly http1ReadConnections: number;
+  };
   /** Milliseconds between two looks at the files named above, for changes. */
   readonly fileCheckInterval: number;
   readonly logging: LoggingConfig;
+  readonly observability: {
+    /** Count requests and serve `/metrics`. */
+    readonly metrics: boolean;
+  };
+  /** What `/statusz` and `/flagz` tell about how the router was started. */
+  readonly commandLine: {
+    /** The version of the router, for example `v0.1.0`. */
+    readonly version: string;
+    /** Every flag with the value in use, defaults included. */
+    readonly flags: Readonly<Record<string, string>>;
+  };
 }
 
 /** A running router. */
@@ -127,6 +185,8 @@ export interface RunningRouter {
   reload(): Promise<void>;
   /** `https://host:port` it listens on. */
   readonly origin: string;
+  /** Ends as `ServeConfig.shutdown` says: not ready, drained, closed. Resolves when that is done. */
+  shutdown(): Promise<void>;
   /**
    * Takes no new requests, lets those in flight end, then closes.
    * @param graceMilliseconds after which what is still open (watches, tunnels) is cut. Default 10,000.

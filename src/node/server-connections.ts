@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -82,6 +82,20 @@ export class ServerConnections {
     if (this.#ending) goodbye();
   }
 
+  /**
+   * Tells every client to go elsewhere: connections without a request under way end, HTTP/2 ones get a GOAWAY, and
+   * HTTP/1.1 answers whose head is still to come say that theirs is the last one.
+   */
+  sayGoodbye(answerOn: (socket: Duplex) => ServerResponse | undefined): void {
+    for (const goodbye of this.#goodbyes.values()) goodbye();
+    for (const socket of this.#http1) {
+      const answer = answerOn(socket);
+      if (answer?.headersSent === false) answer.shouldKeepAlive = false;
+    }
+    // One that has asked nothing yet may be about to: it is answered, and told then.
+    this.endIdle((socket) => this.#lastRequests.has(socket));
+  }
+
   /** Ends what nobody waits on, now and whenever more comes; HTTP/2 clients are told to go elsewhere. */
   end(): void {
     this.#ending = true;
@@ -91,8 +105,9 @@ export class ServerConnections {
   }
 
   /** Ends the HTTP/1.1 connections that have fallen idle, those with part of a head among them. */
-  endIdle(): void {
+  endIdle(mayEnd: (socket: Duplex) => boolean = () => true): void {
     for (const socket of this.#http1) {
+      if (!mayEnd(socket)) continue;
       // An upload whose answer was given early is still being read: a reset would take the answer with it.
       const isUploading = this.#lastRequests.get(socket)?.complete === false;
       if (!this.#isAnswering(socket) && !isUploading) socket.destroy();

@@ -15,6 +15,10 @@ export const streamWindow = 256 * 1024;
 
 /** What one client may ask of the server. */
 export interface ServerLimits {
+  /** Connections that are open at a time; one more is closed as it comes. 0 is no limit. */
+  readonly maxConnections: number;
+  /** Milliseconds for a client's TLS handshake. Node's 120,000 let whoever says nothing hold a socket for long. */
+  readonly tlsHandshakeTimeout: number;
   /**
    * Concurrent HTTP/2 streams of one connection. Node: 2³²−1; kube-apiserver: 100 since the rapid reset attack
    * (CVE-2023-44487).
@@ -37,13 +41,15 @@ export interface ServerLimits {
   /** Milliseconds between two looks for heads and requests that are late; Node's own figure. */
   readonly connectionsCheckingInterval: number;
   /**
-   * Milliseconds for a whole HTTP/1.1 request. Node's 300,000 cut slow uploads; 0 is no limit, for what a request
-   * may take is the API server's to say.
+   * Milliseconds for a whole HTTP/1.1 request. Node's 300,000 would cut long-running requests with a body; 0 is no
+   * limit, for `RequestDeadlines` knows which requests are to have one.
    */
   readonly requestTimeout: number;
 }
 
 export const defaultServerLimits: ServerLimits = {
+  maxConnections: 0,
+  tlsHandshakeTimeout: 10_000,
   maxConcurrentStreams: 100,
   maxSessionMemory: 64,
   maxSessionRejectedStreams: 100,

@@ -18,7 +18,10 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { statusAnswer, statusResponse } from '../apimachinery/status.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
-import { answerClientError } from './client-error.ts';
+import type { DirectLane } from '../proxy/direct-lane.ts';
+import { answerClientError, isHttpError } from './client-error.ts';
+import { limitConnections } from './connection-limit.ts';
+import type { ServerObserver } from './connection-observer.ts';
 import {
   type ClientCertificateOf,
   type NodeBindings,
@@ -27,6 +30,7 @@ import {
   type NodeOutgoing,
 } from './node-inbound.ts';
 import { OneAtATime } from './one-at-a-time.ts';
+import type { RequestDeadlines } from './request-deadlines.ts';
 import { faultOfHead } from './request-head.ts';
 import { ServerConnections } from './server-connections.ts';
 import { certificateError, listenError } from './server-error.ts';
@@ -47,11 +51,24 @@ export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
 export interface RouterServerOptions {
   /** The app's `fetch`; `bindings.inbound` is the request as it stood on the wire (see `nodeInbound`). */
   readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
+  /** Takes requests for resources past `fetch`. Default: `fetch` gets every request. */
+  readonly directLane?: DirectLane | undefined;
   readonly tls: ServerTlsOptions;
   readonly clientCertificateOf: ClientCertificateOf;
   /** From `upgradeListener`. Without it an upgrade request is handled as an ordinary one. */
   readonly onUpgrade?: UpgradeListener;
   readonly limits?: Partial<ServerLimits>;
+  /** What ends requests that take too long. Default: nothing does. */
+  readonly deadlines?: RequestDeadlines;
+  /**
+   * Share of the HTTP/2 requests behind which their connection gets a GOAWAY, so that clients spread anew over the
+   * servers behind a load balancer (kube-apiserver's `--goaway-chance`). Default 0.
+   */
+  readonly goawayChance?: number;
+  /** Told of connections, for metrics. Default: nobody. */
+  readonly observer?: ServerObserver | undefined;
+  /** In [0, 1). Default `Math.random`. */
+  readonly random?: () => number;
   /** Default: logs nothing. */
   readonly logger?: Logger;
 }
@@ -66,6 +83,11 @@ export interface RouterServer {
    */
   setSecureContext(tls: ServerTlsOptions): void;
   /**
+   * Tells clients to go elsewhere: GOAWAY on HTTP/2, `Connection: close` on each HTTP/1.1 answer from now on.
+   * @param listening whether new connections are still taken, to be told the same.
+   */
+  drain(listening: boolean): void;
+  /**
    * Stops listening, ends the connections on which nobody waits for an answer (idle ones, half a head, no finished
    * TLS handshake), tells HTTP/2 clients to go elsewhere (GOAWAY), and waits; what is still open after `graceMilliseconds` (watches, tunnels) is cut. Resolves when every connection is closed.
    */
@@ -77,24 +99,35 @@ export interface RouterServer {
  * @throws {ServerError} `InvalidServingCertificate`
  */
 export function createRouterServer(options: RouterServerOptions): RouterServer {
-  const { tls, onUpgrade, logger = silentLogger } = options;
+  const { tls, onUpgrade, observer, logger = silentLogger } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
   const connections = new ServerConnections((socket) => pipelines.isBusy(socket));
   const handle = requestHandler(options, logger);
+  const { goawayChance = 0, random = Math.random } = options;
+  let draining = false;
   const server = newServer(tls, limits, (incoming, outgoing) => {
     if (incoming instanceof Http2ServerRequest) {
+      // Ends the connection for what is not asked yet; what is under way on it goes on (RFC 9113 section 6.8).
+      if (draining || (goawayChance > 0 && random() < goawayChance)) incoming.stream.session?.close();
       handle(incoming, outgoing);
       return;
     }
+    if (draining) (outgoing as ServerResponse).shouldKeepAlive = false;
     connections.asked(incoming);
     pipelines.run(incoming, outgoing as ServerResponse, () => handle(incoming, outgoing));
   });
+  limitConnections(server, limits.maxConnections, logger);
   server.on('connection', (socket) => connections.opened(socket));
-  server.on('secureConnection', (socket) => connections.secured(socket));
+  server.on('secureConnection', (socket) => {
+    connections.secured(socket);
+    observer?.secured(socket);
+  });
+  server.on('tlsClientError', (error) => observer?.handshakeFailed(error));
   server.on('session', (session) => connections.sessionOpened(session, limits.keepAliveTimeout));
   server.on('clientError', (error: Error, socket: Duplex) => {
     connections.handedOver(socket);
+    if (isHttpError(error)) observer?.malformed();
     answerClientError(error, socket, pipelines.answerOn(socket));
   });
   if (onUpgrade !== undefined) {
@@ -127,6 +160,12 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       }
     },
 
+    drain(listening) {
+      draining = true;
+      if (!listening) server.close();
+      connections.sayGoodbye((socket) => pipelines.answerOn(socket));
+    },
+
     close(graceMilliseconds) {
       const { promise, resolve } = Promise.withResolvers<void>();
       // Connections that are busy now fall idle later.
@@ -154,6 +193,7 @@ type RequestHandler = (incoming: NodeIncoming, outgoing: NodeOutgoing) => void;
 function newServer(tls: ServerTlsOptions, limits: ServerLimits, onRequest: RequestHandler): DualServer {
   const { maxConcurrentStreams, maxSessionMemory, maxSessionRejectedStreams } = limits;
   const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
+  const { tlsHandshakeTimeout } = limits;
   // `insecureHTTPParser` stays off: the parser refuses what two parsers could read differently.
   const http1Options: Http1ServerOptions = {
     maxHeaderSize: maximumHeaderBytes,
@@ -167,6 +207,7 @@ function newServer(tls: ServerTlsOptions, limits: ServerLimits, onRequest: Reque
   const options: SecureServerOptions = {
     ...tls,
     ...protocolVersions,
+    handshakeTimeout: tlsHandshakeTimeout,
     allowHTTP1: true,
     settings: {
       maxConcurrentStreams,
@@ -195,11 +236,22 @@ function newServer(tls: ServerTlsOptions, limits: ServerLimits, onRequest: Reque
   }
 }
 
-function requestHandler({ fetch, clientCertificateOf }: RouterServerOptions, logger: Logger): RequestHandler {
+function requestHandler(
+  { fetch, directLane, clientCertificateOf, deadlines, observer }: RouterServerOptions,
+  logger: Logger,
+): RequestHandler {
+  const inboundOf = (incoming: NodeIncoming, outgoing: NodeOutgoing): NodeInboundRequest => {
+    const inbound = new NodeInboundRequest(incoming, outgoing, clientCertificateOf, deadlines);
+    if (inbound.hasBody) releaseUnreadBody(incoming, outgoing);
+    return inbound;
+  };
+  /** Answers of the router's own that came by the direct lane: one writer writes the answers of both ways. */
+  const directAnswers = new WeakMap<NodeOutgoing, Response>();
   const listener = getRequestListener(
     (request, { incoming, outgoing }) => {
-      const inbound = new NodeInboundRequest(incoming, outgoing, clientCertificateOf);
-      if (inbound.hasBody) releaseUnreadBody(incoming, outgoing);
+      const directAnswer = directAnswers.get(outgoing);
+      if (directAnswer !== undefined) return settle(directAnswer, outgoing);
+      const inbound = inboundOf(incoming, outgoing);
       return settle(fetch(request, { incoming, outgoing, inbound }), outgoing);
     },
     {
@@ -208,18 +260,36 @@ function requestHandler({ fetch, clientCertificateOf }: RouterServerOptions, log
       errorHandler: (error) => answerFailure(error, logger),
     },
   );
+  const handleByFetch = (incoming: NodeIncoming, outgoing: NodeOutgoing): Promise<void> => {
+    hideHost(incoming);
+    return listener(incoming, outgoing);
+  };
+  const handleDirectly = async (
+    lane: DirectLane,
+    incoming: NodeIncoming,
+    outgoing: NodeOutgoing,
+  ): Promise<void> => {
+    const response = await lane.handle(inboundOf(incoming, outgoing));
+    if (outgoing.headersSent) return;
+    directAnswers.set(outgoing, response);
+    await handleByFetch(incoming, outgoing);
+  };
   return (incoming, outgoing) => {
     if (incoming instanceof Http2ServerRequest) {
       endAfterUnauthorized(outgoing as Http2ServerResponse);
     } else {
       const fault = faultOfHead(incoming.httpVersion, incoming.rawHeaders);
       if (fault !== undefined) {
+        observer?.malformed();
         refuseHead(outgoing as ServerResponse, fault);
         return;
       }
     }
-    hideHost(incoming);
-    listener(incoming, outgoing).catch((error: unknown) => {
+    const handled =
+      directLane?.takes(incoming.url ?? '') === true
+        ? handleDirectly(directLane, incoming, outgoing)
+        : handleByFetch(incoming, outgoing);
+    handled.catch((error: unknown) => {
       // Whatever cannot be written ends its own stream, never the process.
       logger.error({ error: String(error) }, 'An answer could not be written');
       outgoing.destroy(error instanceof Error ? error : new Error(String(error)));

@@ -9,9 +9,12 @@ export type ShutdownSignal = (typeof signals)[number];
  */
 const echo = 500;
 
+/** What a shell reports for a process that the signal itself has ended: 128 and the signal's number (POSIX). */
+const exitCodes: Readonly<Record<ShutdownSignal, number>> = { SIGINT: 130, SIGTERM: 143 };
+
 /**
- * Waits for the first signal that asks the process to end. From then on a second one ends it at once with code 1,
- * as with every Kubernetes component (k8s.io/apiserver pkg/server/signal.go).
+ * Waits for the first signal that asks the process to end. From then on a second one ends it at once, as with every
+ * Kubernetes component (k8s.io/apiserver pkg/server/signal.go, which exits with 1 whichever it was).
  */
 export function shutdownSignal(): Promise<ShutdownSignal> {
   return new Promise((resolve) => {
@@ -22,7 +25,7 @@ export function shutdownSignal(): Promise<ShutdownSignal> {
           receivedAt = performance.now();
           resolve(signal);
         } else if (performance.now() - receivedAt > echo) {
-          process.exit(1);
+          process.exit(exitCodes[signal]);
         }
       });
     }

@@ -5,12 +5,14 @@ import { X509Authenticator } from '../identity/x509.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createRouter } from '../proxy/create-router.ts';
 import { extensionDestination, peerDestination } from '../proxy/destinations.ts';
+import { createDirectLane } from '../proxy/direct-lane.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
+import { RetryBudget } from '../proxy/retry.ts';
 import type { Destination } from '../proxy/transport.ts';
 import { newPseudonym } from '../proxy/via.ts';
 import { createAddressPolicy } from '../snapshot/address-policy.ts';
 import { createMemorySnapshotStore } from '../snapshot/memory-snapshot-store.ts';
-import { SnapshotReceiver } from '../snapshot/receiver.ts';
+import { type PushResult, SnapshotReceiver } from '../snapshot/receiver.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import { createClusterDocuments } from './cluster-documents.ts';
 import {
@@ -21,13 +23,17 @@ import {
 } from './destination-identity.ts';
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
 import { createJwtAuthenticator } from './jwt-authenticator.ts';
+import { createRouterMetrics } from './metrics/create-router-metrics.ts';
 import { nodeInbound } from './node-inbound.ts';
 import { ownServerCheck } from './own-server-check.ts';
+import { processFacts } from './process-facts.ts';
 import { CredentialWatch } from './reload/credential-watch.ts';
 import { LiveCredentials, serverTlsOf, transportCredentialsOf } from './reload/live-credentials.ts';
 import { routerFileGroups } from './reload/router-file-groups.ts';
 import type { RunningRouter, ServeConfig } from './serve-config.ts';
 import { createRouterServer } from './server.ts';
+import { followServers } from './server-health.ts';
+import { TrafficControl } from './traffic-control.ts';
 import { UndiciTransport } from './undici-transport.ts';
 import { upgradeListener } from './upgrade.ts';
 
@@ -61,9 +67,16 @@ async function closeAll(opened: Opened): Promise<void> {
 async function start(config: ServeConfig, logger: Logger, opened: Opened): Promise<RunningRouter> {
   const credentials = new LiveCredentials(config);
   const credentialWatch = new CredentialWatch(logger);
+  const traffic = new TrafficControl(config, logger);
+  opened.push(() => traffic.deadlines.stop());
+  const facts = processFacts(config);
+  const metrics = createRouterMetrics(config, facts, () => receiver.current());
   const transport = new UndiciTransport({
+    dialObserver: metrics?.connections,
+    ...traffic.transportOptions,
     credentials: transportCredentialsOf(credentials.current),
     guard: { addressPolicy: createAddressPolicy(config.peerAddresses) },
+    limits: { http1ReadConnections: config.performance.http1ReadConnections },
   });
   opened.push(() => transport.close());
   const outboundOptions = {
@@ -73,22 +86,44 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
     identityTokens: identityTokenSigners(config),
     pseudonym: newPseudonym(),
   };
-  const documents = createClusterDocuments(outboundOptions, logger);
-  const receiver = createReceiver(config, credentials, logger);
-  const checkOwnServer = ownServerCheck(config.serverId, logger);
+  const documents = createClusterDocuments(outboundOptions, logger, () => metrics?.documentReadFailed());
+  const servers =
+    config.health &&
+    followServers({
+      ...outboundOptions,
+      config: config.health,
+      endConnections: (destination, how) => transport.endConnections(destination, how),
+      logger,
+    });
+  // Before the transport, whose end would look like the servers'.
+  if (servers !== undefined) opened.push(() => servers.stop());
+  if (metrics !== undefined) servers?.health.observe(metrics);
+  const receiver = createReceiver(config, credentials, logger, (result) => metrics?.snapshotPushed(result));
+  const { serverId } = config;
+  const checkOwnServer = serverId === undefined ? undefined : ownServerCheck(serverId, logger);
   receiver.onChange((table) => {
-    checkOwnServer(table);
-    transport.retainDestinations(destinationsOf(outboundOptions.local, table));
+    checkOwnServer?.(table);
+    servers?.follow(table);
+    const destinations = destinationsOf(outboundOptions.local, table);
+    transport.retainDestinations(destinations);
+    metrics?.tableInUse(table, destinations);
     if (config.featureGateEnabled) void documents.prepare(table);
   });
   await receiver.restore();
+  // The local server is known from the start.
+  if (receiver.current() === undefined) servers?.follow(undefined);
 
   const jwt = canAssertLocally(config) ? createJwtAuthenticator(config.jwt, logger) : undefined;
   if (jwt !== undefined) opened.push(() => jwt.close());
   const { authenticators, isVerifiedPeer } = callerIdentification(config, jwt?.authenticator, logger);
+  const retryBudget = new RetryBudget();
   const routerOptions = {
     ...outboundOptions,
-    serverId: config.serverId,
+    retryBudget,
+    observers: metrics === undefined ? [] : [metrics.requests],
+    serverId,
+    health: servers?.health,
+    localServerDownPolicy: config.localServerDownPolicy,
     routingTable: receiver,
     openApiV2: documents.openApiV2,
     authenticators,
@@ -96,6 +131,7 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
     stalePolicy: config.snapshot.stalePolicy,
     extensionRouting: config.extensionRouting,
     enabled: config.featureGateEnabled,
+    gate: traffic.gate,
     logger,
   };
   const router = createRouter(routerOptions);
@@ -106,13 +142,32 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
     oidcIssuer: await oidcIssuer(config),
     allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
     credentialFiles: credentialWatch.status,
+    isShuttingDown: () => traffic.isShuttingDown,
+    metrics,
+    processFacts: facts,
+  });
+  metrics?.lookAt({
+    credentialFiles: credentialWatch.status,
+    openApiV2: documents.openApiV2,
+    retryBudget: () => retryBudget.left,
+    health: () => servers?.health.reports() ?? [],
   });
   const { clientCertificateOf } = credentials;
   const server = createRouterServer({
     fetch: app.fetch,
+    directLane: config.performance.directLane ? createDirectLane({ router, transport, logger }) : undefined,
     tls: serverTlsOf(credentials.current),
     clientCertificateOf,
-    onUpgrade: upgradeListener({ router, dialer: transport.dialer, clientCertificateOf, logger }),
+    onUpgrade: upgradeListener({
+      router,
+      dialer: transport.dialer,
+      clientCertificateOf,
+      headTimeout: config.timeouts.request,
+      openStreams: traffic.openStreams,
+      logger,
+    }),
+    ...traffic.serverOptions(),
+    observer: metrics?.connections,
     logger,
   });
   for (const group of routerFileGroups(config, credentials, { server, transport })) {
@@ -125,6 +180,11 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
   return {
     origin: httpsOrigin(config.bindAddress, port),
     reload: () => credentialWatch.reload(),
+    async shutdown() {
+      await traffic.shutDown(server);
+      credentialWatch.stop();
+      await closeAll(opened);
+    },
     async close(graceMilliseconds = closeGrace) {
       credentialWatch.stop();
       await server.close(graceMilliseconds);
@@ -133,7 +193,12 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
   };
 }
 
-function localDestination({ serverId, local }: ServeConfig, credentials: LiveCredentials): Destination {
+/** `undefined` in the gateway form. */
+function localDestination(
+  { serverId, local }: ServeConfig,
+  credentials: LiveCredentials,
+): Destination | undefined {
+  if (serverId === undefined || local === undefined) return undefined;
   return {
     kind: 'local',
     id: serverId,
@@ -183,19 +248,21 @@ function createReceiver(
   { snapshot, peerAddresses }: ServeConfig,
   credentials: LiveCredentials,
   logger: Logger,
+  onPush: (result: PushResult) => void,
 ): SnapshotReceiver {
   return new SnapshotReceiver({
     keys: () => credentials.current.snapshotKeys,
     addressPolicy: createAddressPolicy(peerAddresses),
     store: snapshot.file === undefined ? createMemorySnapshotStore() : createFileSnapshotStore(snapshot.file),
     logger,
+    onPush,
   });
 }
 
 /** Everywhere this router may still send to. */
-function destinationsOf(local: Destination, table: RoutingTable): readonly Destination[] {
+function destinationsOf(local: Destination | undefined, table: RoutingTable): readonly Destination[] {
   return [
-    local,
+    ...(local === undefined ? [] : [local]),
     ...table.servers.flatMap((server) => peerDestination(server) ?? []),
     ...table.snapshot.apiServices.flatMap((apiService) => extensionDestination(apiService) ?? []),
   ];

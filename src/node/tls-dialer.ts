@@ -8,6 +8,7 @@ import {
 } from 'node:tls';
 import { type Destination, type DestinationTrust, TransportError } from '../proxy/transport.ts';
 import type { AddressPolicy } from '../snapshot/address-policy.ts';
+import type { DialObserver } from './connection-observer.ts';
 import { guardedLookup, type ResolveName, refusedAddress } from './guarded-lookup.ts';
 
 /** What this side trusts and what it proves itself with, PEM. */
@@ -38,6 +39,8 @@ export interface DialGuard {
 /** Opens TLS connections to destinations and checks who answers. Holds the credentials of the moment. */
 export class TlsDialer {
   readonly #connectTimeout: number;
+  readonly #tlsHandshakeTimeout: number | undefined;
+  readonly #observer: DialObserver | undefined;
   readonly #addressPolicy: AddressPolicy | undefined;
   readonly #lookup: LookupFunction | undefined;
   #credentials: TransportCredentials;
@@ -46,12 +49,21 @@ export class TlsDialer {
   #extensionContexts = new Map<string, SecureContext>();
 
   /**
-   * @param connectTimeout milliseconds for name resolution, TCP and TLS together.
+   * @param connectTimeout milliseconds for name resolution and TCP, and for TLS unless that has its own.
    * @param guard default: every address may be dialled.
+   * @param tlsHandshakeTimeout milliseconds from the TCP connection on. Default: what is left of `connectTimeout`.
    * @throws when a certificate or key cannot be read.
    */
-  constructor(credentials: TransportCredentials, connectTimeout: number, guard?: DialGuard) {
+  constructor(
+    credentials: TransportCredentials,
+    connectTimeout: number,
+    guard?: DialGuard,
+    tlsHandshakeTimeout?: number,
+    observer?: DialObserver,
+  ) {
+    this.#observer = observer;
     this.#connectTimeout = connectTimeout;
+    this.#tlsHandshakeTimeout = tlsHandshakeTimeout;
     this.#addressPolicy = guard?.addressPolicy;
     this.#lookup = guard && guardedLookup(guard.addressPolicy, guard.resolveName);
     this.#credentials = credentials;
@@ -70,6 +82,19 @@ export class TlsDialer {
 
   /** @throws {TransportError} `requestMayHaveArrived` is always false: a dial sends no request. */
   async dial(options: DialOptions): Promise<TLSSocket> {
+    const { destination } = options;
+    const begun = performance.now();
+    try {
+      const socket = await this.#open(options);
+      this.#observer?.connected(destination, socket, performance.now() - begun);
+      return socket;
+    } catch (error) {
+      if (error instanceof TransportError) this.#observer?.failed(destination, error);
+      throw error;
+    }
+  }
+
+  async #open(options: DialOptions): Promise<TLSSocket> {
     const { destination, protocols, signal } = options;
     const { serverName, trust } = destination;
     const { hostname, port } = new URL(destination.origin);
@@ -93,10 +118,12 @@ export class TlsDialer {
       ALPNProtocols: [...protocols],
     });
     socket.setNoDelay(true).setKeepAlive(true, tcpKeepAliveDelay);
-    const timer = setTimeout(() => {
-      timedOut = true;
-      socket.destroy(new Error(`not connected within ${this.#connectTimeout} ms`));
-    }, this.#connectTimeout);
+    const giveUpAfter = (milliseconds: number, what: string): NodeJS.Timeout =>
+      setTimeout(() => {
+        timedOut = true;
+        socket.destroy(new Error(`${what} within ${milliseconds} ms`));
+      }, milliseconds);
+    let timer = giveUpAfter(this.#connectTimeout, 'not connected');
     const abort = (): void => {
       socket.destroy(new Error('the client went away'));
     };
@@ -115,6 +142,9 @@ export class TlsDialer {
     const closed = (): void => failed(new Error('closed during the TLS handshake'));
     socket.once('connect', () => {
       tcpConnected = true;
+      if (this.#tlsHandshakeTimeout === undefined) return;
+      clearTimeout(timer);
+      timer = giveUpAfter(this.#tlsHandshakeTimeout, 'no TLS handshake');
     });
     socket.once('secureConnect', () => {
       settled();

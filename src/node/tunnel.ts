@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import type { OpenStream } from './open-streams.ts';
 import { endWhenWritten } from './raw-answer.ts';
 
 /**
@@ -8,6 +9,17 @@ import { endWhenWritten } from './raw-answer.ts';
 export function tunnel(client: Duplex, destination: Duplex): void {
   connect(client, destination);
   connect(destination, client);
+}
+
+/** A tunnel as what a shutdown ends. What is in it only its two ends know: there is no good moment but their own. */
+export function openTunnelOf(client: Duplex, destination: Duplex): OpenStream {
+  return {
+    endSoon() {},
+    cut() {
+      destination.destroy();
+      endWhenWritten(client);
+    },
+  };
 }
 
 function connect(from: Duplex, to: Duplex): void {

@@ -1,3 +1,4 @@
+import type { ConnectionEnd } from '../proxy/health/connection-closer.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
 import {
   type Destination,
@@ -7,8 +8,12 @@ import {
   TransportError,
 } from '../proxy/transport.ts';
 import { type AnswerSink, answerSinkFor } from './answer-sink.ts';
+import type { DialObserver } from './connection-observer.ts';
 import { type ConnectionLimits, DestinationConnections } from './destination-connections.ts';
 import { Exchange } from './exchange.ts';
+import { LongRunningAnswer } from './long-running-answer.ts';
+import { NodeInboundRequest } from './node-inbound.ts';
+import type { OpenStreams } from './open-streams.ts';
 import { type BodySource, bodySourceOf, RequestBody } from './request-body.ts';
 import { type DialGuard, TlsDialer, type TransportCredentials } from './tls-dialer.ts';
 
@@ -16,14 +21,20 @@ export interface UndiciTransportOptions {
   readonly credentials: TransportCredentials;
   /** Milliseconds for name resolution, TCP and TLS. Default 10,000. */
   readonly connectTimeout?: number;
+  /** Milliseconds for the TLS handshake alone, from the TCP connection on. Default: within `connectTimeout`. */
+  readonly tlsHandshakeTimeout?: number;
   /** Which addresses may be dialled. Default: every one. */
   readonly guard?: DialGuard;
   /**
-   * Milliseconds without progress until the head of an answer, as kube-apiserver's `--request-timeout`;
-   * long-running requests have none. Default 60,000.
+   * Milliseconds without progress until the head of an answer, 0 for as long as it takes; long-running requests
+   * have no such limit. Default 60,000.
    */
   readonly headTimeout?: number;
   readonly limits?: Partial<ConnectionLimits>;
+  /** Told of connections, for metrics. Default: nobody. */
+  readonly dialObserver?: DialObserver | undefined;
+  /** Where answers to long-running requests are found when the server shuts down. Default: nowhere. */
+  readonly openStreams?: OpenStreams | undefined;
 }
 
 const defaultLimits: ConnectionLimits = {
@@ -31,6 +42,7 @@ const defaultLimits: ConnectionLimits = {
   spreadAt: 32,
   http2Connections: 256,
   http1Connections: 4_096,
+  http1ReadConnections: 64,
   keepAliveTimeout: 30_000,
 };
 
@@ -44,6 +56,7 @@ export class UndiciTransport implements Transport {
   readonly dialer: TlsDialer;
   readonly #headTimeout: number;
   readonly #limits: ConnectionLimits;
+  readonly #openStreams: OpenStreams | undefined;
   readonly #connections = new Map<string, DestinationConnections>();
   /** Out of use, but some of their requests have not ended yet. */
   #retired: DestinationConnections[] = [];
@@ -52,7 +65,9 @@ export class UndiciTransport implements Transport {
   /** @throws when a certificate or key cannot be read. */
   constructor(options: UndiciTransportOptions) {
     const { credentials, connectTimeout = 10_000, headTimeout = 60_000, limits, guard } = options;
-    this.dialer = new TlsDialer(credentials, connectTimeout, guard);
+    const { tlsHandshakeTimeout, dialObserver } = options;
+    this.dialer = new TlsDialer(credentials, connectTimeout, guard, tlsHandshakeTimeout, dialObserver);
+    this.#openStreams = options.openStreams;
     this.#headTimeout = headTimeout;
     this.#limits = { ...defaultLimits, ...limits };
   }
@@ -69,7 +84,7 @@ export class UndiciTransport implements Transport {
       });
     }
     const headTimeout = outbound.longRunning ? 0 : this.#headTimeout;
-    return this.exchange(outbound, answerSinkFor(inbound), onResponseHead, headTimeout, source);
+    return this.exchange(outbound, this.#sinkFor(outbound, inbound), onResponseHead, headTimeout, source);
   }
 
   /**
@@ -114,6 +129,24 @@ export class UndiciTransport implements Transport {
     this.#retireUnless((key) => keys.has(key));
   }
 
+  /**
+   * Ends the connections to a destination; the next request opens new ones. `at-once` cuts what is in flight,
+   * `when-idle` lets it end. Tunnels of upgrades are not among them: their clients see for themselves.
+   */
+  endConnections(destination: Destination, how: ConnectionEnd): void {
+    for (const withCertificate of [true, false]) {
+      const key = connectionsKey(destination, withCertificate);
+      const connections = this.#connections.get(key);
+      if (connections === undefined) continue;
+      if (how === 'when-idle') {
+        this.#retire(key, connections);
+        continue;
+      }
+      this.#connections.delete(key);
+      connections.destroy();
+    }
+  }
+
   #retireUnless(inUse: (key: string, connections: DestinationConnections) => boolean): void {
     for (const [key, connections] of this.#connections) {
       if (!inUse(key, connections)) this.#retire(key, connections);
@@ -137,6 +170,15 @@ export class UndiciTransport implements Transport {
     for (const connections of [...this.#connections.values(), ...this.#retired]) connections.destroy();
     this.#connections.clear();
     this.#retired = [];
+  }
+
+  #sinkFor(outbound: OutboundRequest, inbound: InboundRequest): AnswerSink {
+    const sink = answerSinkFor(inbound);
+    const streams = this.#openStreams;
+    // Only a server's own clients can be told to go elsewhere.
+    if (streams === undefined || !outbound.longRunning || !(inbound instanceof NodeInboundRequest))
+      return sink;
+    return new LongRunningAnswer(sink, outbound.isWatch === true, streams);
   }
 
   #connectionsFor({ destination, presentFrontProxyCertificate }: OutboundRequest): DestinationConnections {

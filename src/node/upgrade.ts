@@ -3,15 +3,17 @@ import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
+import type { ObservedRequest } from '../observe/observed-request.ts';
 import { knowledgeMissing } from '../proxy/delivery.ts';
 import { cleanResponseHeaders } from '../proxy/header-hygiene.ts';
 import type { ConnectionInfo, InboundRequest } from '../proxy/inbound.ts';
 import { ownPathSpelling, ownPathsPrefix } from '../proxy/own-path-target.ts';
 import type { AdmittedRequest, Router } from '../proxy/router.ts';
 import type { ClientCertificateOf } from './node-inbound.ts';
+import type { OpenStreams } from './open-streams.ts';
 import { answerHead, endAfterAnswer, writeLastAnswer } from './raw-answer.ts';
 import type { TlsDialer } from './tls-dialer.ts';
-import { tunnel } from './tunnel.ts';
+import { openTunnelOf, tunnel } from './tunnel.ts';
 import { dialUpgrade, type UpgradeAnswer } from './upgrade-dial.ts';
 import { judgeUpgrade } from './upgrade-request.ts';
 
@@ -21,6 +23,8 @@ export interface UpgradeOptions {
   readonly clientCertificateOf: ClientCertificateOf;
   /** Milliseconds until a destination's answer to the upgrade; open tunnels have no limit. Default 60,000. */
   readonly headTimeout?: number;
+  /** Where open tunnels are found when the server shuts down. Default: nowhere. */
+  readonly openStreams?: OpenStreams | undefined;
   readonly logger?: Logger;
 }
 
@@ -59,28 +63,39 @@ async function upgrade(
   const inbound = new UpgradeInbound(incoming, client, clientCertificateOf);
   const admission = await router.admit(inbound);
   if (admission.kind === 'refused') {
-    await writeLastAnswer(client, admission.response);
+    await answerLast(client, admission.response, inbound);
     return;
   }
   if (ownPathSpelling(inbound.target, admission.request.requestInfo.path) !== 'none') {
     // The fetch handler's checks are not on this way; nothing under the prefix goes to an API server.
     const message = `nothing under ${ownPathsPrefix} can be upgraded: send the request without Upgrade`;
-    await writeLastAnswer(client, statusResponse('BadRequest', message));
+    await answerLast(client, statusResponse('BadRequest', message), inbound);
     return;
   }
   const { token } = judgement;
   const answer = await router.deliver<UpgradeAnswer>(admission.request, (outbound) =>
     dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal }),
   );
-  if (answer instanceof Response) await writeLastAnswer(client, answer);
+  if (answer instanceof Response) await answerLast(client, answer, inbound);
   else if (answer.kind === 'declined') await relayDeclined(client, answer.answer, admission.request);
-  else openTunnel(client, firstBytes, answer);
+  else {
+    inbound.observed?.attemptAnswered(101);
+    inbound.observed?.answered(101);
+    openTunnel(client, firstBytes, answer, options.openStreams);
+  }
+}
+
+/** The router's own answer, told to the observers. */
+function answerLast(client: Duplex, response: Response, { observed }: InboundRequest): Promise<void> {
+  observed?.answered(response.status);
+  return writeLastAnswer(client, response);
 }
 
 function openTunnel(
   client: Duplex,
   firstBytes: Buffer,
   { head, socket, firstBytes: answered }: UpgradeAnswer & { readonly kind: 'switched' },
+  openStreams: OpenStreams | undefined,
 ): void {
   socket.on('error', () => socket.destroy());
   if (client.destroyed) {
@@ -91,6 +106,10 @@ function openTunnel(
   if (answered.length > 0) client.write(answered);
   if (firstBytes.length > 0) socket.write(firstBytes);
   tunnel(client, socket);
+  if (openStreams === undefined) return;
+  const opened = openTunnelOf(client, socket);
+  openStreams.opened(opened);
+  client.once('close', () => openStreams.closed(opened));
 }
 
 /**
@@ -100,21 +119,23 @@ function openTunnel(
 async function relayDeclined(
   client: Duplex,
   answer: IncomingMessage,
-  { decision }: AdmittedRequest,
+  { decision, inbound }: AdmittedRequest,
 ): Promise<void> {
   const status = answer.statusCode ?? 0;
+  inbound.observed?.attemptAnswered(status);
   if (status === 404 && decision.reason === 'NoSnapshot') {
     answer.destroy();
-    await writeLastAnswer(client, knowledgeMissing());
+    await answerLast(client, knowledgeMissing(), inbound);
     return;
   }
   if (status >= 300 && status < 400) {
     answer.destroy();
     // Neither followed nor passed on (CVE-2020-8559).
     const message = 'the API server that serves this resource answered the upgrade with a redirect';
-    await writeLastAnswer(client, statusResponse('ServiceUnavailable', message));
+    await answerLast(client, statusResponse('ServiceUnavailable', message), inbound);
     return;
   }
+  inbound.observed?.answered(status);
   const headers = [...cleanResponseHeaders(answer.rawHeaders), 'Connection', 'close'];
   client.write(answerHead(status, answer.statusMessage ?? '', headers));
   try {
@@ -149,7 +170,9 @@ class UpgradeInbound implements InboundRequest {
   readonly headers: RawHeaders;
   readonly connection: ConnectionInfo;
   readonly signal: AbortSignal;
+  observed: ObservedRequest | undefined;
   readonly #socket: Duplex;
+  readonly #finished: (() => void)[] = [];
 
   constructor(incoming: IncomingMessage, socket: Duplex, clientCertificateOf: ClientCertificateOf) {
     this.method = incoming.method ?? 'GET';
@@ -167,7 +190,16 @@ class UpgradeInbound implements InboundRequest {
   }
 
   onFinished(listener: () => void): void {
-    if (this.#socket.destroyed) listener();
-    else this.#socket.once('close', listener);
+    if (this.#socket.destroyed) {
+      listener();
+      return;
+    }
+    // One listener on the socket for all who ask: sockets warn of a leak from eleven on.
+    if (this.#finished.length === 0) {
+      this.#socket.once('close', () => {
+        for (const finished of this.#finished) finished();
+      });
+    }
+    this.#finished.push(listener);
   }
 }

@@ -1,7 +1,13 @@
+/** Who asks, as far as a check depends on it. */
+export interface HealthQuestion {
+  /** A peer asks: whatever it sends here, the local server would have to answer. */
+  readonly byPeer: boolean;
+}
+
 /** One named health check: `undefined` when fine, else why not (for logs; clients see that it is withheld). */
 export interface HealthCheck {
   readonly name: string;
-  check(): string | undefined;
+  check(question: HealthQuestion): string | undefined;
 }
 
 /** The process runs and answers; kube-apiserver's own first check. */
@@ -14,6 +20,13 @@ export interface HealthReport {
   readonly failures: readonly { readonly name: string; readonly reason: string }[];
 }
 
+export interface HealthReportOptions extends Partial<HealthQuestion> {
+  readonly verbose: boolean;
+  readonly exclude: readonly string[];
+  /** Told of each check that was run. */
+  readonly onChecked?: ((name: string, healthy: boolean) => void) | undefined;
+}
+
 /**
  * Runs the checks and words the result as kube-apiserver does (k8s.io/apiserver pkg/server/healthz): `ok`, or
  * one line a check when asked for or when one fails, without reasons, which may name internals.
@@ -23,7 +36,7 @@ export interface HealthReport {
 export function reportHealth(
   endpoint: string,
   checks: readonly HealthCheck[],
-  options: { readonly verbose: boolean; readonly exclude: readonly string[] },
+  options: HealthReportOptions,
 ): HealthReport {
   const lines: string[] = [];
   const failures: { name: string; reason: string }[] = [];
@@ -32,7 +45,8 @@ export function reportHealth(
       lines.push(`[+]${name} excluded: ok`);
       continue;
     }
-    const reason = check();
+    const reason = check({ byPeer: options.byPeer ?? false });
+    options.onChecked?.(name, reason === undefined);
     if (reason === undefined) {
       lines.push(`[+]${name} ok`);
     } else {

@@ -1,3 +1,6 @@
+import { defaultStalePolicy } from '../proxy/decision.ts';
+import type { HealthStatus, UnhealthyCause } from '../proxy/health/health-state.ts';
+import type { ServerHealthReport } from '../proxy/health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import {
@@ -10,7 +13,12 @@ import { type DocumentStatus, documentStatus } from './document-status.ts';
 
 /** What `v1/status` shows. Times are RFC 3339. */
 export interface RouterStatus extends DocumentStatus {
-  readonly serverId: string;
+  /** `gateway`: no server is local. */
+  readonly form: 'sidecar' | 'gateway';
+  /** ID of the local server; `null` in the gateway form. */
+  readonly serverId: string | null;
+  /** Health of the local server, which need not be in the snapshot; `null` in the gateway form. */
+  readonly localServer: ServerHealthStatus | null;
   readonly enabled: boolean;
   readonly stalePolicy: string;
   /** `null`: there has been none. */
@@ -28,6 +36,7 @@ export interface RouterStatus extends DocumentStatus {
     readonly version: string | null;
     /** The sync job could not read it lately; what it serves is the last that is known. */
     readonly stale: boolean;
+    readonly health: ServerHealthStatus;
   }[];
   /** Empty on runtimes that read no certificates from files. */
   readonly certificates: readonly CertificateStatus[];
@@ -36,17 +45,29 @@ export interface RouterStatus extends DocumentStatus {
   readonly warnings: readonly string[];
 }
 
-/** Pure. `now` in milliseconds since the epoch. */
+/** A server as this router finds it. */
+export interface ServerHealthStatus {
+  /** `unknown`: it has not been asked, or health checks are off. */
+  readonly status: HealthStatus;
+  /** Why it is unhealthy; `null` otherwise. */
+  readonly cause: UnhealthyCause | null;
+  /** Since when; `null` where nothing is known. */
+  readonly since: string | null;
+}
+
+/** Pure, but for the health of the moment. `now` in milliseconds since the epoch. */
 export function routerStatus(
-  options: Pick<MixedVersionProxyOptions, 'serverId' | 'enabled' | 'stalePolicy' | 'openApiV2'>,
+  options: Pick<MixedVersionProxyOptions, 'serverId' | 'enabled' | 'stalePolicy' | 'openApiV2' | 'health'>,
   source: { current(): RoutingTable | undefined },
   now: number,
   credentialFiles: CredentialFiles = none,
 ): RouterStatus {
-  const { serverId, enabled = true, stalePolicy = 'local' } = options;
+  const { serverId, enabled = true, stalePolicy = defaultStalePolicy(serverId), health } = options;
   const table = source.current();
   return {
-    serverId,
+    form: serverId === undefined ? 'gateway' : 'sidecar',
+    serverId: serverId ?? null,
+    localServer: serverId === undefined ? null : healthStatus(health?.report(serverId), now),
     enabled,
     stalePolicy,
     snapshot:
@@ -65,12 +86,20 @@ export function routerStatus(
       address: origin?.replace('https://', '') ?? null,
       version: version ?? null,
       stale,
+      health: healthStatus(health?.report(id), now),
     })),
     ...documentStatus(table, options.openApiV2),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
     warnings: credentialFileWarnings(credentialFiles),
   };
+}
+
+function healthStatus(report: ServerHealthReport | undefined, now: number): ServerHealthStatus {
+  if (report === undefined) return { status: 'unknown', cause: null, since: null };
+  const { status, cause, forMilliseconds } = report;
+  const since = status === 'unknown' ? null : new Date(now - forMilliseconds).toISOString();
+  return { status, cause: cause ?? null, since };
 }
 
 const none: CredentialFiles = { certificates: () => [], keyFiles: () => [] };

@@ -15,6 +15,7 @@ const [a, b, c] = [server('a'), server('b'), server('c')];
 const state = (inFlight: Record<string, number>, avoided: readonly string[] = []): ServerState => ({
   inFlight: (id) => inFlight[id] ?? 0,
   isAvoided: (id) => avoided.includes(id),
+  weight: () => 1,
 });
 
 test('of two drawn servers the one with fewer requests in flight is taken', () => {

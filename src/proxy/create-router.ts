@@ -1,3 +1,4 @@
+import { isLongRunning } from '../apimachinery/long-running.ts';
 import { parseRequestInfo, type RequestInfo, RequestInfoError } from '../apimachinery/request-info.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import { authenticate } from '../identity/authenticate.ts';
@@ -5,7 +6,9 @@ import { AuthenticationError } from '../identity/authenticator.ts';
 import { defaultIdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { Caller } from '../identity/user-info.ts';
 import { silentLogger } from '../observe/logger.ts';
-import { type Decision, decide } from './decision.ts';
+import { observeRequest } from '../observe/observed-request.ts';
+import type { RoutingServer } from '../snapshot/routing-table.ts';
+import { type Decision, type DecisionContext, decide, defaultStalePolicy } from './decision.ts';
 import { createDelivery } from './delivery.ts';
 import { hasVerifiedRerouteMark } from './header-hygiene.ts';
 import { type InboundRequest, queryOf } from './inbound.ts';
@@ -21,8 +24,12 @@ const gateIsOff: Decision = Object.freeze({
   candidates: [] as const,
 });
 
-/** Builds the way of one request from what the runtime injects. */
+/**
+ * Builds the way of one request from what the runtime injects.
+ * @throws {TypeError} when the options mix the sidecar form with the gateway form.
+ */
 export function createRouter(options: MixedVersionProxyOptions): Router {
+  checkForm(options);
   const {
     serverId,
     routingTable,
@@ -31,29 +38,46 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     pseudonym = newPseudonym(),
     identityHeaderNames = defaultIdentityHeaderNames,
     identityTokens = {},
-    stalePolicy = 'local',
+    stalePolicy = defaultStalePolicy(serverId),
+    localServerDownPolicy = 'peer',
+    health,
     extensionRouting = 'local',
     enabled = true,
     clock = Date.now,
+    monotonicClock = () => performance.now(),
     random = Math.random,
     logger = silentLogger,
+    observers = [],
+    retryBudget = new RetryBudget(),
+    gate,
   } = options;
-  const load = new ServerLoad(clock);
+  const load = new ServerLoad(monotonicClock);
+  health?.observe({
+    probed(id, outcome) {
+      if (outcome === 'ready' || outcome === 'alive') load.reached(id);
+    },
+  });
   const deliver = createDelivery({
     local: options.local,
     identityHeaderNames,
     identityTokens,
     pseudonym,
     load,
-    budget: new RetryBudget(),
+    health,
+    inPlaceOfLocal: localServerDownPolicy === 'peer' ? inPlaceOfLocal : undefined,
+    budget: retryBudget,
     random,
     logger,
   });
 
   const accept = (inbound: InboundRequest): RequestInfo | Response => {
+    if (observers.length > 0) inbound.observed = observeRequest(observers, inbound);
     if (hasPassedThrough(inbound.headers, pseudonym)) return loopDetected();
     try {
-      return parseRequestInfo(inbound.method, inbound.target);
+      const requestInfo = parseRequestInfo(inbound.method, inbound.target);
+      inbound.observed?.accepted(requestInfo);
+      if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
+      return requestInfo;
     } catch (error) {
       if (error instanceof RequestInfoError) return refuseTarget(error);
       throw error;
@@ -62,7 +86,9 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
 
   const identify = async (inbound: InboundRequest): Promise<Caller | Response> => {
     try {
-      return await authenticate(inbound, authenticators);
+      const caller = await authenticate(inbound, authenticators);
+      inbound.observed?.identified(caller);
+      return caller;
     } catch (error) {
       if (!(error instanceof AuthenticationError)) throw error;
       logger.info({ error: error.message, remoteAddress: inbound.connection.remoteAddress }, 'Unauthorized');
@@ -77,18 +103,45 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound));
 
   const decideFor = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
-    if (!enabled) return gateIsOff;
-    return decide(requestInfo, routingTable.current(), {
-      serverId,
-      now: clock(),
-      query: queryOf(inbound.target),
-      reroutedByVerifiedPeer: isRerouted(inbound, caller),
-      stalePolicy,
-      // An extension server is told who calls, never given credentials that it could use elsewhere: callers
-      // whom the router did not authenticate go through the local aggregator, which authenticates them.
-      extensionRouting: caller.kind === 'authenticated' ? extensionRouting : 'local',
-    });
+    const decision = decisionFor(inbound, requestInfo, caller);
+    inbound.observed?.decided(decision);
+    return decision;
   };
+
+  const decisionFor = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
+    if (!enabled) return gateIsOff;
+    const context = contextOf(inbound, caller, isLocalServerDown());
+    return decide(requestInfo, routingTable.current(), context);
+  };
+
+  const contextOf = (
+    inbound: InboundRequest,
+    caller: Caller,
+    localServerIsDown: boolean,
+  ): DecisionContext => ({
+    serverId,
+    localServerIsDown,
+    now: clock(),
+    query: queryOf(inbound.target),
+    reroutedByVerifiedPeer: isRerouted(inbound, caller),
+    stalePolicy,
+    // An extension server is told who calls, never given credentials that it could use elsewhere: callers
+    // whom the router did not authenticate go through the local aggregator, which authenticates them.
+    extensionRouting: caller.kind === 'authenticated' ? extensionRouting : 'local',
+  });
+
+  const isLocalServerDown = (): boolean =>
+    localServerDownPolicy === 'peer' &&
+    serverId !== undefined &&
+    (load.isAvoided(serverId) || health?.isUnhealthy(serverId) === true);
+
+  /** Decided anew, now that the local server is known not to answer. */
+  function inPlaceOfLocal(request: AdmittedRequest): readonly RoutingServer[] | undefined {
+    const { inbound, requestInfo, caller } = request;
+    if (!enabled) return undefined;
+    const decision = decide(requestInfo, routingTable.current(), contextOf(inbound, caller, true));
+    return decision.decision === 'peer' ? decision.candidates : undefined;
+  }
 
   return {
     accept,
@@ -103,8 +156,21 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
       const request: AdmittedRequest = { inbound, requestInfo, caller, decision };
       return { kind: 'admitted', request };
     },
-    deliver,
+    deliver:
+      gate === undefined ? deliver : (request, send) => gate.pass(request, () => deliver(request, send)),
   };
+}
+
+function checkForm({ serverId, local, stalePolicy, enabled }: MixedVersionProxyOptions): void {
+  if ((serverId === undefined) !== (local === undefined)) {
+    throw new TypeError('Give both serverId and local, or neither of them for the gateway form.');
+  }
+  if (serverId !== undefined) return;
+  if (stalePolicy === 'local' || enabled === false) {
+    throw new TypeError(
+      'A gateway has no local server: stalePolicy "local" and enabled false need serverId and local.',
+    );
+  }
 }
 
 /** Asking again would go round again: there is no Retry-After. */

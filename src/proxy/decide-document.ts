@@ -4,6 +4,7 @@ import { openApiV2Path } from '../discovery/openapi-v2/server-document.ts';
 import { hasDifferingServers } from '../discovery/openapi-v2/sources.ts';
 import { openApiV3Servers } from '../discovery/openapi-v3.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
+import { inPlaceOfLocal } from './any-server.ts';
 import type { Decision, DecisionContext } from './decision.ts';
 
 const mergedByTheRouter: Decision = Object.freeze({
@@ -25,12 +26,14 @@ export function decideDocument(
 ): Decision | undefined {
   const known = knowledgeFor(table, context);
   if (known === undefined) return undefined;
-  if (isMerged(requestInfo, known)) return mergedByTheRouter;
+  if (isMerged(requestInfo, known)) return inPlaceOfLocal(mergedByTheRouter, known.reachable, context);
   const holders = openApiV3Servers(requestInfo.path, context.query ?? '', known);
-  if (holders === undefined || holders.serverIds.has(context.serverId)) return undefined;
-  return holders.reachable.length === 0
-    ? undefined
-    : { decision: 'peer', reason: 'MergedDocument', candidates: holders.reachable };
+  if (holders === undefined) return undefined;
+  const { serverId, localServerIsDown = false } = context;
+  const others = holders.reachable.filter(({ id }) => id !== serverId);
+  const isHeldLocally = serverId !== undefined && !localServerIsDown && holders.serverIds.has(serverId);
+  if (isHeldLocally || others.length === 0) return undefined;
+  return { decision: 'peer', reason: 'MergedDocument', candidates: others };
 }
 
 /**

@@ -1,15 +1,23 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { ResourceRoute, RoutingServer, RoutingTable, ServedBy } from '../snapshot/routing-table.ts';
 import type { SnapshotApiService } from '../snapshot/types.ts';
+import { inPlaceOfLocal, isClusterPath } from './any-server.ts';
 import { decideDocument } from './decide-document.ts';
 
 /** What to do while there is no snapshot, or only one that is past its lifetime. */
 export type StalePolicy = 'local' | 'serve-stale' | 'unavailable';
 
+/** A gateway has no local server to fall back to; the servers of an old snapshot are the best that it knows. */
+export function defaultStalePolicy(serverId: string | undefined): StalePolicy {
+  return serverId === undefined ? 'serve-stale' : 'local';
+}
+
 /** Everything a decision depends on besides the request and the routing table. */
 export interface DecisionContext {
-  /** ID of the local API server. */
-  readonly serverId: string;
+  /** ID of the local API server. Left out in the gateway form: no server is closer than another. */
+  readonly serverId?: string | undefined;
+  /** Send what is the local server's, and others serve too, to one of those. Default false. */
+  readonly localServerIsDown?: boolean | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Query of the request target without `?`; it chooses between OpenAPI documents. */
@@ -44,13 +52,14 @@ export type DecisionReason =
   | 'ServedByPeer'
   | 'PeerAddressUnknown'
   | 'NotServedByAnyServer'
+  | 'LocalServerDown'
   | 'FeatureGateDisabled';
 
 export type Decision =
   | { readonly decision: 'local'; readonly reason: DecisionReason; readonly candidates: readonly [] }
   | {
       readonly decision: 'peer';
-      readonly reason: 'ServedByPeer' | 'MergedDocument';
+      readonly reason: DecisionReason;
       readonly candidates: readonly RoutingServer[];
     }
   | {
@@ -80,9 +89,11 @@ const extensionUnavailable = unavailable('ExtensionAPIServerUnavailable');
 const customResource = local('CustomResource');
 const peerAddressUnknown = unavailable('PeerAddressUnknown');
 const notServedByAnyServer = local('NotServedByAnyServer');
+const reroutedToGateway = unavailable('AlreadyRerouted');
 
 /**
- * Where one request goes, and why: the nine rules of docs/architecture.md, first match wins. Pure.
+ * Where one request goes, and why: the nine rules of docs/architecture.md, first match wins. In the gateway form,
+ * and while the local server is down, what a rule gives to the local server goes to any that can answer it. Pure.
  */
 export function decide(
   requestInfo: RequestInfo,
@@ -98,7 +109,7 @@ export function decide(
       matched: true,
       detail: `${requestInfo.path} ${document === undefined ? 'names no resource' : 'is a document of the whole cluster'}`,
     });
-    return document ?? notAResourceRequest;
+    return document ?? decideOtherPath(requestInfo, table, context);
   }
   trace?.push({ rule: '1 not a resource request', matched: false, detail: 'it names a resource' });
 
@@ -107,7 +118,9 @@ export function decide(
     matched: context.reroutedByVerifiedPeer,
     detail: context.reroutedByVerifiedPeer ? 'marked by a verified peer' : 'no mark from a verified peer',
   });
-  if (context.reroutedByVerifiedPeer) return alreadyRerouted;
+  // A gateway has nobody to handle it: whoever sent it takes the gateway for an API server.
+  if (context.reroutedByVerifiedPeer)
+    return context.serverId === undefined ? reroutedToGateway : alreadyRerouted;
 
   const withoutKnowledge = decideWithoutKnowledge(table, context);
   if (withoutKnowledge !== undefined) return withoutKnowledge;
@@ -118,13 +131,14 @@ export function decide(
   const route = known.resource(apiGroup, apiVersion, resource);
   const servedBy = subresource === '' ? route : subresourceRoute(route, subresource);
 
-  const local = servedBy?.serverIds.has(context.serverId) === true;
+  const { serverId } = context;
+  const local = serverId !== undefined && servedBy?.serverIds.has(serverId) === true;
   trace?.push({
     rule: '4 the local server serves it',
     matched: local,
-    detail: `served by ${describeServers(servedBy)}; local is ${context.serverId}`,
+    detail: `served by ${describeServers(servedBy)}; ${describeLocal(context)}`,
   });
-  if (local) return servedLocally;
+  if (local) return inPlaceOfLocal(servedLocally, servedBy.reachable, context);
 
   const extension = known.extension(apiGroup, apiVersion);
   trace?.push({
@@ -132,7 +146,7 @@ export function decide(
     matched: extension !== undefined,
     detail: describeExtension(extension),
   });
-  if (extension !== undefined) return decideExtension(extension, context);
+  if (extension !== undefined) return decideExtension(extension, known, context);
 
   const custom = known.isCustomResource(apiGroup, apiVersion);
   trace?.push({
@@ -140,7 +154,7 @@ export function decide(
     matched: custom,
     detail: custom ? 'every server serves custom resources' : 'it is not',
   });
-  if (custom) return customResource;
+  if (custom) return inPlaceOfLocal(customResource, known.reachable, context);
 
   const reachable = servedBy === undefined ? none : servedBy.reachable;
   trace?.push({
@@ -158,8 +172,28 @@ export function decide(
   });
   if (withoutAddress) return peerAddressUnknown;
 
-  trace?.push({ rule: '9 nobody serves it', matched: true, detail: 'the local server answers 404 itself' });
-  return notServedByAnyServer;
+  trace?.push({
+    rule: '9 nobody serves it',
+    matched: true,
+    detail: `${serverId === undefined ? 'any' : 'the local'} server answers 404 itself`,
+  });
+  return inPlaceOfLocal(notServedByAnyServer, known.reachable, context);
+}
+
+/** Rule 1, for paths whose answer is one server's own. */
+function decideOtherPath(
+  { path }: RequestInfo,
+  table: RoutingTable | undefined,
+  context: DecisionContext,
+): Decision {
+  if (context.serverId === undefined) {
+    if (table === undefined) return unavailableWithoutSnapshot;
+    // To pass it on would be its second hop.
+    if (context.reroutedByVerifiedPeer) return reroutedToGateway;
+  } else if (context.reroutedByVerifiedPeer || table === undefined || !isClusterPath(path)) {
+    return notAResourceRequest;
+  }
+  return inPlaceOfLocal(notAResourceRequest, table.reachable, context);
 }
 
 /** Rule 3: not knowing is not the same as not existing. */
@@ -177,16 +211,23 @@ function decideWithoutKnowledge(
         ? `no snapshot; policy ${stalePolicy}`
         : `generation ${table.generation}, ${expired ? `expired; policy ${stalePolicy}` : 'current'}`,
   });
-  if (table === undefined) {
-    // `serve-stale` has nothing to serve from: the local server is all that is left.
-    return stalePolicy === 'unavailable' ? unavailableWithoutSnapshot : localWithoutSnapshot;
-  }
+  // A gateway has no local server to fall back to, whatever the policy.
+  const refuses = stalePolicy === 'unavailable' || context.serverId === undefined;
+  // `serve-stale` has nothing to serve from: the local server is all that is left.
+  if (table === undefined) return refuses ? unavailableWithoutSnapshot : localWithoutSnapshot;
   if (!expired || stalePolicy === 'serve-stale') return undefined;
-  return stalePolicy === 'unavailable' ? unavailableWithExpiredSnapshot : localWithExpiredSnapshot;
+  return refuses ? unavailableWithExpiredSnapshot : localWithExpiredSnapshot;
 }
 
-function decideExtension(apiService: SnapshotApiService, context: DecisionContext): Decision {
-  if (context.extensionRouting === 'local') return extensionThroughLocalAggregator;
+function decideExtension(
+  apiService: SnapshotApiService,
+  table: RoutingTable,
+  context: DecisionContext,
+): Decision {
+  if (context.extensionRouting === 'local') {
+    // Every server aggregates: they share their APIService objects.
+    return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, context);
+  }
   if (!apiService.available || apiService.service?.address === undefined) return extensionUnavailable;
   return { decision: 'extension', reason: 'ExtensionAPIServer', candidates: none, apiService };
 }
@@ -197,6 +238,11 @@ function subresourceRoute(route: ResourceRoute | undefined, subresource: string)
 
 function describeServers(servedBy: ServedBy | undefined): string {
   return servedBy === undefined ? 'no server' : servedBy.servers.map((server) => server.id).join(', ');
+}
+
+function describeLocal({ serverId, localServerIsDown }: DecisionContext): string {
+  if (serverId === undefined) return 'no server is local to a gateway';
+  return `local is ${serverId}${localServerIsDown === true ? ', which is down' : ''}`;
 }
 
 function describeExtension(apiService: SnapshotApiService | undefined): string {

@@ -1,9 +1,11 @@
 import { statusResponse } from '../apimachinery/status.ts';
 import { IdentityTokenError } from '../identity/identity-token.ts';
 import type { Logger } from '../observe/logger.ts';
+import type { AttemptFailure } from '../observe/request-observer.ts';
 import type { RoutingServer } from '../snapshot/routing-table.ts';
-import { chooseServer } from './choose-server.ts';
+import { chooseServer, type ServerState } from './choose-server.ts';
 import { extensionDestination, peerDestination } from './destinations.ts';
+import type { ServerHealth } from './health/server-health.ts';
 import { announcesBody } from './inbound.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 import { maySafelyTryAnother, type RetryBudget } from './retry.ts';
@@ -15,8 +17,13 @@ import { type Destination, type OutboundRequest, TransportError } from './transp
 const retryAfterSeconds = 1;
 
 export interface DeliveryOptions extends OutboundOptions {
-  readonly local: Destination;
+  /** Left out in the gateway form, in which nothing is decided to be local. */
+  readonly local?: Destination | undefined;
   readonly load: ServerLoad;
+  /** Default: nothing is known but what requests themselves have met lately (`load`). */
+  readonly health?: ServerHealth | undefined;
+  /** Who else may answer a request that the local server did not; `undefined` when nobody may. */
+  readonly inPlaceOfLocal?: ((request: AdmittedRequest) => readonly RoutingServer[] | undefined) | undefined;
   readonly budget: RetryBudget;
   readonly random: () => number;
   readonly logger: Logger;
@@ -24,7 +31,12 @@ export interface DeliveryOptions extends OutboundOptions {
 
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
-  const { local, load, budget, random, logger } = options;
+  const { local, load, health, inPlaceOfLocal, budget, random, logger } = options;
+  const state: ServerState = {
+    inFlight: (id) => load.inFlight(id),
+    isAvoided: (id) => load.isAvoided(id) || health?.isUnhealthy(id) === true,
+    weight: (id) => health?.weight(id) ?? 1,
+  };
 
   async function attempt<Answer>(
     request: AdmittedRequest,
@@ -32,21 +44,26 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response | TransportError> {
     const end = load.begin(destination.id);
+    const { observed } = request.inbound;
+    observed?.attemptBegun(destination);
     try {
       const built = buildOutboundRequest(request, destination, options);
       const answer = await send(built instanceof Promise ? await built : built);
       if (request.inbound.onFinished === undefined) end();
       else request.inbound.onFinished(end);
       load.reached(destination.id);
+      health?.answered(destination.id);
       return answer;
     } catch (error) {
       end();
+      observed?.attemptFailed(failureOf(error));
       if (error instanceof IdentityTokenError) return statusResponse('RequestEntityTooLarge', error.message);
       if (!(error instanceof TransportError)) throw error;
       // One slow request says nothing of a server: only what never reached it does.
       if (!error.requestMayHaveArrived && error.code !== 'ClientGone') {
         load.notReached(destination.id);
       }
+      if (health !== undefined) tellHealth(health, destination.id, error);
       const { code, message, requestMayHaveArrived } = error;
       // Clients come and go, thousands at once in a reset flood: that is no news of a destination.
       const level = code === 'ClientGone' ? 'debug' : 'warn';
@@ -63,24 +80,45 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     candidates: readonly RoutingServer[],
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
-    const first = chooseServer(candidates, load, random);
+    const first = chooseServer(candidates, state, random);
     const firstDestination = first && peerDestination(first);
     if (first === undefined || firstDestination === undefined) return addressUnknown();
     const answer = await attempt(request, firstDestination, send);
     if (!(answer instanceof TransportError)) return answer;
+    return tryAnother(request, candidates, first, answer, send);
+  }
 
-    const second = chooseServer(candidates, load, random, first);
-    const secondDestination = second && peerDestination(second);
+  /** The one second try. @param tried that did not answer, and is not asked again. */
+  async function tryAnother<Answer>(
+    request: AdmittedRequest,
+    candidates: readonly RoutingServer[],
+    tried: RoutingServer | undefined,
+    failure: TransportError,
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+  ): Promise<Answer | Response> {
     const { inbound } = request;
+    const second = chooseServer(candidates, state, random, tried);
+    const destination = second && peerDestination(second);
     if (
-      secondDestination === undefined ||
-      !maySafelyTryAnother(inbound.method, announcesBody(inbound), answer) ||
+      destination === undefined ||
+      !maySafelyTryAnother(inbound.method, announcesBody(inbound), failure) ||
       !budget.withdraw()
     ) {
-      return noAnswer(answer);
+      return noAnswer(failure);
     }
-    const secondAnswer = await attempt(request, secondDestination, send);
-    return secondAnswer instanceof TransportError ? noAnswer(secondAnswer) : secondAnswer;
+    const answer = await attempt(request, destination, send);
+    return answer instanceof TransportError ? noAnswer(answer) : answer;
+  }
+
+  async function deliverToLocal<Answer>(
+    request: AdmittedRequest,
+    destination: Destination,
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+  ): Promise<Answer | Response> {
+    const answer = await attempt(request, destination, send);
+    if (!(answer instanceof TransportError)) return answer;
+    const others = inPlaceOfLocal?.(request);
+    return others === undefined ? noAnswer(answer) : tryAnother(request, others, undefined, answer, send);
   }
 
   async function deliverToOne<Answer>(
@@ -97,7 +135,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const { decision } = request;
     switch (decision.decision) {
       case 'local':
-        return deliverToOne(request, local, send);
+        return local === undefined ? knowledgeMissing() : deliverToLocal(request, local, send);
       case 'peer':
         return deliverToPeer(request, decision.candidates, send);
       case 'extension': {
@@ -110,7 +148,21 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   };
 }
 
+function failureOf(error: unknown): AttemptFailure {
+  if (error instanceof TransportError) return error.code;
+  return error instanceof IdentityTokenError ? 'IdentityTokenTooLarge' : 'InternalError';
+}
+
+/** No connection counts against a server; no answer on one only makes it be looked at (`ServerHealth`). */
+function tellHealth(health: ServerHealth, id: string, { code, requestMayHaveArrived }: TransportError): void {
+  if (code === 'ClientGone') return;
+  const neverConnected = code === 'ConnectFailed' || code === 'TLSFailed' || code === 'Timeout';
+  if (neverConnected && !requestMayHaveArrived) health.notConnected(id);
+  else health.unanswered(id);
+}
+
 function unavailable(reason: string): Response {
+  if (reason === 'AlreadyRerouted') return reroutedToGateway();
   if (reason === 'PeerAddressUnknown') return addressUnknown();
   if (reason === 'ExtensionAPIServerUnavailable') return serviceUnavailable();
   return knowledgeMissing();
@@ -131,6 +183,14 @@ function addressUnknown(): Response {
     'ServiceUnavailable',
     'Error getting ip and port info of the remote server while proxying',
     { retryAfterSeconds },
+  );
+}
+
+/** Asking again would end the same way: there is no Retry-After. */
+function reroutedToGateway(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'a router has sent this request to a gateway in place of an API server: the snapshot must name API servers, or the routers in front of them',
   );
 }
 

@@ -15,6 +15,7 @@ import {
 } from './decision.ts';
 import { extensionDestination, peerDestination } from './destinations.ts';
 import { rerouteMarkHeader } from './header-hygiene.ts';
+import type { HealthStatus } from './health/health-state.ts';
 import { queryOf } from './inbound.ts';
 import type { Destination } from './transport.ts';
 
@@ -30,6 +31,8 @@ export interface RequestToExplain {
 export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'query' | 'trace'> {
   /** Take the request as one that a verified peer sent, so that its reroute mark counts. */
   readonly fromVerifiedPeer: boolean;
+  /** What is known of the health of servers. Default: nothing, and candidates are shown without it. */
+  readonly healthOf?: ((id: string) => HealthStatus | undefined) | undefined;
 }
 
 export interface ExplainedCandidate {
@@ -38,6 +41,8 @@ export interface ExplainedCandidate {
   readonly address: string;
   /** The name its serving certificate must carry. */
   readonly serverName: string;
+  /** As the router that explains finds it; left out where it does not know. */
+  readonly health?: HealthStatus;
 }
 
 /** Where a request would go, and why. */
@@ -97,23 +102,24 @@ export function explainRequest(
     );
   }
   const { decision: kind, reason } = decision;
-  return { requestInfo, decision: kind, reason, candidates: candidatesOf(decision), notes, trace };
+  return { requestInfo, decision: kind, reason, candidates: candidatesOf(decision, context), notes, trace };
 }
 
-function candidatesOf(decision: Decision): readonly ExplainedCandidate[] {
+function candidatesOf(
+  decision: Decision,
+  { healthOf }: Pick<ExplainContext, 'healthOf'>,
+): readonly ExplainedCandidate[] {
   const destinations: readonly (Destination | undefined)[] =
     decision.decision === 'extension'
       ? [extensionDestination(decision.apiService)]
       : decision.candidates.map(peerDestination);
-  return destinations.flatMap((destination) =>
-    destination === undefined
-      ? []
-      : {
-          id: destination.id,
-          address: destination.origin.slice('https://'.length),
-          serverName: destination.serverName,
-        },
-  );
+  return destinations.flatMap((destination) => {
+    if (destination === undefined) return [];
+    const { id, origin, serverName } = destination;
+    const health = healthOf?.(id);
+    const address = origin.slice('https://'.length);
+    return { id, address, serverName, ...(health === undefined ? {} : { health }) };
+  });
 }
 
 /**

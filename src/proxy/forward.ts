@@ -14,9 +14,13 @@ export async function forward(
   transport: Transport,
   standIn?: StandIn,
 ): Promise<Response> {
+  const { observed } = request.inbound;
   return router.deliver(request, (outbound) =>
     transport.send(outbound, request.inbound, (head) => {
+      observed?.attemptAnswered(head.status);
       const response = refuseRedirect(request, outbound.destination, head) ?? standIn?.(head.status);
+      // Here, for the answer may go past the `Response` that this way ends in.
+      observed?.answered(response?.status ?? head.status);
       return response === undefined
         ? { kind: 'forward', headers: cleanResponseHeaders(head.headers) }
         : { kind: 'replace', response };

@@ -1,4 +1,5 @@
 import { firstHeader, type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
+import type { ObservedRequest } from '../observe/observed-request.ts';
 
 /** A client certificate whose chain the runtime has verified. Never built from an unverified one. */
 export interface VerifiedClientCertificate {
@@ -38,6 +39,14 @@ export interface InboundRequest {
    * that cannot tell; a request then counts as in flight until the head of its answer.
    */
   onFinished?(listener: () => void): void;
+  /**
+   * Ends the exchange when it takes longer than the server's request time-out, counted from its receipt: with a 504
+   * while there is no head of an answer, by breaking it off afterwards (k8s.io/apiserver pkg/server/filters/timeout.go).
+   * Called by `Router.accept` for what is not long-running. Left out where there is no such time-out.
+   */
+  limitDuration?(): void;
+  /** Set by `Router.accept` where somebody observes this request (metrics, traces, audit). */
+  observed?: ObservedRequest | undefined;
 }
 
 /**

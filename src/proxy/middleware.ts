@@ -38,10 +38,18 @@ export function acceptRequest(
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
     const inbound = getInbound(context);
     const requestInfo = router.accept(inbound);
-    if (requestInfo instanceof Response) return requestInfo;
+    const { observed } = inbound;
+    if (requestInfo instanceof Response) {
+      observed?.answered(requestInfo.status);
+      return requestInfo;
+    }
     context.set('inbound', inbound);
     context.set('requestInfo', requestInfo);
-    return next();
+    if (observed === undefined) return next();
+    await next();
+    // Of what was not passed on from a destination, this is the whole answer, refusals and faults included.
+    observed.answered(context.res.status);
+    return undefined;
   });
 }
 
@@ -64,10 +72,14 @@ export function routeRequest(
     const { inbound, requestInfo, caller } = context.var;
     const decision = router.decide(inbound, requestInfo, caller);
     const request: AdmittedRequest = { inbound, requestInfo, caller, decision };
-    if (decision.decision !== 'local') return forward(request, router, options.transport);
-
+    const prepareStandIn = () => standInFor(request, options.routingTable.current(), options);
+    if (decision.decision !== 'local') {
+      // Where no server is local, or it is down, any other says whether the caller may read a merged document.
+      const standIn = decision.reason === 'MergedDocument' ? await prepareStandIn() : undefined;
+      return forward(request, router, options.transport, standIn);
+    }
     context.set('admitted', request);
-    context.set('standIn', await standInFor(request, options.routingTable.current(), options));
+    context.set('standIn', await prepareStandIn());
     await next();
     // Still there: the local handler chain answered itself instead of `localServer` below.
     const response = context.var.standIn?.(context.res.status);

@@ -3,9 +3,13 @@ import type { Authenticator } from '../identity/authenticator.ts';
 import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { IdentityTokenSigners } from '../identity/identity-token.ts';
 import type { Logger } from '../observe/logger.ts';
+import type { RequestObserver } from '../observe/request-observer.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import type { StalePolicy } from './decision.ts';
+import type { ServerHealth } from './health/server-health.ts';
+import type { RequestGate } from './in-flight/request-gate.ts';
 import type { InboundRequest } from './inbound.ts';
+import type { RetryBudget } from './retry.ts';
 import type { Destination, Transport } from './transport.ts';
 
 /** Where the routing table comes from: the snapshot receiver, or anything that holds one. */
@@ -14,12 +18,18 @@ export interface RoutingTableSource {
   current(): RoutingTable | undefined;
 }
 
+/** What becomes of requests for the local server while it is down: a peer that can answer them does, or 503. */
+export type LocalServerDownPolicy = 'peer' | 'unavailable';
+
 /** What the routing filter needs. Everything that reaches outside is injected. */
 export interface MixedVersionProxyOptions {
-  /** ID of the local API server, as it stands in the snapshot. */
-  readonly serverId: string;
+  /**
+   * ID of the local API server, as it stands in the snapshot. Left out together with `local` in the gateway form, in
+   * which no server is closer than another.
+   */
+  readonly serverId?: string | undefined;
   /** The local API server. In a library, `next()` stands for it and only merged documents ask it. */
-  readonly local: Destination;
+  readonly local?: Destination | undefined;
   readonly routingTable: RoutingTableSource;
   readonly transport: Transport;
   /**
@@ -40,16 +50,28 @@ export interface MixedVersionProxyOptions {
    * headers over connections with the front-proxy certificate.
    */
   readonly identityTokens?: IdentityTokenSigners;
-  /** Default `local`. */
+  /** Default `local`; in the gateway form, which knows no `local`, `serve-stale`. */
   readonly stalePolicy?: StalePolicy;
   /** Default `local`: the local server's aggregator does it. */
   readonly extensionRouting?: 'local' | 'extension';
   /** The feature gate `UnknownVersionInteroperabilityProxy`. Off: every request goes to the local server. Default true. */
   readonly enabled?: boolean;
-  /** Milliseconds since the epoch. Default `Date.now`. */
+  /** What is known of the health of servers. Default: only what requests themselves meet. */
+  readonly health?: ServerHealth | undefined;
+  /** Whether peers take the place of a local server that is down, where they can. Default `peer`. */
+  readonly localServerDownPolicy?: LocalServerDownPolicy | undefined;
+  /** Milliseconds since the epoch, for what a snapshot says of time. Default `Date.now`. */
   readonly clock?: () => number;
+  /** Milliseconds of a clock that only rises, for durations. Default `performance.now`. */
+  readonly monotonicClock?: () => number;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
   /** Default: logs nothing. */
   readonly logger?: Logger;
+  /** For second tries. Default: one of its own; given, others can look at it. */
+  readonly retryBudget?: RetryBudget | undefined;
+  /** Told of every request: metrics, traces, audit. Default: nobody. */
+  readonly observers?: readonly RequestObserver[];
+  /** Limits requests in flight. Default: there is no limit. */
+  readonly gate?: RequestGate | undefined;
 }

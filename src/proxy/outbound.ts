@@ -1,5 +1,5 @@
 import { isLongRunning } from '../apimachinery/long-running.ts';
-import { allHeaders } from '../apimachinery/raw-headers.ts';
+import { allHeaders, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { IdentityToken, IdentityTokenSigners } from '../identity/identity-token.ts';
 import { stampIdentity } from '../identity/stamp-identity.ts';
@@ -47,7 +47,9 @@ function ready(
 ): OutboundRequest {
   const { inbound, caller, requestInfo } = request;
   const cleaned = cleanRequestHeaders(inbound.headers, identityHeaderNames);
-  const headers = [...stampIdentity(cleaned, caller, identityHeaderNames, token)];
+  // Before the stamp: whatever an observer adds, nothing but the stamp says who calls.
+  const observed = withObserversLines(cleaned, inbound.observed?.outboundHeaders(destination));
+  const headers = [...stampIdentity(observed, caller, identityHeaderNames, token)];
   const forwardedFor = withForwardedFor(headers, inbound.connection.remoteAddress);
   forwardedFor.push(viaHeader, viaMember(inbound.httpVersion ?? '1.1', pseudonym));
   // At most one hop: the peer serves it itself (KEP-4020; the header is Kubernetes' own). Set, never added to.
@@ -60,7 +62,20 @@ function ready(
     // The certificate vouches for X-Remote headers; a token vouches for itself.
     presentFrontProxyCertificate: caller.kind === 'authenticated' && token === undefined,
     longRunning: isLongRunning(requestInfo),
+    isWatch: requestInfo.verb === 'watch',
   };
+}
+
+/** Trace context and audit ID are the router's to set: a client's own lines under those names make room. */
+function withObserversLines(headers: string[], lines: RawHeaders = []): RawHeaders {
+  if (lines.length === 0) return headers;
+  const names = new Set<string>();
+  for (const [name] of headerLines(lines)) names.add(name.toLowerCase());
+  const others: string[] = [];
+  for (const [name, value] of headerLines(headers)) {
+    if (!names.has(name.toLowerCase())) others.push(name, value);
+  }
+  return [...others, ...lines];
 }
 
 /** Appends the client's address, as Go's ReverseProxy does, so that the destination's audit log can name it. */

@@ -1,5 +1,4 @@
 import { Hono } from 'hono';
-import { createMiddleware } from 'hono/factory';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import type { AllowedCallers } from '../identity/authorize.ts';
@@ -7,11 +6,11 @@ import type { CredentialFiles } from '../observe/credential-files.ts';
 import { routerStatus } from '../observe/router-status.ts';
 import type { SnapshotReceiver } from '../snapshot/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/snapshot-endpoint.ts';
+import { defaultStalePolicy } from './decision.ts';
 import { explainRequest } from './explain.ts';
 import type { HandlerEnvironment } from './handler-environment.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
-import { ownPathSpelling, ownPathsPrefix } from './own-path-target.ts';
 
 export interface OwnPathsOptions extends MixedVersionProxyOptions {
   readonly routingTable: SnapshotReceiver;
@@ -25,6 +24,7 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions {
  */
 export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hono<HandlerEnvironment> {
   const receiver = options.routingTable;
+  const { serverId, localServerDownPolicy = 'peer', health } = options;
   const clock = options.clock ?? Date.now;
   const app = new Hono<HandlerEnvironment>();
 
@@ -44,25 +44,19 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
     }
     return Response.json(
       explainRequest({ method, url }, receiver.current(), {
-        serverId: options.serverId,
+        serverId,
+        localServerIsDown:
+          localServerDownPolicy === 'peer' &&
+          serverId !== undefined &&
+          health?.isUnhealthy(serverId) === true,
         now: clock(),
-        stalePolicy: options.stalePolicy ?? 'local',
+        stalePolicy: options.stalePolicy ?? defaultStalePolicy(serverId),
         extensionRouting: options.extensionRouting ?? 'local',
         fromVerifiedPeer: false,
+        healthOf: (id) => health?.report(id)?.status,
       }),
     );
   });
   app.all('*', ({ req }) => statusResponse('NotFound', `the router has no ${req.method} ${req.path}`));
   return app;
 }
-
-/**
- * Refuses other spellings of the own paths, before anything matches on one reading of them. For every request;
- * behind `acceptRequest`.
- */
-export const refuseDisguisedOwnPaths = createMiddleware<HandlerEnvironment>((context, next) => {
-  const { inbound, requestInfo } = context.var;
-  if (ownPathSpelling(inbound.target, requestInfo.path) !== 'disguised') return next();
-  const message = `request target refused: write paths under ${ownPathsPrefix} without percent escapes and doubled slashes`;
-  return Promise.resolve(statusResponse('BadRequest', message));
-});

@@ -1,5 +1,4 @@
 import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
-import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import {
   openApiV2Path,
   type ReadServerDocument,
@@ -7,16 +6,13 @@ import {
   ServerDocumentError,
 } from '../discovery/openapi-v2/server-document.ts';
 import { IdentityTokenError } from '../identity/identity-token.ts';
-import type { Caller } from '../identity/user-info.ts';
-import type { Decision } from './decision.ts';
+import { type AskOptions, askServer, type ServerReply } from './ask-server.ts';
 import { peerDestination } from './destinations.ts';
-import type { InboundRequest } from './inbound.ts';
-import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
-import { type Destination, type Transport, TransportError } from './transport.ts';
+import { type Destination, TransportError } from './transport.ts';
 
-export interface DocumentReaderOptions extends OutboundOptions {
-  readonly local: Destination;
-  readonly transport: Transport;
+export interface DocumentReaderOptions extends AskOptions {
+  /** The server that the router stands in front of. Left out in the gateway form. */
+  readonly local?: Destination | undefined;
   /** For one document. Default 30,000. */
   readonly timeoutMilliseconds?: number;
   /** Of one document. Default 32 MiB. */
@@ -24,55 +20,31 @@ export interface DocumentReaderOptions extends OutboundOptions {
 }
 
 /**
- * Who reads: the router itself. Every authenticated user may, by the ClusterRole `system:discovery`; who may then
- * see the merged document is up to the local server, request by request.
- */
-const routerItself: Caller = {
-  kind: 'authenticated',
-  user: {
-    name: 'system:mixed-version-proxy',
-    uid: '',
-    groups: ['system:authenticated'],
-    extra: new Map(),
-  },
-  authenticator: 'none',
-  viaVerifiedPeer: false,
-};
-
-/**
- * Reads servers' own OpenAPI v2 documents, over the same connections and stamped at the same place as forwarded
- * requests. What goes to a peer is marked as rerouted, so that a router in front of it gives that server's own.
+ * Reads servers' own OpenAPI v2 documents, as the router itself. Who may then see the merged document is up to the
+ * local server, request by request.
  */
 export function createDocumentReader(options: DocumentReaderOptions): ReadServerDocument {
-  const { local, transport, timeoutMilliseconds = 30_000, maximumBytes = 32 * 1024 * 1024 } = options;
-  const requestInfo = parseRequestInfo('GET', openApiV2Path);
-  const decision: Decision = { decision: 'local', reason: 'MergedDocument', candidates: [] };
+  const { local, timeoutMilliseconds = 30_000, maximumBytes = 32 * 1024 * 1024 } = options;
 
   return async ({ server, accept, ifNoneMatch }) => {
-    const destination = server.id === local.id ? local : peerDestination(server);
+    const destination = server.id === local?.id ? local : peerDestination(server);
     if (destination === undefined) throw new ServerDocumentError('It has no address.');
-    const inbound: InboundRequest = {
-      method: 'GET',
-      target: openApiV2Path,
-      headers: requestHeaders(accept, ifNoneMatch),
-      connection: {},
-      body: () => null,
-      signal: AbortSignal.timeout(timeoutMilliseconds),
-    };
-    let headers: RawHeaders = [];
-    let response: Response;
+    let reply: ServerReply;
     try {
-      const request = { inbound, requestInfo, caller: routerItself, decision };
-      const outbound = await buildOutboundRequest(request, destination, options);
-      response = await transport.send(outbound, inbound, (head) => {
-        headers = head.headers;
-        return { kind: 'forward', headers };
-      });
+      reply = await askServer(
+        {
+          destination,
+          target: openApiV2Path,
+          headers: requestHeaders(accept, ifNoneMatch),
+          signal: AbortSignal.timeout(timeoutMilliseconds),
+        },
+        options,
+      );
     } catch (error) {
       throw withoutAnswer(error);
     }
     try {
-      return await documentOf(response, headers, maximumBytes);
+      return await documentOf(reply, maximumBytes);
     } catch (error) {
       if (error instanceof ServerDocumentError) throw error;
       throw new ServerDocumentError('The answer broke off.', { cause: error });
@@ -85,7 +57,7 @@ function requestHeaders(accept: string, ifNoneMatch: string | undefined): RawHea
   return ifNoneMatch === undefined ? headers : [...headers, 'if-none-match', ifNoneMatch];
 }
 
-async function documentOf(response: Response, headers: RawHeaders, limit: number): Promise<ServerDocument> {
+async function documentOf({ response, headers }: ServerReply, limit: number): Promise<ServerDocument> {
   const { status, body } = response;
   const head = {
     status,

@@ -9,6 +9,11 @@ const reserve = 10;
 export class RetryBudget {
   #tokens = reserve;
 
+  /** Second tries that may be made now; below 1 there is none. */
+  get left(): number {
+    return this.#tokens;
+  }
+
   /** One more request was received. */
   deposit(): void {
     this.#tokens = Math.min(reserve, this.#tokens + share);

@@ -10,6 +10,7 @@ export class ServerLoad {
   readonly #avoidUntil = new Map<string, number>();
   readonly #clock: () => number;
 
+  /** @param clock milliseconds of a clock that only rises: one that is set back would avoid a server for hours. */
   constructor(clock: () => number) {
     this.#clock = clock;
   }

@@ -8,11 +8,14 @@ import { queryOf } from './inbound.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 import type { AdmittedRequest } from './router.ts';
 
+/** While there has been no snapshot, a 404 of the local server for a resource path proves nothing. */
+export const withoutSnapshot: StandIn = (status) => (status === 404 ? knowledgeMissing() : undefined);
+
 /**
- * What is answered in place of the local server's answer to a request that goes there.
+ * What is answered in place of the answer of the local server, or of the one that was asked in its place.
  *
- * While there has been no snapshot, its 404 for a resource path proves nothing. And for discovery it is asked
- * only whether this caller may read the document: authorisation is the API server's, the merged content ours.
+ * For discovery it is asked only whether this caller may read the document: authorisation is the API server's, the
+ * merged content ours.
  */
 export async function standInFor(
   request: AdmittedRequest,
@@ -20,9 +23,7 @@ export async function standInFor(
   { serverId, openApiV2 }: Pick<MixedVersionProxyOptions, 'serverId' | 'openApiV2'>,
 ): Promise<StandIn | undefined> {
   const { inbound, requestInfo, decision } = request;
-  if (decision.reason === 'NoSnapshot') {
-    return (status) => (status === 404 ? knowledgeMissing() : undefined);
-  }
+  if (decision.reason === 'NoSnapshot') return withoutSnapshot;
   if (decision.reason !== 'MergedDocument' || table === undefined) return undefined;
   const { headers } = inbound;
   const asked = {
@@ -38,7 +39,7 @@ export async function standInFor(
   return document && ((status) => (isAllowed(status) ? document : undefined));
 }
 
-/** The local server let the caller read the path, whether or not it has the document (or in that form). */
+/** The server let the caller read the path, whether or not it has the document (or in that form). */
 function isAllowed(status: number): boolean {
   return (status >= 200 && status < 300) || status === 304 || status === 404 || status === 406;
 }

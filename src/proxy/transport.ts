@@ -39,6 +39,8 @@ export interface OutboundRequest {
   readonly presentFrontProxyCertificate: boolean;
   /** Watch, log, exec and the like: never cut for being quiet. */
   readonly longRunning: boolean;
+  /** Its answer is a stream of watch events, which can be ended between two of them. */
+  readonly isWatch?: boolean;
 }
 
 /** Head of an answer: code and header lines as the destination sent them. */

@@ -29,6 +29,7 @@ export function buildRoutingTable(snapshot: Snapshot): RoutingTable {
     generation,
     ...lifetime(createdAt, lifetimeSeconds),
     servers,
+    reachable: Object.freeze(servers.filter(({ origin }) => origin !== undefined)),
     server: (id) => serversById.get(id),
     resource: (group, version, resource) => index.get(group)?.get(version)?.get(resource),
     extension: (group, version) => extensions.get(group)?.get(version),

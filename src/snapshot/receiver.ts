@@ -2,12 +2,20 @@ import { type Logger, silentLogger } from '../observe/logger.ts';
 import { checkAcceptance, futureFault } from './acceptance-checks.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { buildRoutingTable, withLifetime } from './build-routing-table.ts';
+import {
+  type Acceptance,
+  acceptance,
+  type Held,
+  isOlder,
+  requireHeld,
+  requireRising,
+} from './held-snapshot.ts';
 import type { PinnedKeySet } from './keys.ts';
 import { type OpenedSnapshot, openSnapshot } from './open.ts';
 import { openRenewal, type SnapshotRenewal } from './renewal.ts';
 import type { RoutingTable } from './routing-table.ts';
-import { invalid, SnapshotError } from './snapshot-error.ts';
-import type { SnapshotStore, StoredSnapshot } from './snapshot-store.ts';
+import { invalid, SnapshotError, type SnapshotErrorCode } from './snapshot-error.ts';
+import { type SnapshotStore, StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
 
 export interface SnapshotReceiverOptions {
   /** Asked for each snapshot, so that a reloaded key file counts from then on. */
@@ -17,34 +25,20 @@ export interface SnapshotReceiverOptions {
   /** Milliseconds since the epoch; default `Date.now`. */
   readonly now?: (() => number) | undefined;
   readonly logger?: Logger | undefined;
+  /** Told how each push has ended, for metrics. Must not throw. */
+  readonly onPush?: ((result: PushResult) => void) | undefined;
 }
 
-/** A push that was taken. */
-export interface Acceptance {
-  /** `unchanged`: it was held already. */
-  readonly result: 'accepted' | 'renewed' | 'unchanged';
-  readonly generation: number;
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number;
-  /** False: in use, but the store could not be written, so a restart would not find it. */
-  readonly persisted: boolean;
-  /** Why it could not be written. */
-  readonly persistenceError?: string | undefined;
-}
+/** How a push has ended: taken, refused for a reason, or failed by a fault of this side. */
+export type PushResult = Acceptance['result'] | SnapshotErrorCode | 'InternalError';
+
+export type { Acceptance } from './held-snapshot.ts';
 
 export type RestoreResult =
   | { readonly result: 'restored'; readonly generation: number; readonly expiresAt: number }
   | { readonly result: 'empty' }
   /** Something is stored and cannot be used. */
   | { readonly result: 'refused'; readonly error: Error };
-
-/** Everything that is held, replaced as a whole. */
-interface Held {
-  readonly table: RoutingTable;
-  readonly digest: string;
-  readonly stored: StoredSnapshot;
-  readonly persisted: boolean;
-}
 
 /**
  * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
@@ -149,6 +143,24 @@ export class SnapshotReceiver {
     });
   }
 
+  /**
+   * Takes over what another receiver has put into a store that both share: its snapshot if it is newer than the one in
+   * use, its renewal if that is later. Same checks as for a push; what fails them changes nothing and is logged.
+   */
+  adopt(stored: StoredSnapshot): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        const next = await this.#check(stored);
+        const held = this.#held;
+        const isSame = held !== undefined && held.digest === next.digest;
+        if (isSame ? next.table.createdAt <= held.table.createdAt : isOlder(next, held)) return;
+        this.#use(next);
+      } catch (error) {
+        this.#logger.warn({ err: error }, 'the stored snapshot cannot be used');
+      }
+    });
+  }
+
   /** Signature, content, addresses, creation time: every check that does not depend on what is held. */
   async #open(jws: string): Promise<OpenedSnapshot> {
     const { keys, addressPolicy } = this.#options;
@@ -207,6 +219,8 @@ export class SnapshotReceiver {
       await this.#options.store.save(stored);
       return undefined;
     } catch (error) {
+      // What is about to be used may be older than what is stored by now.
+      if (error instanceof StoreChangedError) throw error;
       this.#logger.warn({ err: error }, 'the snapshot is in use but could not be stored');
       return error instanceof Error ? error.message : String(error);
     }
@@ -230,8 +244,11 @@ export class SnapshotReceiver {
   #takeInTurn(take: () => Promise<Acceptance>): Promise<Acceptance> {
     return this.#inTurn(async () => {
       try {
-        return await take();
+        const acceptance = await take();
+        this.#options.onPush?.(acceptance.result);
+        return acceptance;
       } catch (error) {
+        this.#options.onPush?.(error instanceof SnapshotError ? error.code : 'InternalError');
         this.#logger.warn({ err: error }, 'a pushed snapshot or renewal was refused');
         throw error;
       }
@@ -244,39 +261,4 @@ export class SnapshotReceiver {
     this.#lastTurn = turn.catch(() => undefined);
     return turn;
   }
-}
-
-function acceptance(
-  result: Acceptance['result'],
-  table: RoutingTable,
-  persistenceError: string | undefined,
-): Acceptance {
-  const { generation, expiresAt } = table;
-  const persisted = persistenceError === undefined;
-  return { result, generation, expiresAt, persisted, ...(persisted ? {} : { persistenceError }) };
-}
-
-/** An old snapshot is validly signed for ever: only its number keeps it from being played back. */
-function requireRising(opened: Pick<OpenedSnapshot, 'snapshot'>, held: Held | undefined): void {
-  const { generation } = opened.snapshot.metadata;
-  if (held === undefined || generation > held.table.generation) return;
-  const rule =
-    generation === held.table.generation
-      ? 'is held with other content'
-      : `is older than the one that is held, ${held.table.generation}`;
-  throw new SnapshotError(
-    'NotNewer',
-    `Generation ${generation} ${rule}; a changed snapshot needs a higher one.`,
-  );
-}
-
-function requireHeld(held: Held | undefined, renewal: SnapshotRenewal): Held {
-  if (held !== undefined && held.table.generation === renewal.generation && held.digest === renewal.digest) {
-    return held;
-  }
-  const has = held === undefined ? 'no snapshot is held' : `generation ${held.table.generation} is held`;
-  throw new SnapshotError(
-    'NotNewer',
-    `The renewal is for generation ${renewal.generation}, ${renewal.digest}; ${has}. Push the snapshot itself.`,
-  );
 }

@@ -34,6 +34,8 @@ export interface RoutingTable {
   /** Milliseconds since the epoch; `createdAt` plus the lifetime. */
   readonly expiresAt: number;
   readonly servers: readonly RoutingServer[];
+  /** Those of `servers` that have an address. */
+  readonly reachable: readonly RoutingServer[];
   server(id: string): RoutingServer | undefined;
   /** Constant time, allocates nothing. */
   resource(group: string, version: string, resource: string): ResourceRoute | undefined;

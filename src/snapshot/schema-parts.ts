@@ -1,8 +1,11 @@
 import * as v from 'valibot';
 import { parseHostPort, parseHttpsOrigin } from './host-port.ts';
 import { quoted } from './issues.ts';
+import { isJsonObject } from './json-object.ts';
 import { snapshotLimits } from './limits.ts';
 import { isDns1035Label, isDns1123Label, isDns1123Subdomain, isVisibleAscii } from './names.ts';
+
+export { isJsonObject } from './json-object.ts';
 
 // The vocabulary of the snapshot's schema. Every message is a predicate (`must be …`), to be read behind its path.
 
@@ -17,10 +20,6 @@ function describe(input: unknown): string {
   if (input === null) return 'null';
   if (Array.isArray(input)) return 'an array';
   return typeof input === 'object' ? 'an object' : `a ${typeof input}`;
-}
-
-export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** An object with these members and no others. */

@@ -10,6 +10,17 @@ export interface StoredSnapshot {
 export interface SnapshotStore {
   /** What was saved last, `undefined` when there is nothing. Rejects when the store cannot be read. */
   load(): Promise<StoredSnapshot | undefined>;
-  /** Replaces what is stored, whole or not at all. Rejects when it is not certain that it was. */
+  /**
+   * Replaces what is stored, whole or not at all. Rejects when it is not certain that it was; with
+   * `StoreChangedError` when a store that several share holds something that this receiver does not know yet.
+   */
   save(stored: StoredSnapshot): Promise<void>;
+}
+
+/** Somebody else has written to a shared store: what was about to be stored has to be judged again. */
+export class StoreChangedError extends Error {
+  override readonly name = 'StoreChangedError';
+  constructor() {
+    super('Another receiver has stored a snapshot meanwhile.');
+  }
 }

@@ -1,96 +1,75 @@
-import { createApp } from '../app.ts';
-import { createAssertionSigner } from '../identity/assertion/sign-assertion.ts';
-import type { IdentityTokenSigners } from '../identity/identity-token.ts';
-import { createAddressPolicy } from '../snapshot/address-policy.ts';
-import { parseSnapshotKeys } from '../snapshot/keys.ts';
-import { createMemorySnapshotStore } from '../snapshot/memory-snapshot-store.ts';
-import { SnapshotReceiver } from '../snapshot/receiver.ts';
-import { loadSigningKey } from '../snapshot/signing-key.ts';
-import { createFetchTransport } from './fetch-transport.ts';
+import { statusResponse } from '../apimachinery/status.ts';
+import type { ExecutionContext, ScheduledController } from './bindings.ts';
+import { createConsoleLogger, type LogLevel, logLevels } from './console-logger.ts';
+import type { WorkerEnvironment } from './environment.ts';
+import { createWorkerApp, type WorkerApp } from './worker-app.ts';
 
-/** Variables and bindings of the Worker (`wrangler.toml`). */
-export interface WorkerEnvironment {
-  /** ID of the API server that takes what is local. */
-  readonly SERVER_ID: string;
-  /** `https://name:port` of that server; a DNS name, for the platform connects to no bare IP address. */
-  readonly LOCAL_SERVER: string;
-  /** Public JWKS (JSON) that snapshots may be signed with. */
-  readonly SNAPSHOT_KEYS: string;
-  /** Sealed snapshot to route by, given at deployment. */
-  readonly SNAPSHOT?: string;
-  /**
-   * Secret: private JWK (JSON) to sign peer assertions with. With it, `LOCAL_SERVER` and the peers are routers
-   * that have pinned its public half for `ASSERTION_ISSUER`, and no front-proxy certificate is needed.
-   */
-  readonly ASSERTION_SIGNING_KEY?: string;
-  /** Name under which assertions are signed; goes with `ASSERTION_SIGNING_KEY`. */
-  readonly ASSERTION_ISSUER?: string;
-  /** A binding whose `fetch` presents the front-proxy client certificate. */
-  readonly PEER_MTLS?: { fetch(url: string, init: RequestInit): Promise<Response> };
-}
-
-type App = ReturnType<typeof createApp>;
-
-const apps = new WeakMap<WorkerEnvironment, Promise<App>>();
+export type { WorkerEnvironment } from './environment.ts';
+export { SnapshotObject } from './snapshot/snapshot-object.ts';
 
 /**
- * The router on a Workers-compatible runtime. Callers are not authenticated here: their own credentials go to
- * the API servers as they came, and `/.mixed-version-proxy/` is closed to everyone until they can be.
+ * What an isolate has made of its environment. Only what is finished is kept: a promise belongs to the request that
+ * made it, and requests that waited for one that was broken off would wait for ever. At worst two do the same work.
  */
+interface Isolate {
+  app?: WorkerApp;
+  /** The environment cannot change without a new isolate: once wrong, always wrong. */
+  fault?: Error;
+}
+
+const isolates = new WeakMap<object, Isolate>();
+
+/** The router on a Workers-compatible runtime (docs/edge.md). */
 export default {
-  async fetch(request: Request, environment: WorkerEnvironment): Promise<Response> {
-    let app = apps.get(environment);
-    if (app === undefined) {
-      app = createWorkerApp(environment);
-      apps.set(environment, app);
-    }
-    return (await app).fetch(request, environment);
+  async fetch(
+    request: Request,
+    environment: WorkerEnvironment,
+    context: ExecutionContext,
+  ): Promise<Response> {
+    const isolate = isolateOf(environment);
+    const app = isolate.app ?? (await createIsolateApp(environment, isolate));
+    return app instanceof Response ? app : app.fetch(request, context);
+  },
+
+  /** The cron trigger: one round of the sync job (docs/edge.md). */
+  async scheduled(_event: ScheduledController, environment: WorkerEnvironment): Promise<void> {
+    const { runScheduledSync } = await import('./sync/run-scheduled-sync.ts');
+    await runScheduledSync(environment, loggerOf(environment));
   },
 };
 
-async function createWorkerApp(environment: WorkerEnvironment): Promise<App> {
-  const { SERVER_ID, LOCAL_SERVER, SNAPSHOT_KEYS, SNAPSHOT, PEER_MTLS } = environment;
-  const parsed = await parseSnapshotKeys(SNAPSHOT_KEYS);
-  if (!parsed.ok) {
-    const faults = parsed.issues.map(({ path, message }) => `${path} ${message}`.trim());
-    throw new TypeError(`SNAPSHOT_KEYS: ${faults.join('; ')}`);
-  }
-  const local = new URL(LOCAL_SERVER);
-  const receiver = new SnapshotReceiver({
-    keys: () => parsed.keys,
-    addressPolicy: createAddressPolicy(),
-    store: createMemorySnapshotStore(SNAPSHOT === undefined ? undefined : { snapshot: SNAPSHOT }),
-  });
-  await receiver.restore();
-  return createApp({
-    serverId: SERVER_ID,
-    local: {
-      kind: 'local',
-      id: SERVER_ID,
-      origin: local.origin,
-      serverName: local.hostname,
-      trust: { kind: 'peer-ca' },
-    },
-    routingTable: receiver,
-    identityTokens: await assertionSigners(environment),
-    transport: createFetchTransport({
-      ...(PEER_MTLS === undefined
-        ? {}
-        : { frontProxyFetch: (url: string, init: RequestInit) => PEER_MTLS.fetch(url, init) }),
-    }),
-  });
+function isolateOf(environment: WorkerEnvironment): Isolate {
+  const known = isolates.get(environment);
+  if (known !== undefined) return known;
+  const isolate: Isolate = {};
+  isolates.set(environment, isolate);
+  return isolate;
 }
 
-async function assertionSigners({
-  ASSERTION_SIGNING_KEY,
-  ASSERTION_ISSUER,
-}: WorkerEnvironment): Promise<IdentityTokenSigners> {
-  if (ASSERTION_SIGNING_KEY === undefined) return {};
-  if (ASSERTION_ISSUER === undefined) {
-    throw new TypeError('ASSERTION_ISSUER must name this router beside ASSERTION_SIGNING_KEY.');
+async function createIsolateApp(
+  environment: WorkerEnvironment,
+  isolate: Isolate,
+): Promise<WorkerApp | Response> {
+  if (isolate.fault === undefined) {
+    const logger = loggerOf(environment);
+    try {
+      const { prepareWorker } = await import('./prepare.ts');
+      const prepared = await prepareWorker(environment, logger);
+      // Another request may have been quicker meanwhile; its requests in flight are counted there.
+      isolate.app ??= createWorkerApp(prepared, logger);
+      return isolate.app;
+    } catch (error) {
+      isolate.fault = error instanceof Error ? error : new Error(String(error));
+      logger.error({ err: isolate.fault }, 'The Worker cannot start');
+    }
   }
-  const { key } = await loadSigningKey(ASSERTION_SIGNING_KEY);
-  const signer = createAssertionSigner({ key, issuer: ASSERTION_ISSUER });
-  // From the edge, what is local is a router too.
-  return { local: signer, peer: signer };
+  return statusResponse(
+    'InternalError',
+    'the router cannot start: its variables or bindings have faults, which its log names one by one',
+  );
+}
+
+function loggerOf({ LOG_LEVEL }: WorkerEnvironment) {
+  const level: LogLevel = logLevels.find((each) => each === LOG_LEVEL) ?? 'info';
+  return createConsoleLogger(level);
 }

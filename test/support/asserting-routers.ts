@@ -67,6 +67,8 @@ export async function startTokenRouter(
     'requestheader-allowed-names': ['front-proxy-client'],
     'snapshot-keys': ['snapshot-keys.json'],
     'allow-loopback-peers': ['true'],
+    // Tests look at every request that the backends get.
+    'health-check-interval': ['0s'],
     ...flags,
   };
   const raw = Object.fromEntries(Object.entries(given).filter(([, values]) => values !== undefined));

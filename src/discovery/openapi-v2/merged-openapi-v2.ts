@@ -26,7 +26,7 @@ const retriedEvery = 10_000;
 
 export interface MergedOpenApiV2Options {
   readonly read: ReadServerDocument;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds of a clock that only rises: ages are measured with it. */
   readonly clock: () => number;
   readonly logger: Logger;
 }

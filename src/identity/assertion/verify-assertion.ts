@@ -101,7 +101,7 @@ export class AssertionVerifier {
   }
 
   #complain(issuer: string, remembered: number): void {
-    const now = this.#clock();
+    const now = performance.now();
     if (now - this.#lastComplaint < complaintInterval) return;
     this.#lastComplaint = now;
     this.#logger.error(

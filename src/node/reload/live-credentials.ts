@@ -29,9 +29,15 @@ export class LiveCredentials {
   #current: Credentials;
   #reader: ClientCertificateReader;
 
-  /** @throws {CertificatePemError | ClientAuthorityError} when a bundle of client authorities cannot be used. */
+  /**
+   * @throws {CertificatePemError | ClientAuthorityError} when a bundle of client authorities cannot be used.
+   * @throws {TypeError} when the configuration has a CA bundle neither for peers nor for the local server.
+   */
   constructor(config: ServeConfig) {
     const { serving, proxyClient, local, peerCa, clientCa, requestHeader, snapshot } = config;
+    // With the gate off there are no peers, and in the gateway form no local server: the other's is all there is.
+    const peerAuthorities = (peerCa ?? local?.ca)?.pem;
+    if (peerAuthorities === undefined) throw new TypeError('There is no CA bundle for any API server.');
     this.#current = {
       serving: { certificate: serving.certificate.pem, key: serving.privateKey.pem },
       clientAuthorities: readClientAuthorities({
@@ -42,9 +48,8 @@ export class LiveCredentials {
         certificate: proxyClient.certificate.pem,
         key: proxyClient.privateKey.pem,
       },
-      // With the gate off there are no peers, and the local server's authority is all there is.
-      peerAuthorities: (peerCa ?? local.ca).pem,
-      localAuthorities: local.ca.pem,
+      peerAuthorities,
+      localAuthorities: local?.ca.pem ?? peerAuthorities,
       // Without keys every snapshot is refused: none can be signed with a key that is pinned.
       snapshotKeys: snapshot.keys?.pinned ?? new Map(),
     };

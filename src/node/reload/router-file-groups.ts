@@ -34,7 +34,7 @@ export function routerFileGroups(
     serving(config, credentials, users),
     ...clientAuthorities(config, credentials, users),
     ...frontProxy(config, credentials, users),
-    serverAuthorities(config, credentials, users),
+    ...serverAuthorities(config, credentials, users),
     ...snapshotKeys(config, credentials),
   ];
 }
@@ -102,20 +102,24 @@ function serverAuthorities(
   { peerCa, local }: ServeConfig,
   credentials: LiveCredentials,
   { transport }: CredentialUsers,
-): FileGroup {
+): FileGroup[] {
   const peers = peerCa && watched('peer-ca-file', peerCa);
-  const own = peers?.path === local.ca.path ? peers : watched('local-server-ca-file', local.ca);
-  const files = peers === undefined || peers === own ? [own] : [peers, own];
-  return {
+  const own =
+    local === undefined || peers?.path === local.ca.path ? peers : watched('local-server-ca-file', local.ca);
+  const files = [...new Set([peers, own])].filter((file) => file !== undefined);
+  const [either] = files;
+  if (either === undefined) return [];
+  const group: FileGroup = {
     name: 'the authorities of the API servers',
     files,
     apply(textOf) {
       for (const file of files) parseCertificates(textFrom(file, textOf));
-      const change = { peerAuthorities: textOf(peers ?? own), localAuthorities: textOf(own) };
+      const change = { peerAuthorities: textOf(peers ?? either), localAuthorities: textOf(own ?? either) };
       transport.updateCredentials(transportCredentialsOf({ ...credentials.current, ...change }));
       credentials.replace(change);
     },
   };
+  return [group];
 }
 
 function snapshotKeys({ snapshot }: ServeConfig, credentials: LiveCredentials): FileGroup[] {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type ServeOptionsResult, validateServeOptions } from '../../../src/cli/validate-serve-options.ts';
-import type { ServeConfig } from '../../../src/node/serve-config.ts';
+import type { RunningRouter, ServeConfig } from '../../../src/node/serve-config.ts';
 import { startRouter } from '../../../src/node/start-router.ts';
 import { sealSnapshot } from '../../../src/snapshot/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing-key.ts';
@@ -52,6 +52,7 @@ export interface Backends {
 
 export interface RouterUnderTest extends Backends {
   readonly port: number;
+  readonly running: RunningRouter;
   readonly logLines: readonly string[];
   /** Pushes a snapshot as the sync job does. */
   push(snapshot: Snapshot): Promise<WireAnswer>;
@@ -125,12 +126,14 @@ export async function startRouterUnderTest(
     pair: extensionServerPair,
   });
   const flags: FlagChanges = { 'server-id': [serverId], 'local-server': [local.origin], ...options.flags };
-  const port = await startOne(context, logLines, flags, options.configure);
+  const running = await startRunning(context, logLines, flags, options.configure);
+  const port = portOf(running);
   const router: RouterUnderTest = {
     local,
     peer,
     extension,
     port,
+    running,
     logLines,
     push: (pushed) => pushSnapshot(port, pushed),
     allRequests: () => [local, peer, extension].flatMap(({ requests }) => requests),
@@ -145,8 +148,21 @@ export async function startOne(
   context: TestContext,
   logLines: string[],
   flags: FlagChanges,
-  configure: Configure = (config) => config,
+  configure?: Configure,
 ): Promise<number> {
+  return portOf(await startRunning(context, logLines, flags, configure));
+}
+
+function portOf({ origin }: RunningRouter): number {
+  return Number(new URL(origin).port);
+}
+
+async function startRunning(
+  context: TestContext,
+  logLines: string[],
+  flags: FlagChanges,
+  configure: Configure = (config) => config,
+): Promise<RunningRouter> {
   const result = await validateFlags(flags);
   assert.ok(result.ok, JSON.stringify(result));
   const running = await startRouter(configure(result.config), keptLog(logLines));
@@ -154,7 +170,7 @@ export async function startOne(
     await running.close();
     for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);
   });
-  return Number(new URL(running.origin).port);
+  return running;
 }
 
 /** What `serve` would say to these flags. */
@@ -196,4 +212,6 @@ const commonFlags: FlagChanges = {
   'snapshot-keys': ['snapshot-keys.json'],
   'allow-loopback-peers': ['true'],
   'extension-routing': ['extension'],
+  // Tests look at every request that the backends get.
+  'health-check-interval': ['0s'],
 };

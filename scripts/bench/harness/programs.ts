@@ -1,0 +1,28 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Where Debian and the Go distribution put programs that are not on everybody's PATH. */
+const furtherDirectories = ['/usr/sbin', '/usr/local/sbin', '/usr/local/go/bin'];
+
+/** Path of an installed program; `undefined` when it is not installed. */
+export function findProgram(name: string): string | undefined {
+  const directories = [...(process.env['PATH'] ?? '').split(delimiter), ...furtherDirectories];
+  return directories.map((directory) => join(directory, name)).find((path) => existsSync(path));
+}
+
+/** What `program ...flags` says, on either output, up to `expression`'s first group. */
+export async function versionOf(
+  program: string,
+  flags: readonly string[],
+  expression: RegExp,
+): Promise<string> {
+  // wrk says its version and ends with 1, for it was given no URL.
+  const { stdout, stderr } = await run(program, [...flags]).catch(
+    (error: { readonly stdout?: string; readonly stderr?: string }) => error,
+  );
+  return expression.exec(`${stdout ?? ''}${stderr ?? ''}`)?.[1] ?? 'unknown';
+}

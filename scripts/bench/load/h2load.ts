@@ -1,0 +1,66 @@
+import type { Load, LoadFigures } from './load.ts';
+
+/** The lines between which h2load measures; what is read off the proxy's process is read then. */
+export const h2loadPhases = {
+  begin: 'Main benchmark duration is started',
+  end: 'Main benchmark duration is over',
+} as const;
+
+/** @param logFile where h2load writes a line for each request; wanted for latencies only, as it costs time. */
+export function h2loadArguments(load: Load, logFile: string | undefined): string[] {
+  const { protocol, connections, streams, warmUp, seconds, bodyFile, rate, url } = load;
+  return [
+    '--threads=1',
+    `--clients=${connections}`,
+    `--max-concurrent-streams=${streams}`,
+    `--duration=${Math.round(seconds * 1000)}ms`,
+    `--warm-up-time=${Math.round(warmUp * 1000)}ms`,
+    ...(protocol === 'http1' ? ['--h1'] : []),
+    ...(bodyFile === undefined ? [] : [`--data=${bodyFile}`]),
+    // It takes the rate of each client, fractions too.
+    ...(rate === undefined ? [] : [`--rps=${(rate / connections).toFixed(3)}`]),
+    ...(logFile === undefined ? [] : [`--log-file=${logFile}`]),
+    url,
+  ];
+}
+
+/**
+ * Reads what h2load (1.52) prints at its end. Every line is about the time after the warm-up, but the codes: those
+ * count what the warm-up has started, too.
+ * @throws when the output is another.
+ */
+export function parseH2load(
+  output: string,
+  { seconds, answerBytes }: Pick<Load, 'seconds' | 'answerBytes'>,
+): LoadFigures {
+  const requests = /^requests: .* (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout$/m.exec(output);
+  const codes = /^status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx$/m.exec(output);
+  const traffic = /^traffic: \S+ \((\d+)\) total/m.exec(output);
+  if (requests === null || codes === null || traffic === null) {
+    throw new Error(`h2load did not say what it has measured:\n${output.slice(-2_000)}`);
+  }
+  const [succeeded = 0, ...unsuccessful] = requests.slice(1).map(Number);
+  const counted = answerBytes === undefined ? succeeded : Number(traffic[1]) / answerBytes;
+  return {
+    requests: counted,
+    requestsPerSecond: counted / seconds,
+    failed: sum(unsuccessful) + sum(codes.slice(2).map(Number)),
+  };
+}
+
+/**
+ * Latencies from h2load's log: lines of start (µs since the epoch), code and µs until the end of the answer, in the
+ * order of their ends. The log knows nothing of the warm-up, which h2load leaves out itself.
+ * @returns milliseconds, sorted.
+ */
+export function parseH2loadLog(text: string): number[] {
+  const milliseconds = text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => Number(line.split('\t')[2]) / 1_000);
+  return milliseconds.toSorted((one, other) => one - other);
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

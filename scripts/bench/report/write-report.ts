@@ -1,0 +1,104 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Machine } from '../harness/machine-schema.ts';
+import { readResults, resultsDirectory } from '../harness/results-file.ts';
+import { type ThroughputResults, throughputResultsSchema } from '../throughput/results.ts';
+import { throughputRows } from '../throughput/throughput-table.ts';
+import { workloads } from '../throughput/workloads.ts';
+import { type TransferResults, transferResultsSchema } from '../transfer/transfer-results.ts';
+import { transferRows } from '../transfer/transfer-table.ts';
+import { type WatchResults, watchModes, watchResultsSchema } from '../watches/watch-results.ts';
+import { watchRows } from '../watches/watch-table.ts';
+import { replaceBetweenMarkers } from './markers.ts';
+import { performanceChart } from './performance-chart.ts';
+import { markdownTable } from './text-table.ts';
+
+const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
+
+/** Brings the tables of docs/performance.md and its plot up to what is recorded in bench/results. */
+export async function writeReport(): Promise<void> {
+  const [throughput, watches, transfer] = await Promise.all([
+    readResults(join(resultsDirectory, 'throughput.json'), throughputResultsSchema),
+    readResults(join(resultsDirectory, 'watches.json'), watchResultsSchema),
+    readResults(join(resultsDirectory, 'transfer.json'), transferResultsSchema),
+  ]);
+  const page = join(docs, 'performance.md');
+  await writeFile(page, fillPage(await readFile(page, 'utf8'), throughput, watches, transfer));
+  const chart = join(docs, 'images', 'performance.svg');
+  await mkdir(dirname(chart), { recursive: true });
+  await writeFile(chart, performanceChart(throughput, watches));
+}
+
+/** The page with the tables of what is recorded; where nothing is, its place stays as it is. */
+export function fillPage(
+  page: string,
+  throughput: ThroughputResults | undefined,
+  watches: WatchResults | undefined,
+  transfer: TransferResults | undefined,
+): string {
+  const filled =
+    throughput === undefined ? page : replaceBetweenMarkers(page, 'throughput', throughputText(throughput));
+  const withWatches =
+    watches === undefined ? filled : replaceBetweenMarkers(filled, 'watches', watchText(watches));
+  return transfer === undefined
+    ? withWatches
+    : replaceBetweenMarkers(withWatches, 'transfer', transferText(transfer));
+}
+
+function throughputText(results: ThroughputResults): string {
+  return workloads
+    .flatMap(({ name, title }) => {
+      const measured = results.workloads[name];
+      if (measured === undefined) return [];
+      const rates = measured.rounds.flatMap(({ rate }) => rate ?? []);
+      const lines = [
+        `### ${title}`,
+        '',
+        markdownTable(throughputRows(measured)),
+        '',
+        `${measured.rounds.length} rounds of ${measured.seconds} s. ${provenance(measured)}`,
+        ...(rates.length > 0 ? [`Requests a second asked for in each round: ${rates.join(', ')}.`] : []),
+        ...(measured.clientCertificate === 'none'
+          ? ['Without client certificates: no identity was stamped.']
+          : []),
+        '',
+      ];
+      return [lines.join('\n')];
+    })
+    .join('\n');
+}
+
+function watchText({ modes }: WatchResults): string {
+  return watchModes
+    .flatMap((mode) => {
+      const results = modes[mode];
+      if (results === undefined) return [];
+      const { watches, perConnection } = results;
+      const title =
+        mode === 'http1' ? 'HTTP/1.1, a connection each' : `HTTP/2, ${perConnection} on a connection`;
+      const heading = `### ${watches.toLocaleString('en-US')} watches, clients on ${title}`;
+      return [`${heading}\n\n${markdownTable(watchRows(results))}\n\n${provenance(results)}\n`];
+    })
+    .join('\n');
+}
+
+function transferText(results: TransferResults): string {
+  return `${markdownTable(transferRows(results))}\n\n${provenance(results)}`;
+}
+
+function provenance({
+  measuredAt,
+  machine,
+  versions,
+}: {
+  readonly measuredAt: string;
+  readonly machine: Machine;
+  readonly versions: Readonly<Partial<Record<string, string>>>;
+}): string {
+  const { processor, cores, memory, kernel, loadBefore } = machine;
+  const named = Object.entries(versions)
+    .filter(([, version]) => version !== '')
+    .map(([name, version]) => `${name} ${version}`)
+    .join('; ');
+  return `Measured ${measuredAt.slice(0, 10)} on ${processor}, ${cores} cores, ${memory} GiB, Linux ${kernel}, load before ${loadBefore.toFixed(1)}. ${named}.`;
+}

@@ -1,0 +1,41 @@
+import type { Command } from '../harness/child-process.ts';
+import type { Workbench } from '../harness/workbench.ts';
+
+/** Names of contenders, as they stand in results and behind `--only`. */
+export const contenderNames = [
+  'direct',
+  'router',
+  'haproxy',
+  'haproxy-http2',
+  'nginx',
+  'caddy',
+  'go',
+  'go-http2',
+  'hono-fetch',
+] as const;
+export type ContenderName = (typeof contenderNames)[number];
+
+/** What a proxy is put in front of, and where. */
+export interface ProxySetup {
+  readonly workbench: Workbench;
+  /** An existing directory of its own. */
+  readonly directory: string;
+  /** Port of 127.0.0.1 to listen on. */
+  readonly port: number;
+  /** Ports of 127.0.0.1 where the servers listen. Only the router tells them apart; others forward to the peer. */
+  readonly servers: { readonly local: number; readonly peer: number };
+}
+
+/** Something that is measured: a proxy that passes requests on over mTLS and says who calls. */
+export interface Contender {
+  readonly name: ContenderName;
+  /** As it stands in tables. */
+  readonly title: string;
+  /** Its version; `undefined` where it is not installed. */
+  version(workbench: Workbench): Promise<string | undefined>;
+  /** Writes its configuration and says how it is started. `undefined`: there is no process, load goes to the peer. */
+  readonly command: ((setup: ProxySetup) => Promise<Command>) | undefined;
+}
+
+/** The name in the servers' certificates that every proxy must check. */
+export const serverName = 'kubernetes.default.svc';

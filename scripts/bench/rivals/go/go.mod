@@ -1,0 +1,3 @@
+module mixed-version-proxy/bench
+
+go 1.24

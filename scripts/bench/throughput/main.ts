@@ -1,0 +1,64 @@
+/** The router and its rivals side by side: `npm run bench`, docs/performance.md. */
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { countFrom, namesFrom, runMain } from '../harness/command-line.ts';
+import { readResults, resultsDirectory, writeResults } from '../harness/results-file.ts';
+import { terminalTable } from '../report/text-table.ts';
+import { writeReport } from '../report/write-report.ts';
+import { contenderNames } from '../rivals/contender.ts';
+import { throughputResultsSchema } from './results.ts';
+import { runThroughput } from './run-throughput.ts';
+import { throughputRows } from './throughput-table.ts';
+import { workloadNames, workloads } from './workloads.ts';
+
+const usage = `npm run bench -- [options]
+  --rounds N       fresh processes of every contender (4); every other round in reverse order
+  --seconds N      that each contender is measured with each workload in each round (1.5)
+  --workload LIST  ${workloadNames.join(', ')} (all);
+                   what else has been recorded stays
+  --only LIST      ${contenderNames.join(', ')} (all);
+                   figures are then shown, not recorded
+  --quick          two rounds of a second; shown, not recorded`;
+
+await runMain(async () => {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      workload: { type: 'string' },
+      only: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help) {
+    console.log(usage);
+    return 0;
+  }
+  const { quick, only } = values;
+  const results = await runThroughput({
+    workloads: namesFrom('workload', values.workload, workloadNames),
+    contenders: namesFrom('only', only, contenderNames),
+    rounds: countFrom('rounds', values.rounds ?? (quick ? '2' : '4')),
+    seconds: secondsFrom(values.seconds ?? (quick ? '1' : '1.5')),
+    tell: console.log,
+  });
+  for (const { name, title } of workloads) {
+    const measured = results[name];
+    if (measured !== undefined) console.log(`\n${title}\n${terminalTable(throughputRows(measured))}`);
+  }
+  if (only !== undefined || quick) return 0;
+  const path = join(resultsDirectory, 'throughput.json');
+  const recorded = (await readResults(path, throughputResultsSchema))?.workloads ?? {};
+  await writeResults(path, throughputResultsSchema, {
+    kind: 'throughput',
+    workloads: { ...recorded, ...results },
+  });
+  await writeReport();
+  return 0;
+});
+
+/** With a tenth at most: h2load takes milliseconds, but a tick of the CPU clock is ten of them. */
+function secondsFrom(given: string): number {
+  return countFrom('seconds', String(Number(given) * 10)) / 10;
+}

@@ -1,0 +1,109 @@
+import { withCleanup } from '../harness/cleanup.ts';
+import type { Cores } from '../harness/machine.ts';
+import type { Workbench } from '../harness/workbench.ts';
+import type { Backend } from '../rivals/backend.ts';
+import type { ContenderName } from '../rivals/contender.ts';
+import type { Entrant } from '../rivals/contenders.ts';
+import { type RunningContender, startContender } from '../rivals/running-contender.ts';
+import { measureWorkload } from './measure-workload.ts';
+import type { ThroughputFigures, ThroughputRound } from './results.ts';
+import { type Workload, type WorkloadName, workloads } from './workloads.ts';
+
+export interface RoundOptions {
+  readonly workbench: Workbench;
+  readonly cores: Cores;
+  readonly backend: Backend;
+  readonly entrants: readonly Entrant[];
+  readonly workloads: readonly Workload[];
+  /** Goes through the contenders from the last to the first, so that none always comes after the same one. */
+  readonly reversed: boolean;
+  /** Seconds that each contender is measured with each workload. */
+  readonly seconds: number;
+  readonly tell: (line: string) => void;
+}
+
+/** Seconds before anything counts. `first`: when a process has just started, and has to compile what it runs. */
+const warmUp = { first: 1.5, later: 0.5 } as const;
+
+/**
+ * One round: fresh processes of all contenders; then workload by workload, one contender after the other, so that
+ * what is compared lies close together in time. Processes that are not being measured are idle.
+ */
+export function measureRound(options: RoundOptions): Promise<ReadonlyMap<WorkloadName, ThroughputRound>> {
+  return withCleanup(async (cleanup) => {
+    const { workbench, cores, backend, entrants, tell } = options;
+    const running: RunningContender[] = [];
+    for (const { contender } of options.reversed ? entrants.toReversed() : entrants) {
+      const environment = { workbench, servers: backend.servers, core: cores.proxy, cleanup };
+      try {
+        running.push(await startContender(contender, environment));
+      } catch (error) {
+        tell(`${contender.title} did not start: ${String(error)}`);
+      }
+    }
+    await warmUpAll(running, options);
+    const rounds = new Map<WorkloadName, ThroughputRound>();
+    for (const workload of options.workloads) {
+      const rate =
+        workload.kind === 'rate' ? await halfOfSaturation(workload, running, rounds, options) : undefined;
+      tell(`${workload.title}${rate === undefined ? '' : `, ${rate} a second`}`);
+      const contenders: Partial<Record<ContenderName, ThroughputFigures>> = {};
+      for (const contender of running) {
+        try {
+          const measure = { workbench, cores, warmUp: warmUp.later, seconds: options.seconds, rate };
+          const figures = await measureWorkload(workload, contender, measure);
+          contenders[contender.name] = figures;
+          tell(`  ${contender.title}: ${figures.requestsPerSecond}/s, ${figures.cpuTimePerRequest} µs each`);
+        } catch (error) {
+          // Its place in the table stays empty; the others still count.
+          tell(`  ${contender.title} failed: ${String(error)}`);
+        }
+      }
+      rounds.set(workload.name, { ...(rate !== undefined && { rate }), contenders });
+    }
+    return rounds;
+  });
+}
+
+async function warmUpAll(running: readonly RunningContender[], options: RoundOptions): Promise<void> {
+  const { workbench, cores } = options;
+  const protocols = new Set(options.workloads.map(({ protocol }) => protocol));
+  for (const workload of workloads.filter(({ kind, method }) => kind === 'saturation' && method === 'GET')) {
+    // One for each protocol is enough.
+    if (!protocols.delete(workload.protocol)) continue;
+    for (const contender of running) {
+      await measureWorkload(workload, contender, { workbench, cores, warmUp: 0, seconds: warmUp.first });
+    }
+  }
+}
+
+/** Half of what the router, or else the first of the proxies, does of the same request at saturation. */
+async function halfOfSaturation(
+  workload: Workload,
+  running: readonly RunningContender[],
+  rounds: ReadonlyMap<WorkloadName, ThroughputRound>,
+  { workbench, cores, seconds }: RoundOptions,
+): Promise<number> {
+  const saturated = saturatedFormOf(workload);
+  const reference =
+    running.find(({ name }) => name === 'router') ?? running.find(({ pid }) => pid !== undefined);
+  if (reference === undefined) throw new Error('a fixed rate needs a proxy to take its rate from');
+  const measured = rounds.get(saturated.name)?.contenders[reference.name];
+  const { requestsPerSecond } =
+    measured ??
+    (await measureWorkload(saturated, reference, { workbench, cores, warmUp: warmUp.later, seconds }));
+  return Math.round(requestsPerSecond / 2);
+}
+
+function saturatedFormOf(workload: Workload): Workload {
+  const found = workloads.find(
+    ({ kind, target, protocol, method }) =>
+      kind === 'saturation' &&
+      target === workload.target &&
+      protocol === workload.protocol &&
+      method === workload.method,
+  );
+  if (found === undefined)
+    throw new Error(`${workload.name} has no workload at saturation to take its rate from`);
+  return found;
+}

@@ -1,0 +1,65 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Cores } from '../harness/machine.ts';
+import { resetPeak, usageOf } from '../harness/process-usage.ts';
+import { significant } from '../harness/statistics.ts';
+import type { Workbench } from '../harness/workbench.ts';
+import type { Load } from '../load/load.ts';
+import { runH2load, runWrk } from '../load/run-load.ts';
+import { documentSizes } from '../rivals/backend.ts';
+import type { RunningContender } from '../rivals/running-contender.ts';
+import type { ThroughputFigures } from './results.ts';
+import type { Workload } from './workloads.ts';
+
+export interface MeasureOptions {
+  readonly workbench: Workbench;
+  readonly cores: Cores;
+  /** Seconds, before and while it counts. */
+  readonly warmUp: number;
+  readonly seconds: number;
+  /** Requests a second, for workloads with a fixed rate. */
+  readonly rate?: number | undefined;
+}
+
+/** Puts one workload on one contender. @throws when a request fails. */
+export async function measureWorkload(
+  workload: Workload,
+  contender: RunningContender,
+  options: MeasureOptions,
+): Promise<ThroughputFigures> {
+  const { workbench, cores } = options;
+  const { pid } = contender;
+  if (pid !== undefined) await resetPeak(pid);
+  const environment = { workbench, core: cores.others, pid };
+  const load = await loadOf(workload, contender.origin, options);
+  const run = await (workload.kind === 'connections' ? runWrk : runH2load)(load, environment);
+  const { requests, requestsPerSecond, latency } = run.figures;
+  return {
+    requestsPerSecond: significant(requestsPerSecond),
+    cpuTimePerRequest: significant(run.cpuTime / requests),
+    peakMemory: pid === undefined ? 0 : (await usageOf(pid)).peakResident,
+    ...(latency && { latency: { p50: significant(latency.p50), p99: significant(latency.p99) } }),
+  };
+}
+
+async function loadOf(workload: Workload, origin: string, options: MeasureOptions): Promise<Load> {
+  const { protocol, connections, streams, answerBytes, target, method, kind } = workload;
+  const { warmUp, seconds, rate } = options;
+  return {
+    protocol,
+    connections,
+    streams,
+    answerBytes,
+    warmUp,
+    seconds,
+    url: origin + target,
+    bodyFile: method === 'POST' ? await bodyFile(options.workbench) : undefined,
+    rate: kind === 'rate' ? rate : undefined,
+  };
+}
+
+async function bodyFile({ directory }: Workbench): Promise<string> {
+  const path = join(directory, 'body.json');
+  await writeFile(path, JSON.stringify({ data: 'a'.repeat(documentSizes[0] - '{"data":""}'.length) }));
+  return path;
+}

@@ -1,0 +1,49 @@
+import { figure, spreadText } from '../report/format.ts';
+import type { Rows } from '../report/text-table.ts';
+import { type ContenderName, contenderNames } from '../rivals/contender.ts';
+import { titleOf } from '../rivals/contenders.ts';
+import { addedOver, cpuTime, ratioOver, spreadOver } from './ratios.ts';
+import type { WorkloadResults } from './results.ts';
+
+/** One row for each contender that was measured with the workload. */
+export function throughputRows({ rounds }: WorkloadResults): Rows {
+  const hasLatency = rounds.some(({ rate }) => rate !== undefined);
+  const headings = ['', 'CPU, µs a request', '× Go', '× nginx', 'requests/s', 'peak memory, MiB'];
+  const names = contenderNames.filter((name) =>
+    rounds.some(({ contenders }) => contenders[name] !== undefined),
+  );
+  const row = (name: ContenderName): string[] => {
+    const isProxy = name !== 'direct';
+    const ofProxy = (text: () => string): string => (isProxy ? text() : '–');
+    const ratio = (reference: ContenderName): string =>
+      ofProxy(() => spreadText(ratioOver(rounds, name, reference, cpuTime)));
+    return [
+      titleOf(name),
+      ofProxy(() => spreadText(spreadOver(rounds, name, cpuTime))),
+      ratio('go'),
+      ratio('nginx'),
+      median(rounds, name, ({ requestsPerSecond }) => requestsPerSecond),
+      ofProxy(() => median(rounds, name, ({ peakMemory }) => peakMemory / 1024)),
+      ...(hasLatency ? latencyCells(rounds, name) : []),
+    ];
+  };
+  return [[...headings, ...(hasLatency ? ['p50, ms', 'p99, ms'] : [])], ...names.map(row)];
+}
+
+/** Without a proxy as it is, with one what it adds to that. */
+function latencyCells(rounds: WorkloadResults['rounds'], name: ContenderName): string[] {
+  return (['p50', 'p99'] as const).map((share) => {
+    const pick = ({ latency }: { latency?: { p50: number; p99: number } | undefined }) => latency?.[share];
+    return name === 'direct'
+      ? spreadText(spreadOver(rounds, name, pick))
+      : `+${spreadText(addedOver(rounds, name, pick))}`;
+  });
+}
+
+function median(
+  rounds: WorkloadResults['rounds'],
+  name: ContenderName,
+  pick: Parameters<typeof spreadOver>[2],
+) {
+  return figure(spreadOver(rounds, name, pick)?.median ?? Number.NaN);
+}

@@ -1,0 +1,88 @@
+import type { Load } from '../load/load.ts';
+import { localCollection, peerCollection } from '../rivals/bench-snapshot.ts';
+
+/** Names of workloads, as they stand in results and behind `--workload`. */
+export const workloadNames = [
+  'http1-get',
+  'http2-get',
+  'http2-get-local',
+  'http1-post',
+  'http2-post',
+  'http1-list-64k',
+  'http2-list-64k',
+  'http1-list-10m',
+  'http2-list-10m',
+  'http1-connections',
+  'http1-rate',
+  'http2-rate',
+] as const;
+export type WorkloadName = (typeof workloadNames)[number];
+
+/** Something that is asked of every contender. */
+export interface Workload {
+  readonly name: WorkloadName;
+  /** As it stands in tables. */
+  readonly title: string;
+  readonly protocol: Load['protocol'];
+  /** Path and query. */
+  readonly target: string;
+  readonly method: 'GET' | 'POST';
+  readonly connections: number;
+  readonly streams: number;
+  readonly answerBytes?: number;
+  /**
+   * `saturation`: each connection asks again as soon as it is answered. `connections`: the same, on a new connection
+   * each time. `rate`: half of what the router does of `GET` at saturation.
+   */
+  readonly kind: 'saturation' | 'connections' | 'rate';
+}
+
+const small = peerCollection;
+const large = (bytes: number): string => `${peerCollection}?bytes=${bytes}`;
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+
+/** 16 requests in flight for each protocol: HTTP/1.1 on as many connections, HTTP/2 on a quarter. */
+const http1 = { protocol: 'http1', connections: 16, streams: 1, method: 'GET', kind: 'saturation' } as const;
+const http2 = { protocol: 'http2', connections: 4, streams: 4, method: 'GET', kind: 'saturation' } as const;
+
+export const workloads: readonly Workload[] = [
+  { ...http1, name: 'http1-get', title: 'GET 1 KB, HTTP/1.1', target: small },
+  { ...http2, name: 'http2-get', title: 'GET 1 KB, HTTP/2', target: small },
+  {
+    ...http2,
+    name: 'http2-get-local',
+    title: 'GET 1 KB from the local server, HTTP/2',
+    target: localCollection,
+  },
+  { ...http1, name: 'http1-post', title: 'POST 1 KB, HTTP/1.1', target: small, method: 'POST' },
+  { ...http2, name: 'http2-post', title: 'POST 1 KB, HTTP/2', target: small, method: 'POST' },
+  { ...http1, name: 'http1-list-64k', title: 'list of 64 KB, HTTP/1.1', target: large(64 * kibibyte) },
+  { ...http2, name: 'http2-list-64k', title: 'list of 64 KB, HTTP/2', target: large(64 * kibibyte) },
+  {
+    ...http1,
+    name: 'http1-list-10m',
+    title: 'list of 10 MB, HTTP/1.1',
+    target: large(10 * mebibyte),
+    connections: 4,
+    answerBytes: 10 * mebibyte,
+  },
+  {
+    ...http2,
+    name: 'http2-list-10m',
+    title: 'list of 10 MB, HTTP/2',
+    target: large(10 * mebibyte),
+    connections: 2,
+    streams: 2,
+    answerBytes: 10 * mebibyte,
+  },
+  {
+    ...http1,
+    name: 'http1-connections',
+    title: 'new connections, HTTP/1.1',
+    target: small,
+    kind: 'connections',
+  },
+  { ...http1, name: 'http1-rate', title: 'GET 1 KB at a fixed rate, HTTP/1.1', target: small, kind: 'rate' },
+  { ...http2, name: 'http2-rate', title: 'GET 1 KB at a fixed rate, HTTP/2', target: small, kind: 'rate' },
+];

@@ -1,0 +1,38 @@
+import { spreadOf } from '../harness/statistics.ts';
+import { figure, spreadText } from '../report/format.ts';
+import type { Rows } from '../report/text-table.ts';
+import { contenderNames } from '../rivals/contender.ts';
+import { titleOf } from '../rivals/contenders.ts';
+import type { WatchFigures, WatchResults } from './watch-results.ts';
+
+type ModeResults = NonNullable<WatchResults['modes']['http2']>;
+
+/** One row for each contender that was measured. */
+export function watchRows(results: ModeResults): Rows {
+  const headings = ['', 'KiB a watch', 'sockets', 'µs an event', 'event p50, ms', 'event p99, ms'];
+  const rows = contenderNames.flatMap((name) => {
+    const measured = results.rounds.flatMap((round) => round[name] ?? []);
+    if (measured.length === 0) return [];
+    const spread = (pick: (figures: WatchFigures) => number) => spreadText(spreadOf(measured.map(pick)));
+    const isProxy = name !== 'direct';
+    return [
+      [
+        titleOf(name),
+        isProxy ? spread(({ memoryPerWatch }) => memoryPerWatch) : '–',
+        isProxy ? figure(spreadOf(measured.map(({ sockets }) => sockets))?.median ?? Number.NaN) : '–',
+        isProxy ? spread(({ cpuTimePerEvent }) => cpuTimePerEvent) : '–',
+        arrivalText(measured, ({ p50 }) => p50),
+        arrivalText(measured, ({ p99 }) => p99),
+      ],
+    ];
+  });
+  return [headings, ...rows];
+}
+
+/** Over all events of all rounds. */
+function arrivalText(
+  measured: readonly WatchFigures[],
+  pick: (arrivals: WatchFigures['arrivals'][number]) => number,
+): string {
+  return spreadText(spreadOf(measured.flatMap(({ arrivals }) => arrivals.map(pick))));
+}

@@ -1,0 +1,8 @@
+import { destination } from 'pino';
+import { createPinoLogger } from '../../src/node/pino-logger.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+
+/** Logs to a file, each line at once. */
+export function logTo(file: string): Logger {
+  return createPinoLogger({ format: 'text', verbosity: 2 }, destination({ dest: file, sync: true }));
+}

@@ -1,0 +1,196 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
+import type { RunningRouter } from '../../src/node/serve-config.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import { aborted } from '../demo/aborted.ts';
+import {
+  type CertificatePaths,
+  createDemoCertificates,
+  type DemoCertificates,
+  syncJobName,
+} from '../demo/certificates.ts';
+import { startCluster } from '../demo/cluster.ts';
+import { takeDirectory } from '../demo/demo-directory.ts';
+import { writeKubeconfig } from '../demo/kubeconfig.ts';
+import { logTo } from '../demo/log-file.ts';
+import { startDemoRouter } from '../demo/routers.ts';
+import { startDemoSync } from '../demo/sync.ts';
+import { untilReady } from '../demo/until-ready.ts';
+import type { ExampleApiServer } from '../example-api-server/index.ts';
+import type { EdgeTls, PemPair, RunningEdge, StartEdgeOptions } from './running-edge.ts';
+import { startDeno } from './start-deno.ts';
+import { startWorkerd } from './start-workerd.ts';
+import { startTokenIssuer, type TokenIssuer } from './token-issuer.ts';
+
+/** Milliseconds for requests in flight when the demo ends: somebody at a keyboard waits. */
+const closeGrace = 500;
+/** The name under which the edge signs, and that the routers have pinned its key for. */
+const edgeName = 'edge';
+
+export interface EdgeDemoOptions {
+  /** Where kubeconfigs, certificates and logs go: a new or empty directory, removed when the demo ends. */
+  readonly directory: string;
+  /** Default `workerd`. */
+  readonly runtime?: 'workerd' | 'deno' | undefined;
+  /** Ends the demo. */
+  readonly signal: AbortSignal;
+  /** Called once the cluster can be used through the edge. */
+  readonly onReady: (demo: RunningEdgeDemo) => void | Promise<void>;
+}
+
+export interface RunningEdgeDemo {
+  /** Contexts `edge` (an administrator) and `alice@edge`. */
+  readonly kubeconfig: string;
+  readonly edge: RunningEdge;
+  readonly apiServers: readonly ExampleApiServer[];
+  /** One in front of each API server; the edge reaches no API server by itself. */
+  readonly routers: readonly RunningRouter[];
+  readonly certificates: DemoCertificates;
+  readonly tokens: TokenIssuer;
+}
+
+/**
+ * Runs the cluster of `runDemo` with a router on workerd in front of it: example API servers of three Kubernetes
+ * versions, a Node router in front of each, and in front of those the Worker, which tells them by signed assertions
+ * who calls. The sync job pushes the same snapshot to all of them. Resolves when `signal` aborts and everything has
+ * stopped and been removed; rejects, with everything stopped, when it cannot start.
+ */
+export async function runEdgeDemo(options: EdgeDemoOptions): Promise<void> {
+  const { signal, onReady, runtime = 'workerd' } = options;
+  const ending: (() => Promise<unknown>)[] = [];
+  const { path, remove } = await takeDirectory(options.directory);
+  try {
+    const logger = logTo(path('demo.log'));
+    const certificates = await createDemoCertificates(path('pki'));
+    await generateKeyFiles(path('keys'), 'EdDSA');
+    const assertionKeys = await makeAssertionKeys(path('edge-keys'));
+    await mkdir(path('snapshots'), { mode: 0o700 });
+    await mkdir(path('edge'), { mode: 0o700 });
+
+    const apiServers = await startCluster(certificates);
+    ending.unshift(...apiServers.map((server) => () => server.close()));
+    const routers: RunningRouter[] = [];
+    for (const apiServer of apiServers) {
+      const router = await startDemoRouter({
+        apiServer,
+        certificates,
+        snapshotKeys: join(path('keys'), publicKeysFile),
+        snapshotFile: join(path('snapshots'), apiServer.version),
+        flags: { 'assertion-keys': [assertionKeys.publicFile] },
+        logger,
+      });
+      routers.push(router);
+      ending.unshift(() => router.close(closeGrace));
+    }
+
+    const tokens = await startTokenIssuer(certificates.router);
+    ending.unshift(() => tokens.close());
+    const edgeOptions: StartEdgeOptions = {
+      directory: path('edge'),
+      tls: await edgeTls(certificates, runtime),
+      environment: {
+        ...localServer(apiServers, routers),
+        SNAPSHOT_KEYS: await readFile(join(path('keys'), publicKeysFile), 'utf8'),
+        ASSERTION_SIGNING_KEY: await readFile(assertionKeys.privateFile, 'utf8'),
+        ASSERTION_ISSUER: edgeName,
+        AUTHENTICATION_CONFIG: tokens.authenticationConfiguration,
+        ALLOWED_USERS: JSON.stringify([syncJobName]),
+        ALLOW_LOOPBACK_PEERS: 'true',
+      },
+    };
+    const edge = await (runtime === 'deno' ? startDeno(edgeOptions) : startWorkerd(edgeOptions));
+    ending.unshift(async () => {
+      await edge.close();
+      logEnd(logger, edge);
+    });
+
+    const syncToken = await tokens.issue({ name: syncJobName, groups: [] });
+    ending.unshift(
+      await startDemoSync({
+        signingKey: join(path('keys'), signingKeyFile),
+        // Clients of a snapshot reach a server through the router in front of it.
+        servers: apiServers.map(({ serverId, url, version }, index) => ({
+          id: serverId,
+          url: routers[index]?.origin,
+          readFrom: url,
+          hostname: version,
+        })),
+        targets: [...routers, edge].map(({ origin }) => ({ url: origin })),
+        certificates,
+        bearerToken: async () => syncToken,
+        logger,
+      }),
+    );
+    const kubeconfig = await writeEdgeKubeconfig(path('edge.kubeconfig'), edge, certificates, tokens);
+    await untilReady([...routers, edge], certificates.clusterCa, signal, certificates.sync);
+    if (!signal.aborted) await onReady({ kubeconfig, edge, apiServers, routers, certificates, tokens });
+    await aborted(signal);
+  } finally {
+    for (const end of ending) await end();
+    await remove();
+  }
+}
+
+/** The oldest server is the local one: what it does not serve shows the routing. */
+function localServer(
+  [apiServer]: readonly ExampleApiServer[],
+  [router]: readonly RunningRouter[],
+): { readonly SERVER_ID: string; readonly LOCAL_SERVER: string } {
+  if (apiServer === undefined || router === undefined) throw new TypeError('the demo has no servers');
+  return { SERVER_ID: apiServer.serverId, LOCAL_SERVER: router.origin };
+}
+
+/** A key pair for the edge, and the file by which routers believe it. */
+async function makeAssertionKeys(directory: string) {
+  await generateKeyFiles(directory, 'EdDSA');
+  const { keys } = JSON.parse(await readFile(join(directory, publicKeysFile), 'utf8')) as { keys: object[] };
+  const publicFile = join(directory, 'routers.json');
+  await writeFile(publicFile, JSON.stringify({ keys: keys.map((key) => ({ ...key, issuer: edgeName })) }));
+  return { privateFile: join(directory, signingKeyFile), publicFile };
+}
+
+/**
+ * On workerd connections need a certificate of the cluster's authority, which Deno cannot ask for; who calls, the
+ * token says on both (docs/edge-self-hosted.md).
+ */
+async function edgeTls(certificates: DemoCertificates, runtime: 'workerd' | 'deno'): Promise<EdgeTls> {
+  const clusterAuthority = await readFile(certificates.clusterCa, 'utf8');
+  return {
+    serving: await readPair(certificates.router),
+    clientAuthorities: runtime === 'workerd' ? clusterAuthority : undefined,
+    destinationAuthorities: clusterAuthority,
+  };
+}
+
+async function readPair({ certificate, privateKey }: CertificatePaths): Promise<PemPair> {
+  return {
+    certificate: await readFile(certificate, 'utf8'),
+    privateKey: await readFile(privateKey, 'utf8'),
+  };
+}
+
+// No group 'system:masters': what a token says of `system:` names is not asserted but passed through
+// (docs/decisions/0004-what-a-token-proves-here.md), and the demo's servers allow everything to everyone they know.
+async function writeEdgeKubeconfig(
+  file: string,
+  edge: RunningEdge,
+  { admin, alice, clusterCa }: DemoCertificates,
+  tokens: TokenIssuer,
+): Promise<string> {
+  return writeKubeconfig(file, {
+    servers: { edge: edge.origin },
+    certificateAuthority: clusterCa,
+    users: {
+      admin: {
+        ...admin,
+        token: await tokens.issue({ name: 'kubernetes-admin', groups: ['cluster-admins'] }),
+      },
+      alice: { ...alice, token: await tokens.issue({ name: 'alice', groups: ['dev', 'qa'] }) },
+    },
+  });
+}
+
+function logEnd(logger: Logger, edge: RunningEdge): void {
+  logger.info({ output: edge.output() }, 'The edge has ended');
+}

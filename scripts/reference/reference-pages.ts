@@ -1,0 +1,12 @@
+import { metricsPage } from './metrics-page.ts';
+
+/** A page of docs/ that is written from the code. */
+export interface ReferencePage {
+  /** From the root of the repository. */
+  readonly path: string;
+  /** The whole text as it has to be. */
+  readonly text: () => string;
+}
+
+/** Every such page. `npm run docs:reference` writes them, and a test fails for one that is not up to date. */
+export const referencePages: readonly ReferencePage[] = [{ path: 'docs/metrics.md', text: metricsPage }];

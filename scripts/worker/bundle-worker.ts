@@ -1,0 +1,111 @@
+import { dirname, join, relative, resolve } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { type BuildResult, build, type Plugin } from 'esbuild';
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** The Worker's entry, and with it everything that a request needs (docs/decisions/0008-worker-modules.md). */
+export const entryModule = 'index.js';
+
+/** Modules of the core that the Worker loads when they are first needed, and what stands for them in its entry. */
+const lazyModules: ReadonlyMap<string, string> = new Map([
+  ['src/proxy/own-paths.ts', 'src/worker/lazy/own-paths.ts'],
+  ['src/discovery/openapi-v2/answer-openapi-v2.ts', 'src/worker/lazy/answer-openapi-v2.ts'],
+  ['src/discovery/documents.ts', 'src/worker/lazy/documents.ts'],
+]);
+
+/** A module of the bundle, as it is uploaded. */
+export interface WorkerModule {
+  /** `index.js`, or `<name>-<hash>.js`. */
+  readonly name: string;
+  readonly contents: Uint8Array;
+  /** As the entry imports it: with the entry (true), or later. */
+  readonly loadedWithEntry: boolean;
+  readonly bytes: number;
+  readonly gzippedBytes: number;
+  /** Source files in it, relative to the repository, by the bytes they take. */
+  readonly inputs: ReadonlyMap<string, number>;
+}
+
+/**
+ * Bundles the Worker into ES modules: the entry, and one for each part that only some requests need. The runtime
+ * compiles a module when it is imported, so that a start pays for the entry alone.
+ */
+export async function bundleWorker(): Promise<readonly WorkerModule[]> {
+  const result = await build({
+    absWorkingDir: root,
+    entryPoints: [{ in: 'src/worker/index.ts', out: 'index' }],
+    outdir: 'dist-worker',
+    bundle: true,
+    splitting: true,
+    minify: true,
+    keepNames: false,
+    format: 'esm',
+    target: 'es2024',
+    conditions: ['workerd', 'worker', 'browser'],
+    external: ['cloudflare:*'],
+    chunkNames: '[name]-[hash]',
+    plugins: [lazily, smallestHono],
+    legalComments: 'none',
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+  });
+  return modulesOf(result);
+}
+
+/** Puts the stand-ins in the place of modules, wherever those are imported statically. */
+const lazily: Plugin = {
+  name: 'lazy-modules',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\.?\// }, ({ path, importer, kind }) => {
+      if (kind !== 'import-statement') return undefined;
+      const standIn = lazyModules.get(relative(root, resolve(dirname(importer), path)));
+      return standIn === undefined ? undefined : { path: join(root, standIn) };
+    });
+  },
+};
+
+/**
+ * Hono with its smallest router in the place of the default, which carries two larger ones and chooses. A dozen routes
+ * are matched one after the other as fast.
+ */
+const smallestHono: Plugin = {
+  name: 'smallest-hono',
+  setup({ onResolve, resolve: resolveWith }) {
+    onResolve({ filter: /^hono$/ }, ({ resolveDir, kind }) => resolveWith('hono/tiny', { resolveDir, kind }));
+  },
+};
+
+function modulesOf({
+  outputFiles = [],
+  metafile,
+}: BuildResult<{ write: false; metafile: true }>): WorkerModule[] {
+  const outputs = metafile.outputs;
+  const withEntry = new Set<string>();
+  const pending = [`dist-worker/${entryModule}`];
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    if (withEntry.has(path)) continue;
+    withEntry.add(path);
+    for (const { path: imported, kind } of outputs[path]?.imports ?? []) {
+      if (kind === 'import-statement') pending.push(imported);
+    }
+  }
+  return outputFiles
+    .map(({ path, contents }): WorkerModule => {
+      const output = relative(root, path);
+      const inputs = Object.entries(outputs[output]?.inputs ?? {});
+      return {
+        name: relative(join(root, 'dist-worker'), path),
+        contents,
+        loadedWithEntry: withEntry.has(output),
+        bytes: contents.byteLength,
+        gzippedBytes: gzipSync(contents, { level: 9 }).byteLength,
+        inputs: new Map(inputs.map(([input, { bytesInOutput }]) => [input, bytesInOutput])),
+      };
+    })
+    .sort(
+      (left, right) =>
+        Number(right.loadedWithEntry) - Number(left.loadedWithEntry) || right.bytes - left.bytes,
+    );
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type EdgeRuntime, listenAddress, readEdgeConfiguration } from './edge-configuration.ts';
+
+const good = {
+  apiVersion: 'mixed-version-proxy/v1alpha1',
+  kind: 'EdgeConfiguration',
+  listen: '0.0.0.0:6443',
+  tls: { certFile: 'tls.crt', keyFile: 'tls.key' },
+  destinations: { caFile: 'ca.crt' },
+  stateDirectory: 'state',
+};
+
+function faultsOf(document: unknown, runtime: EdgeRuntime = 'workerd'): readonly string[] {
+  const result = readEdgeConfiguration(document, runtime);
+  return result.ok ? [] : result.issues.map(({ path }) => path);
+}
+
+test('the least configuration is enough for both runtimes', () => {
+  for (const runtime of ['workerd', 'Deno'] as const) {
+    const result = readEdgeConfiguration(good, runtime);
+    assert.ok(result.ok);
+    assert.deepEqual(result.configuration.environment, {});
+  }
+});
+
+test('every fault is told at once, each with its path', () => {
+  const faults = faultsOf({
+    ...good,
+    kind: 'Edge',
+    listen: '6443',
+    tls: { certFile: '', keyFile: 'tls.key', ciphers: 'x' },
+    environment: { SERVER_ID: 1 },
+  });
+  assert.deepEqual([...faults].sort(), [
+    'environment.SERVER_ID',
+    'kind',
+    'listen',
+    'tls.certFile',
+    'tls.ciphers',
+  ]);
+});
+
+test('half of a front-proxy pair is a fault', () => {
+  assert.deepEqual(faultsOf({ ...good, destinations: { caFile: 'ca.crt', certFile: 'a' } }), [
+    'destinations',
+  ]);
+});
+
+test('a variable that is given twice is a fault', () => {
+  const twice = { ...good, environment: { SERVER_ID: 'a' }, environmentFiles: { SERVER_ID: 'file' } };
+  assert.deepEqual(faultsOf(twice), ['environmentFiles.SERVER_ID']);
+});
+
+test('client certificates that are demanded are never left undemanded: Deno refuses the setting', () => {
+  const demanding = { ...good, tls: { ...good.tls, clientCAFile: 'clients.crt' } };
+  assert.deepEqual(faultsOf(demanding, 'workerd'), []);
+  assert.deepEqual(faultsOf(demanding, 'Deno'), ['tls.clientCAFile']);
+  const networks = { ...good, destinations: { caFile: 'ca.crt', networks: ['10.0.0.0/8'] } };
+  assert.deepEqual(faultsOf(networks, 'Deno'), ['destinations.networks']);
+});
+
+test('IPv6 addresses are listened at without their brackets', () => {
+  assert.deepEqual(listenAddress({ listen: '[::1]:6443' }), { hostname: '::1', port: 6443 });
+  assert.deepEqual(listenAddress({ listen: 'localhost:0' }), { hostname: 'localhost', port: 0 });
+});

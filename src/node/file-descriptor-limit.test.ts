@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { defaultMaxConnections, openFilesLimit } from './file-descriptor-limit.ts';
+
+const limits = (soft: string): string =>
+  [
+    'Limit                     Soft Limit           Hard Limit           Units     ',
+    'Max processes             63432                63432                processes ',
+    `Max open files            ${soft.padEnd(20)} 524288               files     `,
+    'Max locked memory         8388608              8388608              bytes     ',
+  ].join('\n');
+
+test('the soft limit of open files is read, whatever it is', () => {
+  assert.equal(openFilesLimit(limits('1024')), 1024);
+  assert.equal(openFilesLimit(limits('unlimited')), Number.POSITIVE_INFINITY);
+  assert.equal(openFilesLimit('nothing of the kind'), undefined);
+});
+
+test('clients get half of the files, and never none at all', () => {
+  assert.equal(defaultMaxConnections(20_256), 10_000);
+  assert.equal(defaultMaxConnections(100), 1);
+  assert.equal(defaultMaxConnections(undefined), 10_000);
+  assert.equal(defaultMaxConnections(Number.POSITIVE_INFINITY), 10_000);
+});

@@ -1,0 +1,191 @@
+import type { TLSSocket } from 'node:tls';
+import { ChunkedBody } from './chunked-body.ts';
+import type { AnswerSource, Exchange } from './exchange.ts';
+import { type BodyLength, invalidResponse, parseHttp1ResponseHead } from './http1-response-head.ts';
+import { maximumHeaderBytes } from './server-limits.ts';
+
+export interface Http1ReadConnectionEvents {
+  /** It can take another request. */
+  onIdle(connection: Http1ReadConnection): void;
+  onClosed(connection: Http1ReadConnection): void;
+}
+
+/** A bodiless read, ready to be written. */
+export interface Http1Read {
+  /** From `http1RequestHead`. */
+  readonly head: string;
+  readonly method: string;
+  readonly exchange: Exchange;
+  /** The connection ended before a byte of the answer came: a read may be sent again (RFC 9110 section 9.2.2). */
+  readonly onUnanswered: () => void;
+}
+
+/**
+ * One keep-alive HTTP/1.1 connection that carries bodiless reads, one at a time, with heads written and read here.
+ *
+ * Framing them here instead of through an HTTP client's request and response objects is most of the reason for its
+ * being (docs/decisions/0010). Whatever is not plainly right on it ends the connection, so that no answer can be
+ * taken for the answer to another request: bytes that nobody asked for, a faulty head, a body given up half-way.
+ */
+export class Http1ReadConnection {
+  readonly #socket: TLSSocket;
+  readonly #events: Http1ReadConnectionEvents;
+  #read: Http1Read | undefined;
+  /** Of a head that has not come whole. */
+  #partialHead: Buffer | undefined;
+  /** Undefined up to the final head. */
+  #bodyLength: BodyLength | undefined;
+  #left = 0;
+  #chunked: ChunkedBody | undefined;
+  #persistent = true;
+
+  constructor(socket: TLSSocket, events: Http1ReadConnectionEvents) {
+    this.#socket = socket;
+    this.#events = events;
+    socket.on('data', (chunk: Buffer) => this.#received(chunk));
+    socket.on('end', () => this.#ended());
+    socket.on('close', () => {
+      this.#broken(new Error('the connection was closed'));
+      events.onClosed(this);
+    });
+  }
+
+  /** @param read only while the connection is idle. */
+  send(read: Http1Read): void {
+    this.#read = read;
+    this.#bodyLength = undefined;
+    // The last answer may have ended while its reader was the slower one.
+    if (this.#socket.isPaused()) this.#socket.resume();
+    read.exchange.started(this.#sourceFor(read));
+    this.#socket.write(read.head, 'latin1');
+  }
+
+  /** Lets the answer in progress end, then closes. */
+  close(): void {
+    this.#persistent = false;
+    if (this.#read === undefined) this.#socket.destroy();
+  }
+
+  /** Ends everything at once. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #sourceFor(read: Http1Read): AnswerSource {
+    // An exchange may give up its source after its answer has ended, when the connection is another's already.
+    const isCurrent = (): boolean => this.#read === read;
+    return {
+      pause: () => {
+        if (isCurrent()) this.#socket.pause();
+      },
+      resume: () => {
+        if (isCurrent()) this.#socket.resume();
+      },
+      abort: () => {
+        if (isCurrent()) this.#giveUp();
+      },
+    };
+  }
+
+  /** What is left of the answer can only be got rid of with the connection. */
+  #giveUp(): void {
+    this.#read = undefined;
+    this.#socket.destroy();
+  }
+
+  #received(chunk: Buffer): void {
+    let rest = chunk;
+    try {
+      while (rest.length > 0) {
+        const read = this.#read;
+        if (read === undefined) {
+          // Nobody has asked: an answer that came in time for the next request would be taken for its own.
+          this.#socket.destroy();
+          return;
+        }
+        rest = this.#bodyLength === undefined ? this.#takeHead(read, rest) : this.#takeBody(read, rest);
+      }
+    } catch (error) {
+      const read = this.#read;
+      this.#giveUp();
+      read?.exchange.fail(error);
+    }
+  }
+
+  /** @returns what stands behind the head. */
+  #takeHead(read: Http1Read, chunk: Buffer): Buffer {
+    const partial = this.#partialHead;
+    const bytes = partial === undefined ? chunk : Buffer.concat([partial, chunk]);
+    const end = bytes.indexOf('\r\n\r\n', Math.max(0, (partial?.length ?? 0) - 3));
+    if ((end === -1 ? bytes.length : end) > maximumHeaderBytes) throw invalidResponse('its head is too long');
+    if (end === -1) {
+      this.#partialHead = bytes;
+      return noBytes;
+    }
+    this.#partialHead = undefined;
+    const head = parseHttp1ResponseHead(bytes.toString('latin1', 0, end));
+    const rest = bytes.subarray(end + 4);
+    const { status, bodyLength } = head;
+    if (status === 101) throw invalidResponse('it switches protocols, which nobody asked for');
+    // Other interim heads announce the final one (RFC 9110 section 15.2).
+    if (status < 200) return rest;
+    const hasBody = read.method !== 'HEAD' && status !== 204 && status !== 304;
+    this.#persistent &&= head.persistent && !(hasBody && bodyLength === 'until-close');
+    this.#bodyLength = hasBody ? bodyLength : 0;
+    if (typeof this.#bodyLength === 'number') this.#left = this.#bodyLength;
+    read.exchange.head(status, head.statusMessage, head.headers);
+    if (this.#read !== read) return noBytes;
+    if (this.#bodyLength === 'chunked') this.#chunked = new ChunkedBody((data) => read.exchange.data(data));
+    else if (this.#bodyLength === 0) this.#finish(read, rest);
+    return this.#bodyLength === 0 ? noBytes : rest;
+  }
+
+  /** @returns what stands behind the body; nothing, once that has ended the connection. */
+  #takeBody(read: Http1Read, chunk: Buffer): Buffer {
+    const { exchange } = read;
+    if (this.#bodyLength === 'until-close') {
+      exchange.data(chunk);
+      return noBytes;
+    }
+    if (this.#chunked !== undefined) {
+      const taken = this.#chunked.push(chunk);
+      if (this.#chunked.isOver && this.#read === read) this.#finish(read, chunk.subarray(taken));
+      return noBytes;
+    }
+    const data = chunk.length <= this.#left ? chunk : chunk.subarray(0, this.#left);
+    this.#left -= data.length;
+    exchange.data(data);
+    if (this.#left === 0 && this.#read === read) this.#finish(read, chunk.subarray(data.length));
+    return noBytes;
+  }
+
+  /** The answer is whole. @param surplus bytes behind it, which belong to no answer that anybody waits for. */
+  #finish(read: Http1Read, surplus: Buffer): void {
+    this.#read = undefined;
+    this.#chunked = undefined;
+    if (this.#persistent && surplus.length === 0 && this.#socket.writable) this.#events.onIdle(this);
+    else this.#socket.destroy();
+    read.exchange.end();
+  }
+
+  /** The destination sends no more. */
+  #ended(): void {
+    const read = this.#read;
+    if (read !== undefined && this.#bodyLength === 'until-close') {
+      this.#read = undefined;
+      read.exchange.end();
+    }
+    this.#socket.destroy();
+  }
+
+  #broken(error: Error): void {
+    const read = this.#read;
+    if (read === undefined) return;
+    this.#read = undefined;
+    const unanswered = this.#bodyLength === undefined && this.#partialHead === undefined;
+    if (unanswered && read.exchange.restart()) read.onUnanswered();
+    else read.exchange.fail(error);
+  }
+}
+
+const noBytes = Buffer.alloc(0);

@@ -1,0 +1,32 @@
+import type { OutboundRequest } from '../proxy/transport.ts';
+import { requestLines } from './connection-headers.ts';
+
+/** RFC 9110 section 5.6.2. */
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** RFC 9110 section 5.5, as a byte string. */
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** Origin-form in visible ASCII: what `acceptRequestTarget` lets through, without the empty one. */
+const originForm = /^\/[!-~]*$/;
+
+/**
+ * The head of a bodiless read as HTTP/1.1 carries it, a byte string; `undefined` when it cannot be carried so that
+ * every parser reads the same, and must go another way.
+ *
+ * @param authority host and port of the destination: what the client called us stays here.
+ */
+export function http1RequestHead(outbound: OutboundRequest, authority: string): string | undefined {
+  const { method, target, headers } = outbound;
+  if (!originForm.test(target)) return undefined;
+  let head = `${method} ${target} HTTP/1.1\r\nHost: ${authority}\r\n`;
+  const lines = requestLines(headers);
+  for (let index = 0; index + 1 < lines.length; index += 2) {
+    const name = lines[index] as string;
+    const value = lines[index + 1] as string;
+    // A line break in either would begin a request of the client's own making, under the router's certificate.
+    if (!token.test(name) || !fieldValue.test(value)) return undefined;
+    // There is no body, whatever a line says of its length.
+    if (name.length === 14 && name.toLowerCase() === 'content-length') return undefined;
+    head += `${name}: ${value}\r\n`;
+  }
+  return `${head}\r\n`;
+}

@@ -1,0 +1,92 @@
+import { TransportError } from '../proxy/transport.ts';
+
+/** How long the body of an answer is (RFC 9112 section 6.3). */
+export type BodyLength = number | 'chunked' | 'until-close';
+
+/** The head of an HTTP/1.1 answer, read. */
+export interface Http1ResponseHead {
+  readonly status: number;
+  readonly statusMessage: string;
+  /** Lines as they came: name, value, name, value, … */
+  readonly headers: readonly string[];
+  /** What the header lines say; whether there is a body at all depends on the request, too. */
+  readonly bodyLength: BodyLength;
+  /** Whether the connection may carry another request afterwards. */
+  readonly persistent: boolean;
+}
+
+const statusLine = /^HTTP\/1\.1 ([1-9]\d\d) ([\t\x20-\x7e\x80-\xff]*)$/;
+/** RFC 9110 section 5.6.2. */
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** RFC 9110 section 5.5. */
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+const digits = /^\d{1,15}$/;
+
+/**
+ * Reads the head of an answer. Pure. Takes what RFC 9112 allows a server to send and nothing that parsers read in
+ * different ways: no bare LF or CR, no folded lines, no space before a colon, no two lengths. A destination that
+ * sends such a thing has lost its place, and what follows on its connection could be anybody's answer.
+ *
+ * @param text the head as a byte string, without the empty line at its end.
+ * @throws {TransportError} `InvalidResponse`; the message quotes nothing of the head.
+ */
+export function parseHttp1ResponseHead(text: string): Http1ResponseHead {
+  const lines = text.split('\r\n');
+  const [, code, statusMessage] = statusLine.exec(lines[0] ?? '') ?? [];
+  if (code === undefined || statusMessage === undefined)
+    throw invalidResponse('its status line is malformed');
+  const headers: string[] = [];
+  let contentLength: number | undefined;
+  let chunked = false;
+  let persistent = true;
+  for (let index = 1; index < lines.length; index++) {
+    const line = lines[index] as string;
+    const colon = line.indexOf(':');
+    const name = line.slice(0, colon);
+    const value = withoutSurroundingWhitespace(line, colon + 1);
+    // `fieldValue` refuses the CR and LF that splitting at CRLF has left, NUL among the other control characters.
+    if (colon < 1 || !token.test(name) || !fieldValue.test(value)) {
+      throw invalidResponse('a header line is malformed');
+    }
+    headers.push(name, value);
+    // By its length first: lower case is only needed for the three names that bear on the framing.
+    if (name.length === 14 && name.toLowerCase() === 'content-length') {
+      if (contentLength !== undefined || !digits.test(value)) {
+        throw invalidResponse('it has more than one Content-Length, or one that is no number');
+      }
+      contentLength = Number(value);
+    } else if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
+      if (chunked || value.toLowerCase() !== 'chunked') {
+        throw invalidResponse('it has a Transfer-Encoding other than chunked');
+      }
+      chunked = true;
+    } else if (name.length === 10 && name.toLowerCase() === 'connection') {
+      if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/i.test(value)) persistent = false;
+    }
+  }
+  // RFC 9112 section 6.1: whoever sends both may be trying to split the answer.
+  if (chunked && contentLength !== undefined) {
+    throw invalidResponse('it has both a Transfer-Encoding and a Content-Length');
+  }
+  const bodyLength = chunked ? 'chunked' : (contentLength ?? 'until-close');
+  return { status: Number(code), statusMessage, headers, bodyLength, persistent };
+}
+
+export function invalidResponse(fault: string): TransportError {
+  return new TransportError('InvalidResponse', `the answer is no valid HTTP/1.1: ${fault}`, {
+    requestMayHaveArrived: true,
+  });
+}
+
+/** RFC 9110 section 5.5: spaces and tabs around a value are no part of it. (`trim` would take more than those.) */
+function withoutSurroundingWhitespace(line: string, from: number): string {
+  let start = from;
+  let end = line.length;
+  while (start < end && isSpaceOrTab(line.charCodeAt(start))) start++;
+  while (end > start && isSpaceOrTab(line.charCodeAt(end - 1))) end--;
+  return line.slice(start, end);
+}
+
+function isSpaceOrTab(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}

@@ -1,0 +1,25 @@
+import type { MetricDefinition } from './definition.ts';
+import { destinationCatalogue } from './destination-catalogue.ts';
+import { processCatalogue } from './process-catalogue.ts';
+import { requestCatalogue } from './request-catalogue.ts';
+import { sliCatalogue, stateCatalogue } from './state-catalogue.ts';
+
+/** Metrics that belong together, as docs/metrics.md shows them. */
+export interface CatalogueSection {
+  readonly heading: string;
+  /** The path under which they are scraped. */
+  readonly path: '/metrics' | '/metrics/slis';
+  readonly metrics: readonly MetricDefinition[];
+}
+
+/**
+ * Every metric of the router: what is registered, what docs/metrics.md is written from, and what the tests hold a
+ * scrape against. Nothing is exposed that is not in it.
+ */
+export const metricCatalogue: readonly CatalogueSection[] = [
+  { heading: 'Requests', path: '/metrics', metrics: Object.values(requestCatalogue) },
+  { heading: 'Destinations', path: '/metrics', metrics: Object.values(destinationCatalogue) },
+  { heading: 'Snapshot, files, connections', path: '/metrics', metrics: Object.values(stateCatalogue) },
+  { heading: 'Process', path: '/metrics', metrics: processCatalogue },
+  { heading: 'Health checks', path: '/metrics/slis', metrics: Object.values(sliCatalogue) },
+];

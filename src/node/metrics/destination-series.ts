@@ -1,0 +1,92 @@
+import type { Destination } from '../../proxy/transport.ts';
+import type { HistogramSeries, NumberSeries } from './metric-family.ts';
+import type { MetricRegistry } from './metric-registry.ts';
+import { codeLabel } from './request-labels.ts';
+
+type DestinationFamilies = MetricRegistry['destinations'];
+
+/** The series of one destination, resolved once. */
+export class DestinationSeries {
+  readonly inflight: NumberSeries;
+  readonly duration: HistogramSeries;
+  readonly #destination: Destination;
+  readonly #families: DestinationFamilies;
+  readonly #byCode = new Map<number, NumberSeries>();
+
+  constructor(destination: Destination, families: DestinationFamilies) {
+    const { id, kind } = destination;
+    this.#destination = destination;
+    this.#families = families;
+    this.inflight = families.destinationInflight.with(id, kind);
+    this.duration = families.destinationDuration.with(id, kind);
+  }
+
+  answered(status: number): NumberSeries {
+    let series = this.#byCode.get(status);
+    if (series === undefined) {
+      const { id, kind } = this.#destination;
+      series = this.#families.destinationRequests.with(id, kind, codeLabel(status));
+      this.#byCode.set(status, series);
+    }
+    return series;
+  }
+
+  failed(error: string): void {
+    const { id, kind } = this.#destination;
+    this.#families.destinationErrors.with(id, kind, error).add();
+  }
+
+  connected(seconds: number, protocol: string): NumberSeries {
+    const { id, kind } = this.#destination;
+    this.#families.connectDuration.with(id, kind).observe(seconds);
+    return this.#families.destinationConnections.with(id, kind, protocol);
+  }
+
+  connectFailed(cause: string): void {
+    const { id, kind } = this.#destination;
+    this.#families.connectErrors.with(id, kind, cause).add();
+  }
+}
+
+/** The series of every destination there is. IDs are the snapshot's, and their series go when they do. */
+export class DestinationSeriesIndex {
+  readonly #families: DestinationFamilies;
+  readonly #byKind = {
+    local: new Map<string, DestinationSeries>(),
+    peer: new Map<string, DestinationSeries>(),
+    extension: new Map<string, DestinationSeries>(),
+  };
+
+  constructor(families: DestinationFamilies) {
+    this.#families = families;
+  }
+
+  of(destination: Destination): DestinationSeries {
+    const byId = this.#byKind[destination.kind];
+    let series = byId.get(destination.id);
+    if (series === undefined) {
+      series = new DestinationSeries(destination, this.#families);
+      byId.set(destination.id, series);
+    }
+    return series;
+  }
+
+  /**
+   * Forgets all other destinations. A request that is still under way to one of them counts in series that nobody
+   * sees any more.
+   */
+  retain(destinations: readonly Destination[]): void {
+    const kept = new Set(destinations.map(({ kind, id }) => `${kind} ${id}`));
+    for (const [kind, byId] of Object.entries(this.#byKind)) {
+      for (const id of byId.keys()) if (!kept.has(`${kind} ${id}`)) byId.delete(id);
+    }
+    const isGone = (id = '', kind = ''): boolean => !kept.has(`${kind} ${id}`);
+    this.#families.destinationRequests.remove(isGone);
+    this.#families.destinationErrors.remove(isGone);
+    this.#families.destinationInflight.remove(isGone);
+    this.#families.destinationDuration.remove(isGone);
+    this.#families.connectDuration.remove(isGone);
+    this.#families.connectErrors.remove(isGone);
+    this.#families.destinationConnections.remove(isGone);
+  }
+}

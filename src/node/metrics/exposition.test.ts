@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { labelOf, parseScrape } from '../../../test/support/prometheus-text.ts';
+import { expose, negotiateFormat } from './exposition.ts';
+import { HistogramFamily, NumberFamily } from './metric-family.ts';
+
+const counter = (help = 'Things.') =>
+  new NumberFamily({
+    name: 'things_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help,
+    labels: ['a', 'b'] as const,
+  });
+
+for (const format of ['text', 'openmetrics'] as const) {
+  test(`${format}: label values come back as they were, whatever is in them`, () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.constantFrom('"', '\\', '\n', '{}', ''), (text, tail) => {
+        const family = counter();
+        const value = text.replaceAll('\0', '') + tail;
+        family.with(value, 'other').add(2);
+        const parsed = parseScrape(expose([family], format).text, format);
+        const [sample] = [...parsed.values()][0]?.samples ?? [];
+        assert.equal(sample && labelOf(sample, 'a'), value.toWellFormed());
+        assert.equal(sample?.value, 2);
+      }),
+    );
+  });
+
+  test(`${format}: a help text with quotes, backslashes and line feeds stays one line`, () => {
+    const { text } = expose([counter('A "b" \\ c\nd.')], format);
+    const parsed = parseScrape(text, format);
+    assert.equal(parsed.size, 1);
+    assert.ok(text.includes(format === 'text' ? 'A "b" \\\\ c\\nd.' : 'A \\"b\\" \\\\ c\\nd.'));
+  });
+}
+
+test('a histogram counts each value in every bucket from its own on', () => {
+  const family = new HistogramFamily({
+    name: 'time_seconds',
+    type: 'histogram',
+    stability: 'ALPHA',
+    help: 'Time.',
+    labels: [] as const,
+    buckets: [0.1, 1, 10],
+  });
+  for (const value of [0.1, 0.5, 5, 50]) family.with().observe(value);
+  assert.deepEqual(expose([family], 'openmetrics').text.split('\n').slice(2), [
+    'time_seconds_bucket{le="0.1"} 1',
+    'time_seconds_bucket{le="1.0"} 2',
+    'time_seconds_bucket{le="10.0"} 3',
+    'time_seconds_bucket{le="+Inf"} 4',
+    'time_seconds_sum 55.6',
+    'time_seconds_count 4',
+    '# EOF',
+    '',
+  ]);
+  assert.ok(expose([family], 'text').text.includes('time_seconds_bucket{le="1"} 2\n'));
+});
+
+test('OpenMetrics names the family of a counter without _total and its sample with it', () => {
+  const family = counter();
+  family.with('x', 'y').add();
+  assert.deepEqual(expose([family], 'openmetrics').text.split('\n'), [
+    '# HELP things [ALPHA] Things.',
+    '# TYPE things counter',
+    'things_total{a="x",b="y"} 1',
+    '# EOF',
+    '',
+  ]);
+});
+
+test('a family is full at 5,000 series: what comes later counts as other', () => {
+  const family = counter();
+  for (let index = 0; index < 6_000; index++) family.with(`a${index}`, 'b').add();
+  const parsed = parseScrape(expose([family], 'text').text, 'text');
+  const samples = parsed.get('things_total')?.samples ?? [];
+  assert.equal(samples.length, 5_001);
+  assert.equal(samples.find((sample) => labelOf(sample, 'a') === 'other')?.value, 1_000);
+});
+
+test('the format is the one that the scraper prefers, and text for whoever asks for neither', () => {
+  const prometheus =
+    'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1';
+  assert.equal(negotiateFormat(prometheus), 'openmetrics');
+  assert.equal(negotiateFormat('text/plain;version=0.0.4'), 'text');
+  assert.equal(negotiateFormat('*/*'), 'text');
+  assert.equal(negotiateFormat(undefined), 'text');
+  assert.equal(negotiateFormat('application/json'), 'text');
+});

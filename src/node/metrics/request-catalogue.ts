@@ -1,0 +1,125 @@
+import type { MetricDefinition } from './definition.ts';
+
+/**
+ * kube-apiserver's bounds of request durations, in seconds (k8s.io/apiserver pkg/endpoints/metrics/metrics.go), so
+ * that its panels and alert rules can be laid over the router's.
+ */
+const requestBuckets = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
+
+/** The router's own work on one request is a fraction of a millisecond. */
+const ownWorkBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
+
+/** kube-apiserver's labels of a request, without `component` and `dry_run`, which a router does not know. */
+const requestLabels = ['verb', 'group', 'version', 'resource', 'subresource', 'scope'] as const;
+
+/**
+ * Metrics of requests. Those of upstream's peer proxy keep its names, labels and meaning. kube-apiserver's general
+ * request metrics are not taken over by name: the same request is counted in the API server too, and a sum over
+ * `apiserver_request_total`, of which service level objectives are made, would count it twice.
+ */
+export const requestCatalogue = {
+  reroutedRequests: {
+    name: 'apiserver_rerouted_request_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Requests that were sent to a peer because the local API server does not serve them, by the code that the client was answered with; counted when they are over. Code 0: the client went away before. Empty group, version and resource: a discovery or OpenAPI document.',
+    labels: ['code', 'group', 'version', 'resource'],
+  },
+  peerProxyErrors: {
+    name: 'apiserver_peer_proxy_errors_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Requests for a peer that could not be sent: endpoint_resolution (no peer that serves it has a usable address) or proxy_transport (the request to the peer could not be built). A peer that does not answer counts as a rerouted request with code 503 and in mixed_version_proxy_destination_errors_total.',
+    labels: ['type', 'group', 'version', 'resource'],
+  },
+  noPeerDiscovery: {
+    name: 'aggregator_discovery_nopeer_requests_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: "Discovery requests that ask for the local server's own view (profile=nopeer).",
+    labels: [],
+  },
+  requests: {
+    name: 'mixed_version_proxy_requests_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: "Requests that were answered, by what they ask for and the code of the client's answer; counted when they are over. Group, version and resource are other where the snapshot does not know them, and empty for requests that name no resource.",
+    labels: [...requestLabels, 'code'],
+  },
+  requestDuration: {
+    name: 'mixed_version_proxy_request_duration_seconds',
+    type: 'histogram',
+    stability: 'ALPHA',
+    help: 'Time from the head of a request to the end of its answer. Long-running requests (watch, log, exec and the like) are left out.',
+    labels: requestLabels,
+    buckets: requestBuckets,
+  },
+  routingDuration: {
+    name: 'mixed_version_proxy_routing_duration_seconds',
+    type: 'histogram',
+    stability: 'ALPHA',
+    help: "Time from the head of a request until it is handed to the first destination: the router's own share of its duration.",
+    labels: [],
+    buckets: ownWorkBuckets,
+  },
+  requestAborts: {
+    name: 'mixed_version_proxy_request_aborts_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Requests that ended without the head of an answer: the client went away, or the connection broke.',
+    labels: ['verb'],
+  },
+  droppedRequests: {
+    name: 'mixed_version_proxy_dropped_requests_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Requests that the router turned away for its own sake, by reason: Overloaded, ShuttingDown, RequestTimeout.',
+    labels: ['reason'],
+  },
+  inflightRequests: {
+    name: 'mixed_version_proxy_current_inflight_requests',
+    type: 'gauge',
+    stability: 'ALPHA',
+    help: 'Requests being handled now, by kind: readOnly, mutating, longRunning.',
+    labels: ['request_kind'],
+  },
+  longRunningRequests: {
+    name: 'mixed_version_proxy_longrunning_requests',
+    type: 'gauge',
+    stability: 'ALPHA',
+    help: 'Long-running requests (watch, log, exec and the like) that are open now.',
+    labels: requestLabels,
+  },
+  tunnels: {
+    name: 'mixed_version_proxy_open_tunnels',
+    type: 'gauge',
+    stability: 'ALPHA',
+    help: 'Upgraded connections (exec, attach, port-forward) that are open now.',
+    labels: [],
+  },
+  upgrades: {
+    name: 'mixed_version_proxy_upgrades_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Connections that were upgraded. Upgrades that were refused are requests with another code than 101.',
+    labels: [],
+  },
+  decisions: {
+    name: 'mixed_version_proxy_decisions_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Where requests were sent (local, peer, extension, unavailable) and the reason for it.',
+    labels: ['decision', 'reason'],
+  },
+  authenticatedRequests: {
+    name: 'mixed_version_proxy_authenticated_requests_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Requests by how the caller was established; passthrough: not here, its own credentials go on to the API server. Refused credentials are requests with code 401.',
+    labels: ['authenticator'],
+  },
+} as const satisfies Record<string, MetricDefinition>;
+
+export { ownWorkBuckets, requestBuckets };

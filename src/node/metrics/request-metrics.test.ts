@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parseScrape, sampleValue } from '../../../test/support/prometheus-text.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { parseRequestInfo } from '../../apimachinery/request-info.ts';
+import { type ObservedRequest, observeRequest } from '../../observe/observed-request.ts';
+import type { Decision } from '../../proxy/decision.ts';
+import type { InboundRequest } from '../../proxy/inbound.ts';
+import type { Destination } from '../../proxy/transport.ts';
+import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
+import { DestinationSeriesIndex } from './destination-series.ts';
+import { expose } from './exposition.ts';
+import { createMetricRegistry } from './metric-registry.ts';
+import { RequestMetrics } from './request-metrics.ts';
+
+const table = buildRoutingTable(
+  snapshotOf(
+    { a: ['v1/pods', 'v1/pods/log'], b: ['v1/pods', 'batch/v1/jobs'] },
+    { customResourceGroups: [{ group: 'cats.example.com', version: 'v1' }] },
+  ),
+);
+const toPeer: Decision = { decision: 'peer', reason: 'ServedByPeer', candidates: [] };
+const peer: Destination = {
+  kind: 'peer',
+  id: 'b',
+  origin: 'https://10.0.0.2:6443',
+  serverName: 'kubernetes.default.svc',
+  trust: { kind: 'peer-ca' },
+};
+
+function measured() {
+  let now = 0;
+  const registry = createMetricRegistry();
+  const destinations = new DestinationSeriesIndex(registry.destinations);
+  const metrics = new RequestMetrics({ registry, destinations, currentTable: () => table, clock: () => now });
+  const families = () =>
+    parseScrape(
+      expose([...Object.values(registry.requests), ...Object.values(registry.destinations)], 'text').text,
+      'text',
+    );
+  return {
+    destinations,
+    families,
+    wait(milliseconds: number) {
+      now += milliseconds;
+    },
+    value: (name: string, labels: Readonly<Record<string, string>> = {}) =>
+      sampleValue(families(), name, labels),
+    /** A request that has begun, and what ends it. */
+    begin(target: string, method = 'GET', headers: readonly string[] = []) {
+      let end = (): void => {};
+      const inbound: InboundRequest = {
+        method,
+        target,
+        headers,
+        connection: {},
+        body: () => null,
+        signal: new AbortController().signal,
+        onFinished(listener) {
+          end = listener;
+        },
+      };
+      const observed = observeRequest([metrics], inbound) as ObservedRequest;
+      observed.accepted(parseRequestInfo(method, target));
+      return { observed, end: () => end() };
+    },
+  };
+}
+
+const jobs = { group: 'batch', version: 'v1', resource: 'jobs' };
+
+test('a rerouted request counts when it is over, with the code that the client got', () => {
+  const { begin, value } = measured();
+  const { observed, end } = begin('/apis/batch/v1/jobs');
+  observed.decided(toPeer);
+  observed.attemptBegun(peer);
+  observed.attemptAnswered(200);
+  observed.answered(200);
+  assert.equal(value('apiserver_rerouted_request_total', { code: '200', ...jobs }), undefined);
+  end();
+  assert.equal(value('apiserver_rerouted_request_total', { code: '200', ...jobs }), 1);
+});
+
+test('a peer that cannot be reached counts as rerouted with 503, as upstream has it, and as an error of its own', () => {
+  const { begin, value } = measured();
+  const { observed, end } = begin('/apis/batch/v1/jobs');
+  observed.decided(toPeer);
+  observed.attemptBegun(peer);
+  observed.attemptFailed('ConnectFailed');
+  observed.attemptBegun({ ...peer, id: 'c' });
+  observed.attemptFailed('Timeout');
+  observed.answered(503);
+  end();
+  assert.equal(value('apiserver_rerouted_request_total', { code: '503' }), 1);
+  assert.equal(value('apiserver_peer_proxy_errors_total'), undefined);
+  const errors = 'mixed_version_proxy_destination_errors_total';
+  assert.equal(value(errors, { destination: 'b', error: 'ConnectFailed' }), 1);
+  assert.equal(value(errors, { destination: 'c', error: 'Timeout' }), 1);
+  assert.equal(value('mixed_version_proxy_second_tries_total'), 1);
+  assert.equal(value('mixed_version_proxy_destination_inflight_requests', { destination: 'b' }), 0);
+});
+
+test('peers without an address and requests that cannot be built are upstream errors', () => {
+  const { begin, value } = measured();
+  const lost = begin('/apis/batch/v1/jobs');
+  lost.observed.decided({ decision: 'unavailable', reason: 'PeerAddressUnknown', candidates: [] });
+  const unbuilt = begin('/apis/batch/v1/jobs');
+  unbuilt.observed.decided(toPeer);
+  unbuilt.observed.attemptBegun(peer);
+  unbuilt.observed.attemptFailed('IdentityTokenTooLarge');
+  const name = 'apiserver_peer_proxy_errors_total';
+  assert.equal(value(name, { type: 'endpoint_resolution', ...jobs }), 1);
+  assert.equal(value(name, { type: 'proxy_transport', ...jobs }), 1);
+});
+
+test('a tunnel counts as open until its socket closes', () => {
+  const { begin, value } = measured();
+  const { observed, end } = begin('/api/v1/namespaces/a/pods/b/exec', 'POST');
+  observed.answered(101);
+  assert.equal(value('mixed_version_proxy_open_tunnels'), 1);
+  const open = { verb: 'CONNECT', resource: 'pods', subresource: 'exec' };
+  assert.equal(value('mixed_version_proxy_longrunning_requests', open), 1);
+  end();
+  assert.equal(value('mixed_version_proxy_open_tunnels'), 0);
+  assert.equal(value('mixed_version_proxy_upgrades_total'), 1);
+  assert.equal(value('mixed_version_proxy_requests_total', { code: '101' }), 1);
+});
+
+test('a client that goes away before an answer is an abort, and no answered request', () => {
+  const { begin, value, families } = measured();
+  begin('/api/v1/pods').end();
+  assert.equal(value('mixed_version_proxy_request_aborts_total', { verb: 'LIST' }), 1);
+  assert.deepEqual(families().get('mixed_version_proxy_requests_total')?.samples, []);
+});
+
+test('durations are seconds, and the own share ends where the destination begins', () => {
+  const { begin, wait, families } = measured();
+  const { observed, end } = begin('/apis/batch/v1/jobs');
+  wait(20);
+  observed.attemptBegun(peer);
+  wait(300);
+  observed.attemptAnswered(200);
+  observed.answered(200);
+  wait(1000);
+  end();
+  const sum = (name: string) =>
+    families()
+      .get(name)
+      ?.samples.find((sample) => sample.name === `${name}_sum`)?.value;
+  assert.equal(sum('mixed_version_proxy_routing_duration_seconds'), 0.02);
+  assert.equal(sum('mixed_version_proxy_destination_response_duration_seconds'), 0.3);
+  assert.equal(sum('mixed_version_proxy_request_duration_seconds'), 1.32);
+});
+
+test("who asks for the local server's own view is counted", () => {
+  const { begin, value } = measured();
+  begin('/apis', 'GET', [
+    'Accept',
+    'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=nopeer',
+  ]);
+  begin('/apis', 'GET', ['Accept', 'application/json']);
+  assert.equal(value('aggregator_discovery_nopeer_requests_total'), 1);
+});
+
+test('10,000 requests for what they make up themselves make no more series than one of each kind', () => {
+  const { begin, families } = measured();
+  const count = (): number => [...families().values()].reduce((sum, { samples }) => sum + samples.length, 0);
+  const ask = (target: string, method: string): void => {
+    const { observed, end } = begin(target, method);
+    observed.answered(200);
+    end();
+  };
+  const kinds = [
+    (word: string) => `/apis/${word}.example.com/v1/${word}`,
+    (word: string) => `/apis/batch/${word}/jobs`,
+    (word: string) => `/apis/cats.example.com/v1/${word}`,
+    (word: string) => `/api/v1/namespaces/${word}/pods/${word}/${word}x`,
+    (word: string) => `/${word}`,
+  ];
+  const methods = ['GET', 'POST', 'PURGE'];
+  for (const kind of kinds) for (const method of methods) ask(kind('first'), method);
+  const before = count();
+  const words = fc.sample(fc.stringMatching(/^[a-z][a-z0-9]{8,12}$/), { numRuns: 10_000, seed: 7 });
+  for (const [index, word] of words.entries()) {
+    const kind = kinds[index % kinds.length];
+    if (kind !== undefined) ask(kind(word), methods[index % 2] ?? 'GET');
+  }
+  for (let index = 0; index < 1_000; index++) ask('/api/v1/pods', `PURGE${index}`);
+  const ofPods = 27;
+  assert.equal(count(), before + ofPods, 'one known resource under the verb other, and nothing else');
+});
+
+test('series of a destination go with it, also while a request is under way to it', () => {
+  const { begin, families, destinations } = measured();
+  const { observed, end } = begin('/apis/batch/v1/jobs');
+  observed.attemptBegun(peer);
+  destinations.retain([{ ...peer, id: 'c' }]);
+  observed.attemptAnswered(200);
+  observed.answered(200);
+  end();
+  assert.equal(JSON.stringify([...families().values()]).includes('"destination":"b"'), false);
+});

@@ -1,0 +1,127 @@
+import type { HealthEndpoint } from '../../observe/health-endpoints.ts';
+import type { MetricsSource, Scrape } from '../../observe/metrics-source.ts';
+import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { HealthObserver, ServerHealthReport } from '../../proxy/health/server-health.ts';
+import type { Destination } from '../../proxy/transport.ts';
+import type { PushResult } from '../../snapshot/receiver.ts';
+import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import { ConnectionMetrics } from './connection-metrics.ts';
+import { DestinationSeriesIndex } from './destination-series.ts';
+import { expose, negotiateFormat } from './exposition.ts';
+import { createMetricRegistry, type MetricRegistry } from './metric-registry.ts';
+import { processFamilies, watchProcess } from './process-metrics.ts';
+import { RequestMetrics } from './request-metrics.ts';
+import { type StateSources, updateStateMetrics } from './state-metrics.ts';
+
+export interface RouterMetricsOptions {
+  /** The version of the router, for example `v0.1.0`. */
+  readonly version: string;
+  readonly nodeVersion: string;
+  /** Of the configuration in use. */
+  readonly configHash: string;
+  /** Feature gates by name. */
+  readonly features: Readonly<Record<string, boolean>>;
+  /** The table in use, or `undefined`. */
+  readonly table: () => RoutingTable | undefined;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly clock?: () => number;
+}
+
+/** All metrics of one router: who counts, what is looked at, and the two scrapes. */
+export class RouterMetrics implements MetricsSource, HealthObserver {
+  readonly requests: RequestObserver;
+  /** For the server and for the dialer. */
+  readonly connections: ConnectionMetrics;
+  readonly #registry: MetricRegistry = createMetricRegistry();
+  readonly #destinations: DestinationSeriesIndex;
+  readonly #clock: () => number;
+  #sources: StateSources & { readonly health?: (() => readonly ServerHealthReport[]) | undefined };
+
+  constructor(options: RouterMetricsOptions) {
+    const { table, clock = Date.now } = options;
+    this.#clock = clock;
+    this.#destinations = new DestinationSeriesIndex(this.#registry.destinations);
+    this.requests = new RequestMetrics({
+      registry: this.#registry,
+      destinations: this.#destinations,
+      currentTable: table,
+    });
+    this.connections = new ConnectionMetrics(this.#registry, this.#destinations);
+    this.#sources = { table };
+    const { state } = this.#registry;
+    state.buildInfo.with(options.version, options.nodeVersion).set(1);
+    state.configInfo.with(options.configHash).set(1);
+    for (const [name, enabled] of Object.entries(options.features)) {
+      state.featureEnabled.with(name, 'ALPHA').set(enabled ? 1 : 0);
+    }
+    // There from the start: a rate over a series that begins with its first fault misses that fault.
+    for (const type of ['lease_list', 'hostport_resolution', 'fetch_discovery']) {
+      state.peerDiscoverySyncErrors.with(type);
+    }
+    for (const result of ['accepted', 'renewed', 'unchanged']) state.snapshotPushes.with(result);
+    for (const reason of ['Overloaded', 'ShuttingDown', 'RequestTimeout']) {
+      this.#registry.requests.droppedRequests.with(reason);
+    }
+    for (const kind of ['readOnly', 'mutating', 'longRunning']) {
+      this.#registry.requests.inflightRequests.with(kind);
+    }
+    watchProcess();
+  }
+
+  /** What is looked at when a scrape comes, as soon as it is there. */
+  lookAt(sources: Omit<StateSources, 'table'> & { health?: () => readonly ServerHealthReport[] }): void {
+    this.#sources = { ...this.#sources, ...sources };
+  }
+
+  /** A table has been put in use. @param destinations all that requests may be sent to from now on */
+  tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
+    this.#destinations.retain(destinations);
+    const ids = new Set(destinations.map(({ id }) => id));
+    const isGone = (id = ''): boolean => !ids.has(id);
+    this.#registry.destinations.probes.remove(isGone);
+    this.#registry.destinations.healthChanges.remove(isGone);
+    const unresolved = table.servers.filter(({ origin }) => origin === undefined).length;
+    this.#registry.state.peerDiscoverySyncErrors.with('hostport_resolution').add(unresolved);
+  }
+
+  snapshotPushed(result: PushResult): void {
+    this.#registry.state.snapshotPushes.with(result).add();
+  }
+
+  /** A server's OpenAPI document could not be read. */
+  documentReadFailed(): void {
+    this.#registry.state.peerDiscoverySyncErrors.with('fetch_discovery').add();
+  }
+
+  probed: NonNullable<HealthObserver['probed']> = (id, outcome) => {
+    this.#registry.destinations.probes.with(id, outcome).add();
+  };
+
+  changed: NonNullable<HealthObserver['changed']> = ({ id, to }) => {
+    this.#registry.destinations.healthChanges.with(id, to).add();
+  };
+
+  async scrape(accept: string | undefined): Promise<Scrape> {
+    const { requests, destinations, state } = this.#registry;
+    updateStateMetrics(this.#registry, this.#sources, this.#clock());
+    destinations.health.clear();
+    for (const { id, status } of this.#sources.health?.() ?? []) destinations.health.with(id, status).set(1);
+    const families = [
+      ...Object.values(requests),
+      ...Object.values(destinations),
+      ...Object.values(state),
+      ...(await processFamilies()),
+    ];
+    return expose(families, negotiateFormat(accept));
+  }
+
+  scrapeHealth(accept: string | undefined): Scrape {
+    return expose(Object.values(this.#registry.slis), negotiateFormat(accept));
+  }
+
+  healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void {
+    const { healthcheck, healthchecks } = this.#registry.slis;
+    healthcheck.with(name, endpoint).set(healthy ? 1 : 0);
+    healthchecks.with(name, endpoint, healthy ? 'success' : 'error').add();
+  }
+}

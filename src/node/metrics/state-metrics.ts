@@ -1,0 +1,56 @@
+import type { DocumentProblem } from '../../discovery/openapi-v2/build-document.ts';
+import type { CredentialFiles } from '../../observe/credential-files.ts';
+import { documentStatus } from '../../observe/document-status.ts';
+import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import type { MetricRegistry } from './metric-registry.ts';
+
+/** What is looked at when a scrape comes. Left out: it is not there (yet). */
+export interface StateSources {
+  readonly table: () => RoutingTable | undefined;
+  readonly credentialFiles?: CredentialFiles | undefined;
+  readonly openApiV2?: { problems(): readonly DocumentProblem[] } | undefined;
+  /** Second tries that the budget allows now. */
+  readonly retryBudget?: (() => number) | undefined;
+}
+
+/** Writes the gauges of what the router holds. @param now milliseconds since the epoch */
+export function updateStateMetrics(
+  { state, destinations }: MetricRegistry,
+  sources: StateSources,
+  now: number,
+): void {
+  const table = sources.table();
+  updateSnapshot(state, table, now);
+  const { discovery, documents } = documentStatus(table, sources.openApiV2);
+  state.discoveryConflicts.with().set(discovery.conflictCount);
+  state.documentProblems.with().set(documents.length);
+  if (sources.credentialFiles !== undefined) updateCredentials(state, sources.credentialFiles);
+  if (sources.retryBudget !== undefined) destinations.retryBudget.with().set(sources.retryBudget());
+}
+
+function updateSnapshot(state: MetricRegistry['state'], table: RoutingTable | undefined, now: number): void {
+  state.snapshotGeneration.with().set(table?.generation ?? 0);
+  state.snapshotAge.clear();
+  state.snapshotLifetimeLeft.clear();
+  const servers = { current: 0, stale: 0, without_address: 0 };
+  for (const { origin, stale } of table?.servers ?? []) {
+    servers[origin === undefined ? 'without_address' : stale ? 'stale' : 'current'] += 1;
+  }
+  for (const [name, count] of Object.entries(servers)) state.snapshotServers.with(name).set(count);
+  if (table === undefined) return;
+  state.snapshotAge.with().set((now - table.createdAt) / 1000);
+  state.snapshotLifetimeLeft.with().set((table.expiresAt - now) / 1000);
+}
+
+function updateCredentials(state: MetricRegistry['state'], files: CredentialFiles): void {
+  const { certificateExpiration, credentialReloadFailed, credentialLastReload } = state;
+  for (const family of [certificateExpiration, credentialReloadFailed, credentialLastReload]) family.clear();
+  const certificates = files.certificates();
+  for (const { name, path, notAfter } of certificates) {
+    certificateExpiration.with(`--${name}`, path).set(Date.parse(notAfter) / 1000);
+  }
+  for (const { name, path, lastReload, lastError } of [...certificates, ...files.keyFiles()]) {
+    credentialReloadFailed.with(`--${name}`, path).set(lastError === null ? 0 : 1);
+    credentialLastReload.with(`--${name}`, path).set(lastReload === null ? 0 : Date.parse(lastReload) / 1000);
+  }
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { RequestDeadlines } from './request-deadlines.ts';
+
+/** Deadlines on a clock that is moved by hand. */
+function startDeadlines(context: TestContext, timeout: number, onExpired?: (requests: number) => void) {
+  const clock = { now: 0 };
+  const deadlines = new RequestDeadlines({
+    timeout,
+    clock: () => clock.now,
+    ...(onExpired === undefined ? {} : { onExpired }),
+  });
+  context.after(() => deadlines.stop());
+  return { clock, deadlines };
+}
+
+test('a request is ended at its deadline, once, at most two looks late and never early', (context) => {
+  fc.assert(
+    fc.property(fc.nat({ max: 100_000 }), fc.integer({ min: 1, max: 120_000 }), (start, timeout) => {
+      const { clock, deadlines } = startDeadlines(context, timeout);
+      clock.now = start;
+      const ends: number[] = [];
+      deadlines.add({ expire: () => ends.push(clock.now) });
+      for (; clock.now < start + timeout + 5_000; clock.now += 333) deadlines.look();
+      const [end] = ends;
+      assert.equal(ends.length, 1);
+      assert.ok(end !== undefined && end >= start + timeout && end <= start + timeout + 2_333, `${end}`);
+      deadlines.stop();
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('what has ended by itself is left alone', (context) => {
+  const { clock, deadlines } = startDeadlines(context, 1_000);
+  const request = { expire: () => assert.fail('it was over') };
+  deadlines.add(request).delete(request);
+  clock.now = 10_000;
+  deadlines.look();
+  assert.equal(deadlines.expired, 0);
+});
+
+test('a process that stood still ends what became due meanwhile, and nothing else', (context) => {
+  const told: number[] = [];
+  const { clock, deadlines } = startDeadlines(context, 60_000, (requests) => told.push(requests));
+  const ended: string[] = [];
+  deadlines.add({ expire: () => ended.push('before') });
+  clock.now = 3_600_000;
+  // It comes before the timer has had its turn.
+  deadlines.add({ expire: () => ended.push('after') });
+  deadlines.look();
+  assert.deepEqual(ended, ['before']);
+  clock.now += 62_000;
+  deadlines.look();
+  assert.deepEqual(ended, ['before', 'after']);
+  assert.deepEqual(told, [1, 1]);
+  assert.equal(deadlines.expired, 2);
+});

@@ -1,0 +1,80 @@
+/** What ends when its time is over. */
+export interface Expiring {
+  expire(): void;
+}
+
+/** Milliseconds between two looks: a deadline is met at most so much late, and never early. */
+const granularity = 1_000;
+
+export interface RequestDeadlinesOptions {
+  /** Milliseconds a request may take, `--request-timeout`. */
+  readonly timeout: number;
+  /**
+   * Milliseconds of a clock that only goes forward: a wall clock that is set would end every request at once, or
+   * none. Default `performance.now`.
+   */
+  readonly clock?: () => number;
+  /** Told how many requests have just been ended. */
+  readonly onExpired?: (requests: number) => void;
+}
+
+/**
+ * The deadlines of all requests, in buckets of a second under one timer: a timer for each would cost more than
+ * the rest of its bookkeeping. Being up to a second late lets an API server with the same time-out say first that it was not in time.
+ */
+export class RequestDeadlines {
+  readonly #ticks: number;
+  readonly #clock: () => number;
+  readonly #onExpired: (requests: number) => void;
+  /** By the tick at which they are over. Oldest first, for the time-out is the same for all. */
+  readonly #buckets = new Map<number, Set<Expiring>>();
+  readonly #timer: NodeJS.Timeout;
+  #expired = 0;
+
+  constructor(options: RequestDeadlinesOptions) {
+    const { timeout, clock = () => performance.now(), onExpired = () => {} } = options;
+    this.#ticks = Math.ceil(timeout / granularity) + 1;
+    this.#clock = clock;
+    this.#onExpired = onExpired;
+    // Alone, it does not keep the process from ending.
+    this.#timer = setInterval(() => this.look(), granularity).unref();
+  }
+
+  /** Requests that have been ended since the start. */
+  get expired(): number {
+    return this.#expired;
+  }
+
+  /** @returns what the request is to be taken out of when it is over. */
+  add(request: Expiring): Set<Expiring> {
+    const tick = Math.floor(this.#clock() / granularity) + this.#ticks;
+    let bucket = this.#buckets.get(tick);
+    if (bucket === undefined) {
+      bucket = new Set();
+      this.#buckets.set(tick, bucket);
+    }
+    bucket.add(request);
+    return bucket;
+  }
+
+  /** Ends what is over by now; the timer calls it. */
+  look(): void {
+    const now = Math.floor(this.#clock() / granularity);
+    let requests = 0;
+    for (const [tick, bucket] of this.#buckets) {
+      if (tick > now) break;
+      this.#buckets.delete(tick);
+      requests += bucket.size;
+      for (const request of bucket) request.expire();
+    }
+    if (requests === 0) return;
+    this.#expired += requests;
+    this.#onExpired(requests);
+  }
+
+  /** No deadline is met any more. */
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#buckets.clear();
+  }
+}

@@ -1,0 +1,65 @@
+import type { Logger } from '../observe/logger.ts';
+import type { AskOptions } from '../proxy/ask-server.ts';
+import { peerDestination } from '../proxy/destinations.ts';
+import { ConnectionCloser, type ConnectionEnd } from '../proxy/health/connection-closer.ts';
+import { HealthMonitor } from '../proxy/health/health-monitor.ts';
+import { createProbe } from '../proxy/health/probe.ts';
+import { ServerHealth } from '../proxy/health/server-health.ts';
+import type { Destination } from '../proxy/transport.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+import { systemClock } from '../sync/clock.ts';
+import type { HealthConfig } from './serve-config.ts';
+
+export interface FollowedServersOptions extends AskOptions {
+  readonly config: HealthConfig;
+  /** Left out in the gateway form. */
+  readonly local: Destination | undefined;
+  readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
+  readonly logger: Logger;
+}
+
+/** The health of a router's servers, kept up to date until it is stopped. */
+export interface FollowedServers {
+  readonly health: ServerHealth;
+  /** Follows the local server, and the peers of `table` once there is one. */
+  follow(table: RoutingTable | undefined): void;
+  stop(): void;
+}
+
+/** Puts state, probes and the closing of connections together. Nothing is probed before the first `follow`. */
+export function followServers(options: FollowedServersOptions): FollowedServers {
+  const { config, local, endConnections, logger } = options;
+  const { rise, fall, slowStart, interval, timeout } = config;
+  const health = new ServerHealth({ rise, fall, slowStart });
+  const probe = createProbe({ ...options, timeoutMilliseconds: timeout });
+  const monitor = new HealthMonitor({ health, probe, interval, clock: systemClock });
+  let destinations: ReadonlyMap<string, Destination> = new Map();
+  health.observe({
+    changed({ id, to, cause }) {
+      if (to === 'unhealthy') logger.warn({ server: id, cause }, 'An API server is unhealthy');
+      else logger.info({ server: id }, 'An API server is healthy');
+    },
+  });
+  health.observe(
+    new ConnectionCloser({
+      health,
+      end(id, how) {
+        const destination = destinations.get(id);
+        if (destination !== undefined) endConnections(destination, how);
+      },
+    }),
+  );
+  return {
+    health,
+    follow(table) {
+      const peers = (table?.reachable ?? []).filter(({ id }) => id !== local?.id);
+      const followed = [
+        ...(local === undefined ? [] : [local]),
+        ...peers.flatMap((server) => peerDestination(server) ?? []),
+      ];
+      destinations = new Map(followed.map((destination) => [destination.id, destination]));
+      monitor.follow(followed);
+    },
+    stop: () => monitor.stop(),
+  };
+}

@@ -1,0 +1,100 @@
+import type { Logger } from '../observe/logger.ts';
+import { RequestGate } from '../proxy/in-flight/request-gate.ts';
+import { defaultMaxConnections, readOpenFilesLimit } from './file-descriptor-limit.ts';
+import { GracefulShutdown } from './graceful-shutdown.ts';
+import { OpenStreams } from './open-streams.ts';
+import { RequestDeadlines } from './request-deadlines.ts';
+import type { ServeConfig } from './serve-config.ts';
+import type { RouterServer, RouterServerOptions } from './server.ts';
+import type { UndiciTransportOptions } from './undici-transport.ts';
+
+/** File descriptors below which a router in front of a whole cluster runs out of them. */
+const fewOpenFiles = 4_096;
+
+/**
+ * Everything that bounds what clients can ask for: how long requests take, how many there are, how they end. Its
+ * counts are there for metrics.
+ */
+export class TrafficControl {
+  readonly gate: RequestGate;
+  readonly deadlines: RequestDeadlines;
+  readonly openStreams = new OpenStreams();
+  readonly #config: ServeConfig;
+  readonly #logger: Logger;
+  #shutdown: GracefulShutdown | undefined;
+
+  constructor(config: ServeConfig, logger: Logger) {
+    const { limits, timeouts } = config;
+    this.#config = config;
+    this.#logger = logger;
+    this.gate = new RequestGate(limits.requestsInFlight);
+    this.deadlines = new RequestDeadlines({
+      timeout: timeouts.request,
+      onExpired: (requests) => {
+        logger.warn(
+          { requests, milliseconds: timeouts.request },
+          'Requests took longer than --request-timeout',
+        );
+      },
+    });
+  }
+
+  get isShuttingDown(): boolean {
+    return this.#shutdown?.isRunning === true;
+  }
+
+  get transportOptions(): Omit<UndiciTransportOptions, 'credentials'> {
+    const { dial, tlsHandshake, responseHeader } = this.#config.timeouts;
+    return {
+      connectTimeout: dial,
+      tlsHandshakeTimeout: tlsHandshake,
+      headTimeout: responseHeader,
+      openStreams: this.openStreams,
+    };
+  }
+
+  /** Looks at the limit of open files; what is doubtful about it is logged. */
+  serverOptions(): Pick<RouterServerOptions, 'deadlines' | 'goawayChance' | 'limits'> {
+    const { limits, timeouts } = this.#config;
+    const openFiles = readOpenFilesLimit();
+    const maxConnections = limits.maxConnections ?? defaultMaxConnections(openFiles);
+    this.#judge(openFiles, maxConnections);
+    return {
+      deadlines: this.deadlines,
+      goawayChance: limits.goawayChance,
+      limits: {
+        maxConnections,
+        maxConcurrentStreams: limits.http2MaxStreamsPerConnection,
+        tlsHandshakeTimeout: timeouts.tlsHandshake,
+      },
+    };
+  }
+
+  /** Ends the router as configured; called again, it is the same shutdown. */
+  shutDown(server: RouterServer): Promise<void> {
+    this.#shutdown ??= new GracefulShutdown({
+      config: this.#config.shutdown,
+      requestTimeout: this.#config.timeouts.request,
+      server,
+      gate: this.gate,
+      openStreams: this.openStreams,
+      logger: this.#logger,
+    });
+    return this.#shutdown.run();
+  }
+
+  #judge(openFiles: number | undefined, maxConnections: number): void {
+    if (openFiles === undefined) return;
+    if (maxConnections > openFiles) {
+      this.#logger.warn(
+        { maxConnections, openFiles },
+        '--max-connections is more than the files that the process may open: raise its limit (ulimit -n, LimitNOFILE=)',
+      );
+    } else if (openFiles < fewOpenFiles) {
+      this.#logger.warn(
+        { maxConnections, openFiles },
+        'The process may open few files, and so few connections: raise its limit (ulimit -n, LimitNOFILE=)',
+      );
+    }
+  }
+}

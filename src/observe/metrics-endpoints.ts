@@ -1,0 +1,40 @@
+import { Hono } from 'hono';
+import { firstHeader } from '../apimachinery/raw-headers.ts';
+import type { AllowedCallers } from '../identity/authorize.ts';
+import type { HandlerEnvironment } from '../proxy/handler-environment.ts';
+import { onlyAllowedCallers } from '../proxy/only-allowed-callers.ts';
+import type { HealthCheck } from './health.ts';
+import type { HealthEndpoint } from './health-endpoints.ts';
+import type { MetricsSource, Scrape } from './metrics-source.ts';
+import { withMonitors } from './monitors.ts';
+
+export interface MetricsEndpointsOptions {
+  readonly metrics: MetricsSource;
+  /** By endpoint: run for each scrape of `/metrics/slis`, so that a series does not stand still unless asked. */
+  readonly healthChecks: Readonly<Record<HealthEndpoint, readonly HealthCheck[]>>;
+}
+
+/** `/metrics` and `/metrics/slis`, for allowed callers and for the group `system:monitoring`. */
+export function metricsEndpoints(
+  { metrics, healthChecks }: MetricsEndpointsOptions,
+  allowed: AllowedCallers,
+): Hono<HandlerEnvironment> {
+  const app = new Hono<HandlerEnvironment>();
+  const guard = onlyAllowedCallers(withMonitors(allowed));
+  app.get('/metrics', guard, async ({ var: { inbound } }) =>
+    respond(await metrics.scrape(firstHeader(inbound.headers, 'accept'))),
+  );
+  app.get('/metrics/slis', guard, ({ var: { inbound } }) => {
+    for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
+      for (const { name, check } of healthChecks[endpoint]) {
+        metrics.healthChecked(endpoint, name, check({ byPeer: false }) === undefined);
+      }
+    }
+    return respond(metrics.scrapeHealth(firstHeader(inbound.headers, 'accept')));
+  });
+  return app;
+}
+
+function respond({ contentType, text }: Scrape): Response {
+  return new Response(text, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
+}

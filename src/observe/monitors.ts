@@ -1,0 +1,9 @@
+import type { AllowedCallers } from '../identity/authorize.ts';
+
+/** Kubernetes' group for whoever watches over components (ClusterRole `system:monitoring`; KEP-4827, KEP-4828). */
+const monitoringGroup = 'system:monitoring';
+
+/** Who may read metrics and z-pages: who may use the router's own paths, and monitors. */
+export function withMonitors(allowed: AllowedCallers): AllowedCallers {
+  return { users: allowed.users, groups: [...allowed.groups, monitoringGroup] };
+}

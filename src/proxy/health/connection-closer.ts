@@ -1,0 +1,44 @@
+import type { UnhealthyCause } from './health-state.ts';
+import type { HealthChange, HealthObserver, ServerHealth } from './server-health.ts';
+
+/** What becomes of the connections to a server. */
+export type ConnectionEnd =
+  /** Cut: nothing comes from it any more, and a watch would wait for ever. */
+  | 'at-once'
+  /** No new requests; what is in flight ends as the server ends it. */
+  | 'when-idle';
+
+export interface ConnectionCloserOptions {
+  readonly health: Pick<ServerHealth, 'isUnhealthy' | 'reports'>;
+  /** Ends the connections to the server with this ID. */
+  readonly end: (id: string, how: ConnectionEnd) => void;
+}
+
+/**
+ * Ends the connections to a server when it becomes unhealthy: once for each time, never again for further failures
+ * (k3s-io/k3s pkg/agent/loadbalancer; closing on every failed probe would cut what a slow server still carries).
+ *
+ * The connections to the last server that is left stay: their clients would have nowhere to go (k3s-io/k3s#10240),
+ * and probes that fail everywhere at once tell more of this router than of the servers. They are ended as soon as
+ * another server recovers and this one has not.
+ */
+export class ConnectionCloser implements HealthObserver {
+  readonly #options: ConnectionCloserOptions;
+  readonly #postponed = new Map<string, UnhealthyCause | undefined>();
+
+  constructor(options: ConnectionCloserOptions) {
+    this.#options = options;
+  }
+
+  changed({ id, to, cause }: HealthChange): void {
+    if (to === 'unhealthy') this.#postponed.set(id, cause);
+    else this.#postponed.delete(id);
+    const { health, end } = this.#options;
+    if (health.reports().every(({ status }) => status === 'unhealthy')) return;
+    for (const [postponed, why] of this.#postponed) {
+      // One that has left the snapshot meanwhile is not followed any more; its connections end with its address.
+      if (health.isUnhealthy(postponed)) end(postponed, why === 'not-ready' ? 'when-idle' : 'at-once');
+    }
+    this.#postponed.clear();
+  }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  type HealthSignal,
+  type HealthState,
+  healthAfterAnswer,
+  initialHealth,
+  isInDoubt,
+  nextHealth,
+  slowStartWeight,
+} from './health-state.ts';
+
+const thresholds = { rise: 2, fall: 3 };
+
+/** The state after `signals`, one each second. */
+function after(signals: readonly HealthSignal[], from: HealthState = initialHealth(0)): HealthState {
+  return signals.reduce((state, signal, index) => nextHealth(state, signal, thresholds, index + 1), from);
+}
+
+const anySignal = fc.constantFrom<HealthSignal>(
+  'ready',
+  'alive',
+  'not-ready',
+  'unreachable',
+  'not-connected',
+);
+
+describe('the health of a server', () => {
+  test('is unknown until something is heard of it, and the first success counts at once', () => {
+    assert.equal(initialHealth(0).status, 'unknown');
+    assert.equal(after(['ready']).status, 'healthy');
+    assert.equal(after(['unreachable', 'unreachable']).status, 'unknown');
+  });
+
+  test('turns with the third failure in a row, whatever kind the failures are', () => {
+    assert.equal(after(['ready', 'unreachable', 'not-ready']).status, 'healthy');
+    const { status, cause, since } = after(['ready', 'unreachable', 'not-ready', 'unreachable']);
+    assert.deepEqual({ status, cause, since }, { status: 'unhealthy', cause: 'unreachable', since: 4 });
+    assert.equal(after(['not-ready', 'not-ready', 'not-ready']).cause, 'not-ready');
+  });
+
+  test('counts a refusal to be asked as a sign of life', () => {
+    assert.equal(after(['alive']).status, 'healthy');
+    assert.equal(
+      after(['unreachable', 'unreachable', 'alive', 'unreachable', 'unreachable']).status,
+      'healthy',
+    );
+  });
+
+  test('of a flapping server stays what it was, up or down', () => {
+    const flapping = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? 'unreachable' : 'ready'));
+    assert.equal(after(['ready', ...(flapping as HealthSignal[])]).status, 'healthy');
+    const down = after(['unreachable', 'unreachable', 'unreachable']);
+    assert.equal(after(flapping as HealthSignal[], down).status, 'unhealthy');
+  });
+
+  test('turns by requests that find no connection, unless any of them is answered between', () => {
+    assert.equal(after(['ready', 'not-connected', 'not-connected', 'not-connected']).status, 'unhealthy');
+    const twice = after(['ready', 'not-connected', 'not-connected']);
+    assert.equal(after(['not-connected'], healthAfterAnswer(twice)).status, 'healthy');
+  });
+
+  test('is not restored by answers to requests: a server that shuts down still gives them', () => {
+    const down = after(['not-ready', 'not-ready', 'not-ready']);
+    assert.equal(healthAfterAnswer(down).status, 'unhealthy');
+    const failing = after(['ready', 'not-ready', 'not-ready']);
+    assert.equal(after(['not-ready'], healthAfterAnswer(failing)).status, 'unhealthy');
+  });
+
+  test('never sticks: whatever came before, enough of one kind in a row decides', () => {
+    fc.assert(
+      fc.property(fc.array(anySignal, { maxLength: 50 }), (history) => {
+        const state = after(history);
+        assert.equal(after(['ready', 'alive'], state).status, 'healthy');
+        assert.equal(after(['unreachable', 'not-ready', 'unreachable'], state).status, 'unhealthy');
+        assert.equal(after(['not-connected', 'not-connected', 'not-connected'], state).status, 'unhealthy');
+      }),
+    );
+  });
+
+  test('has a cause exactly while it is bad', () => {
+    fc.assert(
+      fc.property(fc.array(anySignal, { maxLength: 50 }), (history) => {
+        const { status, cause } = after(history);
+        assert.equal(cause !== undefined, status === 'unhealthy');
+      }),
+    );
+  });
+
+  test('is in doubt until the next probe can change nothing', () => {
+    assert.equal(isInDoubt(initialHealth(0), thresholds), true);
+    assert.equal(isInDoubt(after(['ready', 'ready']), thresholds), false);
+    for (const signal of ['not-ready', 'unreachable', 'not-connected'] as const) {
+      assert.equal(isInDoubt(after(['ready', 'ready', signal]), thresholds), true, signal);
+    }
+  });
+});
+
+describe('the slow start', () => {
+  const recovered = after(['unreachable', 'unreachable', 'unreachable', 'ready', 'ready']);
+  const slowStart = 30_000;
+
+  test('begins when an unhealthy server recovers, and at no other success', () => {
+    assert.equal(recovered.recoveredAt, 5);
+    assert.equal(after(['ready', 'ready', 'ready']).recoveredAt, undefined);
+    assert.equal(after(['ready'], recovered).recoveredAt, 5);
+    assert.equal(slowStartWeight(after(['ready']), slowStart, 1), 1);
+  });
+
+  test('grows with time, from a tenth to the whole', () => {
+    const weights = [0, 1_500, 15_000, 29_999, 30_000].map((elapsed) =>
+      slowStartWeight(recovered, slowStart, 5 + elapsed),
+    );
+    assert.deepEqual(weights, [0.1, 0.1, 0.5, 29_999 / 30_000, 1]);
+    assert.equal(slowStartWeight(recovered, 0, 5), 1);
+  });
+
+  test('holds no server down under a clock that is set back or forward by hours', () => {
+    for (const jump of [-3_600_000, 3_600_000]) {
+      assert.equal(slowStartWeight(recovered, slowStart, 5 + jump), 1);
+    }
+  });
+});

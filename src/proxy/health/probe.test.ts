@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { recordingLogger } from '../../../test/support/recording-logger.ts';
+import { recordingTransport } from '../../../test/support/recording-transport.ts';
+import { allHeaders } from '../../apimachinery/raw-headers.ts';
+import { defaultIdentityHeaderNames } from '../../identity/identity-header-names.ts';
+import { type Destination, TransportError } from '../transport.ts';
+import { createProbe } from './probe.ts';
+
+const destination = (kind: 'local' | 'peer'): Destination => ({
+  kind,
+  id: 'a',
+  origin: 'https://a.example:6443',
+  serverName: 'kubernetes.default.svc',
+  trust: { kind: 'peer-ca' },
+});
+
+function probing(answer: () => Response | Promise<Response>) {
+  const transport = recordingTransport(answer);
+  const { logger, lines } = recordingLogger();
+  const probe = createProbe({
+    transport,
+    identityHeaderNames: defaultIdentityHeaderNames,
+    identityTokens: {},
+    pseudonym: 'router-under-test',
+    timeoutMilliseconds: 5_000,
+    logger,
+  });
+  const ask = (kind: 'local' | 'peer' = 'peer') => probe(destination(kind), new AbortController().signal);
+  return { ask, sent: transport.sent, lines };
+}
+
+test('a probe asks for /readyz as the router itself, over the connections that carry requests', async () => {
+  const { ask, sent } = probing(() => new Response('ok'));
+  assert.equal(await ask(), 'ready');
+  const [outbound] = sent;
+  assert.equal(outbound?.method, 'GET');
+  assert.equal(outbound?.target, '/readyz');
+  assert.equal(outbound?.presentFrontProxyCertificate, true);
+  assert.deepEqual(allHeaders(outbound?.headers ?? [], 'x-remote-user'), ['system:mixed-version-proxy']);
+});
+
+test('a peer is asked for its local server alone, by the reroute mark', async () => {
+  const { ask, sent } = probing(() => new Response('ok'));
+  await ask('peer');
+  await ask('local');
+  assert.deepEqual(
+    sent.map(({ headers }) => allHeaders(headers, 'x-kubernetes-peer-proxied')),
+    [['true'], []],
+  );
+});
+
+test('only a 5xx says that a server is not to be used; refusing the question is a sign of life', async () => {
+  const outcomes = [200, 401, 403, 404, 429, 500, 503, 504].map(async (status) => [
+    status,
+    await probing(() => new Response('no', { status })).ask(),
+  ]);
+  assert.deepEqual(await Promise.all(outcomes), [
+    [200, 'ready'],
+    [401, 'alive'],
+    [403, 'alive'],
+    [404, 'alive'],
+    [429, 'alive'],
+    [500, 'not-ready'],
+    [503, 'not-ready'],
+    [504, 'not-ready'],
+  ]);
+});
+
+test('a server that gives no answer is unreachable', async () => {
+  const { ask } = probing(() => {
+    throw new TransportError('ConnectFailed', 'connection refused', { requestMayHaveArrived: false });
+  });
+  assert.equal(await ask(), 'unreachable');
+});
+
+test('a fault of the router itself is logged and not held against the server', async () => {
+  const { ask, lines } = probing(() => {
+    throw new TypeError('a fault');
+  });
+  assert.equal(await ask(), 'alive');
+  assert.equal(lines[0]?.level, 'error');
+});

@@ -1,0 +1,49 @@
+import type { Logger } from '../../observe/logger.ts';
+import { type AskOptions, askServer } from '../ask-server.ts';
+import { type Destination, TransportError } from '../transport.ts';
+import type { ProbeOutcome } from './health-state.ts';
+
+export interface ProbeOptions extends AskOptions {
+  /** Milliseconds for the whole probe, a connection that it has to open included. */
+  readonly timeoutMilliseconds: number;
+  readonly logger: Logger;
+}
+
+/**
+ * Asks a server for `/readyz`, as the router itself and over the connections that carry requests: what would keep
+ * those from being answered (a front-proxy certificate that has expired, a dead connection) shows here first. By
+ * Kubernetes' defaults everybody may read the path (ClusterRole `system:public-info-viewer`); a server that refuses
+ * it is alive all the same. A probe of a peer bears the reroute mark, so that a router there speaks for its local
+ * server alone: with peers that count each other, all would be ready for ever.
+ */
+export function createProbe(
+  options: ProbeOptions,
+): (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome> {
+  const { timeoutMilliseconds, logger } = options;
+  return async (destination, signal) => {
+    try {
+      const { response } = await askServer(
+        {
+          destination,
+          target: '/readyz',
+          headers: ['accept', '*/*', 'user-agent', 'mixed-version-proxy'],
+          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]),
+        },
+        options,
+      );
+      await response.body?.cancel();
+      return outcomeOf(response.status);
+    } catch (error) {
+      if (error instanceof TransportError) return 'unreachable';
+      // A fault of the router itself says nothing against the server.
+      logger.error({ err: error, destination: destination.id }, 'A server could not be probed');
+      return 'alive';
+    }
+  };
+}
+
+/** Redirects count as alive: nothing but a 5xx says that the server itself cannot answer. */
+function outcomeOf(status: number): ProbeOutcome {
+  if (status === 200) return 'ready';
+  return status >= 500 ? 'not-ready' : 'alive';
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type HealthChange, ServerHealth } from './server-health.ts';
+
+function followed(...ids: string[]) {
+  let now = 1_000;
+  const health = new ServerHealth({ rise: 2, fall: 3, slowStart: 10_000, monotonic: () => now });
+  for (const id of ids) health.follow(id);
+  const changes: HealthChange[] = [];
+  const doubts: string[] = [];
+  health.observe({ changed: (change) => changes.push(change), doubted: (id) => doubts.push(id) });
+  return {
+    health,
+    changes,
+    doubts,
+    probes(id: string, ...outcomes: ('ready' | 'unreachable' | 'not-ready')[]) {
+      for (const outcome of outcomes) health.probed(id, outcome, 1);
+    },
+    pass(milliseconds: number) {
+      now += milliseconds;
+    },
+  };
+}
+
+test('observers are told of each change once, never of what changes nothing', () => {
+  const { health, changes, probes } = followed('a');
+  probes('a', 'ready', 'ready', 'unreachable', 'unreachable', 'unreachable', 'unreachable', 'unreachable');
+  assert.equal(health.isUnhealthy('a'), true);
+  probes('a', 'ready', 'ready', 'ready');
+  assert.deepEqual(changes, [
+    { id: 'a', from: 'unknown', to: 'healthy', cause: undefined },
+    { id: 'a', from: 'healthy', to: 'unhealthy', cause: 'unreachable' },
+    { id: 'a', from: 'unhealthy', to: 'healthy', cause: undefined },
+  ]);
+});
+
+test('a request without a connection counts and asks for a probe; one without an answer only asks', () => {
+  const { health, doubts, probes } = followed('a', 'b');
+  probes('a', 'ready');
+  probes('b', 'ready');
+  for (let request = 0; request < 3; request++) {
+    health.notConnected('a');
+    health.unanswered('b');
+  }
+  assert.equal(health.isUnhealthy('a'), true);
+  assert.equal(health.isUnhealthy('b'), false);
+  assert.deepEqual(doubts, ['a', 'b', 'a', 'b', 'a', 'b']);
+});
+
+test('a server that is not followed has no health, and nothing that is met of it is kept', () => {
+  const { health, doubts, changes, probes } = followed('a');
+  health.unfollow('a');
+  probes('a', 'unreachable', 'unreachable', 'unreachable');
+  health.notConnected('metrics-server.kube-system');
+  health.unanswered('metrics-server.kube-system');
+  health.answered('metrics-server.kube-system');
+  assert.deepEqual([health.reports(), doubts, changes], [[], [], []]);
+  assert.equal(health.isUnhealthy('a'), false);
+  assert.equal(health.weight('a'), 1);
+});
+
+test('a report says since when', () => {
+  const { health, probes, pass } = followed('a');
+  probes('a', 'ready');
+  pass(2_500);
+  probes('a', 'ready');
+  assert.deepEqual(health.report('a'), {
+    id: 'a',
+    status: 'healthy',
+    cause: undefined,
+    forMilliseconds: 2_500,
+  });
+  assert.equal(health.report('b'), undefined);
+});
+
+test('a recovered server comes back to its share slowly', () => {
+  const { health, probes, pass } = followed('a');
+  probes('a', 'unreachable', 'unreachable', 'unreachable', 'ready', 'ready');
+  assert.equal(health.weight('a'), 0.1);
+  pass(6_000);
+  assert.equal(health.weight('a'), 0.6);
+  pass(4_000);
+  assert.equal(health.weight('a'), 1);
+});
+
+test('a server that is followed anew is unknown again', () => {
+  const { health, probes } = followed('a');
+  probes('a', 'unreachable', 'unreachable', 'unreachable');
+  health.follow('a');
+  assert.equal(health.report('a')?.status, 'unknown');
+});

@@ -1,0 +1,158 @@
+import {
+  type HealthSignal,
+  type HealthState,
+  type HealthStatus,
+  type HealthThresholds,
+  healthAfterAnswer,
+  initialHealth,
+  isInDoubt,
+  nextHealth,
+  type ProbeOutcome,
+  slowStartWeight,
+  type UnhealthyCause,
+} from './health-state.ts';
+
+export interface ServerHealthOptions extends HealthThresholds {
+  /** Milliseconds in which a recovered server comes back to its whole share of requests. 0: at once. */
+  readonly slowStart: number;
+  /** Milliseconds that only rise. Default `performance.now`. */
+  readonly monotonic?: () => number;
+}
+
+/** A server's health, to be shown. */
+export interface ServerHealthReport {
+  readonly id: string;
+  readonly status: HealthStatus;
+  readonly cause: UnhealthyCause | undefined;
+  /** Milliseconds since `status` came about. */
+  readonly forMilliseconds: number;
+}
+
+/** The health of one server is another now. */
+export interface HealthChange {
+  readonly id: string;
+  readonly from: HealthStatus;
+  readonly to: HealthStatus;
+  /** Why it is unhealthy; `undefined` otherwise. */
+  readonly cause: UnhealthyCause | undefined;
+}
+
+/** Told of health: logs, metrics, whoever closes connections. Must not throw. */
+export interface HealthObserver {
+  /** Once for each change of status, never for failures that change nothing. */
+  changed?(change: HealthChange): void;
+  /** A probe has ended. @param milliseconds it took */
+  probed?(id: string, outcome: ProbeOutcome, milliseconds: number): void;
+  /** A request gives reason to look at the server at once: no connection, or no answer on one. */
+  doubted?(id: string): void;
+}
+
+/**
+ * The health of the servers that are followed (the local one and the peers), by ID. Others, such as extension
+ * servers, have none: they count as neither known nor unhealthy.
+ */
+export class ServerHealth {
+  readonly #states = new Map<string, HealthState>();
+  readonly #observers = new Set<HealthObserver>();
+  readonly #options: ServerHealthOptions;
+  readonly #monotonic: () => number;
+
+  constructor(options: ServerHealthOptions) {
+    this.#options = options;
+    this.#monotonic = options.monotonic ?? (() => performance.now());
+  }
+
+  /** @returns a function that ends it. */
+  observe(observer: HealthObserver): () => void {
+    this.#observers.add(observer);
+    return () => {
+      this.#observers.delete(observer);
+    };
+  }
+
+  /** Begins to follow a server, or forgets what is known of one that was replaced under its ID. */
+  follow(id: string): void {
+    this.#states.set(id, initialHealth(this.#monotonic()));
+  }
+
+  unfollow(id: string): void {
+    this.#states.delete(id);
+  }
+
+  probed(id: string, outcome: ProbeOutcome, milliseconds: number): void {
+    for (const observer of this.#observers) observer.probed?.(id, outcome, milliseconds);
+    this.#signal(id, outcome);
+  }
+
+  /** A request found no connection to it: refused, no route, TLS failure. */
+  notConnected(id: string): void {
+    if (this.#signal(id, 'not-connected')) this.#doubt(id);
+  }
+
+  /**
+   * A request got no answer on a connection that stood: reset, or none in time. One slow or broken exchange is no
+   * proof, and one server's restart breaks hundreds at once, so it only makes the next probe come at once.
+   */
+  unanswered(id: string): void {
+    if (this.#states.has(id)) this.#doubt(id);
+  }
+
+  /** A request was answered, with whatever code. */
+  answered(id: string): void {
+    const state = this.#states.get(id);
+    if (state === undefined) return;
+    const next = healthAfterAnswer(state);
+    if (next !== state) this.#states.set(id, next);
+  }
+
+  isUnhealthy(id: string): boolean {
+    return this.#states.get(id)?.status === 'unhealthy';
+  }
+
+  isHealthy(id: string): boolean {
+    return this.#states.get(id)?.status === 'healthy';
+  }
+
+  isInDoubt(id: string): boolean {
+    const state = this.#states.get(id);
+    return state !== undefined && isInDoubt(state, this.#options);
+  }
+
+  /** Share of its part of the requests that it gets, in (0, 1]: below 1 during its slow start. */
+  weight(id: string): number {
+    const state = this.#states.get(id);
+    // Nearly always: no look at the clock, then.
+    if (state?.recoveredAt === undefined) return 1;
+    return slowStartWeight(state, this.#options.slowStart, this.#monotonic());
+  }
+
+  /** `undefined` for a server that is not followed. */
+  report(id: string): ServerHealthReport | undefined {
+    const state = this.#states.get(id);
+    if (state === undefined) return undefined;
+    const { status, cause, since } = state;
+    return { id, status, cause, forMilliseconds: Math.max(0, this.#monotonic() - since) };
+  }
+
+  /** Every server that is followed. */
+  reports(): readonly ServerHealthReport[] {
+    return [...this.#states.keys()].flatMap((id) => this.report(id) ?? []);
+  }
+
+  /** @returns whether the server is followed. */
+  #signal(id: string, signal: HealthSignal): boolean {
+    const state = this.#states.get(id);
+    if (state === undefined) return false;
+    const next = nextHealth(state, signal, this.#options, this.#monotonic());
+    this.#states.set(id, next);
+    if (next.status !== state.status) {
+      const change = { id, from: state.status, to: next.status, cause: next.cause };
+      for (const observer of this.#observers) observer.changed?.(change);
+    }
+    return true;
+  }
+
+  #doubt(id: string): void {
+    for (const observer of this.#observers) observer.doubted?.(id);
+  }
+}

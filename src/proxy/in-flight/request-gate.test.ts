@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseRequestInfo } from '../../apimachinery/request-info.ts';
+import type { Caller } from '../../identity/user-info.ts';
+import { ObservedRequest } from '../../observe/observed-request.ts';
+import type { InboundRequest } from '../inbound.ts';
+import type { AdmittedRequest } from '../router.ts';
+import { RequestGate } from './request-gate.ts';
+
+const passthrough: Caller = { kind: 'passthrough' };
+const memberOf = (group: string): Caller => ({
+  kind: 'authenticated',
+  user: { name: 'alice', uid: '', groups: [group], extra: new Map() },
+  authenticator: 'x509',
+  viaVerifiedPeer: false,
+});
+
+/** A request, and what ends it. */
+function requestOf(caller: Caller = passthrough, more: Partial<InboundRequest> = {}) {
+  const target = '/api/v1/pods';
+  let finished = (): void => {};
+  const inbound: InboundRequest = {
+    method: 'GET',
+    target,
+    headers: [],
+    connection: {},
+    body: () => null,
+    signal: new AbortController().signal,
+    onFinished(listener) {
+      finished = listener;
+    },
+    ...more,
+  };
+  const request: AdmittedRequest = {
+    inbound,
+    requestInfo: parseRequestInfo('GET', target),
+    caller,
+    decision: { decision: 'local', reason: 'ServedLocally', candidates: [] },
+  };
+  return { request, end: () => finished() };
+}
+
+const served = async (): Promise<'served'> => 'served';
+
+async function refusal(answer: Promise<unknown>): Promise<{ retryAfter: string | null; body: unknown }> {
+  const response = await answer;
+  assert.ok(response instanceof Response);
+  assert.equal(response.status, 429);
+  return { retryAfter: response.headers.get('retry-after'), body: await response.json() };
+}
+
+test('a request too many is a 429 Status with Retry-After, until one before it has ended', async () => {
+  const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
+  const first = requestOf();
+  assert.equal(await gate.pass(first.request, served), 'served');
+  const { retryAfter, body } = await refusal(gate.pass(requestOf().request, () => assert.fail('was served')));
+  assert.equal(retryAfter, '1');
+  assert.deepEqual(body, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'Too many requests, please try again later.',
+    reason: 'TooManyRequests',
+    details: { retryAfterSeconds: 1 },
+    code: 429,
+  });
+  // Its head is out, its body is not.
+  assert.equal(gate.inFlight.count('readOnly'), 1);
+  first.end();
+  assert.equal(await gate.pass(requestOf().request, served), 'served');
+});
+
+test('system:masters gets in whatever there is, unless the router ends', async () => {
+  const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
+  await gate.pass(requestOf().request, served);
+  await refusal(gate.pass(requestOf(memberOf('system:authenticated')).request, served));
+  assert.equal(await gate.pass(requestOf(memberOf('system:masters')).request, served), 'served');
+  gate.refuseNewRequests();
+  const { retryAfter } = await refusal(gate.pass(requestOf(memberOf('system:masters')).request, served));
+  assert.equal(retryAfter, '5');
+});
+
+test('where the end of an exchange cannot be told, a request counts until its answer, well or badly', async () => {
+  const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
+  const { onFinished: _, ...inbound } = requestOf().request.inbound;
+  const request = { ...requestOf().request, inbound };
+  await gate.pass(request, served);
+  await assert.rejects(gate.pass(request, () => Promise.reject(new Error('no answer'))));
+  assert.equal(gate.inFlight.count('readOnly'), 0);
+});
+
+test('observers hear why a request was turned away', async () => {
+  const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
+  const reasons: string[] = [];
+  const observed = new ObservedRequest([{ dropped: (reason) => reasons.push(reason) }], true);
+  await gate.pass(requestOf().request, served);
+  await refusal(gate.pass(requestOf(passthrough, { observed }).request, served));
+  gate.refuseNewRequests();
+  await refusal(gate.pass(requestOf(passthrough, { observed }).request, served));
+  assert.deepEqual(reasons, ['Overloaded', 'ShuttingDown']);
+});

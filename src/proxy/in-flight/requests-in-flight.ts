@@ -1,0 +1,59 @@
+import type { RequestKind } from './request-kind.ts';
+
+/** How many requests of each kind may be in flight at a time; 0 is no limit. */
+export type InFlightLimits = Readonly<Record<RequestKind, number>>;
+
+/** Counts that others can look at: metrics, the shutdown. */
+export interface InFlightReading {
+  readonly limits: InFlightLimits;
+  /** In flight now. */
+  count(kind: RequestKind): number;
+  /** Turned away since the start because there were too many. */
+  rejected(kind: RequestKind): number;
+}
+
+export const noInFlightLimits: InFlightLimits = { readOnly: 0, mutating: 0, longRunning: 0 };
+
+/** Counts requests in flight, each kind apart, and says when there are too many. No clock, nothing to wait for. */
+export class RequestsInFlight implements InFlightReading {
+  readonly limits: InFlightLimits;
+  readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
+  readonly #rejected: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
+  readonly #leave: Readonly<Record<RequestKind, () => void>>;
+
+  constructor(limits: InFlightLimits) {
+    this.limits = limits;
+    // One function a kind, not one a request: this is on every request's way.
+    const leave = (kind: RequestKind) => (): void => {
+      this.#counts[kind] -= 1;
+    };
+    this.#leave = {
+      readOnly: leave('readOnly'),
+      mutating: leave('mutating'),
+      longRunning: leave('longRunning'),
+    };
+  }
+
+  count(kind: RequestKind): number {
+    return this.#counts[kind];
+  }
+
+  rejected(kind: RequestKind): number {
+    return this.#rejected[kind];
+  }
+
+  /**
+   * Counts a request in, unless the limit of its kind is reached.
+   * @param exempt counted, but never turned away.
+   * @returns what counts it out again, to be called exactly once; `undefined`: it was turned away.
+   */
+  enter(kind: RequestKind, exempt: boolean): (() => void) | undefined {
+    const limit = this.limits[kind];
+    if (limit > 0 && !exempt && this.#counts[kind] >= limit) {
+      this.#rejected[kind] += 1;
+      return undefined;
+    }
+    this.#counts[kind] += 1;
+    return this.#leave[kind];
+  }
+}

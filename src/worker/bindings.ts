@@ -1,0 +1,52 @@
+/**
+ * The shapes of a Workers-compatible runtime that are used here, and no more of them: Cloudflare's own types would
+ * bring a second set of web globals, and tests stand plain objects in their place.
+ */
+
+/** Sends requests: a service binding, `mtls_certificates`, `network` of self-hosted workerd, a Durable Object. */
+export interface Fetcher {
+  fetch(url: string, init?: RequestInit): Promise<Response>;
+}
+
+/** A Workers KV namespace (developers.cloudflare.com/kv/api). */
+export interface KvNamespace {
+  get(key: string, type: 'text'): Promise<string | null>;
+  put(key: string, value: string): Promise<void>;
+}
+
+/** A Durable Object namespace (developers.cloudflare.com/durable-objects/api/namespace). */
+export interface DurableObjectNamespace {
+  idFromName(name: string): object;
+  get(id: object): Fetcher;
+}
+
+/** One row of a statement's answer. */
+export type SqlRow = Readonly<Record<string, unknown>>;
+
+/** A Durable Object's SQLite database (developers.cloudflare.com/durable-objects/api/sqlite-storage-api). */
+export interface SqlStorage {
+  exec(statement: string, ...bindings: readonly (string | number)[]): Iterable<SqlRow>;
+}
+
+export interface DurableObjectState {
+  readonly storage: {
+    readonly sql: SqlStorage;
+    /** Runs `work` whole or, when it throws, not at all. */
+    transactionSync<Result>(work: () => Result): Result;
+  };
+}
+
+/** What a handler is called with beside its event (developers.cloudflare.com/workers/runtime-apis/context). */
+export interface ExecutionContext {
+  /** Keeps the event's context alive until `promise` settles, client gone or not; 30 s at the most. */
+  waitUntil(promise: Promise<unknown>): void;
+}
+
+export type WaitUntil = ExecutionContext['waitUntil'];
+
+/** What the cron trigger calls `scheduled` with. */
+export interface ScheduledController {
+  /** Milliseconds since the epoch. */
+  readonly scheduledTime: number;
+  readonly cron: string;
+}

@@ -1,0 +1,39 @@
+import type { SnapshotStore, StoredSnapshot } from '../../snapshot/snapshot-store.ts';
+
+/** What is stored, with a tag that changes with every write. */
+export interface TaggedSnapshot {
+  readonly tag: string;
+  /** `undefined`: nothing is stored. */
+  readonly stored: StoredSnapshot | undefined;
+}
+
+/**
+ * A store that all isolates of a Worker share. Each writes only over what it knows: `save` of `SnapshotStore` replaces
+ * what the isolate has last taken note of, and fails with `StoreChangedError` when another was quicker. That is what
+ * keeps a generation from falling, whichever isolate a push comes to.
+ */
+export interface SharedSnapshotStore extends SnapshotStore {
+  /** What is stored, if that is not what was last taken note of. Takes no note of it. */
+  changed(): Promise<TaggedSnapshot | undefined>;
+  /** From now on `save` replaces this. */
+  takeNoteOf(tag: string): void;
+}
+
+/** Milliseconds for one exchange with the store; a request must not hang with it. */
+export const storeTimeout = 5_000;
+
+/** @throws {Error} when `work` has not ended in time. */
+export async function withinStoreTimeout<Result>(what: string, work: Promise<Result>): Promise<Result> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`${what} gave no answer within ${storeTimeout} ms`)),
+      storeTimeout,
+    );
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

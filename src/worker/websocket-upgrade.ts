@@ -1,0 +1,87 @@
+import { rawHeadersOf } from '../apimachinery/raw-headers.ts';
+import { statusResponse } from '../apimachinery/status.ts';
+import { knowledgeMissing } from '../proxy/delivery.ts';
+import { cleanResponseHeaders } from '../proxy/header-hygiene.ts';
+import { ownPathSpelling, ownPathsPrefix } from '../proxy/own-path-target.ts';
+import type { AdmittedRequest, Router } from '../proxy/router.ts';
+import { type FetchSender, outboundHeaders } from './fetch-transport.ts';
+import { webHeaders } from './header-lines.ts';
+import type { WorkerInboundRequest } from './worker-inbound.ts';
+
+/** What workerd adds to `Response` for the protocol that a Worker can upgrade to. */
+interface SwitchedResponse extends Response {
+  readonly webSocket?: object | null;
+}
+
+/** The handshake is the runtime's own on either side (RFC 6455 section 4): a client's key answers nothing there. */
+const handshakeHeaders = [
+  'sec-websocket-key',
+  'sec-websocket-version',
+  'sec-websocket-extensions',
+  'sec-websocket-accept',
+];
+
+/**
+ * Carries a WebSocket (exec, attach, port-forward of kubectl 1.30 and newer) through the same door and the same way
+ * out as every request. The runtime has no other protocol to switch to: everything else is refused here, for `fetch`
+ * would send it on without its Upgrade header, as an ordinary request.
+ */
+export async function upgradeWebSocket(
+  inbound: WorkerInboundRequest,
+  router: Router,
+  send: FetchSender,
+): Promise<Response> {
+  const protocol = inbound.request.headers.get('upgrade')?.trim().toLowerCase();
+  if (protocol !== 'websocket') return refuseProtocol();
+  const admission = await router.admit(inbound);
+  if (admission.kind === 'refused') return admission.response;
+  const { request } = admission;
+  if (ownPathSpelling(inbound.target, request.requestInfo.path) !== 'none') {
+    // The fetch handler's checks are not on this way; nothing under the prefix goes to an API server.
+    const message = `nothing under ${ownPathsPrefix} can be upgraded: send the request without Upgrade`;
+    return statusResponse('BadRequest', message);
+  }
+  return router.deliver(request, async (outbound) => {
+    const headers = outboundHeaders(outbound, inbound);
+    for (const name of handshakeHeaders) headers.delete(name);
+    headers.set('upgrade', 'websocket');
+    const response: SwitchedResponse = await send(outbound, inbound, { headers });
+    return response.webSocket ? switched(response, response.webSocket) : declined(response, request);
+  });
+}
+
+/**
+ * What kubectl shows when it asks for SPDY: 400, as an API server answers an upgrade that it cannot make
+ * (k8s.io/apimachinery pkg/util/httpstream). kubectl 1.29 has WebSockets behind a variable of its environment.
+ */
+function refuseProtocol(): Response {
+  return statusResponse(
+    'BadRequest',
+    'this router runs on a runtime that can upgrade to WebSocket only, not to SPDY: use kubectl 1.30 or newer, or ' +
+      'kubectl 1.29 with KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true (port-forward: 1.31 or newer)',
+  );
+}
+
+function switched(response: Response, webSocket: object): Response {
+  const headers = new Headers();
+  const protocol = response.headers.get('sec-websocket-protocol');
+  if (protocol !== null) headers.set('sec-websocket-protocol', protocol);
+  const init: ResponseInit & { readonly webSocket: object } = { status: 101, headers, webSocket };
+  return new Response(null, init);
+}
+
+async function declined(response: Response, { decision }: AdmittedRequest): Promise<Response> {
+  const { status } = response;
+  if (status === 404 && decision.reason === 'NoSnapshot') {
+    await response.body?.cancel();
+    return knowledgeMissing();
+  }
+  if (status >= 300 && status < 400) {
+    await response.body?.cancel();
+    // Neither followed nor passed on (CVE-2020-8559).
+    const message = 'the API server that serves this resource answered the upgrade with a redirect';
+    return statusResponse('ServiceUnavailable', message);
+  }
+  const headers = webHeaders(cleanResponseHeaders(rawHeadersOf(response.headers)), response.headers);
+  return new Response(response.body, { status, headers });
+}

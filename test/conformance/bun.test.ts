@@ -1,0 +1,4 @@
+import { bun } from './runtimes/bun.ts';
+import { testRuntime } from './test-runtime.ts';
+
+testRuntime(bun);

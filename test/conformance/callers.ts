@@ -1,0 +1,45 @@
+import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
+import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
+import type { UserInfo } from '../../src/identity/user-info.ts';
+import { localId } from '../support/decision-rows.ts';
+import { front } from './credentials.ts';
+
+/** A user whom a router in front vouches for. */
+export function user(name: string, options: Partial<Omit<UserInfo, 'name'>> = {}): UserInfo {
+  return { name, uid: '', groups: [], extra: new Map(), ...options };
+}
+
+/** Allowed on `/.mixed-version-proxy/`. */
+export const admin = user('admin', { groups: ['system:masters'] });
+
+/** What an assertion is made for; it holds for that alone. */
+export interface AssertedFor {
+  readonly target: string;
+  /** Default GET. */
+  readonly method?: string;
+  /** Default: the router under test. */
+  readonly destinationId?: string;
+  /** The request carries the reroute mark. Default: it does not. */
+  readonly rerouted?: boolean;
+  /** Milliseconds since the epoch. Default: now. */
+  readonly at?: number;
+  /** Default: `front`, which every router under test believes. */
+  readonly by?: typeof front;
+}
+
+/** A signed assertion that `who` calls. */
+export async function assertion(who: UserInfo, request: AssertedFor): Promise<string> {
+  const { target, method = 'GET', destinationId = localId, rerouted = false, at, by = front } = request;
+  const signer = createAssertionSigner({
+    key: by.key,
+    issuer: by.issuer,
+    ...(at === undefined ? {} : { clock: () => at }),
+  });
+  const { text } = await signer.sign({ user: who, destinationId, method, target, rerouted });
+  return text;
+}
+
+/** The header lines that make a request `who`'s. */
+export async function assertedBy(who: UserInfo, request: AssertedFor): Promise<readonly [string, string]> {
+  return [peerAssertionHeader, await assertion(who, request)];
+}

@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { allHeaders, firstHeader } from '../../../src/apimachinery/raw-headers.ts';
+import { user } from '../callers.ts';
+import { targets } from '../cluster.ts';
+import type { CaseGroup, WholeAnswer } from '../conformance-case.ts';
+
+const alice = user('alice');
+const megabyte = 1024 * 1024;
+
+/** Bytes without a pattern that a compressing or recoding hop could keep by luck. */
+const largeBody = Array.from({ length: 8 * 1024 }, (_, index) =>
+  createHash('sha512').update(String(index)).digest('latin1'),
+)
+  .join('')
+  .repeat(4);
+
+const document = JSON.stringify({ kind: 'List', items: Array.from({ length: 500 }, (_, uid) => ({ uid })) });
+
+export const bodies: CaseGroup = {
+  title: 'Bodies',
+  cases: [
+    {
+      id: 'bodies/gzip',
+      rule: 'A compressed answer passes still compressed, with its coding and under no other length',
+      citation: 'RFC 9110 section 7.7',
+      async run(world) {
+        const compressed = gzipSync(document);
+        world.cluster.peer3.script = (_request, answer) => {
+          answer.head(200, [
+            ...['Content-Type', 'application/json', 'Content-Encoding', 'gzip'],
+            ...['Content-Length', String(compressed.length), 'Vary', 'Accept-Encoding'],
+          ]);
+          answer.end(compressed);
+        };
+        const answer = await world.ask(
+          { target: targets.peer3, headers: ['Accept-Encoding', 'gzip'] },
+          alice,
+        );
+        assert.deepEqual(allHeaders(answer.headers, 'content-encoding'), ['gzip']);
+        assertLength(answer, compressed.length);
+        const received = Buffer.from(answer.body, 'latin1');
+        assert.ok(received.equals(compressed), 'the very bytes');
+        assert.equal(gunzipSync(received).toString(), document);
+      },
+    },
+    {
+      id: 'bodies/gzip-stream',
+      rule: 'So does one of unknown length',
+      citation: 'RFC 9110 section 7.7',
+      async run(world) {
+        const compressed = gzipSync(document);
+        world.cluster.peer3.script = (_request, answer) => {
+          answer.head(200, ['Content-Type', 'application/json', 'Content-Encoding', 'gzip']);
+          answer.write(compressed.subarray(0, 100));
+          answer.end(compressed.subarray(100));
+        };
+        const answer = await world.ask(
+          { target: targets.peer3, headers: ['Accept-Encoding', 'gzip'] },
+          alice,
+        );
+        assert.deepEqual(allHeaders(answer.headers, 'content-encoding'), ['gzip']);
+        assert.ok(Buffer.from(answer.body, 'latin1').equals(compressed), 'the very bytes');
+      },
+    },
+    {
+      id: 'bodies/large-answer',
+      rule: 'A large answer arrives whole',
+      citation: 'design: bodies are never buffered',
+      async run(world) {
+        world.cluster.peer3.script = (_request, answer) => {
+          answer.head(200, ['Content-Type', 'application/octet-stream']);
+          answer.end(Buffer.from(largeBody, 'latin1'));
+        };
+        const answer = await world.ask({ target: targets.peer3 }, alice);
+        assert.ok(answer.body.length >= 2 * megabyte);
+        assert.ok(answer.body === largeBody, `${answer.body.length} of ${largeBody.length} bytes, or others`);
+      },
+    },
+    {
+      id: 'bodies/large-upload',
+      rule: 'A large body, sent without a length, arrives whole',
+      citation: 'RFC 9112 section 7.1',
+      async run(world) {
+        world.cluster.peer3.script = async (request, answer) => {
+          await request.body.outcome();
+          answer.head(201, ['Content-Length', '0']);
+          answer.end();
+        };
+        const exchange = await world.send({ target: targets.peer3, method: 'POST', streamed: true }, alice);
+        exchange.write(largeBody);
+        exchange.end();
+        assert.equal((await exchange.answer).status, 201);
+        const body = await world.cluster.peer3.only().body.toEnd();
+        assert.ok(body === largeBody, `${body.length} of ${largeBody.length} bytes, or others`);
+      },
+    },
+    {
+      id: 'bodies/request-length',
+      rule: 'A body with a length arrives whole, framed once',
+      citation: 'RFC 9112 section 6.3',
+      async run(world) {
+        for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+          world.cluster.reset();
+          const body = `{"method":"${method}","text":"Größe"}`;
+          const answer = await world.ask({ target: `${targets.peer3}/x`, method, body }, alice);
+          assert.equal(answer.status, 200);
+          const request = world.cluster.peer3.only();
+          assert.equal(request.method, method);
+          assert.equal(Buffer.from(await request.body.toEnd(), 'latin1').toString(), body);
+          const lengths = allHeaders(request.headers, 'content-length');
+          const codings = allHeaders(request.headers, 'transfer-encoding');
+          assert.ok(lengths.length + codings.length <= 1, request.headers.join());
+          for (const length of lengths) assert.equal(length, String(Buffer.byteLength(body)));
+        }
+      },
+    },
+    {
+      id: 'bodies/answer-length',
+      rule: 'The length of an answer is kept, that of a compressed one too',
+      citation: 'RFC 9110 section 8.6',
+      async run(world) {
+        const compressed = gzipSync(document);
+        world.cluster.peer3.script = (_request, answer) => {
+          answer.head(200, [
+            ...['Content-Type', 'application/json', 'Content-Encoding', 'gzip'],
+            ...['Content-Length', String(compressed.length)],
+          ]);
+          answer.end(compressed);
+        };
+        const answer = await world.ask(
+          { target: targets.peer3, headers: ['Accept-Encoding', 'gzip'] },
+          alice,
+        );
+        assert.deepEqual(allHeaders(answer.headers, 'content-length'), [String(compressed.length)]);
+      },
+    },
+    {
+      id: 'bodies/head',
+      rule: 'An answer to HEAD has the lines of the answer to GET and no body',
+      citation: 'RFC 9110 section 9.3.2',
+      async run(world) {
+        world.cluster.peer3.script = (_request, answer) => {
+          answer.head(200, ['Content-Type', 'application/json', 'Content-Length', '1234', 'ETag', '"1"']);
+          answer.end();
+        };
+        const answer = await world.ask({ target: targets.peer3, method: 'HEAD' }, alice);
+        assert.equal(world.cluster.peer3.only().method, 'HEAD');
+        assert.equal(answer.status, 200);
+        assert.equal(answer.body, '');
+        assert.equal(firstHeader(answer.headers, 'etag'), '"1"');
+        assertLength(answer, 1234);
+      },
+    },
+    {
+      id: 'bodies/without-content',
+      rule: '204 and 304 end with their head, and their lines arrive',
+      citation: 'RFC 9110 sections 15.3.5 and 15.4.5',
+      async run(world) {
+        for (const status of [204, 304]) {
+          world.cluster.peer3.script = (_request, answer) => {
+            answer.head(status, ['ETag', '"7"', 'Audit-Id', 'a3f1']);
+            answer.end();
+          };
+          const answer = await world.ask({ target: targets.peer3, headers: ['If-None-Match', '"7"'] }, alice);
+          assert.equal(answer.status, status);
+          assert.equal(answer.body, '');
+          assert.equal(firstHeader(answer.headers, 'etag'), '"7"');
+          assert.equal(firstHeader(answer.headers, 'audit-id'), 'a3f1');
+        }
+      },
+    },
+    {
+      id: 'bodies/any-code',
+      rule: 'What a server answered passes untouched, whatever its code, and is asked for once',
+      citation: 'design: an answer that a peer did give passes through untouched',
+      async run(world) {
+        for (const status of [200, 202, 400, 401, 403, 404, 409, 410, 422, 429, 500, 503, 504]) {
+          world.cluster.reset();
+          const body = `{"kind":"Status","code":${status}}`;
+          world.cluster.peer3.script = (_request, answer) => {
+            answer.head(status, ['Content-Type', 'application/json', 'Retry-After', '7']);
+            answer.end(body);
+          };
+          const answer = await world.ask({ target: targets.peer3 }, alice);
+          assert.equal(answer.status, status);
+          assert.equal(answer.body, body);
+          assert.equal(firstHeader(answer.headers, 'retry-after'), '7');
+          assert.equal(world.cluster.peer3.requests.length, 1);
+        }
+      },
+    },
+    {
+      id: 'bodies/expect-continue',
+      rule: 'A client that waits for `100 Continue` gets it, or an answer at once; the expectation does not travel',
+      citation: 'RFC 9110 section 10.1.1',
+      needs: ['http1', 'interimAnswers'],
+      async run(world) {
+        const exchange = await world.send(
+          {
+            target: targets.peer3,
+            method: 'POST',
+            headers: ['Expect', '100-continue'],
+            streamed: true,
+          },
+          alice,
+        );
+        while (exchange.interim.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+        assert.deepEqual(exchange.interim, [100]);
+        exchange.write('{}');
+        exchange.end();
+        assert.equal((await exchange.answer).status, 200);
+        const request = world.cluster.peer3.only();
+        assert.equal(await request.body.toEnd(), '{}');
+        assert.deepEqual(allHeaders(request.headers, 'expect'), []);
+      },
+    },
+    {
+      id: 'bodies/redirects',
+      rule: 'Redirects are never followed; one of a peer to another host is refused, one to a path passes',
+      citation: 'CVE-2020-8559, CVE-2022-3172',
+      async run(world) {
+        const { peer3, local } = world.cluster;
+        peer3.script = (_request, answer) => {
+          answer.head(302, ['Location', `https://127.0.0.1:${local.port}/evil`, 'Content-Length', '0']);
+          answer.end();
+        };
+        const refused = await world.ask({ target: targets.peer3 }, alice);
+        assert.equal(refused.status, 503);
+        assert.ok(!/evil/.test(refused.body + refused.headers.join()));
+        peer3.script = (_request, answer) => {
+          answer.head(301, ['Location', '/apis/policy/v1/', 'Content-Length', '0']);
+          answer.end();
+        };
+        const passed = await world.ask({ target: targets.peer3 }, alice);
+        assert.equal(passed.status, 301);
+        assert.equal(firstHeader(passed.headers, 'location'), '/apis/policy/v1/');
+        assert.deepEqual(local.requests, []);
+        assert.equal(peer3.requests.length, 2);
+      },
+    },
+  ],
+};
+
+/** A hop may frame a body anew, without a length; it must not name another. */
+function assertLength({ headers }: WholeAnswer, length: number): void {
+  assert.ok(allHeaders(headers, 'content-length').every((named) => named === String(length)));
+}

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
+import { user } from '../callers.ts';
+import { targets } from '../cluster.ts';
+import type { CaseGroup, World } from '../conformance-case.ts';
+import type { Peer, PeerAnswer, PeerRequest } from '../peers.ts';
+
+const alice = user('alice');
+/** As kubectl asks: it takes gzip, and a runtime that compresses answers would hold events back. */
+const watch = { target: `${targets.peer3}?watch=true`, headers: ['Accept-Encoding', 'gzip'] };
+const watchHead = ['Content-Type', 'application/json', 'Cache-Control', 'no-cache, private'];
+
+/** A second is far more than a hop takes and far less than any buffer waits. */
+const firstByteLimit = 1_000;
+
+export const streaming: CaseGroup = {
+  title: 'Streams',
+  cases: [
+    {
+      id: 'streaming/head-at-once',
+      rule: 'The head of a watch reaches the client before its first event',
+      citation: 'kubernetes.io: API concepts, efficient detection of changes',
+      async run(world) {
+        const started = serverStream(world.cluster.peer3);
+        const exchange = await world.send(watch, alice);
+        const { answer } = await started;
+        answer.head(200, watchHead);
+        const { status } = await exchange.answer;
+        assert.equal(status, 200);
+        answer.end();
+      },
+    },
+    {
+      id: 'streaming/event-by-event',
+      rule: 'Each event of a watch reaches the client before the server sends the next one',
+      citation: 'kubernetes.io: API concepts, efficient detection of changes',
+      async run(world) {
+        const started = serverStream(world.cluster.peer3);
+        const exchange = await world.send(watch, alice);
+        const { answer } = await started;
+        answer.head(200, watchHead);
+        const sentAt = performance.now();
+        answer.write('event 1\n');
+        const received = await exchange.answer;
+        await received.body.until('event 1\n');
+        const delay = performance.now() - sentAt;
+        world.figure('First event of a watch, head included', delay);
+        assert.ok(delay < firstByteLimit, `${delay} ms`);
+        for (let event = 2; event <= 5; event++) {
+          const writtenAt = performance.now();
+          answer.write(`event ${event}\n`);
+          await received.body.until(`event ${event}\n`);
+          if (event === 5) world.figure('Later event of a watch', performance.now() - writtenAt);
+        }
+        assert.equal(firstHeader(received.headers, 'content-encoding') ?? 'identity', 'identity');
+        answer.end();
+        assert.equal(await received.body.toEnd(), 'event 1\nevent 2\nevent 3\nevent 4\nevent 5\n');
+      },
+    },
+    {
+      id: 'streaming/client-leaves',
+      rule: 'A client that leaves a watch takes the request to the server with it',
+      citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
+      async run(world) {
+        const started = serverStream(world.cluster.peer3);
+        const exchange = await world.send(watch, alice);
+        const { request, answer } = await started;
+        answer.head(200, watchHead);
+        answer.write('event 1\n');
+        await (await exchange.answer).body.until('event 1\n');
+        const leftAt = performance.now();
+        exchange.disconnect();
+        assert.equal(await request.over, 'gone');
+        world.figure('Departure of a client, until the server sees it', performance.now() - leftAt);
+      },
+    },
+    {
+      id: 'streaming/client-leaves-early',
+      rule: 'So does one that leaves before there is an answer',
+      citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
+      async run(world) {
+        const started = serverStream(world.cluster.peer3);
+        const exchange = await world.send(watch, alice);
+        const { request } = await started;
+        exchange.disconnect();
+        assert.equal(await request.over, 'gone');
+      },
+    },
+    {
+      id: 'streaming/server-breaks-off',
+      rule: 'An answer of unknown length that breaks off is an error to the client, never a clean end',
+      citation: 'RFC 9112 section 8',
+      run: (world) => breaksOff(world, []),
+    },
+    {
+      id: 'streaming/server-breaks-off-short-of-length',
+      rule: 'So is one that breaks off short of its length',
+      citation: 'RFC 9112 section 8',
+      run: (world) => breaksOff(world, ['Content-Length', '1000']),
+    },
+    {
+      id: 'streaming/upload-piece-by-piece',
+      rule: 'Each piece of a body reaches the server before the client sends the next one',
+      citation: 'design: bodies are never buffered',
+      async run(world) {
+        const started = serverStream(world.cluster.peer3);
+        const exchange = await world.send({ target: targets.peer3, method: 'POST', streamed: true }, alice);
+        exchange.write('piece 1;');
+        const { request, answer } = await started;
+        await request.body.until('piece 1;');
+        for (const piece of ['piece 2;', 'piece 3;']) {
+          exchange.write(piece);
+          await request.body.until(piece);
+        }
+        exchange.end();
+        assert.equal(await request.body.toEnd(), 'piece 1;piece 2;piece 3;');
+        answer.head(201, ['Content-Length', '2']);
+        answer.end('ok');
+        const { status, body } = await exchange.answer;
+        assert.equal(status, 201);
+        assert.equal(await body.toEnd(), 'ok');
+      },
+    },
+    {
+      id: 'streaming/upload-breaks-off',
+      rule: 'A client that leaves in the middle of its body leaves the server with an error, never with a whole body',
+      citation: 'RFC 9112 section 8',
+      async run(world) {
+        const started = serverStream(world.cluster.peer3);
+        const exchange = await world.send({ target: targets.peer3, method: 'POST', streamed: true }, alice);
+        exchange.write('half');
+        const { request } = await started;
+        await request.body.until('half');
+        exchange.disconnect();
+        assert.equal(await request.over, 'gone');
+        assert.equal(await request.body.outcome(), 'broken');
+      },
+    },
+  ],
+};
+
+/** What the next request at `peer` is, and the answer, which the case writes. */
+function serverStream(peer: Peer): Promise<{ readonly request: PeerRequest; readonly answer: PeerAnswer }> {
+  return new Promise((resolve) => {
+    peer.script = (request, answer) => resolve({ request, answer });
+  });
+}
+
+async function breaksOff({ cluster, open }: World, length: readonly string[]): Promise<void> {
+  // One speaks HTTP/1.1, the other HTTP/2 where the router does.
+  for (const [peer, target, method] of [
+    [cluster.peer1, targets.peer1, 'PATCH'],
+    [cluster.peer3, targets.peer3, 'GET'],
+  ] as const) {
+    const started = serverStream(peer);
+    const opened = open({ target, method }, alice);
+    const { answer } = await started;
+    answer.head(200, ['Content-Type', 'application/json', ...length]);
+    answer.write('{"half":');
+    const { body } = await opened;
+    await body.until('half');
+    answer.breakOff();
+    assert.equal(await body.outcome(), 'broken', peer.id);
+  }
+}

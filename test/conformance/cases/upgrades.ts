@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import { allHeaders, firstHeader } from '../../../src/apimachinery/raw-headers.ts';
+import { assertedBy, user } from '../callers.ts';
+import { targets } from '../cluster.ts';
+import type { CaseGroup, World } from '../conformance-case.ts';
+import type { Peer, PeerRequest } from '../peers.ts';
+import { toldIdentity } from '../told-identity.ts';
+import type { RawConnection } from '../wire/exchange.ts';
+import { readTextFrame, textFrame } from '../wire/websocket-frame.ts';
+
+const jane = user('jane', { groups: ['a, b', 'c'] });
+const execOn = (target: string): string => `${target}/web/exec?command=sh&stdin=true`;
+/** What the stream of `kubectl exec` is called over WebSocket (KEP-4006). */
+const subprotocol = 'v5.channel.k8s.io';
+
+export const upgrades: CaseGroup = {
+  title: 'Upgrades',
+  cases: [
+    {
+      id: 'upgrades/websocket',
+      rule: 'A WebSocket reaches the local server and peers with the identity of its caller, and carries messages both ways',
+      citation: 'KEP-4006; RFC 6455',
+      needs: ['http1Bytes', 'websocket'],
+      async run(world) {
+        for (const [peer, target] of ways(world)) {
+          peer.upgradeScript = echoWebSocket;
+          const lines = [
+            ...['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'],
+            ...[`Sec-WebSocket-Key: ${websocketKey}`, `Sec-WebSocket-Protocol: ${subprotocol}`],
+          ];
+          const connection = await upgrade(world, 'GET', target, lines);
+          const head = await connection.received.until('\r\n\r\n');
+          assert.match(head, /^HTTP\/1\.1 101 /);
+          assert.match(head, new RegExp(`sec-websocket-protocol: ${subprotocol}\\r\\n`, 'i'));
+          assert.match(
+            head,
+            new RegExp(`sec-websocket-accept: ${websocketAccept.replaceAll('+', '\\+')}`, 'i'),
+          );
+          connection.write(textFrame('hello', true));
+          await connection.received.until(textFrame('HELLO', false));
+          await assertTold(peer, target);
+          connection.close();
+          assert.equal(await peer.only().over, 'gone');
+        }
+      },
+    },
+    {
+      id: 'upgrades/spdy',
+      rule: 'A SPDY tunnel reaches the local server and peers with the identity of its caller, and carries bytes both ways',
+      citation: 'k8s.io/apimachinery pkg/util/httpstream/spdy',
+      needs: ['http1Bytes', 'spdy'],
+      async run(world) {
+        for (const [peer, target] of ways(world)) {
+          peer.upgradeScript = (_request, socket) => {
+            socket.write(
+              'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n',
+            );
+            socket.on('data', (chunk: Buffer) => socket.write(chunk.toString('latin1').toUpperCase()));
+          };
+          const connection = await upgrade(world, 'POST', target, spdyLines);
+          assert.match(await connection.received.until('\r\n\r\n'), /^HTTP\/1\.1 101 /);
+          connection.write('bytes');
+          await connection.received.until('BYTES');
+          await assertTold(peer, target);
+          connection.close();
+          assert.equal(await peer.only().over, 'gone');
+        }
+      },
+    },
+    {
+      id: 'upgrades/never-a-plain-request',
+      rule: 'A SPDY upgrade is tunnelled or refused: never an ordinary POST at a server',
+      citation: 'k8s.io/apimachinery pkg/util/httpstream/spdy',
+      needs: ['http1Bytes'],
+      async run(world) {
+        for (const [peer, target] of ways(world)) {
+          const connection = await upgrade(world, 'POST', target, spdyLines);
+          const received = await connection.received.until('\r\n\r\n');
+          connection.close();
+          const status = Number(received.split(' ', 2)[1]);
+          assert.ok(status >= 400, received);
+          for (const { headers } of peer.requests) {
+            assert.equal(firstHeader(headers, 'upgrade'), 'SPDY/3.1');
+          }
+        }
+      },
+    },
+    {
+      id: 'upgrades/spdy-refusal',
+      rule: 'Where SPDY cannot be tunnelled, a Status says what to do: kubectl 1.30 or newer speaks WebSocket',
+      citation: 'KEP-4006',
+      needs: ['http1Bytes', 'spdyRefusal'],
+      async run(world) {
+        for (const [peer, target] of ways(world)) {
+          const connection = await upgrade(world, 'POST', target, spdyLines);
+          const received = await connection.received.until('"code":');
+          connection.close();
+          const status = JSON.parse(
+            `${received.slice(received.indexOf('{'), received.indexOf('"code":'))}"code":0}`,
+          );
+          assert.equal(status.kind, 'Status');
+          assert.match(status.message, /kubectl 1\.30/);
+          assert.deepEqual(peer.requests, []);
+        }
+      },
+    },
+    {
+      id: 'upgrades/declined',
+      rule: 'A WebSocket that the server declines ends with the server’s own answer, and is no tunnel',
+      citation: 'CVE-2018-1002105',
+      needs: ['http1Bytes', 'websocket'],
+      async run(world) {
+        for (const [peer, target] of ways(world)) {
+          const connection = await upgrade(world, 'GET', target, [
+            ...['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'],
+            `Sec-WebSocket-Key: ${websocketKey}`,
+          ]);
+          assert.match(await connection.received.until('\r\n\r\n'), /^HTTP\/1\.1 403 /);
+          connection.write(`GET ${targets.local}/smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+          connection.close();
+          assert.equal(peer.requests.length, 1);
+        }
+      },
+    },
+    {
+      id: 'upgrades/ambiguous-path',
+      rule: 'The path of an upgrade is judged as every other path',
+      citation: 'GHSA-2q7r-29rg-6m5h',
+      needs: ['http1Bytes'],
+      async run(world) {
+        const target = `${targets.local}/web%2F..%2Fexec`;
+        const connection = await upgrade(world, 'GET', target, [
+          ...['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'],
+          `Sec-WebSocket-Key: ${websocketKey}`,
+        ]);
+        assert.match(await connection.received.until('\r\n\r\n'), /^HTTP\/1\.1 400 /);
+        connection.close();
+        assert.deepEqual(world.cluster.local.requests, []);
+      },
+    },
+  ],
+};
+
+const spdyLines = ['Connection: Upgrade', 'Upgrade: SPDY/3.1', 'Content-Length: 0'];
+
+/** The example of RFC 6455 section 1.3. */
+const websocketKey = 'dGhlIHNhbXBsZSBub25jZQ==';
+const websocketAccept = acceptOf(websocketKey);
+
+function acceptOf(key: string): string {
+  return createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+}
+
+/** The local server, and a peer that alone serves a subresource which is upgraded. */
+function ways({ cluster }: World): readonly (readonly [Peer, string])[] {
+  return [
+    [cluster.local, execOn(targets.local)],
+    [cluster.peer3, execOn(targets.peer3)],
+  ];
+}
+
+async function upgrade(
+  { client }: World,
+  method: string,
+  target: string,
+  lines: readonly string[],
+): Promise<RawConnection> {
+  const connection = await client.connect?.();
+  assert.ok(connection !== undefined);
+  const [name, value] = await assertedBy(jane, { method, target });
+  const head = [`${method} ${target} HTTP/1.1`, 'Host: localhost', ...lines, `${name}: ${value}`];
+  connection.write(`${[...head, 'X-Remote-User: root'].join('\r\n')}\r\n\r\n`);
+  return connection;
+}
+
+async function assertTold(peer: Peer, target: string): Promise<void> {
+  const request = peer.only();
+  assert.equal(request.target, target);
+  const told = await toldIdentity(peer, request);
+  assert.equal(told?.user, 'jane');
+  assert.deepEqual(told.groups, ['a, b', 'c', 'system:authenticated']);
+}
+
+/** Accepts as RFC 6455 has it and sends every message back in upper case. */
+function echoWebSocket({ headers }: PeerRequest, socket: Duplex): void {
+  const accept = acceptOf(firstHeader(headers, 'sec-websocket-key') ?? '');
+  socket.write(
+    [
+      'HTTP/1.1 101 Switching Protocols',
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      `Sec-WebSocket-Accept: ${accept}`,
+      ...allHeaders(headers, 'sec-websocket-protocol').map((value) => `Sec-WebSocket-Protocol: ${value}`),
+      '\r\n',
+    ].join('\r\n'),
+  );
+  socket.on('data', (chunk: Buffer) => {
+    const text = readTextFrame(chunk);
+    if (text !== undefined) socket.write(textFrame(text.toUpperCase(), false), 'latin1');
+  });
+}

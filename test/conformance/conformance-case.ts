@@ -1,0 +1,83 @@
+import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
+import type { UserInfo } from '../../src/identity/user-info.ts';
+import type { StalePolicy } from '../../src/proxy/decision.ts';
+import type { Cluster } from './cluster.ts';
+import type { ClientRequest, Exchange, StreamedAnswer, WireClient } from './wire/exchange.ts';
+
+/** What a case needs of a runtime beyond answering requests; a runtime without it says why. */
+export const capabilities = {
+  exactTarget: 'the router sees the request target as it was sent',
+  http1: 'clients speak HTTP/1.1, whose connection headers they may send',
+  interimAnswers: 'the runtime answers an expectation of 100 Continue',
+  http1Bytes: 'clients can write HTTP/1.1 by hand',
+  http2: 'clients speak HTTP/2',
+  repeatedHeaders: 'repeated header lines of a request reach the router one by one',
+  jwt: 'tokens of a configured issuer tell who calls',
+  clientCertificates: 'verified client certificates tell who calls',
+  frontProxyIdentity: 'servers are told by X-Remote headers over mutual TLS who calls',
+  extensionRouting: 'an extension server can be reached under a trust of its own',
+  expiredSnapshots: 'a snapshot can be past its lifetime when it arrives',
+  websocket: 'WebSocket upgrades are tunnelled',
+  spdy: 'SPDY upgrades are tunnelled',
+  spdyRefusal: 'SPDY upgrades reach the router and cannot be tunnelled',
+} as const;
+
+export type Capability = keyof typeof capabilities;
+
+/** How a router under test is configured; every router has the same keys. */
+export interface RouterSettings {
+  readonly stalePolicy: StalePolicy;
+  readonly extensionRouting: 'local' | 'extension';
+  /** What is pushed before the first case: the cluster, one past its lifetime, or nothing. */
+  readonly snapshot: 'current' | 'expired' | 'none';
+}
+
+export const standardSettings: RouterSettings = {
+  stalePolicy: 'local',
+  extensionRouting: 'local',
+  snapshot: 'current',
+};
+
+/** A whole answer. */
+export interface WholeAnswer {
+  readonly status: number;
+  readonly headers: RawHeaders;
+  /** A byte string. */
+  readonly body: string;
+}
+
+/** A router that runs, the servers behind it, and what cases do with them. */
+export interface World {
+  readonly client: WireClient;
+  readonly cluster: Cluster;
+  /** Sends a request; as `who`'s, when given: a router in front vouches for them. */
+  send(request: ClientRequest, who?: UserInfo): Promise<Exchange>;
+  /** Sends a request and reads the whole answer. */
+  ask(request: ClientRequest, who?: UserInfo): Promise<WholeAnswer>;
+  /** The same, for answers that go on. */
+  open(request: ClientRequest, who?: UserInfo): Promise<StreamedAnswer>;
+  /** Milliseconds that something took, for the table of figures. */
+  figure(name: string, milliseconds: number): void;
+  /** Something that must be the same on every runtime. */
+  agree(name: string, value: string): void;
+}
+
+/** One rule that holds on every runtime, or does not apply there for a declared reason. */
+export interface ConformanceCase {
+  /** Stable; runtimes name it in their exceptions. */
+  readonly id: string;
+  /** What holds, as a sentence without its full stop. */
+  readonly rule: string;
+  /** Where the rule comes from. */
+  readonly citation: string;
+  readonly needs?: readonly Capability[];
+  /** Default: the standard settings. */
+  readonly settings?: RouterSettings;
+  /** @throws when the rule does not hold. */
+  run(world: World): Promise<void>;
+}
+
+export interface CaseGroup {
+  readonly title: string;
+  readonly cases: readonly ConformanceCase[];
+}

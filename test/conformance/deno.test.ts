@@ -1,0 +1,4 @@
+import { deno } from './runtimes/deno.ts';
+import { testRuntime } from './test-runtime.ts';
+
+testRuntime(deno);

@@ -1,0 +1,4 @@
+import { inProcess } from './runtimes/in-process.ts';
+import { testRuntime } from './test-runtime.ts';
+
+testRuntime(inProcess);

@@ -1,0 +1,237 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createSecureServer, Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
+import { firstHeader, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { frontProxyAuthority, serverPair } from './credentials.ts';
+import { assertedUserName, peerAssertionOf } from './told-identity.ts';
+import { ByteReader } from './wire/byte-reader.ts';
+
+/** Under which name a router asks on its own account, to merge documents. */
+const routerItself = 'system:mixed-version-proxy';
+
+/** A request as it stood on the wire at a server's end. */
+export interface PeerRequest {
+  readonly method: string;
+  readonly target: string;
+  /** name, value, name, value; without HTTP/2's pseudo headers. */
+  readonly headers: RawHeaders;
+  readonly httpVersion: string;
+  /** Common name of the client certificate that was presented and accepted. */
+  readonly clientCertificate: string | undefined;
+  readonly body: ByteReader;
+  /** Resolves when the connection, or the stream, ends: `answered` once the answer was sent to its end. */
+  readonly over: Promise<'answered' | 'gone'>;
+}
+
+/** The answer a script writes. */
+export interface PeerAnswer {
+  head(status: number, headers?: RawHeaders): void;
+  write(bytes: string | Buffer): void;
+  end(bytes?: string | Buffer): void;
+  /** Ends it short of its end: a reset, or a connection that is torn down. */
+  breakOff(): void;
+}
+
+/** What a server does with a request. */
+export type Script = (request: PeerRequest, answer: PeerAnswer) => unknown;
+/** What a server does with an upgrade request, on its bare socket. */
+export type UpgradeScript = (request: PeerRequest, socket: Duplex) => unknown;
+
+/** A real TLS server on loopback that keeps what it gets and answers by script. */
+export class Peer {
+  readonly id: string;
+  port = 0;
+  /** What clients sent, in order. */
+  requests: PeerRequest[] = [];
+  script: Script = answerOk;
+  upgradeScript: UpgradeScript = refuseUpgrade;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  /** Forgets all and answers as at first. */
+  reset(): void {
+    this.requests = [];
+    this.script = answerOk;
+    this.upgradeScript = refuseUpgrade;
+  }
+
+  keep(request: PeerRequest): void {
+    this.requests.push(request);
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  /** Waits for its first request since `reset`. */
+  async first(): Promise<PeerRequest> {
+    for (;;) {
+      const [request] = this.requests;
+      if (request !== undefined) return request;
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  /** The one request that it got. @throws unless there is exactly one. */
+  only(): PeerRequest {
+    const [request] = this.requests;
+    if (request === undefined || this.requests.length > 1) {
+      throw new Error(`${this.id} got ${this.requests.length} requests, not one`);
+    }
+    return request;
+  }
+}
+
+export interface RunningPeer {
+  readonly peer: Peer;
+  close(): Promise<void>;
+}
+
+/** @param protocols what it offers: servers of every age speak HTTP/1.1, most speak HTTP/2 as well. */
+export async function startPeer(id: string, protocols: 'h2 and http/1.1' | 'http/1.1'): Promise<RunningPeer> {
+  const peer = new Peer(id);
+  const tls = {
+    cert: serverPair.chain,
+    key: serverPair.privateKey,
+    ca: frontProxyAuthority.certificate,
+    requestCert: true,
+    rejectUnauthorized: false,
+  };
+  const handle = (
+    incoming: IncomingMessage | Http2ServerRequest,
+    outgoing: ServerResponse | Http2ServerResponse,
+  ): void => {
+    const over = Promise.withResolvers<'answered' | 'gone'>();
+    const whole = (): boolean => outgoing.writableEnded && !brokenOff;
+    let brokenOff = false;
+    outgoing.on('close', () => over.resolve(whole() ? 'answered' : 'gone'));
+    outgoing.on('error', () => over.resolve('gone'));
+    const request = take(incoming, over.promise);
+    const answer = answerOn(outgoing, () => {
+      brokenOff = true;
+    });
+    if (isOwn(request)) {
+      answer.head(404);
+      answer.end();
+      return;
+    }
+    peer.keep(request);
+    peer.script(request, answer);
+  };
+  const server =
+    protocols === 'http/1.1'
+      ? createServer({ ...tls, ALPNProtocols: ['http/1.1'] }, handle)
+      : createSecureServer({ ...tls, allowHTTP1: true }, handle);
+  server.on('upgrade', (incoming: IncomingMessage, socket: Duplex) => {
+    const gone = new Promise<'gone'>((resolve) => socket.once('close', () => resolve('gone')));
+    const request = take(incoming, gone);
+    peer.keep(request);
+    peer.upgradeScript(request, socket);
+  });
+  return { peer, close: await listen(server, peer) };
+}
+
+async function listen(
+  server: ReturnType<typeof createServer> | ReturnType<typeof createSecureServer>,
+  peer: Peer,
+): Promise<() => Promise<void>> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  peer.port = (server.address() as AddressInfo).port;
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      for (const socket of sockets) socket.destroy();
+    });
+}
+
+function take(incoming: IncomingMessage | Http2ServerRequest, over: PeerRequest['over']): PeerRequest {
+  const socket = incoming instanceof Http2ServerRequest ? incoming.stream.session?.socket : incoming.socket;
+  const lines = incoming.rawHeaders;
+  const body = new ByteReader();
+  incoming.on('data', (chunk: Buffer) => body.push(chunk));
+  // To Node a reset ends an HTTP/2 stream as its end does: only once it is closed its code tells.
+  const isWhole = (): boolean =>
+    incoming instanceof Http2ServerRequest ? incoming.stream.rstCode === 0 : incoming.complete;
+  let ended = false;
+  incoming.on('end', () => {
+    ended = true;
+    if (incoming instanceof Http2ServerRequest && incoming.stream.closed) return;
+    if (isWhole()) body.end();
+    else body.breakOff();
+  });
+  incoming.on('error', () => body.breakOff());
+  incoming.on('close', () => {
+    if (ended && isWhole()) body.end();
+    else body.breakOff();
+  });
+  return {
+    method: incoming.method ?? '',
+    target: incoming.url ?? '',
+    headers: lines.filter((_, index) => lines[index - (index % 2)]?.startsWith(':') !== true),
+    httpVersion: incoming.httpVersion,
+    clientCertificate:
+      socket instanceof TLSSocket && socket.authorized
+        ? socket.getPeerCertificate().subject?.CN?.toString()
+        : undefined,
+    body,
+    over,
+  };
+}
+
+/** What Node's HTTP/1.1 and HTTP/2 answers have in common. */
+interface Outgoing {
+  appendHeader(name: string, value: string): unknown;
+  writeHead(status: number): unknown;
+  write(bytes: string | Buffer): unknown;
+  end(bytes?: string | Buffer): unknown;
+}
+
+function answerOn(outgoing: ServerResponse | Http2ServerResponse, onBreakOff: () => void): PeerAnswer {
+  const either: Outgoing = outgoing as Outgoing;
+  return {
+    head(status, headers = []) {
+      for (let index = 0; index + 1 < headers.length; index += 2) {
+        either.appendHeader(headers[index] ?? '', headers[index + 1] ?? '');
+      }
+      either.writeHead(status);
+      if ('flushHeaders' in outgoing) outgoing.flushHeaders();
+    },
+    write: (bytes) => void either.write(bytes),
+    end: (bytes) => void (bytes === undefined ? either.end() : either.end(bytes)),
+    breakOff() {
+      onBreakOff();
+      // RFC 9113 section 7: INTERNAL_ERROR.
+      if ('stream' in outgoing) outgoing.stream.close(2);
+      else outgoing.socket?.destroy();
+    },
+  };
+}
+
+/** No client can pass for it: what one sends under this name never arrives. */
+function isOwn({ headers }: PeerRequest): boolean {
+  if (firstHeader(headers, 'x-remote-user') === routerItself) return true;
+  const assertion = peerAssertionOf(headers);
+  return assertion !== undefined && assertedUserName(assertion) === routerItself;
+}
+
+/** A JSON answer that tells nothing. */
+export function answerOk(_request: PeerRequest, answer: PeerAnswer): void {
+  const body = '{"kind":"Example"}';
+  answer.head(200, ['Content-Type', 'application/json', 'Content-Length', String(body.length)]);
+  answer.end(body);
+}
+
+function refuseUpgrade(_request: PeerRequest, socket: Duplex): void {
+  socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+}

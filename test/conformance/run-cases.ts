@@ -1,0 +1,148 @@
+import { sealSnapshot } from '../../src/snapshot/seal.ts';
+import { sealedMediaType } from '../../src/snapshot/snapshot-endpoint.ts';
+import { admin, assertedBy } from './callers.ts';
+import { type Cluster, clusterSnapshot } from './cluster.ts';
+import {
+  type Capability,
+  type ConformanceCase,
+  type RouterSettings,
+  standardSettings,
+  type World,
+} from './conformance-case.ts';
+import { snapshotKey } from './credentials.ts';
+import type { ConformanceRuntime, Reservation, RunningRuntime } from './runtime.ts';
+import type { ClientRequest, Exchange } from './wire/exchange.ts';
+
+/** Milliseconds after which a case has failed. */
+const caseTimeout = 20_000;
+const hour = 3_600_000;
+
+/** What came of one case on one runtime. */
+export type Outcome =
+  | { readonly kind: 'holds' }
+  | Reservation
+  | { readonly kind: 'fails'; readonly error: unknown };
+
+/** What a run measured and what has to be equal on every runtime, by name. */
+export interface Findings {
+  readonly figures: Map<string, number>;
+  readonly agreements: Map<string, string>;
+}
+
+export function newFindings(): Findings {
+  return { figures: new Map(), agreements: new Map() };
+}
+
+/** Why a case is not shown on a runtime, by what was declared; `undefined` when it has to hold. */
+export function reservationFor(
+  runtime: ConformanceRuntime,
+  { id, needs = [] }: ConformanceCase,
+): Reservation | undefined {
+  const exception = runtime.exceptions?.[id];
+  if (exception !== undefined) return exception;
+  const lacking = needs.find((need: Capability) => runtime.lacks[need] !== undefined);
+  return lacking && runtime.lacks[lacking];
+}
+
+/** Cases that one router can serve, with its settings. */
+export interface Round {
+  readonly settings: RouterSettings;
+  readonly cases: readonly ConformanceCase[];
+}
+
+/** The cases that have to hold on `runtime`, by the settings that they need. */
+export function roundsOf(runtime: ConformanceRuntime, cases: readonly ConformanceCase[]): readonly Round[] {
+  const rounds = new Map<string, { settings: RouterSettings; cases: ConformanceCase[] }>();
+  for (const each of cases) {
+    if (reservationFor(runtime, each) !== undefined) continue;
+    const { settings = standardSettings } = each;
+    const key = JSON.stringify([settings.stalePolicy, settings.extensionRouting, settings.snapshot]);
+    const round = rounds.get(key) ?? { settings, cases: [] };
+    round.cases.push(each);
+    rounds.set(key, round);
+  }
+  return [...rounds.values()];
+}
+
+/** Starts the router of a round and gives it its snapshot, through its own endpoint. */
+export async function startRound(
+  runtime: ConformanceRuntime,
+  { settings }: Round,
+  cluster: Cluster,
+): Promise<RunningRuntime> {
+  const running = await runtime.start(settings, cluster);
+  if (settings.snapshot === 'none') return running;
+  const createdAt = new Date(Date.now() - (settings.snapshot === 'expired' ? 2 * hour : 0)).toISOString();
+  const snapshot = clusterSnapshot(cluster, { generation: 5, createdAt, lifetimeSeconds: 3600 });
+  const target = '/.mixed-version-proxy/v1/snapshot';
+  const exchange = running.client.send({
+    target,
+    method: 'PUT',
+    headers: ['Content-Type', sealedMediaType, ...(await assertedBy(admin, { target, method: 'PUT' }))],
+    body: await sealSnapshot(snapshot, snapshotKey),
+  });
+  const { status, body } = await exchange.answer;
+  const text = await body.toEnd();
+  if (status !== 200) {
+    await running.close();
+    throw new Error(`the snapshot was not taken: ${status} ${text}`);
+  }
+  return running;
+}
+
+/** Runs one case against a started router. @throws when it fails, or does not end in time. */
+export async function runCase(
+  each: ConformanceCase,
+  { client }: RunningRuntime,
+  cluster: Cluster,
+  findings: Findings,
+): Promise<void> {
+  cluster.reset();
+  const exchanges: Exchange[] = [];
+  const send: World['send'] = async (request, who) => {
+    const exchange = client.send(who === undefined ? request : await as(who, request));
+    exchanges.push(exchange);
+    return exchange;
+  };
+  const open: World['open'] = async (request, who) => (await send(request, who)).answer;
+  const world: World = {
+    client,
+    cluster,
+    send,
+    open,
+    async ask(request, who) {
+      const { status, headers, body } = await open(request, who);
+      return { status, headers, body: await body.toEnd() };
+    },
+    figure: (name, milliseconds) => void findings.figures.set(name, milliseconds),
+    agree(name, value) {
+      const earlier = findings.agreements.get(name);
+      if (earlier !== undefined && earlier !== value) {
+        throw new Error(`${name} is not the same: ${earlier} and ${value}`);
+      }
+      findings.agreements.set(name, value);
+    },
+  };
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`${each.id} did not end within ${caseTimeout} ms`)),
+    caseTimeout,
+  );
+  try {
+    await Promise.race([each.run(world), late.promise]);
+  } finally {
+    clearTimeout(timer);
+    for (const exchange of exchanges) exchange.disconnect();
+  }
+}
+
+type User = Parameters<typeof assertedBy>[0];
+
+/** The request with the assertion of the router in front; a mark on it is that router's own. */
+async function as(who: User, request: ClientRequest): Promise<ClientRequest> {
+  const { target, method = 'GET', headers = [] } = request;
+  const rerouted = headers.some(
+    (line, index) => index % 2 === 0 && /^x-kubernetes-peer-proxied$/i.test(line),
+  );
+  return { ...request, headers: [...headers, ...(await assertedBy(who, { target, method, rerouted }))] };
+}

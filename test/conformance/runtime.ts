@@ -1,0 +1,40 @@
+import type { Cluster } from './cluster.ts';
+import type { Capability, RouterSettings } from './conformance-case.ts';
+import type { WireClient } from './wire/exchange.ts';
+
+/** Why a rule is not shown on a runtime. */
+export interface Reservation {
+  /**
+   * - `does not apply`: the rule is about something that does not exist there.
+   * - `not possible`: the runtime cannot do it, and the router says so or refuses.
+   */
+  readonly kind: 'does not apply' | 'not possible';
+  /** A sentence, for a footnote. */
+  readonly because: string;
+}
+
+/** A router that runs. */
+export interface RunningRuntime {
+  readonly client: WireClient;
+  close(): Promise<void>;
+}
+
+/** One runtime, or one way of reaching it. */
+export interface ConformanceRuntime {
+  /** File and column name. */
+  readonly id: string;
+  /** Heading of its column. */
+  readonly title: string;
+  /** What runs, for the page. */
+  readonly description: string;
+  /** Why it cannot run on this machine; `undefined` when it can. */
+  readonly missing?: () => string | undefined;
+  /** What it has not, and why. */
+  readonly lacks: Readonly<Partial<Record<Capability, Reservation>>>;
+  /** Single cases that cannot be shown, by ID, and why. */
+  readonly exceptions?: Readonly<Record<string, Reservation>>;
+  /** Milliseconds that starting and running all cases may take in a test. Default 60,000. */
+  readonly timeout?: number;
+  /** Starts a router there, without a snapshot. */
+  start(settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime>;
+}

@@ -1,0 +1,9 @@
+/** What the host on Bun is started with, as JSON in a file. */
+export interface BunHostSettings {
+  /** Under the names of `WorkerEnvironment`. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** PEM. */
+  readonly serving: { readonly cert: string; readonly key: string };
+  /** PEM; authorities of the servers' certificates. */
+  readonly destinationAuthorities: string;
+}

@@ -1,0 +1,65 @@
+import { denoBinary, denoMissing, startDeno } from '../../../scripts/edge/start-deno.ts';
+import { clientTls } from '../credentials.ts';
+import type { ConformanceRuntime } from '../runtime.ts';
+import { edgeEnvironment } from './edge-environment.ts';
+import { edgeTls, startEdgeRuntime } from './edge-process.ts';
+import { noFetchTrust, onlyHttp1 } from './reservations.ts';
+
+/** `src/deno/serve.ts` under `deno run`, with signed assertions towards the servers. */
+export const deno: ConformanceRuntime = {
+  id: 'deno',
+  title: 'Deno',
+  description:
+    '`src/deno/serve.ts` on Deno with the permissions it needs, TLS in front; servers are told by signed assertions.',
+  missing: () => (denoBinary() === undefined ? denoMissing : undefined),
+  lacks: {
+    http2: onlyHttp1,
+    extensionRouting: noFetchTrust,
+    clientCertificates: {
+      kind: 'not possible',
+      because: '`Deno.serve` cannot ask for client certificates.',
+    },
+    frontProxyIdentity: {
+      kind: 'not possible',
+      because:
+        'Deno writes repeated header lines as one: groups would run together. Servers are told by signed assertions.',
+    },
+    repeatedHeaders: {
+      kind: 'not possible',
+      because:
+        'Deno joins repeated lines before the router sees them. Impersonation headers with a comma are refused with a 400.',
+    },
+    interimAnswers: {
+      kind: 'not possible',
+      because: 'Deno sends no `100 Continue`: clients send their body after the wait of their own.',
+    },
+    spdyRefusal: {
+      kind: 'not possible',
+      because: 'Deno itself answers such a request with an empty 400, before the router sees it.',
+    },
+    websocket: { kind: 'not possible', because: 'Deno passes no upgrade on: refused with a 400 Status.' },
+    spdy: { kind: 'not possible', because: 'Deno passes no upgrade on: refused with a 400 Status.' },
+  },
+  exceptions: {
+    'paths/kept-exactly': {
+      kind: 'not possible',
+      because:
+        'Deno’s `fetch` would percent-encode these characters: such a target is refused with a 400 Status.',
+    },
+    'headers/accept-encoding': {
+      kind: 'not possible',
+      because:
+        'Deno’s `fetch` decodes what it can: servers are asked for `identity`, so that nothing is decoded and mislabelled.',
+    },
+  },
+  start: (settings, cluster) =>
+    startEdgeRuntime(
+      (directory) =>
+        startDeno({
+          directory,
+          tls: edgeTls('assertion'),
+          environment: edgeEnvironment(settings, cluster, 'assertion'),
+        }),
+      clientTls,
+    ),
+};

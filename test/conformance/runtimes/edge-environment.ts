@@ -1,0 +1,32 @@
+import { localId } from '../../support/decision-rows.ts';
+import type { Cluster } from '../cluster.ts';
+import type { RouterSettings } from '../conformance-case.ts';
+import { assertionKeysText, routerSpeaker, snapshotKeysText } from '../credentials.ts';
+import { authenticationConfiguration } from '../oidc-provider.ts';
+
+/**
+ * The variables of an edge router (`WorkerEnvironment`) for a round of cases.
+ * @param identity how servers are told who calls.
+ */
+export function edgeEnvironment(
+  { stalePolicy }: RouterSettings,
+  { addresses, oidcProvider }: Cluster,
+  identity: 'front-proxy' | 'assertion',
+): Readonly<Record<string, string>> {
+  return {
+    SERVER_ID: localId,
+    LOCAL_SERVER: `https://${addresses[localId]}`,
+    SNAPSHOT_KEYS: snapshotKeysText,
+    ASSERTION_KEYS: assertionKeysText,
+    AUTHENTICATION_CONFIG: authenticationConfiguration(oidcProvider.keysUrl, 'runtime'),
+    STALE_POLICY: stalePolicy,
+    ALLOW_LOOPBACK_PEERS: 'true',
+    LOG_LEVEL: 'none',
+    ...(identity === 'front-proxy'
+      ? {}
+      : {
+          ASSERTION_SIGNING_KEY: JSON.stringify(routerSpeaker.privateJwk),
+          ASSERTION_ISSUER: routerSpeaker.issuer,
+        }),
+  };
+}

@@ -1,0 +1,115 @@
+import { createApp } from '../../../src/app.ts';
+import { parseAssertionKeys } from '../../../src/identity/assertion/assertion-keys.ts';
+import { PeerAssertionAuthenticator } from '../../../src/identity/assertion/peer-assertion.ts';
+import { X509Authenticator } from '../../../src/identity/x509.ts';
+import { UndiciTransport } from '../../../src/node/undici-transport.ts';
+import { silentLogger } from '../../../src/observe/logger.ts';
+import { type ConnectionInfo, inboundFromRequest } from '../../../src/proxy/inbound.ts';
+import { createAddressPolicy } from '../../../src/snapshot/address-policy.ts';
+import { parseSnapshotKeys } from '../../../src/snapshot/keys.ts';
+import { createMemorySnapshotStore } from '../../../src/snapshot/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../../src/snapshot/receiver.ts';
+import { localId } from '../../support/decision-rows.ts';
+import type { Cluster } from '../cluster.ts';
+import type { RouterSettings } from '../conformance-case.ts';
+import { assertionKeysText, clusterAuthority, frontProxyPair, snapshotKeysText } from '../credentials.ts';
+import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
+import type { ClientCertificate } from '../wire/exchange.ts';
+import { fetchClient } from '../wire/fetch-client.ts';
+import { jwtAuthenticator } from './jwt-authenticator.ts';
+import { urlParsed } from './reservations.ts';
+
+const noConnection = {
+  kind: 'does not apply',
+  because:
+    'A handler that is called with a `Request` has no connection whose framing or headers could be shown.',
+} as const;
+
+const noUpgrade = {
+  kind: 'does not apply',
+  because:
+    'A `Request` cannot become a tunnel: on Node upgrades enter beside the fetch handler, through the same router.',
+} as const;
+
+/** `createApp(…).fetch(new Request(…))` on Node, with the Node transport behind it. */
+export const inProcess: ConformanceRuntime = {
+  id: 'in-process',
+  title: '`app.fetch()`',
+  description: 'The handler called with a `Request`, no server in front, the Node transport behind it.',
+  lacks: {
+    exactTarget: urlParsed,
+    http1: noConnection,
+    http1Bytes: noConnection,
+    http2: noConnection,
+    repeatedHeaders: {
+      kind: 'does not apply',
+      because: '`Headers` joins repeated lines before the handler is called.',
+    },
+    websocket: noUpgrade,
+    spdy: noUpgrade,
+    spdyRefusal: noUpgrade,
+    interimAnswers: noConnection,
+  },
+  exceptions: {
+    'identity/no-joined-groups': {
+      kind: 'does not apply',
+      because: '`Headers` joins repeated lines before the handler is called.',
+    },
+  },
+  start: startInProcess,
+};
+
+async function startInProcess(settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> {
+  const transport = new UndiciTransport({
+    credentials: {
+      peerCertificateAuthorities: clusterAuthority.certificate,
+      frontProxy: { certificate: frontProxyPair.chain, key: frontProxyPair.privateKey },
+    },
+  });
+  const snapshotKeys = await parseSnapshotKeys(snapshotKeysText);
+  const assertionKeys = await parseAssertionKeys(assertionKeysText);
+  if (!snapshotKeys.ok || !assertionKeys.ok) throw new Error('the keys of the cases cannot be pinned');
+  const jwt = jwtAuthenticator(cluster);
+  /** Whose connection a request came on: what a server in front would have found out. */
+  const connections = new WeakMap<Request, ConnectionInfo>();
+  const app = createApp({
+    serverId: localId,
+    local: {
+      kind: 'local',
+      id: localId,
+      origin: `https://${cluster.addresses[localId]}`,
+      serverName: 'kubernetes.default.svc',
+      trust: { kind: 'peer-ca' },
+    },
+    routingTable: new SnapshotReceiver({
+      keys: () => snapshotKeys.keys,
+      addressPolicy: createAddressPolicy({ allowLoopbackPeers: true }),
+      store: createMemorySnapshotStore(),
+    }),
+    authenticators: [
+      new PeerAssertionAuthenticator({ keys: () => assertionKeys.keys, audience: localId }),
+      new X509Authenticator(),
+      jwt.authenticator,
+    ],
+    inbound: ({ req: { raw } }) => inboundFromRequest(raw, connections.get(raw) ?? {}),
+    transport,
+    stalePolicy: settings.stalePolicy,
+    extensionRouting: settings.extensionRouting,
+    logger: silentLogger,
+  });
+  return {
+    client: fetchClient(async (request, { certificate }) => {
+      if (certificate !== undefined) connections.set(request, connectionOf(certificate));
+      return app.fetch(request);
+    }),
+    async close() {
+      transport.close();
+      await jwt.close();
+    },
+  };
+}
+
+function connectionOf(certificate: ClientCertificate): ConnectionInfo {
+  const organizations = certificate === 'admin' ? ['system:masters'] : ['dev'];
+  return { clientCertificate: { commonName: certificate, organizations, authority: 'client-ca' } };
+}

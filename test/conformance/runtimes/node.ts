@@ -1,0 +1,107 @@
+import { validateServeOptions } from '../../../src/cli/validate-serve-options.ts';
+import { startRouter } from '../../../src/node/start-router.ts';
+import { silentLogger } from '../../../src/observe/logger.ts';
+import { localId } from '../../support/decision-rows.ts';
+import type { Cluster } from '../cluster.ts';
+import type { RouterSettings } from '../conformance-case.ts';
+import {
+  assertionKeysText,
+  clientTls,
+  clusterAuthority,
+  frontProxyAuthority,
+  frontProxyName,
+  frontProxyPair,
+  serverPair,
+  snapshotKeysText,
+} from '../credentials.ts';
+import { authenticationConfiguration } from '../oidc-provider.ts';
+import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
+import type { WireClient } from '../wire/exchange.ts';
+import { http1Client } from '../wire/http1-client.ts';
+import { http2Client } from '../wire/http2-client.ts';
+import { onlyHttp1, onlyHttp2, spdyIsTunnelled } from './reservations.ts';
+
+/** The router as `serve` starts it, asked over HTTP/1.1. */
+export const nodeHttp1: ConformanceRuntime = {
+  id: 'node-http1',
+  title: 'Node, HTTP/1.1',
+  description: 'The Node adapter, started from the flags of `serve`, over TLS and HTTP/1.1.',
+  lacks: { http2: onlyHttp1, spdyRefusal: spdyIsTunnelled },
+  start: (settings, cluster) => startNode(settings, cluster, (port) => http1Client({ port, tls: clientTls })),
+};
+
+/** The same, asked over HTTP/2. */
+export const nodeHttp2: ConformanceRuntime = {
+  id: 'node-http2',
+  title: 'Node, HTTP/2',
+  description: 'The same over HTTP/2.',
+  lacks: {
+    http1: onlyHttp2,
+    http1Bytes: onlyHttp2,
+    websocket: onlyHttp2,
+    spdy: onlyHttp2,
+    spdyRefusal: onlyHttp2,
+    interimAnswers: onlyHttp2,
+  },
+  start: (settings, cluster) => startNode(settings, cluster, (port) => http2Client({ port, tls: clientTls })),
+};
+
+async function startNode(
+  settings: RouterSettings,
+  cluster: Cluster,
+  connect: (port: number) => WireClient,
+): Promise<RunningRuntime> {
+  const files: Readonly<Record<string, string>> = {
+    'cluster-ca.crt': clusterAuthority.certificate,
+    'front-proxy-ca.crt': frontProxyAuthority.certificate,
+    'serving.crt': serverPair.chain,
+    'serving.key': serverPair.privateKey,
+    'front-proxy.crt': frontProxyPair.chain,
+    'front-proxy.key': frontProxyPair.privateKey,
+    'snapshot-keys.json': snapshotKeysText,
+    'assertion-keys.json': assertionKeysText,
+    'authentication.json': authenticationConfiguration(cluster.oidcProvider.keysUrl, 'named authority'),
+  };
+  const result = await validateServeOptions(
+    {
+      'server-id': [localId],
+      'local-server': [`https://${cluster.addresses[localId]}`],
+      'bind-address': ['127.0.0.1'],
+      'secure-port': ['0'],
+      'tls-cert-file': ['serving.crt'],
+      'tls-private-key-file': ['serving.key'],
+      'client-ca-file': ['cluster-ca.crt'],
+      'peer-ca-file': ['cluster-ca.crt'],
+      'proxy-client-cert-file': ['front-proxy.crt'],
+      'proxy-client-key-file': ['front-proxy.key'],
+      'requestheader-client-ca-file': ['front-proxy-ca.crt'],
+      'requestheader-allowed-names': [frontProxyName],
+      'snapshot-keys': ['snapshot-keys.json'],
+      'assertion-keys': ['assertion-keys.json'],
+      'authentication-config': ['authentication.json'],
+      'allow-loopback-peers': ['true'],
+      'file-check-interval': ['24h'],
+      'snapshot-stale-policy': [settings.stalePolicy],
+      'extension-routing': [settings.extensionRouting],
+    },
+    {
+      readFile: (path) => files[path] ?? missingFile(path),
+      network: { addresses: [], defaultRouteInterfaces: [] },
+      now: Date.now(),
+    },
+  );
+  if (!result.ok) throw new Error(JSON.stringify(result.faults));
+  const router = await startRouter(result.config, silentLogger);
+  const client = connect(Number(new URL(router.origin).port));
+  return {
+    client,
+    async close() {
+      await client.close();
+      await router.close(0);
+    },
+  };
+}
+
+function missingFile(path: string): never {
+  throw new Error(`no file ${path}`);
+}

@@ -1,0 +1,30 @@
+import type { Reservation } from '../runtime.ts';
+
+/** Reasons that several runtimes share. */
+
+export const urlParsed: Reservation = {
+  kind: 'does not apply',
+  because:
+    'The runtime hands over a URL whose parser has resolved dot segments and percent-encoded what it must: that path is what is decided on and forwarded.',
+};
+
+export const onlyHttp2: Reservation = {
+  kind: 'does not apply',
+  because: 'HTTP/2 carries no connection headers, interim handshakes or bytes that could be framed twice.',
+};
+
+export const onlyHttp1: Reservation = {
+  kind: 'does not apply',
+  because: 'This column is HTTP/1.1.',
+};
+
+export const noFetchTrust: Reservation = {
+  kind: 'not possible',
+  because:
+    '`fetch` can be given no trust of its own for one destination: extension servers are reached through the local server’s aggregator.',
+};
+
+export const spdyIsTunnelled: Reservation = {
+  kind: 'does not apply',
+  because: 'SPDY is tunnelled here.',
+};

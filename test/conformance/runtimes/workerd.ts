@@ -1,0 +1,40 @@
+import { startWorkerd } from '../../../scripts/edge/start-workerd.ts';
+import { clientTls, clusterAuthority } from '../credentials.ts';
+import type { ConformanceRuntime } from '../runtime.ts';
+import { edgeEnvironment } from './edge-environment.ts';
+import { edgeTls, startEdgeRuntime } from './edge-process.ts';
+import { noFetchTrust, onlyHttp1, urlParsed } from './reservations.ts';
+import { workerBuild } from './worker-build.ts';
+
+/** workerd itself, configured as docs/edge-self-hosted.md has it: mTLS on both sides. */
+export const workerd: ConformanceRuntime = {
+  id: 'workerd',
+  title: 'workerd, self-hosted',
+  description:
+    'The built Worker on workerd itself: only clients with a certificate may connect, servers are told by X-Remote headers over mutual TLS.',
+  lacks: {
+    exactTarget: urlParsed,
+    http2: onlyHttp1,
+    extensionRouting: noFetchTrust,
+    clientCertificates: {
+      kind: 'not possible',
+      because: 'workerd demands client certificates and does not tell the Worker whose they are.',
+    },
+    spdy: {
+      kind: 'not possible',
+      because: 'A Worker can pass on WebSockets only: SPDY is refused with a 400 Status that says so.',
+    },
+  },
+  start: (settings, cluster) =>
+    startEdgeRuntime(
+      async (directory) =>
+        startWorkerd({
+          directory,
+          build: await workerBuild(),
+          tls: { ...edgeTls('front-proxy'), clientAuthorities: clusterAuthority.certificate },
+          environment: edgeEnvironment(settings, cluster, 'front-proxy'),
+        }),
+      // Whose it is does not matter: without one nobody may connect.
+      (certificate = 'alice') => clientTls(certificate),
+    ),
+};

@@ -1,0 +1,42 @@
+import { after, before, describe, test } from 'node:test';
+import { caseGroups } from './cases/index.ts';
+import { type Cluster, startCluster } from './cluster.ts';
+import { newFindings, roundsOf, runCase, startRound } from './run-cases.ts';
+import type { ConformanceRuntime, RunningRuntime } from './runtime.ts';
+
+/**
+ * Every case that has to hold on `runtime`, each as a test. What does not apply there is declared in the runtime's
+ * file, and no test: docs/runtimes.md lists it with its reason.
+ */
+export function testRuntime(runtime: ConformanceRuntime): void {
+  const missing = runtime.missing?.();
+  const findings = newFindings();
+  describe(`conformance: ${runtime.title}`, { skip: missing ?? false }, () => {
+    let cluster: Cluster | undefined;
+    before(async () => {
+      cluster = await startCluster();
+    });
+    after(() => cluster?.close());
+    for (const round of roundsOf(
+      runtime,
+      caseGroups.flatMap(({ cases }) => cases),
+    )) {
+      describe(JSON.stringify(round.settings), () => {
+        let running: RunningRuntime | undefined;
+        before(async () => {
+          running = await startRound(runtime, round, required(cluster));
+        });
+        after(() => running?.close());
+        for (const each of round.cases) {
+          test(`${each.id}: ${each.rule}`, () =>
+            runCase(each, required(running), required(cluster), findings));
+        }
+      });
+    }
+  });
+}
+
+function required<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('it was not started');
+  return value;
+}

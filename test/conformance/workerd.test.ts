@@ -1,0 +1,4 @@
+import { workerd } from './runtimes/workerd.ts';
+import { testRuntime } from './test-runtime.ts';
+
+testRuntime(workerd);

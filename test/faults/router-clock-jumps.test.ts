@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
+import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
+import { CachedKeys } from '../../src/identity/jwt/cached-keys.ts';
+import { RequestDeadlines } from '../../src/node/request-deadlines.ts';
+import { TransportError } from '../../src/proxy/transport.ts';
+import { janesRequest, pinned, speaker } from '../support/assertions.ts';
+import { recordingTransport } from '../support/recording-transport.ts';
+import { snapshotOf } from '../support/snapshot-builder.ts';
+import { testApp } from '../support/test-app.ts';
+
+const second = 1_000;
+const hour = 3_600 * second;
+const start = Date.now();
+
+/** A machine's two clocks: what `setTo` does to the wall, an administrator or NTP does. */
+function clocks() {
+  let elapsed = 0;
+  let wall = start;
+  return {
+    wall: () => wall + elapsed,
+    monotonic: () => elapsed,
+    pass(milliseconds: number): void {
+      elapsed += milliseconds;
+    },
+    jump(milliseconds: number): void {
+      wall += milliseconds;
+    },
+  };
+}
+
+const jobs = 'https://router/apis/batch/v1/jobs';
+const cluster = snapshotOf(
+  { local: ['v1/pods'], a: ['batch/v1/jobs'], b: ['batch/v1/jobs'] },
+  { createdAt: new Date(start).toISOString(), lifetimeSeconds: 600 },
+);
+
+describe('a snapshot, whose lifetime is in signed instants', () => {
+  for (const policy of ['local', 'serve-stale', 'unavailable'] as const) {
+    test(`policy ${policy}: past its lifetime while the clock is ahead, in use again once it is right`, async () => {
+      const clock = clocks();
+      const { app } = await testApp({ snapshot: cluster, clock: clock.wall, stalePolicy: policy });
+      const answeredBy = async (): Promise<string> => {
+        const response = await app.request(jobs);
+        return response.status === 200
+          ? JSON.parse(await response.text()).answeredBy
+          : String(response.status);
+      };
+      const expected = { local: 'local', 'serve-stale': 'peer', unavailable: '503' }[policy];
+      assert.match(await answeredBy(), /^[ab]$/);
+      clock.jump(5 * hour);
+      assert.match(await answeredBy(), expected === 'peer' ? /^[ab]$/ : new RegExp(`^${expected}$`));
+      assert.equal((await app.request('https://router/readyz')).status, policy === 'unavailable' ? 500 : 200);
+      clock.jump(-5 * hour);
+      assert.match(await answeredBy(), /^[ab]$/);
+      assert.equal((await app.request('https://router/readyz')).status, 200);
+      // Set back, it is from the future, and no less true for that.
+      clock.jump(-5 * hour);
+      assert.match(await answeredBy(), /^[ab]$/);
+    });
+  }
+});
+
+describe('durations', () => {
+  for (const [what, jump] of [
+    ['back', -5 * hour],
+    ['forth', 5 * hour],
+  ] as const) {
+    test(`a server that could not be reached is avoided for seconds, not hours, when the clock is set ${what}`, async () => {
+      const clock = clocks();
+      let down: string | undefined = 'a';
+      const transport = recordingTransport((outbound) => {
+        const { id } = outbound.destination;
+        if (id !== down) return Response.json({ answeredBy: id });
+        throw new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
+      });
+      const { app } = await testApp({
+        snapshot: cluster,
+        transport,
+        clock: clock.wall,
+        monotonicClock: clock.monotonic,
+        // The first of two that are equal.
+        random: () => 0,
+        stalePolicy: 'serve-stale',
+      });
+      const asked = async (): Promise<string[]> => {
+        transport.sent.length = 0;
+        assert.equal((await app.request(jobs)).status, 200);
+        return transport.sent.map(({ destination }) => destination.id);
+      };
+      // Until the draw falls on it.
+      while ((await asked()).length < 2);
+      down = undefined;
+      clock.jump(jump);
+      const during = new Set<string>();
+      for (let request = 0; request < 20; request++) for (const id of await asked()) during.add(id);
+      assert.deepEqual([...during], ['b'], 'it is avoided whatever the wall clock says');
+      clock.pass(6 * second);
+      const after = new Set<string>();
+      for (let request = 0; request < 20; request++) for (const id of await asked()) after.add(id);
+      assert.ok(after.has('a'), 'it is asked again once the seconds have passed');
+    });
+
+    test(`--request-timeout is not met early or late when the clock is set ${what}`, (context) => {
+      const clock = clocks();
+      const deadlines = new RequestDeadlines({ timeout: 60 * second, clock: clock.monotonic });
+      context.after(() => deadlines.stop());
+      let ended = false;
+      deadlines.add({
+        expire() {
+          ended = true;
+        },
+      });
+      clock.jump(jump);
+      clock.pass(59 * second);
+      deadlines.look();
+      assert.equal(ended, false);
+      clock.pass(3 * second);
+      deadlines.look();
+      assert.equal(ended, true);
+    });
+
+    test(`the keys of an issuer are renewed as ever when the clock is set ${what}`, async () => {
+      const clock = clocks();
+      let loads = 0;
+      const keys = new CachedKeys({
+        issuer: 'https://issuer',
+        load: async () => {
+          loads++;
+          return [];
+        },
+        clock: clock.wall,
+      });
+      await keys.current();
+      clock.jump(jump);
+      await keys.refresh();
+      assert.equal(loads, 2, 'an unknown key is looked for at once');
+      clock.pass(31 * second);
+      await keys.refresh();
+      assert.equal(loads, 3);
+    });
+  }
+});
+
+describe('peer assertions, each believed once', async () => {
+  const router = await speaker('cp-a');
+  const keys = await pinned(router);
+  const start = () => {
+    const clock = clocks();
+    const signer = createAssertionSigner({ key: router.key, issuer: router.issuer, clock: clock.wall });
+    const verifier = new AssertionVerifier({ keys: () => keys, audience: 'cp-b', clock: clock.wall });
+    const sign = async (): Promise<string> => (await signer.sign(janesRequest)).text;
+    const isBelieved = (assertion: string): Promise<boolean> =>
+      verifier.verify(assertion, janesRequest).then(
+        () => true,
+        () => false,
+      );
+    return { clock, sign, isBelieved };
+  };
+
+  test('a clock that was hours ahead for a moment brings no old one back, and locks no new one out', async () => {
+    const { clock, sign, isBelieved } = start();
+    const before = await sign();
+    assert.ok(await isBelieved(before));
+    clock.jump(5 * hour);
+    const ahead = await sign();
+    assert.ok(await isBelieved(ahead));
+    clock.pass(2 * second);
+    clock.jump(-5 * hour);
+    assert.equal(await isBelieved(before), false, 'its nonce was forgotten while the clock was ahead');
+    assert.equal(await isBelieved(ahead), false, 'it is from the future');
+    // As soon as what was forgotten could have been believed no more.
+    clock.pass(120 * second);
+    assert.ok(await isBelieved(await sign()));
+    clock.pass(5 * hour - 122 * second);
+    assert.equal(await isBelieved(ahead), false, 'its hour has come, and it was believed once');
+    clock.pass(200 * second);
+    assert.ok(await isBelieved(await sign()));
+  });
+
+  test('a clock that is set back brings nothing back that was believed before', async () => {
+    const { clock, sign, isBelieved } = start();
+    const first = await sign();
+    assert.ok(await isBelieved(first));
+    for (let minute = 0; minute < 60; minute++) {
+      clock.pass(60 * second);
+      assert.ok(await isBelieved(await sign()));
+    }
+    clock.jump(-1 * hour);
+    assert.equal(await isBelieved(first), false);
+  });
+});

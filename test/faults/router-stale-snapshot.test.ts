@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
+import { ask } from '../support/security/ask.ts';
+import { type Protocol, protocols } from '../support/security/recording-backend.ts';
+import {
+  clusterSnapshot,
+  type RouterUnderTestOptions,
+  startRouterUnderTest,
+  targets,
+} from '../support/security/router-under-test.ts';
+
+const policies = ['local', 'serve-stale', 'unavailable'] as const;
+type Policy = (typeof policies)[number];
+
+const twoHoursAgo = (): string => new Date(Date.now() - 2 * 3_600_000).toISOString();
+const expired: NonNullable<RouterUnderTestOptions['snapshot']> = (backends) =>
+  clusterSnapshot(backends, { createdAt: twoHoursAgo(), lifetimeSeconds: 3_600 });
+const none: NonNullable<RouterUnderTestOptions['snapshot']> = () => undefined;
+const withPolicy = (policy: Policy) => ({ flags: { 'snapshot-stale-policy': [policy] } });
+
+/** What a request for what only the peer serves comes to. */
+async function askForPeers(port: number, protocol: Protocol) {
+  const { status, headers, body } = await ask(port, { protocol, client: 'admin', path: targets.peer });
+  return { status, retryAfter: firstHeader(headers, 'retry-after'), body: JSON.parse(body) };
+}
+
+const readiness = async (port: number): Promise<number> => (await ask(port, { path: '/readyz' })).status;
+
+for (const protocol of protocols) {
+  describe(`clients over ${protocol}`, () => {
+    const whileThereWasNone: Record<Policy, { answeredBy?: string; status: number }> = {
+      local: { status: 200, answeredBy: 'local' },
+      'serve-stale': { status: 200, answeredBy: 'local' },
+      unavailable: { status: 503 },
+    };
+    for (const policy of policies) {
+      test(`no snapshot yet, policy ${policy}: not ready, and ready with the first one`, async (context) => {
+        const router = await startRouterUnderTest(context, { ...withPolicy(policy), snapshot: none });
+        assert.equal(await readiness(router.port), 500);
+        const expected = whileThereWasNone[policy];
+        const before = await askForPeers(router.port, protocol);
+        assert.equal(before.status, expected.status);
+        assert.equal(before.body.answeredBy, expected.answeredBy);
+
+        assert.equal((await router.push(clusterSnapshot(router))).status, 200);
+        assert.equal(await readiness(router.port), 200);
+        assert.equal((await askForPeers(router.port, protocol)).body.answeredBy, 'peer');
+      });
+
+      test(`a snapshot past its lifetime, policy ${policy}`, async (context) => {
+        const router = await startRouterUnderTest(context, { ...withPolicy(policy), snapshot: expired });
+        const { status, body, retryAfter } = await askForPeers(router.port, protocol);
+        if (policy === 'unavailable') {
+          assert.equal(status, 503);
+          assert.equal(retryAfter, '1');
+          assert.equal(body.reason, 'ServiceUnavailable');
+        } else {
+          assert.equal(body.answeredBy, policy === 'local' ? 'local' : 'peer');
+        }
+        // A sync job that stopped must not take every router out of the load balancer, unless it was asked for.
+        assert.equal(await readiness(router.port), policy === 'unavailable' ? 500 : 200);
+      });
+    }
+
+    test('while nothing is known a 404 is a 503 with Retry-After; once something is, it is a 404', async (context) => {
+      const router = await startRouterUnderTest(context, { snapshot: none });
+      router.local.answer = (outgoing) => {
+        outgoing.writeHead(404, { 'content-type': 'text/plain' });
+        outgoing.end('404 page not found');
+      };
+      const unknown = await askForPeers(router.port, protocol);
+      assert.equal(unknown.status, 503);
+      assert.equal(unknown.retryAfter, '1');
+      assert.match(unknown.body.message, /not known yet which API server serves this resource/);
+      // What is no resource is as absent as ever.
+      const path = '/no/such/path';
+      assert.equal((await ask(router.port, { protocol, client: 'admin', path })).status, 404);
+
+      assert.equal((await router.push(clusterSnapshot(router))).status, 200);
+      const nowhere = '/apis/nowhere.example.com/v1/things';
+      const answer = await ask(router.port, { protocol, client: 'admin', path: nowhere });
+      assert.equal(answer.status, 404);
+      assert.equal(answer.body, '404 page not found');
+    });
+
+    test('an expired snapshot is no ignorance: its 404s stay 404s', async (context) => {
+      const router = await startRouterUnderTest(context, { snapshot: expired });
+      router.local.answer = (outgoing) => {
+        outgoing.writeHead(404);
+        outgoing.end();
+      };
+      assert.equal((await ask(router.port, { protocol, client: 'admin', path: targets.peer })).status, 404);
+    });
+  });
+}

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { describe, type TestContext, test } from 'node:test';
+import type { RouterStatus } from '../../src/observe/router-status.ts';
+import { type Peer, type PeerOutgoing, type Protocol, startPeer } from '../support/node-exchange.ts';
+import { ask } from '../support/security/ask.ts';
+import { apiServerPair, clientTls } from '../support/security/certificates.ts';
+import { pushSnapshot, startOne } from '../support/security/router-under-test.ts';
+import type { FlagChanges } from '../support/serve-options.ts';
+import { snapshotOf } from '../support/snapshot-builder.ts';
+
+const jobs = '/apis/batch/v1/namespaces/default/jobs';
+const pods = '/api/v1/namespaces/default/pods';
+
+/** An API server that can be stopped and started again at its port. */
+interface Server {
+  readonly id: string;
+  readonly port: number;
+  readonly asked: string[];
+  readonly watches: PeerOutgoing[];
+  /** What it says to `/readyz`; `hangs`: nothing, ever. */
+  health: 'ready' | 'not-ready' | 'hangs';
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+async function startServer(context: TestContext, id: string, protocol: Protocol): Promise<Server> {
+  const asked: string[] = [];
+  const watches: PeerOutgoing[] = [];
+  let peer: Peer;
+  const start = async (port = 0): Promise<void> => {
+    peer = await startPeer(
+      context,
+      protocol,
+      (incoming, outgoing) => {
+        if (incoming.url === '/readyz') {
+          if (server.health === 'hangs') return;
+          outgoing.writeHead(server.health === 'ready' ? 200 : 500);
+          outgoing.end();
+          return;
+        }
+        asked.push(`${incoming.method} ${incoming.url}`);
+        outgoing.writeHead(200, { 'content-type': 'application/json' });
+        if (incoming.url?.includes('watch=true') !== true) {
+          outgoing.end(JSON.stringify({ answeredBy: id }));
+          return;
+        }
+        watches.push(outgoing);
+        outgoing.write('{"type":"ADDED"}\n');
+      },
+      { pair: apiServerPair, port },
+    );
+  };
+  const server: Server = {
+    id,
+    asked,
+    watches,
+    health: 'ready',
+    get port() {
+      return peer.port;
+    },
+    stop: () => peer.stop(),
+    start: () => start(peer.port),
+  };
+  await start();
+  return server;
+}
+
+/** Quick to decide; the time-out is long enough for a machine that has other things to do. */
+const quick: FlagChanges = {
+  'health-check-interval': ['250ms'],
+  'health-check-timeout': ['1s'],
+  'health-check-rise': ['1'],
+  'health-check-fall': ['2'],
+  'slow-start-duration': ['0s'],
+};
+
+interface Cluster {
+  readonly port: number;
+  readonly local: Server;
+  readonly peers: readonly [Server, Server];
+  /** Waits until the router finds a server so. */
+  becomes(server: Server, status: 'healthy' | 'unhealthy'): Promise<void>;
+  /** Which server answers. */
+  answeredBy(path: string): Promise<string>;
+}
+
+/** A router before `local`, or before all three; the peers serve jobs, and all serve pods. */
+async function startCluster(
+  context: TestContext,
+  flags: FlagChanges = {},
+  protocol: Protocol = 'h2',
+): Promise<Cluster> {
+  const local = await startServer(context, 'local', protocol);
+  const peers = [
+    await startServer(context, 'peer-1', protocol),
+    await startServer(context, 'peer-2', protocol),
+  ] as const;
+  const isGateway = flags.gateway !== undefined;
+  const port = await startOne(context, [], {
+    ...(isGateway ? {} : { 'server-id': ['local'], 'local-server': [`https://127.0.0.1:${local.port}`] }),
+    ...quick,
+    ...flags,
+  });
+  const at = ({ port: listening }: Server) => ({ address: `127.0.0.1:${listening}` });
+  const [first, second] = peers;
+  const snapshot = snapshotOf({
+    local: { ...at(local), serves: ['v1/pods'] },
+    'peer-1': { ...at(first), serves: ['v1/pods', 'batch/v1/jobs'] },
+    'peer-2': { ...at(second), serves: ['v1/pods', 'batch/v1/jobs'] },
+  });
+  assert.equal((await pushSnapshot(port, snapshot)).status, 200);
+  const statusOf = async (id: string): Promise<string | undefined> => {
+    const { body } = await ask(port, { client: 'admin', path: '/.mixed-version-proxy/v1/status' });
+    const { servers } = JSON.parse(body) as RouterStatus;
+    return servers.find((server) => server.id === id)?.health.status;
+  };
+  const cluster: Cluster = {
+    port,
+    local,
+    peers: [first, second],
+    async becomes({ id }, status) {
+      for (let attempt = 0; attempt < 1_000; attempt++) {
+        if ((await statusOf(id)) === status) return;
+      }
+      assert.fail(`${id} never became ${status}`);
+    },
+    async answeredBy(path) {
+      const { status, body } = await ask(port, { client: 'alice', path });
+      return status === 200 ? JSON.parse(body).answeredBy : String(status);
+    },
+  };
+  for (const server of [local, first, second]) await cluster.becomes(server, 'healthy');
+  return cluster;
+}
+
+/** A watch whose first event has come. */
+async function watch(context: TestContext, port: number): Promise<IncomingMessage> {
+  const outgoing = httpsRequest({
+    host: '127.0.0.1',
+    port,
+    path: `${jobs}?watch=true`,
+    agent: false,
+    servername: 'localhost',
+    ...clientTls('alice'),
+  });
+  outgoing.end();
+  context.after(() => outgoing.destroy());
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+  incoming.on('error', () => {});
+  await once(incoming, 'data');
+  return incoming;
+}
+
+async function readyz(port: number): Promise<number> {
+  return (await ask(port, { path: '/readyz' })).status;
+}
+
+describe('the health of real servers', () => {
+  for (const protocol of ['h2', 'http/1.1'] as const) {
+    test(`a watch at a server that hangs ends, so that its client comes back to another one (${protocol})`, async (context) => {
+      const { port, peers, becomes } = await startCluster(context, {}, protocol);
+      const watching = await watch(context, port);
+      const [hanging, other] = peers[0].watches.length > 0 ? peers : peers.toReversed();
+      assert.ok(hanging && other);
+      hanging.health = 'hangs';
+      const ended = new Promise((resolve) => watching.once('close', resolve));
+      await becomes(hanging, 'unhealthy');
+      await ended;
+      assert.equal(watching.complete, false, 'broken off, not ended as if it were whole');
+      await watch(context, port);
+      assert.equal(other.watches.length, 1);
+    });
+  }
+
+  test('a server that is not ready gets nothing new, and keeps its watches', async (context) => {
+    const { port, peers, becomes, answeredBy } = await startCluster(context);
+    const watching = await watch(context, port);
+    const [leaving, other] = peers[0].watches.length > 0 ? peers : peers.toReversed();
+    assert.ok(leaving && other);
+    leaving.health = 'not-ready';
+    await becomes(leaving, 'unhealthy');
+    for (let request = 0; request < 6; request++) assert.equal(await answeredBy(jobs), other.id);
+    leaving.watches[0]?.write('{"type":"MODIFIED"}\n');
+    const [event] = (await once(watching, 'data')) as [Buffer];
+    assert.match(event.toString(), /MODIFIED/);
+  });
+
+  test('outages in turn leave no server out for good', async (context) => {
+    const { peers, becomes, answeredBy } = await startCluster(context);
+    const [first, second] = peers;
+    for (const [down, up] of [
+      [first, second],
+      [second, first],
+      [first, second],
+    ] as const) {
+      await down.stop();
+      await becomes(down, 'unhealthy');
+      assert.equal(await answeredBy(jobs), up.id);
+      await down.start();
+      await becomes(down, 'healthy');
+    }
+    const answered = new Set<string>();
+    for (let request = 0; request < 40; request++) answered.add(await answeredBy(jobs));
+    assert.deepEqual([...answered].toSorted(), ['peer-1', 'peer-2']);
+  });
+
+  test('readiness follows the last server, not one of them', async (context) => {
+    const { port, local, peers, becomes } = await startCluster(context);
+    for (const server of [peers[0], local]) {
+      await server.stop();
+      await becomes(server, 'unhealthy');
+      assert.equal(await readyz(port), 200);
+    }
+    await peers[1].stop();
+    await becomes(peers[1], 'unhealthy');
+    assert.equal(await readyz(port), 500);
+    await local.start();
+    await becomes(local, 'healthy');
+    assert.equal(await readyz(port), 200);
+  });
+});
+
+describe('the local server is down', () => {
+  test('its requests go to peers, and come back with it', async (context) => {
+    const { local, answeredBy, becomes } = await startCluster(context);
+    assert.equal(await answeredBy(pods), 'local');
+    await local.stop();
+    for (let request = 0; request < 5; request++) assert.match(await answeredBy(pods), /^peer-/);
+    await becomes(local, 'unhealthy');
+    assert.match(await answeredBy(pods), /^peer-/);
+    await local.start();
+    await becomes(local, 'healthy');
+    assert.equal(await answeredBy(pods), 'local');
+  });
+
+  test('under the policy unavailable they are answered with 503, and the router is not ready', async (context) => {
+    const flags = { 'local-server-down-policy': ['unavailable'] };
+    const { port, local, answeredBy, becomes } = await startCluster(context, flags);
+    await local.stop();
+    assert.equal(await answeredBy(pods), '503');
+    await becomes(local, 'unhealthy');
+    assert.equal(await readyz(port), 500);
+    assert.match(await answeredBy(jobs), /^peer-/, 'what is a peer’s is still served');
+  });
+});
+
+describe('a gateway', () => {
+  for (const protocol of ['h2', 'http/1.1'] as const) {
+    test(`serves from whoever is left, then 503 (${protocol})`, async (context) => {
+      const { port, local, peers, becomes, answeredBy } = await startCluster(
+        context,
+        { gateway: ['true'] },
+        protocol,
+      );
+      assert.equal((await ask(port, { client: 'alice', path: pods, protocol: 'h2' })).status, 200);
+      const seen = new Set<string>();
+      for (let request = 0; request < 60; request++) seen.add(await answeredBy(pods));
+      assert.deepEqual([...seen].toSorted(), ['local', 'peer-1', 'peer-2']);
+      for (const [server, left] of [
+        [local, /^peer-/],
+        [peers[0], /^peer-2$/],
+      ] as const) {
+        await server.stop();
+        await becomes(server, 'unhealthy');
+        for (const path of [pods, jobs, '/version']) assert.match(await answeredBy(path), left);
+        assert.equal(await readyz(port), 200);
+      }
+      await peers[1].stop();
+      await becomes(peers[1], 'unhealthy');
+      for (const path of [pods, jobs, '/version']) assert.equal(await answeredBy(path), '503');
+      assert.equal(await readyz(port), 500);
+      await peers[0].start();
+      await becomes(peers[0], 'healthy');
+      assert.equal(await answeredBy(jobs), 'peer-1');
+    });
+  }
+
+  test('knows nobody before its first snapshot', async (context) => {
+    const port = await startOne(context, [], { gateway: ['true'], ...quick });
+    for (const path of [pods, '/version', '/apis']) {
+      const { status, body } = await ask(port, { client: 'alice', path });
+      assert.equal(status, 503);
+      assert.match(body, /not known yet which API server/);
+    }
+    assert.equal(await readyz(port), 500);
+  });
+});

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import type { RequestObserver } from '../../src/observe/request-observer.ts';
+import { TransportError } from '../../src/proxy/transport.ts';
+import { localId, mixedCluster } from '../support/decision-rows.ts';
+import { recordingTransport } from '../support/recording-transport.ts';
+import { snapshotOf } from '../support/snapshot-builder.ts';
+import { type TestAppOptions, testApp, userConnection } from '../support/test-app.ts';
+
+/** Writes down every moment of every request. */
+function recorder(lines: RawHeaders = []): { readonly observer: RequestObserver; readonly calls: string[] } {
+  const calls: string[] = [];
+  const observer: RequestObserver = {
+    begin(inbound) {
+      calls.push(`begin ${inbound.method} ${inbound.target}`);
+      return {
+        accepted: ({ verb }) => calls.push(`accepted ${verb}`),
+        identified: (caller) => calls.push(`identified ${caller.kind}`),
+        decided: ({ decision, reason }) => calls.push(`decided ${decision} ${reason}`),
+        attemptBegun: ({ kind, id }) => calls.push(`attempt ${kind} ${id}`),
+        attemptAnswered: (status) => calls.push(`attempt answered ${status}`),
+        attemptFailed: (failure) => calls.push(`attempt failed ${failure}`),
+        outboundHeaders: () => lines,
+        answered: (status) => calls.push(`answered ${status}`),
+        finished: () => calls.push('finished'),
+      };
+    },
+  };
+  return { observer, calls };
+}
+
+async function observe(
+  path: string,
+  options: TestAppOptions = {},
+  init: RequestInit = {},
+): Promise<string[]> {
+  const { observer, calls } = recorder();
+  const { app } = await testApp({
+    snapshot: mixedCluster,
+    connection: userConnection('jane'),
+    observers: [observer],
+    ...options,
+  });
+  await app.request(`https://router${path}`, init);
+  return calls;
+}
+
+const jobs = '/apis/batch/v1/jobs';
+const onlyPeers = snapshotOf({
+  [localId]: ['v1/pods'],
+  'peer-a': ['batch/v1/jobs'],
+  'peer-b': ['batch/v1/jobs'],
+});
+
+describe('the moments that observers are told of', () => {
+  it('a request that a destination answers has all of them, in order', async () => {
+    assert.deepEqual(await observe('/api/v1/pods', { snapshot: onlyPeers }), [
+      'begin GET /api/v1/pods',
+      'accepted list',
+      'identified authenticated',
+      'decided local ServedLocally',
+      `attempt local ${localId}`,
+      'attempt answered 200',
+      'answered 200',
+      'finished',
+    ]);
+  });
+
+  it('a second try is a second attempt, behind the failure of the first', async () => {
+    const transport = recordingTransport(() => {
+      throw new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
+    });
+    const calls = await observe(jobs, { snapshot: onlyPeers, transport, random: () => 0 });
+    const ofAttempts = calls.filter((call) => call.startsWith('attempt'));
+    assert.deepEqual(
+      ofAttempts.map((call) => call.replace(/peer-[ab]/, 'peer')),
+      [
+        'attempt peer peer',
+        'attempt failed ConnectFailed',
+        'attempt peer peer',
+        'attempt failed ConnectFailed',
+      ],
+    );
+    assert.deepEqual(calls.slice(-2), ['answered 503', 'finished']);
+  });
+
+  it('a refused target is answered and neither accepted nor decided', async () => {
+    const calls = await observe('/api/v1/pods/%00');
+    assert.deepEqual(calls, ['begin GET /api/v1/pods/%00', 'answered 400', 'finished']);
+  });
+
+  it("health and the router's own paths are seen, without a decision", async () => {
+    assert.deepEqual(await observe('/livez'), [
+      'begin GET /livez',
+      'accepted get',
+      'answered 200',
+      'finished',
+    ]);
+    assert.deepEqual(await observe('/.mixed-version-proxy/v1/status'), [
+      'begin GET /.mixed-version-proxy/v1/status',
+      'accepted get',
+      'identified authenticated',
+      'answered 403',
+      'finished',
+    ]);
+  });
+
+  it('an answer that stands in for the local one counts with its own code, not with the one it replaces', async () => {
+    const transport = recordingTransport(() => new Response('not here', { status: 404 }));
+    const calls = await observe(jobs, { snapshot: undefined, transport });
+    assert.deepEqual(calls.slice(-3), ['attempt answered 404', 'answered 503', 'finished']);
+  });
+
+  it('a fault of the router itself is answered with 500', async () => {
+    const transport = recordingTransport(() => {
+      throw new RangeError('a fault');
+    });
+    const calls = await observe('/api/v1/pods', { snapshot: onlyPeers, transport });
+    assert.deepEqual(calls.slice(-3), ['attempt failed InternalError', 'answered 500', 'finished']);
+  });
+});
+
+describe('header lines of observers', () => {
+  const send = async (lines: RawHeaders, sent: Record<string, string>): Promise<RawHeaders> => {
+    const { observer } = recorder(lines);
+    const transport = recordingTransport();
+    const { app } = await testApp({
+      snapshot: onlyPeers,
+      connection: userConnection('jane'),
+      observers: [observer],
+      transport,
+    });
+    await app.request(`https://router${jobs}`, { headers: sent });
+    return transport.sent[0]?.headers ?? [];
+  };
+
+  it("take the place of the client's own under any spelling", async () => {
+    const headers = await send(['Traceparent', 'ours', 'Audit-ID', 'b'], {
+      traceparent: 'theirs',
+      'AUDIT-ID': 'a',
+    });
+    assert.deepEqual(allHeaders(headers, 'traceparent'), ['ours']);
+    assert.deepEqual(allHeaders(headers, 'audit-id'), ['b']);
+  });
+
+  it('cannot be nominated away by the client', async () => {
+    const headers = await send(['Audit-ID', 'b'], { connection: 'audit-id' });
+    assert.deepEqual(allHeaders(headers, 'audit-id'), ['b']);
+  });
+
+  it('never say who calls', async () => {
+    const headers = await send(['X-Remote-User', 'mallory', 'X-Remote-Group', 'system:masters'], {});
+    assert.deepEqual(allHeaders(headers, 'x-remote-user'), ['jane']);
+    assert.deepEqual(allHeaders(headers, 'x-remote-group'), ['system:authenticated']);
+  });
+});

@@ -1,0 +1,323 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import {
+  type AddressInfo,
+  connect as connectTcp,
+  createServer as createTcpServer,
+  type Socket,
+} from 'node:net';
+import { describe, it, type TestContext } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { metricCatalogue } from '../../src/node/metrics/catalogue.ts';
+import { sealSnapshot } from '../../src/snapshot/seal.ts';
+import { signingKeyOf } from '../../src/snapshot/signing-key.ts';
+import type { Snapshot } from '../../src/snapshot/types.ts';
+import { type ApiServerDouble, startApiServer } from '../support/api-server-double.ts';
+import {
+  type Format,
+  labelOf,
+  type ParsedFamily,
+  parseScrape,
+  sampleValue,
+} from '../support/prometheus-text.ts';
+import { snapshotOf } from '../support/snapshot-builder.ts';
+import { type StartedRouter, servingPair, startRouterWithFiles } from '../support/started-router.ts';
+import { type Answer, askOverHttp2, openHttp1, openHttp2, readUntil } from '../support/tls-client.ts';
+
+interface ObservedRouter {
+  readonly started: StartedRouter;
+  readonly peer: ApiServerDouble;
+  /** As a super-user. */
+  ask(target: string, options?: Parameters<typeof askOverHttp2>[2]): Promise<Answer>;
+  scrape(format?: Format): Promise<ReadonlyMap<string, ParsedFamily>>;
+  push(snapshot: Snapshot): Promise<Answer>;
+}
+
+const openMetricsAccept = 'application/openmetrics-text;version=1.0.0;q=0.9,text/plain;q=0.5';
+
+/** A router as `serve` starts it, with a peer, and a super-user's connection to it. */
+async function startObservedRouter(
+  context: TestContext,
+  flags: Readonly<Record<string, readonly string[]>> = {},
+): Promise<ObservedRouter> {
+  const started = await startRouterWithFiles(context, {
+    flags: { 'allow-loopback-peers': ['true'], ...flags },
+  });
+  const { cluster, frontProxies } = started.authorities;
+  const peer = await startApiServer(context, 'h2', {
+    pair: await servingPair(cluster, 'peer'),
+    clientAuthorities: frontProxies.certificate,
+  });
+  const pair = await started.user('admin', ['system:masters']);
+  const session = openHttp2(context, { port: started.port, ca: cluster.certificate, pair });
+  const ask: ObservedRouter['ask'] = (target, options) => askOverHttp2(session, target, options);
+  return {
+    started,
+    peer,
+    ask,
+    async scrape(format = 'text') {
+      const headers = ['accept', format === 'openmetrics' ? openMetricsAccept : 'text/plain'];
+      const { status, text } = await ask('/metrics', { headers });
+      assert.equal(status, 200, text);
+      return parseScrape(text, format);
+    },
+    async push(snapshot) {
+      const body = await sealSnapshot(snapshot, signingKeyOf(started.snapshotKey.privateJwk));
+      return ask('/.mixed-version-proxy/v1/snapshot', { method: 'PUT', body });
+    },
+  };
+}
+
+/** `cp-a` is the local server; of its peers only `cp-b` answers. */
+function mixedCluster(peer: ApiServerDouble, generation = 1): Snapshot {
+  return snapshotOf(
+    {
+      'cp-a': { serves: ['v1/pods', 'v1/pods/exec'], address: '127.0.0.1:1' },
+      'cp-b': { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${peer.port}` },
+      // Nobody listens on port 1.
+      'cp-c': { serves: ['policy/v1/evictions'], address: '127.0.0.1:1' },
+      'cp-d': { serves: ['lost/v1/things'], withoutAddress: true },
+    },
+    { generation },
+  );
+}
+
+describe('metrics of a running router', () => {
+  it('counts a rerouted request under upstream names, when it is over', async (context) => {
+    const { ask, push, peer, scrape } = await startObservedRouter(context);
+    assert.equal((await push(mixedCluster(peer))).status, 200);
+    assert.equal((await ask('/apis/batch/v1/namespaces/a/jobs/b')).status, 200);
+    assert.equal((await ask('/api/v1/namespaces/a/pods')).status, 200);
+    const families = await scrape();
+    const jobs = { group: 'batch', version: 'v1', resource: 'jobs' };
+    assert.equal(sampleValue(families, 'apiserver_rerouted_request_total', { code: '200', ...jobs }), 1);
+    assert.equal(families.get('apiserver_rerouted_request_total')?.samples.length, 1, 'local ones are none');
+    const labels = { verb: 'GET', ...jobs, subresource: '', scope: 'resource', code: '200' };
+    assert.equal(sampleValue(families, 'mixed_version_proxy_requests_total', labels), 1);
+    const list = { verb: 'LIST', resource: 'pods', scope: 'namespace' };
+    assert.equal(sampleValue(families, 'mixed_version_proxy_requests_total', list), 1);
+    const answers = 'mixed_version_proxy_destination_requests_total';
+    assert.equal(sampleValue(families, answers, { destination: 'cp-b', kind: 'peer', code: '200' }), 1);
+    assert.equal(sampleValue(families, answers, { destination: 'cp-a', kind: 'local', code: '200' }), 1);
+    const count = 'mixed_version_proxy_destination_response_duration_seconds';
+    const measured = families
+      .get(count)
+      ?.samples.find(
+        (sample) => sample.name === `${count}_count` && labelOf(sample, 'destination') === 'cp-b',
+      );
+    assert.equal(measured?.value, 1);
+  });
+
+  it('counts a watch as long-running while it is open, and as answered after it', async (context) => {
+    const { started, ask, push, peer, scrape } = await startObservedRouter(context);
+    await push(mixedCluster(peer));
+    const pair = await started.user('watcher');
+    const watcher = openHttp2(context, {
+      port: started.port,
+      ca: started.authorities.cluster.certificate,
+      pair,
+    });
+    const watch = watcher.request({ ':path': '/apis/batch/v1/jobs?watch=1' });
+    await once(watch, 'response');
+    const labels = { verb: 'WATCH', resource: 'jobs' };
+    const open = await scrape();
+    assert.equal(sampleValue(open, 'mixed_version_proxy_longrunning_requests', labels), 1);
+    assert.equal(
+      sampleValue(open, 'mixed_version_proxy_current_inflight_requests', { request_kind: 'longRunning' }),
+      1,
+    );
+    assert.equal(sampleValue(open, 'mixed_version_proxy_requests_total', labels), undefined);
+    const inflight = { destination: 'cp-b', kind: 'peer' };
+    assert.equal(sampleValue(open, 'mixed_version_proxy_destination_inflight_requests', inflight), 1);
+    peer.watches[0]?.end();
+    watch.resume();
+    await once(watch, 'close');
+    await ask('/api/v1/pods');
+    const closed = await scrape();
+    assert.equal(sampleValue(closed, 'mixed_version_proxy_longrunning_requests', labels), 0);
+    assert.equal(sampleValue(closed, 'mixed_version_proxy_destination_inflight_requests', inflight), 0);
+    assert.equal(sampleValue(closed, 'mixed_version_proxy_requests_total', labels), 1);
+    const durations = closed.get('mixed_version_proxy_request_duration_seconds')?.samples ?? [];
+    assert.ok(durations.some((sample) => labelOf(sample, 'verb') === 'LIST'));
+    assert.ok(
+      durations.every((sample) => labelOf(sample, 'verb') !== 'WATCH'),
+      'how long a client watches is no latency',
+    );
+  });
+
+  it('makes no series for what 1,000 requests over TLS make up', async (context) => {
+    const { started, ask, push, peer, scrape } = await startObservedRouter(context, {
+      'max-requests-inflight': ['0'],
+    });
+    await push(mixedCluster(peer));
+    const madeUp = async (index: number): Promise<void> => {
+      const targets = [
+        `/apis/g${index}.example.com/v${index}/things${index}`,
+        `/api/v1/namespaces/n${index}/pods/p${index}/sub${index}`,
+        `/path${index}/of/no/resource`,
+        `/apis/batch/v1/jobs${index}?q=${index}`,
+      ];
+      const [target = '/'] = targets.slice(index % targets.length);
+      await ask(target, { method: index % 7 === 0 ? `M${index}` : 'GET' });
+    };
+    const run = async (from: number, to: number): Promise<void> => {
+      for (let start = from; start < to; start += 50) {
+        await Promise.all(Array.from({ length: 50 }, (_, offset) => madeUp(start + offset)));
+      }
+    };
+    const series = async (): Promise<string[]> =>
+      [...(await scrape()).values()]
+        .filter(({ name }) => !/^(nodejs|process|mixed_version_proxy_destination)_/.test(name))
+        .flatMap(({ samples }) => samples.map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`));
+    await run(0, 200);
+    const before = await series();
+    await run(200, 1_000);
+    assert.deepEqual(await series(), before);
+    assert.ok(started.apiServer.requests.length > 500, 'the requests were really routed');
+  });
+
+  it('shows every metric of the catalogue after a session, and no other', async (context) => {
+    const router = await startObservedRouter(context, { 'health-check-interval': ['1s'] });
+    await play(context, router);
+    const { ask, scrape } = router;
+    for (const format of ['text', 'openmetrics'] as const) {
+      const metrics = await scrape(format);
+      const { text } = await ask('/metrics/slis', {
+        headers: format === 'openmetrics' ? ['accept', openMetricsAccept] : [],
+      });
+      const scraped = { '/metrics': metrics, '/metrics/slis': parseScrape(text, format) };
+      for (const path of ['/metrics', '/metrics/slis'] as const) {
+        const entries = metricCatalogue
+          .filter((section) => section.path === path)
+          .flatMap(({ metrics }) => metrics);
+        const nameIn = (name: string): string =>
+          format === 'openmetrics' ? name.replace(/_total$/, '') : name;
+        const names = entries.map(({ name, type }) => (type === 'counter' ? nameIn(name) : name));
+        assert.deepEqual([...scraped[path].keys()].sort(), names.sort());
+        for (const { name, type, help, samples } of scraped[path].values()) {
+          const entry = entries.find(
+            (candidate) => candidate.name === name || candidate.name === `${name}_total`,
+          );
+          assert.ok(samples.length > 0, `${name} has a series`);
+          assert.equal(type, entry?.type);
+          assert.match(help, /^\[(ALPHA|STABLE)\] /);
+          for (const { labels } of samples) {
+            const { le: _, ...others } = labels;
+            assert.deepEqual(Object.keys(others).sort(), [...(entry?.labels ?? [])].sort(), name);
+          }
+        }
+      }
+    }
+  });
+
+  it('forgets the series of a server that has left the snapshot', async (context) => {
+    const { ask, push, peer, scrape } = await startObservedRouter(context);
+    await push(mixedCluster(peer));
+    await ask('/apis/batch/v1/jobs');
+    const mentions = (families: ReadonlyMap<string, ParsedFamily>): string[] =>
+      [...families.values()].flatMap(({ name, samples }) =>
+        samples.some((sample) => labelOf(sample, 'destination') === 'cp-b') ? [name] : [],
+      );
+    assert.ok(mentions(await scrape()).length > 3);
+    const without = snapshotOf(
+      { 'cp-a': { serves: ['v1/pods'], address: '127.0.0.1:1' } },
+      { generation: 2 },
+    );
+    assert.equal((await push(without)).status, 200);
+    assert.deepEqual(mentions(await scrape()), []);
+  });
+
+  it('keeps metrics and z-pages to allowed callers and monitors', async (context) => {
+    const { started } = await startObservedRouter(context);
+    const ca = started.authorities.cluster.certificate;
+    const as = async (groups: readonly string[] | undefined): Promise<number[]> => {
+      const pair = groups && (await started.user('someone', groups));
+      const session = openHttp2(context, { port: started.port, ca, pair });
+      const paths = ['/metrics', '/metrics/slis', '/statusz', '/flagz'];
+      return Promise.all(paths.map(async (path) => (await askOverHttp2(session, path)).status));
+    };
+    assert.deepEqual(await as(['system:monitoring']), [200, 200, 200, 200]);
+    assert.deepEqual(await as(['system:masters']), [200, 200, 200, 200]);
+    assert.deepEqual(await as(['developers']), [403, 403, 403, 403]);
+    assert.deepEqual(await as(undefined), [401, 401, 401, 401]);
+  });
+
+  it('leaves /metrics to the local server where metrics are turned off', async (context) => {
+    const { ask } = await startObservedRouter(context, { 'enable-metrics': ['false'] });
+    const { status, text } = await ask('/metrics');
+    assert.equal(status, 200);
+    assert.deepEqual(JSON.parse(text), { answered: '/metrics' });
+  });
+});
+
+/** Does whatever makes a series of each metric. */
+async function play(context: TestContext, router: ObservedRouter): Promise<void> {
+  const { started, ask, push, peer } = router;
+  const ca = started.authorities.cluster.certificate;
+  await push(mixedCluster(peer));
+  await push(mixedCluster(peer));
+  await ask('/apis/batch/v1/jobs');
+  assert.equal((await ask('/apis/policy/v1/evictions')).status, 503);
+  assert.equal((await ask('/apis/lost/v1/things')).status, 503);
+  await ask('/apis', { headers: ['accept', 'application/json;profile=nopeer'] });
+  const pair = await started.user('someone');
+  const exec = await openHttp1(context, { port: started.port, ca, pair });
+  const path = '/api/v1/namespaces/a/pods/b/exec';
+  exec.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`);
+  await readUntil(exec, '101 Switching Protocols');
+  const malformed = await openHttp1(context, { port: started.port, ca });
+  malformed.write('GET / HTTP/1.1\r\n folded: line\r\n\r\n');
+  await readUntil(malformed, '400 Bad Request');
+  const plain = connectTcp(started.port, '127.0.0.1', () => plain.write('GET / HTTP/1.1\r\n\r\n'));
+  plain.on('error', () => {});
+  context.after(() => plain.destroy());
+  await once(plain.resume(), 'close');
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  await leaveUnanswered(context, router);
+  const probes = 'mixed_version_proxy_destination_probes_total';
+  await scrapeUntil(router, (families) => (families.get(probes)?.samples.length ?? 0) > 0);
+}
+
+/** A client that goes away while the server that it waits for says nothing. */
+async function leaveUnanswered(context: TestContext, router: ObservedRouter): Promise<void> {
+  const sockets: Socket[] = [];
+  const silent = createTcpServer((socket) => {
+    sockets.push(socket.on('error', () => {}));
+  });
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  context.after(() => {
+    silent.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const { port } = silent.address() as AddressInfo;
+  const withSilent = snapshotOf(
+    {
+      'cp-a': { serves: ['v1/pods', 'v1/pods/exec'], address: '127.0.0.1:1' },
+      'cp-b': { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${router.peer.port}` },
+      'cp-c': { serves: ['policy/v1/evictions'], address: '127.0.0.1:1' },
+      'cp-e': { serves: ['apps/v1/deployments'], address: `127.0.0.1:${port}` },
+    },
+    { generation: 2 },
+  );
+  assert.equal((await router.push(withSilent)).status, 200);
+  const ca = router.started.authorities.cluster.certificate;
+  const pair = await router.started.user('impatient');
+  const client = openHttp2(context, { port: router.started.port, ca, pair });
+  const request = client.request({ ':path': '/apis/apps/v1/deployments' });
+  request.on('error', () => {});
+  const inflight = 'mixed_version_proxy_destination_inflight_requests';
+  await scrapeUntil(router, (families) => sampleValue(families, inflight, { destination: 'cp-e' }) === 1);
+  request.close(8);
+  const aborts = 'mixed_version_proxy_request_aborts_total';
+  await scrapeUntil(router, (families) => sampleValue(families, aborts, { verb: 'LIST' }) === 1);
+}
+
+async function scrapeUntil(
+  router: ObservedRouter,
+  condition: (families: ReadonlyMap<string, ParsedFamily>) => boolean,
+): Promise<void> {
+  while (!condition(await router.scrape()));
+}

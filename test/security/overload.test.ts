@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
+import { createRouterServer } from '../../src/node/server.ts';
+import { eventually } from '../support/eventually.ts';
+import { ask } from '../support/security/ask.ts';
+import { servingPair } from '../support/security/certificates.ts';
+import { type RawHttp1, rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
+import { frameType, rawHttp2 } from '../support/security/raw-http2.ts';
+import {
+  type RouterUnderTest,
+  startRouterUnderTest,
+  targets,
+} from '../support/security/router-under-test.ts';
+
+const request = (method: string, target: string, lines = ''): string =>
+  `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`;
+const upgradeLines = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+const exec = '/api/v1/namespaces/default/pods/a/exec?command=sh';
+
+/** So many requests that nobody answers. */
+async function occupy(
+  context: TestContext,
+  router: RouterUnderTest,
+  bytes: string,
+  count: number,
+): Promise<RawHttp1[]> {
+  router.peer.answer = () => {};
+  const before = router.allRequests().length;
+  const clients: RawHttp1[] = [];
+  for (let index = 0; index < count; index++) {
+    const client = await rawHttp1(context, router.port);
+    client.write(bytes);
+    clients.push(client);
+  }
+  await eventually(() => router.allRequests().length === before + count);
+  return clients;
+}
+
+describe('S11: requests in flight are limited', () => {
+  for (const protocol of ['http/1.1', 'h2'] as const) {
+    test(`over ${protocol} one too many is a 429 with Retry-After, and reaches no server`, async (context) => {
+      const router = await startRouterUnderTest(context, { flags: { 'max-requests-inflight': ['2'] } });
+      const [first] = await occupy(context, router, request('GET', targets.peer), 2);
+
+      const refused = await ask(router.port, { protocol, path: targets.local });
+      assert.equal(refused.status, 429);
+      assert.equal(firstHeader(refused.headers, 'retry-after'), '1');
+      assert.equal(JSON.parse(refused.body).reason, 'TooManyRequests');
+      assert.equal(router.local.requests.length, 0);
+
+      // Writes count apart, and who mends things gets in.
+      assert.equal((await ask(router.port, { protocol, method: 'POST', path: targets.local })).status, 200);
+      assert.equal((await ask(router.port, { protocol, client: 'admin', path: targets.local })).status, 200);
+      // Health and the router's own paths are no part of it.
+      assert.equal((await ask(router.port, { protocol, path: '/readyz' })).status, 200);
+      const own = await ask(router.port, {
+        protocol,
+        client: 'admin',
+        path: '/.mixed-version-proxy/v1/status',
+      });
+      assert.equal(own.status, 200);
+
+      first?.socket.destroy();
+      await eventually(() => router.peer.requests.some(({ aborted }) => aborted));
+      assert.equal((await ask(router.port, { protocol, path: targets.local })).status, 200);
+    });
+  }
+
+  test('watches and tunnels are limited together, apart from the rest', async (context) => {
+    const router = await startRouterUnderTest(context, {
+      flags: { 'max-long-running-requests': ['2'], 'max-requests-inflight': ['1'] },
+    });
+    const [watch] = await occupy(context, router, request('GET', `${targets.peer}?watch=true`), 1);
+    const [tunnel] = await occupy(context, router, request('GET', exec, upgradeLines), 1);
+    await tunnel?.until((received) => received.includes('101 Switching'));
+
+    const bytes = request('GET', exec, upgradeLines);
+    const { received, statuses } = await sendAndReadToEnd(context, router.port, bytes);
+    assert.deepEqual(statuses, [429]);
+    assert.match(received, /\r\nretry-after: 1\r\n/i);
+    assert.equal((await ask(router.port, { path: `${targets.peer}?watch=true` })).status, 429);
+    assert.equal((await ask(router.port, { path: targets.local })).status, 200);
+
+    for (const client of [watch, tunnel]) {
+      client?.socket.destroy();
+      await eventually(() => client?.ended === true);
+    }
+    let status = 429;
+    router.peer.answer = (outgoing) => outgoing.end('{}');
+    while (status === 429) status = (await ask(router.port, { path: `${targets.peer}?watch=true` })).status;
+    assert.equal(status, 200);
+  });
+
+  test('nothing is counted for ever: after a storm of requests that are given up there is room for all', async (context) => {
+    const router = await startRouterUnderTest(context, {
+      flags: { 'max-requests-inflight': ['5'], 'max-mutating-requests-inflight': ['5'] },
+    });
+    for (let round = 0; round < 6; round++) {
+      const method = round % 2 === 0 ? 'GET' : 'POST';
+      for (const client of await occupy(context, router, request(method, targets.peer), 5)) {
+        client.socket.destroy();
+      }
+      await eventually(() => router.peer.requests.every(({ aborted }) => aborted));
+    }
+    await occupy(context, router, request('GET', targets.peer), 5);
+    await occupy(context, router, request('POST', targets.peer), 5);
+  });
+});
+
+test('S11: a connection beyond --max-connections is closed as it comes, and the others go on', async (context) => {
+  const router = await startRouterUnderTest(context, {
+    flags: { 'max-connections': ['2'] },
+    snapshot: () => undefined,
+  });
+  const kept = [await rawHttp1(context, router.port), await rawHttp1(context, router.port)];
+  const surplus = connectTcp(router.port, '127.0.0.1').on('error', () => {});
+  await once(surplus, 'close');
+
+  const [first, second] = kept;
+  first?.write(request('GET', '/livez'));
+  await first?.until((received) => received.includes('ok'));
+  second?.socket.destroy();
+  await eventually(() => second?.ended === true);
+  await eventually(() => router.logLines.some((line) => line.includes('Connections are turned away')));
+  // Room again.
+  const next = await rawHttp1(context, router.port);
+  next.write(request('GET', '/livez'));
+  await next.until((received) => received.includes('ok'));
+});
+
+test('S11: a TLS handshake that does not come to its end is given up', async (context) => {
+  const router = await startRouterUnderTest(context, {
+    flags: { 'tls-handshake-timeout': ['100ms'] },
+    snapshot: () => undefined,
+  });
+  const silent = connectTcp(router.port, '127.0.0.1').on('error', () => {});
+  const half = connectTcp(router.port, '127.0.0.1').on('error', () => {});
+  await once(half, 'connect');
+  // A record that says it is 512 bytes long.
+  half.write(Buffer.from([22, 3, 1, 2, 0, 1, 0]));
+  await Promise.all([once(silent, 'close'), once(half, 'close')]);
+});
+
+test('--http2-max-streams-per-connection is what a client is told', async (context) => {
+  const router = await startRouterUnderTest(context, {
+    flags: { 'http2-max-streams-per-connection': ['250'] },
+    snapshot: () => undefined,
+  });
+  const raw = await rawHttp2(context, router.port);
+  const settings = raw.frames.find(({ type }) => type === frameType.settings)?.payload.toString('hex') ?? '';
+  assert.match(settings, /^(.{12})*0003000000fa/);
+});
+
+test('--response-header-timeout: a server that is silent for so long has given no answer', async (context) => {
+  const router = await startRouterUnderTest(context, { flags: { 'response-header-timeout': ['200ms'] } });
+  router.peer.answer = () => {};
+  const { status, body } = await ask(router.port, { path: targets.peer });
+  assert.equal(status, 503);
+  assert.equal(JSON.parse(body).details.causes[0].reason, 'Timeout');
+});
+
+test('--goaway-chance: so many HTTP/2 requests are answered and their client sent elsewhere', async (context) => {
+  const draws = [0.5, 0.02, 0.019];
+  const server = createRouterServer({
+    fetch: () => new Response('answered'),
+    tls: { cert: servingPair.chain, key: servingPair.privateKey },
+    clientCertificateOf: () => ({}),
+    goawayChance: 0.02,
+    random: () => draws.shift() ?? assert.fail('one draw a request'),
+  });
+  const { port } = await server.listen(0, '127.0.0.1');
+  context.after(() => server.close(0));
+  const raw = await rawHttp2(context, port);
+  const lines = [':method', 'GET', ':scheme', 'https', ':authority', 'localhost', ':path', '/'];
+  for (const stream of [1, 3]) {
+    raw.request(stream, lines);
+    assert.equal((await raw.outcome(stream)).body, 'answered');
+    assert.equal(raw.isOver, false);
+  }
+  raw.request(5, lines);
+  await eventually(() => raw.ended);
+  const goAway = raw.frames.find(({ type }) => type === frameType.goAway);
+  // It names the request as one that is carried out, and no error.
+  assert.equal(goAway?.payload.toString('hex').slice(0, 16), '0000000500000000');
+  assert.equal((await raw.outcome(5)).body, 'answered');
+  // HTTP/1.1 has no such thing: no draw.
+  assert.equal((await ask(port)).body, 'answered');
+});
