@@ -24,6 +24,7 @@ const faults = [
   ...faultyImports(),
   ...(await faultyBundle('src/index.ts')),
   ...(await faultyBundle('src/worker/index.ts')),
+  ...(await faultyBundle('src/deno/serve.ts')),
 ];
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exit(1);

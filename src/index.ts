@@ -60,9 +60,21 @@ export {
 } from './proxy/decision.ts';
 export { type Explanation, explainRequest } from './proxy/explain.ts';
 export type { HandlerEnvironment } from './proxy/handler-environment.ts';
+export { HealthMonitor, type HealthMonitorOptions } from './proxy/health/health-monitor.ts';
+export { createProbe, type ProbeOptions } from './proxy/health/probe.ts';
+export {
+  type HealthChange,
+  type HealthObserver,
+  ServerHealth,
+  type ServerHealthOptions,
+  type ServerHealthReport,
+} from './proxy/health/server-health.ts';
+export { RequestGate } from './proxy/in-flight/request-gate.ts';
+export type { RequestKind } from './proxy/in-flight/request-kind.ts';
+export type { InFlightLimits, InFlightReading } from './proxy/in-flight/requests-in-flight.ts';
 export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './proxy/inbound.ts';
 export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
-export type { MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
+export type { LocalServerDownPolicy, MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
 export {
   type Destination,
   type OutboundRequest,

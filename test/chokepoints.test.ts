@@ -62,7 +62,7 @@ const chokepoints = {
   // Who may use the router's own paths.
   onlyAllowedCallers: {
     definedIn: 'src/proxy/only-allowed-callers.ts',
-    calledIn: ['src/proxy/own-paths.ts'],
+    calledIn: ['src/observe/metrics-endpoints.ts', 'src/observe/z-pages.ts', 'src/proxy/own-paths.ts'],
   },
   // Redirects to elsewhere.
   refuseRedirect: { definedIn: 'src/proxy/redirect.ts', calledIn: ['src/proxy/forward.ts'] },
@@ -85,12 +85,18 @@ for (const [name, { definedIn, calledIn }] of Object.entries(chokepoints)) {
   });
 }
 
-test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
-  assert.deepEqual(placesOf(/\breceiver\.accept\(/), ['src/snapshot/snapshot-endpoint.ts']);
+test('SnapshotReceiver.accept is called by the push endpoint and the sync job of a Worker alone', () => {
+  assert.deepEqual(placesOf(/\breceiver\.accept\(/), [
+    'src/snapshot/snapshot-endpoint.ts',
+    'src/worker/sync/receiver-target.ts',
+  ]);
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
     // The door of the router, which takes requests.
     'src/proxy/middleware.ts',
     'src/snapshot/snapshot-endpoint.ts',
+    // The receiver of one isolate among many, which hands the push on to the one that it extends.
+    'src/worker/snapshot/isolate-receiver.ts',
+    'src/worker/sync/receiver-target.ts',
   ]);
 });
 

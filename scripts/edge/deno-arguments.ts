@@ -12,6 +12,8 @@ const entry = join(import.meta.dirname, '..', '..', 'src', 'deno', 'serve.ts');
 export function denoArguments(path: string, configuration: EdgeConfiguration): readonly string[] {
   const { tls, destinations, stateDirectory, environmentFiles } = configuration;
   const snapshot = join(stateDirectory, snapshotFileName);
+  // A new snapshot is written beside the old one and renamed over it, for which Deno wants both leaves on both files.
+  const stored = [snapshot, `${snapshot}.new`];
   const readable = [
     path,
     tls.certFile,
@@ -20,16 +22,15 @@ export function denoArguments(path: string, configuration: EdgeConfiguration): r
     destinations.certFile,
     destinations.keyFile,
     ...Object.values(environmentFiles),
-    snapshot,
+    ...stored,
   ].filter((file) => file !== undefined);
-  const writable = [snapshot, `${snapshot}.new`];
   return [
     'run',
     '--no-prompt',
     '--no-remote',
     '--cached-only',
     `--allow-read=${pathList(readable)}`,
-    `--allow-write=${pathList(writable)}`,
+    `--allow-write=${pathList(stored)}`,
     '--allow-net',
     entry,
     path,

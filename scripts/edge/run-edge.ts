@@ -23,6 +23,9 @@ const usage = 'use: run-edge.ts workerd|deno --config <edge.json>';
 /** Says why on standard error. */
 class Refused extends Error {}
 
+// From the beginning: one that comes while the process is being started must end that process, too.
+const signal = shutdownSignal();
+
 try {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
@@ -34,7 +37,7 @@ try {
     ? runWorkerd(configuration)
     : startDenoProcess(resolve(values.config), configuration, process.cwd(), true));
   console.error(`${runtime} serves at ${configuration.listen}`);
-  const ending = await Promise.race([shutdownSignal(), running.ended]);
+  const ending = await Promise.race([signal, running.ended]);
   await running.close();
   process.exit(ending === undefined ? 1 : 0);
 } catch (error) {

@@ -70,7 +70,8 @@ export async function startDenoProcess(
       DENO_TLS_CA_STORE: '',
       DENO_NO_UPDATE_CHECK: '1',
       NO_COLOR: '1',
-      DENO_DIR: join(directory, 'deno'),
+      // What Deno caches belongs to the router, too.
+      DENO_DIR: resolve(configuration.stateDirectory, 'deno'),
     },
     show,
   });

@@ -28,15 +28,6 @@ export function registerServe(
     )
     .examples(
       {
-        comment: 'In front of all kube-apiservers.',
-        line: [
-          'serve --gateway --tls-cert-file=gateway.crt --tls-private-key-file=gateway.key \\',
-          '    --client-ca-file=ca.crt --peer-ca-file=ca.crt \\',
-          '    --proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key \\',
-          '    --snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
-        ].join('\n'),
-      },
-      {
         comment: 'Beside the kube-apiserver of one control-plane node.',
         line: [
           'serve --server-id=apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa --local-server=https://127.0.0.1:6444 \\',
@@ -44,6 +35,15 @@ export function registerServe(
           '    --client-ca-file=ca.crt --peer-ca-file=ca.crt \\',
           '    --proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key \\',
           '    --requestheader-client-ca-file=front-proxy-ca.crt --requestheader-allowed-names=front-proxy-client \\',
+          '    --snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        ].join('\n'),
+      },
+      {
+        comment: 'In front of all kube-apiservers.',
+        line: [
+          'serve --gateway --tls-cert-file=gateway.crt --tls-private-key-file=gateway.key \\',
+          '    --client-ca-file=ca.crt --peer-ca-file=ca.crt \\',
+          '    --proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key \\',
           '    --snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
         ].join('\n'),
       },

@@ -3,6 +3,7 @@ import { createApp } from '../app.ts';
 import type { FetchDocument } from '../identity/jwt/fetch-document.ts';
 import { createOidcIssuer } from '../identity/oidc-token/oidc-issuer.ts';
 import type { Logger } from '../observe/logger.ts';
+import { createRouter } from '../proxy/create-router.ts';
 import type { HandlerContext } from '../proxy/handler-environment.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
 import type { Destination, Transport } from '../proxy/transport.ts';
@@ -12,6 +13,7 @@ import type { WorkerConfiguration } from '../worker/configuration/configuration.
 import { denoAuthenticators, denoIdentityTokens } from './deno-identity.ts';
 import { denoInbound } from './deno-inbound.ts';
 import type { DenoHandler } from './deno-runtime.ts';
+import { refuseRewrittenTargets } from './refuse-rewritten-targets.ts';
 
 export interface DenoHandlerOptions {
   readonly configuration: WorkerConfiguration;
@@ -35,30 +37,31 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
   const receiver = new SnapshotReceiver({
     keys: () => snapshot.keys,
     addressPolicy: snapshot.addressPolicy,
-    store,
+    store: beginningWith(store, snapshot.initial),
     logger,
   });
   const restored = await receiver.restore();
   if (restored.result === 'refused') {
     logger.error({ err: restored.error }, 'The stored snapshot cannot be used');
   }
-  if (restored.result !== 'restored' && snapshot.initial !== undefined) {
-    await receiver.accept(snapshot.initial);
-  }
-  const app = createApp({
+  const routerOptions = {
     ...(local === undefined ? {} : { serverId: local.serverId, local: localDestination(local) }),
     routingTable: receiver,
     transport,
     authenticators: denoAuthenticators(configuration, fetchDocument, logger),
     identityTokens: denoIdentityTokens(destinationIdentity),
+    stalePolicy: snapshot.stalePolicy,
+    logger,
+  };
+  const app = createApp({
+    ...routerOptions,
+    router: refuseRewrittenTargets(createRouter(routerOptions)),
     oidcIssuer:
       oidc === undefined || signing === undefined
         ? undefined
         : createOidcIssuer({ url: oidc.issuerUrl, publicKeys: [signing.publicJwk] }),
     allowedCallers: callers.allowed,
-    stalePolicy: snapshot.stalePolicy,
     inbound: (context: HandlerContext) => (context.env as Bindings).inbound,
-    logger,
   });
   return (request, info) => {
     const taken = denoInbound(request, info);
@@ -66,6 +69,12 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
     if (request.headers.has('upgrade')) return upgradeRefused();
     return app.fetch(request, { inbound: taken.inbound } satisfies Bindings);
   };
+}
+
+/** The store, which holds `initial` as long as nothing has been saved: it is verified as whatever it holds. */
+function beginningWith(store: SnapshotStore, initial: string | undefined): SnapshotStore {
+  if (initial === undefined) return store;
+  return { ...store, load: async () => (await store.load()) ?? { snapshot: initial } };
 }
 
 function localDestination({

@@ -1,6 +1,4 @@
 import { type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
-import { RequestInfoError } from '../apimachinery/request-info-types.ts';
-import { acceptRequestTarget } from '../apimachinery/request-target.ts';
 import { announcesBody, type InboundRequest } from '../proxy/inbound.ts';
 import type { DenoServeInfo } from './deno-runtime.ts';
 
@@ -25,11 +23,6 @@ export function denoInbound(request: Request, info: DenoServeInfo): DenoInbound 
   const target = requestTarget(request.url, request.headers.get('host'));
   if (target === undefined) {
     return refused("its target is no path, or its Host is no host: send 'GET /path' and 'Host: name:port'");
-  }
-  if (isRewritten(target)) {
-    return refused(
-      'request target refused: it holds characters that URLs do not, such as quotes or braces: percent-encode them',
-    );
   }
   const joined = joinedLine(headers);
   if (joined !== undefined) {
@@ -65,21 +58,6 @@ export function requestTarget(url: string, host: string | null): string | undefi
   // Over HTTP/2 there is no Host: the authority is `:authority`. An empty Host is allowed by RFC 9112 section 3.2.
   if (host !== null && host !== '' && host !== afterScheme.slice(0, length)) return undefined;
   return afterScheme.slice(length);
-}
-
-/**
- * Whether `fetch` would send another target than this acceptable one. A signed assertion names the target byte for
- * byte, and what is decided on is what is forwarded. Unacceptable ones are left to the router, which says why.
- */
-function isRewritten(target: string): boolean {
-  try {
-    acceptRequestTarget(target);
-  } catch (error) {
-    if (error instanceof RequestInfoError) return false;
-    throw error;
-  }
-  const origin = `${scheme}localhost`;
-  return URL.parse(`${origin}${target}`)?.href !== `${origin}${target}`;
 }
 
 /**

@@ -2,7 +2,9 @@ import { statusResponse } from '../apimachinery/status.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { SnapshotIssue } from '../snapshot/issues.ts';
 import { parseJsonText } from '../snapshot/json-text.ts';
+import type { WorkerConfiguration } from '../worker/configuration/configuration.ts';
 import { readConfiguration } from '../worker/configuration/read-configuration.ts';
+import { type LogLevel, logLevels } from '../worker/console-logger.ts';
 import { WorkerConfigurationError } from '../worker/environment-reader.ts';
 import { createDenoHandler } from './create-deno-handler.ts';
 import type { DenoHttpClient, DenoRuntime, DenoServer } from './deno-runtime.ts';
@@ -34,12 +36,19 @@ export class DenoConfigurationError extends Error {
   }
 }
 
+export interface DenoRouterOptions {
+  /** Of an EdgeConfiguration, JSON. */
+  readonly path: string;
+  readonly createLogger: (level: LogLevel) => Logger;
+  readonly onListen: (address: { readonly port: number }) => void;
+}
+
 /**
  * Starts the router on Deno.
- * @param path of an EdgeConfiguration, JSON
  * @throws {DenoConfigurationError} with every fault
  */
-export async function startDenoRouter(deno: DenoRuntime, path: string, logger: Logger): Promise<DenoServer> {
+export async function startDenoRouter(deno: DenoRuntime, options: DenoRouterOptions): Promise<DenoServer> {
+  const { path, createLogger, onListen } = options;
   const parsed = parseJsonText(await deno.readTextFile(path), 8);
   if (!parsed.ok) throw new DenoConfigurationError([{ path, message: 'is not JSON' }]);
   const read = readEdgeConfiguration(parsed.value, 'Deno');
@@ -48,7 +57,9 @@ export async function startDenoRouter(deno: DenoRuntime, path: string, logger: L
   const { tls, destinations, stateDirectory } = configuration;
   const file = (name: string) => deno.readTextFile(name);
 
-  const worker = await workerConfiguration(deno, configuration);
+  const variables = await readVariables(deno, configuration);
+  const worker = await workerConfiguration(variables);
+  const logger = createLogger(logLevels.find((level) => level === variables['LOG_LEVEL']) ?? 'info');
   const caCerts = [await file(destinations.caFile)];
   const client = deno.createHttpClient({ caCerts });
   const frontProxyClient =
@@ -73,7 +84,7 @@ export async function startDenoRouter(deno: DenoRuntime, path: string, logger: L
       port,
       cert: await file(tls.certFile),
       key: await file(tls.keyFile),
-      onListen: (address) => logger.info({ event: 'listen', port: address.port }, 'Listening'),
+      onListen,
       onError(error) {
         logger.error({ err: error }, 'A request ended in an internal error');
         return statusResponse(
@@ -86,11 +97,20 @@ export async function startDenoRouter(deno: DenoRuntime, path: string, logger: L
   );
 }
 
-/** The router's own variables, checked as those of a Worker are. */
-async function workerConfiguration(deno: DenoRuntime, { environment, environmentFiles }: EdgeConfiguration) {
+async function readVariables(
+  deno: DenoRuntime,
+  { environment, environmentFiles }: EdgeConfiguration,
+): Promise<Readonly<Record<string, string>>> {
   const variables: Record<string, string> = { ...environment };
   for (const [name, path] of Object.entries(environmentFiles))
     variables[name] = await deno.readTextFile(path);
+  return variables;
+}
+
+/** The router's own variables, checked as those of a Worker are. */
+async function workerConfiguration(
+  variables: Readonly<Record<string, string>>,
+): Promise<WorkerConfiguration> {
   const issues = Object.entries(unsupported)
     .filter(([name]) => name in variables)
     .map(([name, why]) => ({ path: name, message: `is not supported: ${why}` }));

@@ -4,6 +4,7 @@ import type { Destination, OutboundRequest } from '../proxy/transport.ts';
 import type { Exchange } from './exchange.ts';
 import { exchangeOverHttp1 } from './http1-exchange.ts';
 import { Http1ReadConnections } from './http1-read-connections.ts';
+import type { Http1ReadInbox } from './http1-read-inbox.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { exchangeOverHttp2, type OpenStream } from './http2-exchange.ts';
 import type { RequestBody } from './request-body.ts';
@@ -69,7 +70,7 @@ export class DestinationConnections {
       authority: new URL(destination.origin).host,
       maximum: limits.http1ReadConnections,
       keepAliveTimeout: limits.keepAliveTimeout,
-      connect: () => this.#connect(['http/1.1']),
+      connect: (inbox) => this.#connect(['http/1.1'], inbox),
     });
   }
 
@@ -194,11 +195,12 @@ export class DestinationConnections {
     );
   }
 
-  async #connect(protocols: readonly ('h2' | 'http/1.1')[]): Promise<TLSSocket> {
+  async #connect(protocols: readonly ('h2' | 'http/1.1')[], inbox?: Http1ReadInbox): Promise<TLSSocket> {
     return this.#dialer.dial({
       destination: this.#destination,
       presentFrontProxyCertificate: this.#presentFrontProxyCertificate,
       protocols,
+      onread: inbox?.onread,
     });
   }
 

@@ -1,6 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import { ChunkedBody } from './chunked-body.ts';
 import type { AnswerSource, Exchange } from './exchange.ts';
+import type { Http1ReadInbox } from './http1-read-inbox.ts';
 import { type BodyLength, invalidResponse, parseHttp1ResponseHead } from './http1-response-head.ts';
 import { maximumHeaderBytes } from './server-limits.ts';
 
@@ -39,10 +40,11 @@ export class Http1ReadConnection {
   #chunked: ChunkedBody | undefined;
   #persistent = true;
 
-  constructor(socket: TLSSocket, events: Http1ReadConnectionEvents) {
+  /** @param socket dialled with `inbox.onread`, for nobody but this connection. */
+  constructor(socket: TLSSocket, inbox: Http1ReadInbox, events: Http1ReadConnectionEvents) {
     this.#socket = socket;
     this.#events = events;
-    socket.on('data', (chunk: Buffer) => this.#received(chunk));
+    inbox.take((bytes) => this.#received(bytes));
     socket.on('end', () => this.#ended());
     socket.on('close', () => {
       this.#broken(new Error('the connection was closed'));
@@ -93,6 +95,7 @@ export class Http1ReadConnection {
     this.#socket.destroy();
   }
 
+  /** @param chunk overwritten afterwards: what is kept or handed on is copied. */
   #received(chunk: Buffer): void {
     let rest = chunk;
     try {
@@ -119,7 +122,7 @@ export class Http1ReadConnection {
     const end = bytes.indexOf('\r\n\r\n', Math.max(0, (partial?.length ?? 0) - 3));
     if ((end === -1 ? bytes.length : end) > maximumHeaderBytes) throw invalidResponse('its head is too long');
     if (end === -1) {
-      this.#partialHead = bytes;
+      this.#partialHead = Buffer.from(bytes);
       return noBytes;
     }
     this.#partialHead = undefined;
@@ -135,7 +138,8 @@ export class Http1ReadConnection {
     if (typeof this.#bodyLength === 'number') this.#left = this.#bodyLength;
     read.exchange.head(status, head.statusMessage, head.headers);
     if (this.#read !== read) return noBytes;
-    if (this.#bodyLength === 'chunked') this.#chunked = new ChunkedBody((data) => read.exchange.data(data));
+    if (this.#bodyLength === 'chunked')
+      this.#chunked = new ChunkedBody((data) => read.exchange.data(Buffer.from(data)));
     else if (this.#bodyLength === 0) this.#finish(read, rest);
     return this.#bodyLength === 0 ? noBytes : rest;
   }
@@ -144,7 +148,7 @@ export class Http1ReadConnection {
   #takeBody(read: Http1Read, chunk: Buffer): Buffer {
     const { exchange } = read;
     if (this.#bodyLength === 'until-close') {
-      exchange.data(chunk);
+      exchange.data(Buffer.from(chunk));
       return noBytes;
     }
     if (this.#chunked !== undefined) {
@@ -154,7 +158,7 @@ export class Http1ReadConnection {
     }
     const data = chunk.length <= this.#left ? chunk : chunk.subarray(0, this.#left);
     this.#left -= data.length;
-    exchange.data(data);
+    exchange.data(Buffer.from(data));
     if (this.#left === 0 && this.#read === read) this.#finish(read, chunk.subarray(data.length));
     return noBytes;
   }

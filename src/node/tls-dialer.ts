@@ -1,4 +1,4 @@
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction, type OnReadOpts } from 'node:net';
 import {
   checkServerIdentity,
   connect,
@@ -26,6 +26,8 @@ export interface DialOptions {
   readonly protocols: readonly ('h2' | 'http/1.1')[];
   /** Gives up early when the client went away. */
   readonly signal?: AbortSignal | undefined;
+  /** Takes what is received, without a stream and without a buffer for each piece (`onread` of node:net). */
+  readonly onread?: OnReadOpts | undefined;
 }
 
 /** Which addresses may be dialled. */
@@ -81,21 +83,23 @@ export class TlsDialer {
   }
 
   /** @throws {TransportError} `requestMayHaveArrived` is always false: a dial sends no request. */
-  async dial(options: DialOptions): Promise<TLSSocket> {
+  dial(options: DialOptions): Promise<TLSSocket> {
+    const opening = this.#open(options);
+    const observer = this.#observer;
+    if (observer === undefined) return opening;
     const { destination } = options;
     const begun = performance.now();
-    try {
-      const socket = await this.#open(options);
-      this.#observer?.connected(destination, socket, performance.now() - begun);
-      return socket;
-    } catch (error) {
-      if (error instanceof TransportError) this.#observer?.failed(destination, error);
-      throw error;
-    }
+    opening.then(
+      (socket) => observer.connected(destination, socket, performance.now() - begun),
+      (error: unknown) => {
+        if (error instanceof TransportError) observer.failed(destination, error);
+      },
+    );
+    return opening;
   }
 
   async #open(options: DialOptions): Promise<TLSSocket> {
-    const { destination, protocols, signal } = options;
+    const { destination, protocols, signal, onread } = options;
     const { serverName, trust } = destination;
     const { hostname, port } = new URL(destination.origin);
     // URL keeps the brackets of an IPv6 address; sockets want it bare.
@@ -116,6 +120,7 @@ export class TlsDialer {
       rejectUnauthorized: trust.kind !== 'insecure-skip-tls-verify',
       secureContext: this.#context(options),
       ALPNProtocols: [...protocols],
+      ...(onread === undefined ? {} : { onread }),
     });
     socket.setNoDelay(true).setKeepAlive(true, tcpKeepAliveDelay);
     const giveUpAfter = (milliseconds: number, what: string): NodeJS.Timeout =>

@@ -73,3 +73,37 @@ test('the server that was tried already is never taken again', () => {
     ),
   );
 });
+
+test('somebody is always chosen, whatever health and slow start say', () => {
+  const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.constantFrom(a, b, c), { minLength: 1 }),
+      fc.infiniteStream(share),
+      fc.uniqueArray(fc.constantFrom('a', 'b', 'c')),
+      share,
+      (candidates, draws, avoided, weight) => {
+        const random = () => draws.next().value as number;
+        const chosen = chooseServer(candidates, { ...state({}, avoided), weight: () => weight }, random);
+        assert.ok(chosen !== undefined && candidates.includes(chosen));
+      },
+    ),
+  );
+});
+
+test('a server in its slow start is preferred to one that is avoided, and gets its share of equals', () => {
+  const starting = { ...state({}, ['b']), weight: (id: string) => (id === 'a' ? 0.1 : 1) };
+  assert.equal(
+    chooseServer([a, b], starting, () => 0.5),
+    a,
+  );
+  const equals = { ...state({}), weight: (id: string) => (id === 'a' ? 0.25 : 1) };
+  let draws = 0;
+  // An even sequence (multiples of the golden ratio), so that the shares are the weights'.
+  const even = () => (draws++ * 0.618_033_988_749) % 1;
+  let chosen = 0;
+  for (let request = 0; request < 1_000; request++) {
+    if (chooseServer([a, b], equals, even) === a) chosen++;
+  }
+  assert.ok(chosen > 50 && chosen < 250, `an eighth of the requests: ${chosen}`);
+});

@@ -96,12 +96,12 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     failure: TransportError,
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
-    const { inbound } = request;
+    const { inbound, requestInfo } = request;
     const second = chooseServer(candidates, state, random, tried);
     const destination = second && peerDestination(second);
     if (
       destination === undefined ||
-      !maySafelyTryAnother(inbound.method, announcesBody(inbound), failure) ||
+      !maySafelyTryAnother(inbound.method, announcesBody(inbound), failure, requestInfo.subresource) ||
       !budget.withdraw()
     ) {
       return noAnswer(failure);

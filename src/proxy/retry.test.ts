@@ -24,6 +24,14 @@ test('a read without a body may be asked again, one with a body may not', () => 
   assert.equal(maySafelyTryAnother('GET', true, failed('ConnectionClosed', true)), false);
 });
 
+test('a command that may have begun is not run again: exec, attach and port-forward are GETs over WebSockets', () => {
+  for (const subresource of ['exec', 'attach', 'portforward']) {
+    assert.equal(maySafelyTryAnother('GET', false, failed('ConnectionClosed', true), subresource), false);
+    assert.equal(maySafelyTryAnother('GET', false, failed('ConnectFailed', false), subresource), true);
+  }
+  assert.equal(maySafelyTryAnother('GET', false, failed('ConnectionClosed', true), 'log'), true);
+});
+
 test('nothing is tried again for a client that is gone', () => {
   assert.equal(maySafelyTryAnother('GET', false, failed('ClientGone', false)), false);
 });

@@ -30,9 +30,18 @@ export class RetryBudget {
 /**
  * Whether another server may be tried after `error`: only if the first one provably got nothing, or if the
  * request is a bodiless read. A write that may have arrived is never sent twice (RFC 9110 section 9.2.2).
+ * @param subresource of the request: a GET of some of them is a read in name only.
  */
-export function maySafelyTryAnother(method: string, hasBody: boolean, error: TransportError): boolean {
+export function maySafelyTryAnother(
+  method: string,
+  hasBody: boolean,
+  error: TransportError,
+  subresource = '',
+): boolean {
   if (error.code === 'ClientGone') return false;
   if (!error.requestMayHaveArrived) return true;
-  return (method === 'GET' || method === 'HEAD') && !hasBody;
+  return (method === 'GET' || method === 'HEAD') && !hasBody && !connecting.has(subresource);
 }
+
+/** Connected to with GET over WebSockets: the command would run twice (pkg/registry/core/pod/rest/subresources.go). */
+const connecting: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);

@@ -11,7 +11,6 @@ import type { IdentityTokenSigners } from '../identity/identity-token.ts';
 import { X509Authenticator } from '../identity/x509.ts';
 import { inboundFromRequest } from '../proxy/inbound.ts';
 import { createFetchTransport } from './fetch-transport.ts';
-import worker from './index.ts';
 
 const edge = await speaker('edge');
 const signer = createAssertionSigner({ key: edge.key, issuer: 'edge' });
@@ -66,24 +65,4 @@ test('without a signer and without a certificate nothing is fetched', async () =
   const { response, fetched } = await throughTheEdge({});
   assert.equal(response.status, 503);
   assert.deepEqual(fetched, []);
-});
-
-test('the Worker does not start with a signing key that is unusable, or that speaks for nobody', async () => {
-  const { publicJwk } = await speaker('sync');
-  const environment = {
-    SERVER_ID: 'cp-a',
-    LOCAL_SERVER: 'https://cp-a.example',
-    SNAPSHOT_KEYS: JSON.stringify({ keys: [publicJwk] }),
-  };
-  const key = JSON.stringify(edge.privateJwk);
-  const request = (): Request => new Request('https://edge.example/livez');
-  await assert.rejects(worker.fetch(request(), { ...environment, ASSERTION_SIGNING_KEY: key }), {
-    message: 'ASSERTION_ISSUER must name this router beside ASSERTION_SIGNING_KEY.',
-  });
-  await assert.rejects(
-    worker.fetch(request(), { ...environment, ASSERTION_SIGNING_KEY: 'hunter2', ASSERTION_ISSUER: 'edge' }),
-    { message: 'The signing key must be a JWK, as JSON.' },
-  );
-  const started = { ...environment, ASSERTION_SIGNING_KEY: key, ASSERTION_ISSUER: 'edge' };
-  assert.equal((await worker.fetch(request(), started)).status, 200);
 });

@@ -98,9 +98,8 @@ export class EnvironmentReader {
 
   /** The JSON of a variable as text, for parsers that take text and report where it is wrong. */
   jsonText(name: string): string | undefined {
-    if (!this.has(name)) return undefined;
-    const value = this.#environment[name];
-    return typeof value === 'string' ? value : JSON.stringify(value);
+    const value = this.json(name);
+    return value === undefined ? undefined : JSON.stringify(value);
   }
 
   texts(name: string): readonly string[] | undefined {

@@ -88,7 +88,7 @@ export interface WorkerEnvironment {
   readonly SNAPSHOT_STORE?: string;
   /** Durable Object namespace of the class `SnapshotObject`, with SQLite storage. */
   readonly SNAPSHOT_OBJECT?: DurableObjectNamespace;
-  /** KV namespace; the sync job can write to it as well (`--workers-kv-*`). */
+  /** KV namespace; the sync job can write to it as well (`--kv-*`). */
   readonly SNAPSHOT_KV?: KvNamespace;
   /** Key in the KV namespace, or name of the Durable Object. Default `snapshot`. */
   readonly SNAPSHOT_NAME?: string;

@@ -27,6 +27,38 @@ export function webHeaders(lines: RawHeaders, original: Headers | undefined): He
     if (isAsItCame) wanted.delete(name);
     else headers.delete(name);
   }
-  for (const [name, values] of wanted) for (const value of values) headers.append(name, value);
+  for (const [name, values] of wanted) {
+    for (const value of values) headers.append(name, headersHoldText ? textOf(value) : value);
+  }
   return headers;
+}
+
+/**
+ * Whether this runtime's `Headers` hold text, written as UTF-8: workerd's do. By the standard they hold byte strings
+ * and throw at what is none (Fetch section 2.2), and a byte string written as text would be encoded twice: a user
+ * with an umlaut in the name would arrive as somebody else.
+ */
+const headersHoldText = holdText();
+
+function holdText(): boolean {
+  try {
+    new Headers([['x', '\u0100']]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const plain = /^[\0-\x7f]*$/;
+const byteString = /^[\0-\xff]*$/;
+
+/** The text that a byte string of UTF-8 stands for. What is none came in as text, and stays. */
+function textOf(value: string): string {
+  if (plain.test(value) || !byteString.test(value)) return value;
+  try {
+    return decoder.decode(Uint8Array.from(value, (character) => character.charCodeAt(0)));
+  } catch {
+    return value;
+  }
 }

@@ -33,8 +33,6 @@ export interface ConformanceRuntime {
   readonly lacks: Readonly<Partial<Record<Capability, Reservation>>>;
   /** Single cases that cannot be shown, by ID, and why. */
   readonly exceptions?: Readonly<Record<string, Reservation>>;
-  /** Milliseconds that starting and running all cases may take in a test. Default 60,000. */
-  readonly timeout?: number;
   /** Starts a router there, without a snapshot. */
   start(settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime>;
 }

@@ -1,5 +1,6 @@
 import { after, before, describe, test } from 'node:test';
-import { caseGroups } from './cases/index.ts';
+import { readAgreedAnswers } from './agreed-answers.ts';
+import { allCases } from './cases/index.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { newFindings, roundsOf, runCase, startRound } from './run-cases.ts';
 import type { ConformanceRuntime, RunningRuntime } from './runtime.ts';
@@ -10,17 +11,15 @@ import type { ConformanceRuntime, RunningRuntime } from './runtime.ts';
  */
 export function testRuntime(runtime: ConformanceRuntime): void {
   const missing = runtime.missing?.();
-  const findings = newFindings();
+  // What differs from the other runtimes fails, too: `npm run conformance -- --write` has written down what all said.
+  const findings = { ...newFindings(), agreements: readAgreedAnswers() };
   describe(`conformance: ${runtime.title}`, { skip: missing ?? false }, () => {
     let cluster: Cluster | undefined;
     before(async () => {
       cluster = await startCluster();
     });
     after(() => cluster?.close());
-    for (const round of roundsOf(
-      runtime,
-      caseGroups.flatMap(({ cases }) => cases),
-    )) {
+    for (const round of roundsOf(runtime, allCases)) {
       describe(JSON.stringify(round.settings), () => {
         let running: RunningRuntime | undefined;
         before(async () => {

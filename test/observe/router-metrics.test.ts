@@ -1,87 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import {
-  type AddressInfo,
-  connect as connectTcp,
-  createServer as createTcpServer,
-  type Socket,
-} from 'node:net';
-import { describe, it, type TestContext } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { describe, it } from 'node:test';
 import { metricCatalogue } from '../../src/node/metrics/catalogue.ts';
-import { sealSnapshot } from '../../src/snapshot/seal.ts';
-import { signingKeyOf } from '../../src/snapshot/signing-key.ts';
-import type { Snapshot } from '../../src/snapshot/types.ts';
-import { type ApiServerDouble, startApiServer } from '../support/api-server-double.ts';
-import {
-  type Format,
-  labelOf,
-  type ParsedFamily,
-  parseScrape,
-  sampleValue,
-} from '../support/prometheus-text.ts';
+import { playSession } from '../support/metrics-session.ts';
+import { mixedCluster, openMetricsAccept, startObservedRouter } from '../support/observed-router.ts';
+import { labelOf, type ParsedFamily, parseScrape, sampleValue } from '../support/prometheus-text.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
-import { type StartedRouter, servingPair, startRouterWithFiles } from '../support/started-router.ts';
-import { type Answer, askOverHttp2, openHttp1, openHttp2, readUntil } from '../support/tls-client.ts';
-
-interface ObservedRouter {
-  readonly started: StartedRouter;
-  readonly peer: ApiServerDouble;
-  /** As a super-user. */
-  ask(target: string, options?: Parameters<typeof askOverHttp2>[2]): Promise<Answer>;
-  scrape(format?: Format): Promise<ReadonlyMap<string, ParsedFamily>>;
-  push(snapshot: Snapshot): Promise<Answer>;
-}
-
-const openMetricsAccept = 'application/openmetrics-text;version=1.0.0;q=0.9,text/plain;q=0.5';
-
-/** A router as `serve` starts it, with a peer, and a super-user's connection to it. */
-async function startObservedRouter(
-  context: TestContext,
-  flags: Readonly<Record<string, readonly string[]>> = {},
-): Promise<ObservedRouter> {
-  const started = await startRouterWithFiles(context, {
-    flags: { 'allow-loopback-peers': ['true'], ...flags },
-  });
-  const { cluster, frontProxies } = started.authorities;
-  const peer = await startApiServer(context, 'h2', {
-    pair: await servingPair(cluster, 'peer'),
-    clientAuthorities: frontProxies.certificate,
-  });
-  const pair = await started.user('admin', ['system:masters']);
-  const session = openHttp2(context, { port: started.port, ca: cluster.certificate, pair });
-  const ask: ObservedRouter['ask'] = (target, options) => askOverHttp2(session, target, options);
-  return {
-    started,
-    peer,
-    ask,
-    async scrape(format = 'text') {
-      const headers = ['accept', format === 'openmetrics' ? openMetricsAccept : 'text/plain'];
-      const { status, text } = await ask('/metrics', { headers });
-      assert.equal(status, 200, text);
-      return parseScrape(text, format);
-    },
-    async push(snapshot) {
-      const body = await sealSnapshot(snapshot, signingKeyOf(started.snapshotKey.privateJwk));
-      return ask('/.mixed-version-proxy/v1/snapshot', { method: 'PUT', body });
-    },
-  };
-}
-
-/** `cp-a` is the local server; of its peers only `cp-b` answers. */
-function mixedCluster(peer: ApiServerDouble, generation = 1): Snapshot {
-  return snapshotOf(
-    {
-      'cp-a': { serves: ['v1/pods', 'v1/pods/exec'], address: '127.0.0.1:1' },
-      'cp-b': { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${peer.port}` },
-      // Nobody listens on port 1.
-      'cp-c': { serves: ['policy/v1/evictions'], address: '127.0.0.1:1' },
-      'cp-d': { serves: ['lost/v1/things'], withoutAddress: true },
-    },
-    { generation },
-  );
-}
+import { askOverHttp2, openHttp2 } from '../support/tls-client.ts';
 
 describe('metrics of a running router', () => {
   it('counts a rerouted request under upstream names, when it is over', async (context) => {
@@ -179,7 +104,7 @@ describe('metrics of a running router', () => {
 
   it('shows every metric of the catalogue after a session, and no other', async (context) => {
     const router = await startObservedRouter(context, { 'health-check-interval': ['1s'] });
-    await play(context, router);
+    await playSession(context, router);
     const { ask, scrape } = router;
     for (const format of ['text', 'openmetrics'] as const) {
       const metrics = await scrape(format);
@@ -250,74 +175,3 @@ describe('metrics of a running router', () => {
     assert.deepEqual(JSON.parse(text), { answered: '/metrics' });
   });
 });
-
-/** Does whatever makes a series of each metric. */
-async function play(context: TestContext, router: ObservedRouter): Promise<void> {
-  const { started, ask, push, peer } = router;
-  const ca = started.authorities.cluster.certificate;
-  await push(mixedCluster(peer));
-  await push(mixedCluster(peer));
-  await ask('/apis/batch/v1/jobs');
-  assert.equal((await ask('/apis/policy/v1/evictions')).status, 503);
-  assert.equal((await ask('/apis/lost/v1/things')).status, 503);
-  await ask('/apis', { headers: ['accept', 'application/json;profile=nopeer'] });
-  const pair = await started.user('someone');
-  const exec = await openHttp1(context, { port: started.port, ca, pair });
-  const path = '/api/v1/namespaces/a/pods/b/exec';
-  exec.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`);
-  await readUntil(exec, '101 Switching Protocols');
-  const malformed = await openHttp1(context, { port: started.port, ca });
-  malformed.write('GET / HTTP/1.1\r\n folded: line\r\n\r\n');
-  await readUntil(malformed, '400 Bad Request');
-  const plain = connectTcp(started.port, '127.0.0.1', () => plain.write('GET / HTTP/1.1\r\n\r\n'));
-  plain.on('error', () => {});
-  context.after(() => plain.destroy());
-  await once(plain.resume(), 'close');
-  setFlagsFromString('--expose-gc');
-  runInNewContext('gc')();
-  await leaveUnanswered(context, router);
-  const probes = 'mixed_version_proxy_destination_probes_total';
-  await scrapeUntil(router, (families) => (families.get(probes)?.samples.length ?? 0) > 0);
-}
-
-/** A client that goes away while the server that it waits for says nothing. */
-async function leaveUnanswered(context: TestContext, router: ObservedRouter): Promise<void> {
-  const sockets: Socket[] = [];
-  const silent = createTcpServer((socket) => {
-    sockets.push(socket.on('error', () => {}));
-  });
-  silent.listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  context.after(() => {
-    silent.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  const { port } = silent.address() as AddressInfo;
-  const withSilent = snapshotOf(
-    {
-      'cp-a': { serves: ['v1/pods', 'v1/pods/exec'], address: '127.0.0.1:1' },
-      'cp-b': { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${router.peer.port}` },
-      'cp-c': { serves: ['policy/v1/evictions'], address: '127.0.0.1:1' },
-      'cp-e': { serves: ['apps/v1/deployments'], address: `127.0.0.1:${port}` },
-    },
-    { generation: 2 },
-  );
-  assert.equal((await router.push(withSilent)).status, 200);
-  const ca = router.started.authorities.cluster.certificate;
-  const pair = await router.started.user('impatient');
-  const client = openHttp2(context, { port: router.started.port, ca, pair });
-  const request = client.request({ ':path': '/apis/apps/v1/deployments' });
-  request.on('error', () => {});
-  const inflight = 'mixed_version_proxy_destination_inflight_requests';
-  await scrapeUntil(router, (families) => sampleValue(families, inflight, { destination: 'cp-e' }) === 1);
-  request.close(8);
-  const aborts = 'mixed_version_proxy_request_aborts_total';
-  await scrapeUntil(router, (families) => sampleValue(families, aborts, { verb: 'LIST' }) === 1);
-}
-
-async function scrapeUntil(
-  router: ObservedRouter,
-  condition: (families: ReadonlyMap<string, ParsedFamily>) => boolean,
-): Promise<void> {
-  while (!condition(await router.scrape()));
-}

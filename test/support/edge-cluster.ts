@@ -5,7 +5,13 @@ import { type Speaker, speaker } from './assertions.ts';
 import { createAuthority } from './certificates.ts';
 import { type EdgeDestination, startDestination } from './edge-destination.ts';
 import { snapshotOf } from './snapshot-builder.ts';
-import { snapshotObject, startWorkers, type WorkerBindings, type WorkersByName } from './worker-runtime.ts';
+import {
+  snapshotObject,
+  startWorkers,
+  type WorkerBindings,
+  type WorkersByName,
+  workerOf,
+} from './worker-runtime.ts';
 
 const jobs = {
   resource: 'jobs',
@@ -55,13 +61,20 @@ export interface PushAnswer {
   readonly details?: { readonly causes?: readonly { readonly reason: string; readonly field?: string }[] };
 }
 
+/** What there is before the Worker is. */
+export type EdgeParts = Pick<EdgeCluster, 'local' | 'peer' | 'syncKey'>;
+
 /** @param workers further Workers by name, each with what it changes in the environment of the first */
 export async function startEdgeCluster(
-  changes: WorkerBindings = {},
+  changes: WorkerBindings | ((parts: EdgeParts) => WorkerBindings) = {},
   workers: WorkersByName = {},
 ): Promise<EdgeCluster> {
   const authority = await createAuthority('edge-test');
-  const serving = await authority.issue({ commonName: 'localhost', dnsNames: ['localhost'], usage: 'server' });
+  const serving = await authority.issue({
+    commonName: 'localhost',
+    dnsNames: ['localhost'],
+    usage: 'server',
+  });
   const frontProxy = await authority.issue({ commonName: 'front-proxy-client', usage: 'client' });
   const local = await startDestination('local', serving, authority.certificate);
   const peer = await startDestination('peer', serving, authority.certificate);
@@ -77,7 +90,7 @@ export async function startEdgeCluster(
     SNAPSHOT_OBJECT: snapshotObject,
     DESTINATIONS: { type: 'network', allow: ['private'], tlsOptions: { trustedCertificates } },
     PEER_MTLS: { type: 'network', allow: ['private'], tlsOptions: { trustedCertificates, keypair } },
-    ...changes,
+    ...(typeof changes === 'function' ? changes({ local, peer, syncKey }) : changes),
   };
   const others = Object.entries(workers).map(([name, own]) => [name, { ...environment, ...own }]);
   const log: string[] = [];
@@ -86,11 +99,8 @@ export async function startEdgeCluster(
 
   async function push(jws: string, worker = 'router', path = 'snapshot') {
     const url = `http://${worker}/.mixed-version-proxy/v1/${path}`;
-    const target = worker === 'router' ? miniflare : await miniflare.getWorker(worker);
-    const response =
-      target === miniflare
-        ? await miniflare.dispatchFetch(url, { method: 'PUT', body: jws, ...administrator })
-        : await target.fetch(url, { method: 'PUT', body: jws, ...administrator });
+    const isolate = await workerOf(miniflare, worker);
+    const response = await isolate.fetch(url, { method: 'PUT', body: jws, ...administrator });
     return { status: response.status, body: (await response.json()) as PushAnswer };
   }
   const snapshot: EdgeCluster['snapshot'] = (generation, changed = {}) =>

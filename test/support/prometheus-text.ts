@@ -59,7 +59,7 @@ export function parseScrape(text: string, format: Format): ReadonlyMap<string, P
 }
 
 function parseSample(line: string): ParsedSample {
-  const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
+  const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/s.exec(line);
   if (match === null) throw new Error(`no sample: ${line}`);
   const [, name = '', labelText = '', valueText = ''] = match;
   const value = valueText === '+Inf' ? Number.POSITIVE_INFINITY : Number(valueText);

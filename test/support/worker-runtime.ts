@@ -22,7 +22,10 @@ export const objectHolder = 'router';
  * Starts Workers on real workerd, all of the same bundle, under `http://<name>/`.
  * @param log what the Workers write to their console
  */
-export async function startWorkers(workers: WorkersByName, log: (line: string) => void = () => {}): Promise<Miniflare> {
+export async function startWorkers(
+  workers: WorkersByName,
+  log: (line: string) => void = () => {},
+): Promise<Miniflare> {
   const modules = Object.fromEntries(
     (await workerModules()).map(({ name, contents }) => [
       name,
@@ -45,7 +48,8 @@ export async function startWorkers(workers: WorkersByName, log: (line: string) =
             typeof value === 'string' ? { type: 'text', value } : value,
           ]),
         ),
-        exports: name === objectHolder ? { SnapshotObject: { type: 'durable-object', storage: 'sqlite' } } : {},
+        exports:
+          name === objectHolder ? { SnapshotObject: { type: 'durable-object', storage: 'sqlite' } } : {},
       },
     })),
   };
@@ -57,3 +61,15 @@ export async function startWorkers(workers: WorkersByName, log: (line: string) =
 
 /** Where all of them keep their snapshot. */
 export const snapshotObject = { type: 'durable-object', worker: objectHolder, exportName: 'SnapshotObject' };
+
+/** One Worker of several. */
+export interface RunningWorker {
+  fetch(url: string, init: object): Promise<Response>;
+  /** As the cron trigger does. */
+  scheduled(event: { readonly cron: string }): Promise<{ readonly outcome: string }>;
+}
+
+export async function workerOf(miniflare: Miniflare, name = objectHolder): Promise<RunningWorker> {
+  // Typed for handlers of its own kind of service bindings only.
+  return (await miniflare.getWorker(name)) as unknown as RunningWorker;
+}

@@ -26,7 +26,11 @@ function last<Item>(items: readonly Item[]): Item {
 
 test('what only a peer serves goes to the peer, told over mutual TLS who calls, one line a group', async () => {
   const response = await edge.miniflare.dispatchFetch(`http://router${jobs}?limit=1`, {
-    headers: { 'X-Remote-User': 'root', 'x-remote-group': 'system:masters', 'x-kubernetes-peer-proxied': 'true' },
+    headers: {
+      'X-Remote-User': 'root',
+      'x-remote-group': 'system:masters',
+      'x-kubernetes-peer-proxied': 'true',
+    },
     ...verified('CN=jane,O=b\\, c,O=a'),
   });
   assert.deepEqual(await response.json(), { answeredBy: 'peer' });
@@ -87,7 +91,10 @@ test('repeated header lines stay apart on the way out and on the way back', asyn
   );
   assert.deepEqual(allHeaders(last(edge.local.requests).headers, 'impersonate-group'), ['a', 'b, c']);
   const warnings = answer.toString().match(/^warning: .*$/gim) ?? [];
-  assert.deepEqual(warnings.map((line) => line.slice(9)), ['299 - "one"', '299 - "two, three"']);
+  assert.deepEqual(
+    warnings.map((line) => line.slice(9)),
+    ['299 - "one"', '299 - "two, three"'],
+  );
 });
 
 test('groups that a client spreads over lines never become those of a caller with a comma in one', async () => {
@@ -171,14 +178,17 @@ test('a redirect is passed on from the local server and refused from a peer, nev
 });
 
 test('a WebSocket goes through with the identity of its caller and its subprotocol', async () => {
-  const response = await edge.miniflare.dispatchFetch('http://router/api/v1/namespaces/n/pods/p/exec?command=ls', {
-    headers: {
-      upgrade: 'websocket',
-      'sec-websocket-protocol': 'v5.channel.k8s.io',
-      'x-remote-user': 'root',
+  const response = await edge.miniflare.dispatchFetch(
+    'http://router/api/v1/namespaces/n/pods/p/exec?command=ls',
+    {
+      headers: {
+        upgrade: 'websocket',
+        'sec-websocket-protocol': 'v5.channel.k8s.io',
+        'x-remote-user': 'root',
+      },
+      ...verified('CN=jane,O=a'),
     },
-    ...verified('CN=jane,O=a'),
-  });
+  );
   assert.equal(response.status, 101);
   assert.equal(response.headers.get('sec-websocket-protocol'), 'v5.channel.k8s.io');
   const socket = response.webSocket;
@@ -213,7 +223,10 @@ test('merged discovery and the own paths are there when they are first asked for
     ...verified('CN=jane'),
   });
   const { items } = (await discovery.json()) as { items: { metadata: { name: string } }[] };
-  assert.deepEqual(items.map(({ metadata }) => metadata.name), ['batch']);
+  assert.deepEqual(
+    items.map(({ metadata }) => metadata.name),
+    ['batch'],
+  );
   const status = await edge.miniflare.dispatchFetch('http://router/.mixed-version-proxy/v1/status', {
     ...verified('CN=admin,O=system:masters'),
   });

@@ -30,8 +30,13 @@ export async function runMain(main: () => Promise<number>): Promise<void> {
   try {
     process.exitCode = await main();
   } catch (error) {
-    const isUsage = error instanceof UsageError || (error instanceof TypeError && 'code' in error);
+    const isUsage = error instanceof UsageError || isParseError(error);
     console.error(isUsage ? error.message : error);
     process.exitCode = isUsage ? 2 : 1;
   }
+}
+
+/** Whether `parseArgs` has refused the arguments. */
+function isParseError(error: unknown): error is Error {
+  return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_');
 }

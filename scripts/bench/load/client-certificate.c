@@ -1,6 +1,7 @@
 /*
  * Gives a client certificate to load generators that have no option for one (wrk, h2load): preloaded, it adds the
- * pair named by BENCH_CLIENT_CERTIFICATE and BENCH_CLIENT_KEY (PEM files) to every TLS context that they make.
+ * pair named by BENCH_CLIENT_CERTIFICATE and BENCH_CLIENT_KEY (PEM files) to every TLS context that they make. And it
+ * takes the session from what wrk connects with again, so that each of its connections is a full handshake.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -9,6 +10,8 @@
 
 typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_method_st SSL_METHOD;
+typedef struct ssl_st SSL;
+typedef struct ssl_session_st SSL_SESSION;
 /* SSL_FILETYPE_PEM of openssl/ssl.h, whose package need not be installed. */
 enum { pem = 1 };
 
@@ -30,4 +33,11 @@ SSL_CTX *SSL_CTX_new(const SSL_METHOD *method) {
     exit(1);
   }
   return context;
+}
+
+int SSL_clear(SSL *connection) {
+  int (*clear)(SSL *) = (int (*)(SSL *))dlsym(RTLD_NEXT, "SSL_clear");
+  int (*set_session)(SSL *, SSL_SESSION *) = (int (*)(SSL *, SSL_SESSION *))dlsym(RTLD_NEXT, "SSL_set_session");
+  if (clear == NULL || set_session == NULL || clear(connection) != 1) return 0;
+  return set_session(connection, NULL);
 }

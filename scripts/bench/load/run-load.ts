@@ -1,6 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Child, startChild } from '../harness/child-process.ts';
+import { UsageError } from '../harness/command-line.ts';
 import { type ProcessUsage, usageOf } from '../harness/process-usage.ts';
 import { findProgram } from '../harness/programs.ts';
 import { quantile } from '../harness/statistics.ts';
@@ -67,7 +68,8 @@ function start(
   { workbench, core }: LoadEnvironment,
 ): Promise<Child> {
   const executable = findProgram(name);
-  if (executable === undefined) throw new Error(`${name} is not installed (Debian: nghttp2-client, wrk).`);
+  if (executable === undefined)
+    throw new UsageError(`${name} is not installed (Debian: nghttp2-client, wrk).`);
   return startChild(
     { executable, arguments: words, environment: clientCertificateEnvironment(workbench) },
     core,

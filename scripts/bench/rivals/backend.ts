@@ -79,6 +79,7 @@ function fileServer(workbench: Workbench, documents: string, servers: ProxySetup
     ssl_verify_client on;
     default_type application/json;
     root ${documents};
+    location = /readyz { return 200 ok; }
     location ~ ^/api {
       if ($arg_echo) { return 200 '{"user":["$http_x_remote_user"]}'; }
       rewrite ^ $document last;

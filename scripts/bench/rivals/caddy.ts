@@ -41,7 +41,7 @@ function configuration({ workbench, port, servers }: ProxySetup): string {
     strict_sni_host insecure_off
   }
 }
-https://127.0.0.1:${port} {
+https://:${port} {
   bind 127.0.0.1
   tls ${router.certificate} ${router.privateKey} {
     protocols tls1.2 tls1.3

@@ -1,4 +1,5 @@
 import { withCleanup } from '../harness/cleanup.ts';
+import { UsageError } from '../harness/command-line.ts';
 import type { Cores } from '../harness/machine.ts';
 import type { Workbench } from '../harness/workbench.ts';
 import type { Backend } from '../rivals/backend.ts';
@@ -22,8 +23,10 @@ export interface RoundOptions {
   readonly tell: (line: string) => void;
 }
 
-/** Seconds before anything counts. `first`: when a process has just started, and has to compile what it runs. */
-const warmUp = { first: 1.5, later: 0.5 } as const;
+/** Seconds before anything counts. */
+const warmUp = 0.5;
+/** What a fresh process is given first, for each protocol: Node compiles what it runs by how often it runs. */
+const firstWarmUp = { requests: 5_000, seconds: 1, repetitions: 6 } as const;
 
 /**
  * One round: fresh processes of all contenders; then workload by workload, one contender after the other, so that
@@ -50,7 +53,7 @@ export function measureRound(options: RoundOptions): Promise<ReadonlyMap<Workloa
       const contenders: Partial<Record<ContenderName, ThroughputFigures>> = {};
       for (const contender of running) {
         try {
-          const measure = { workbench, cores, warmUp: warmUp.later, seconds: options.seconds, rate };
+          const measure = { workbench, cores, warmUp, seconds: options.seconds, rate };
           const figures = await measureWorkload(workload, contender, measure);
           contenders[contender.name] = figures;
           tell(`  ${contender.title}: ${figures.requestsPerSecond}/s, ${figures.cpuTimePerRequest} µs each`);
@@ -66,14 +69,31 @@ export function measureRound(options: RoundOptions): Promise<ReadonlyMap<Workloa
 }
 
 async function warmUpAll(running: readonly RunningContender[], options: RoundOptions): Promise<void> {
-  const { workbench, cores } = options;
   const protocols = new Set(options.workloads.map(({ protocol }) => protocol));
   for (const workload of workloads.filter(({ kind, method }) => kind === 'saturation' && method === 'GET')) {
     // One for each protocol is enough.
     if (!protocols.delete(workload.protocol)) continue;
     for (const contender of running) {
-      await measureWorkload(workload, contender, { workbench, cores, warmUp: 0, seconds: warmUp.first });
+      try {
+        await warmUpOne(workload, contender, options);
+      } catch (error) {
+        if (error instanceof UsageError) throw error;
+        options.tell(`${contender.title} failed while it warmed up: ${String(error)}`);
+      }
     }
+  }
+}
+
+async function warmUpOne(
+  workload: Workload,
+  contender: RunningContender,
+  { workbench, cores }: RoundOptions,
+): Promise<void> {
+  const { seconds, repetitions } = firstWarmUp;
+  let requests = 0;
+  for (let turn = 0; turn < repetitions && requests < firstWarmUp.requests; turn++) {
+    const figures = await measureWorkload(workload, contender, { workbench, cores, warmUp: 0, seconds });
+    requests += figures.requestsPerSecond * seconds;
   }
 }
 
@@ -90,8 +110,7 @@ async function halfOfSaturation(
   if (reference === undefined) throw new Error('a fixed rate needs a proxy to take its rate from');
   const measured = rounds.get(saturated.name)?.contenders[reference.name];
   const { requestsPerSecond } =
-    measured ??
-    (await measureWorkload(saturated, reference, { workbench, cores, warmUp: warmUp.later, seconds }));
+    measured ?? (await measureWorkload(saturated, reference, { workbench, cores, warmUp, seconds }));
   return Math.round(requestsPerSecond / 2);
 }
 

@@ -79,7 +79,7 @@ export const workloads: readonly Workload[] = [
   {
     ...http1,
     name: 'http1-connections',
-    title: 'new connections, HTTP/1.1',
+    title: 'new connections, full TLS handshakes, HTTP/1.1',
     target: small,
     kind: 'connections',
   },

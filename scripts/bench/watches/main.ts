@@ -11,6 +11,7 @@ import { openFileLimit } from '../harness/open-files.ts';
 import { readResults, resultsDirectory, writeResults } from '../harness/results-file.ts';
 import { createWorkbench } from '../harness/workbench.ts';
 import { terminalTable } from '../report/text-table.ts';
+import { writeReport } from '../report/write-report.ts';
 import { startBackend } from '../rivals/backend.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
 import { type Entrant, enter } from '../rivals/contenders.ts';
@@ -130,4 +131,5 @@ async function record(
   const path = join(resultsDirectory, 'watches.json');
   const { modes } = (await readResults(path, watchResultsSchema)) ?? { modes: {} };
   await writeResults(path, watchResultsSchema, { kind: 'watches', modes: { ...modes, [mode]: results } });
+  await writeReport();
 }

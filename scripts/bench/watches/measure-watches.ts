@@ -16,6 +16,8 @@ export interface WatchMeasurement {
   readonly perConnection: number;
   /** Events that are sent to all. */
   readonly events: number;
+  /** Milliseconds for which memory must hardly move before it counts. Default 2,000. */
+  readonly settling?: number;
 }
 
 export interface WatchBench {
@@ -43,14 +45,14 @@ export function measureWatches(
       core: cores.proxy,
       cleanup,
     });
-    const { watches, perConnection, events } = measurement;
+    const { watches, perConnection, events, settling = 2_000 } = measurement;
     const open = (count: number) =>
       openWatches(bench, cleanup, `${running.origin}${peerCollection}?watch=true`, count, perConnection);
     await (await open(Math.min(warmUpWatches, watches))).close();
-    const before = await settledMemory(running.pid);
+    const before = await settledMemory(running.pid, settling);
     if (running.pid !== undefined) await resetPeak(running.pid);
     const clients = await open(watches);
-    const after = await settledMemory(running.pid);
+    const after = await settledMemory(running.pid, settling);
     const sockets = running.pid === undefined ? 0 : await socketsOf(running.pid);
     const cpuBefore = running.pid === undefined ? 0 : (await usageOf(running.pid)).cpuTime;
     const arrivals = [];
@@ -87,15 +89,15 @@ async function openWatches(
   return clients;
 }
 
-/** KiB, once it has hardly moved for two seconds: what was left over from opening is given back by then, or kept. */
-async function settledMemory(pid: number | undefined): Promise<number> {
+/** KiB, once it has hardly moved for `settling` milliseconds: what was left over from opening is given back by then, or kept. */
+async function settledMemory(pid: number | undefined, settling: number): Promise<number> {
   if (pid === undefined) return 0;
   let last = Number.NaN;
   for (let look = 0; look < 15; look++) {
     const { resident } = await usageOf(pid);
     if (Math.abs(resident - last) <= last * 0.005) return resident;
     last = resident;
-    await sleep(2_000);
+    await sleep(settling);
   }
   return last;
 }

@@ -1,5 +1,5 @@
 import type { Destination } from '../../proxy/transport.ts';
-import type { HistogramSeries, NumberSeries } from './metric-family.ts';
+import { type HistogramSeries, NumberSeries } from './metric-family.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 import { codeLabel } from './request-labels.ts';
 
@@ -12,6 +12,7 @@ export class DestinationSeries {
   readonly #destination: Destination;
   readonly #families: DestinationFamilies;
   readonly #byCode = new Map<number, NumberSeries>();
+  #isShown = true;
 
   constructor(destination: Destination, families: DestinationFamilies) {
     const { id, kind } = destination;
@@ -21,7 +22,13 @@ export class DestinationSeries {
     this.duration = families.destinationDuration.with(id, kind);
   }
 
+  /** From now on it makes no series: what is still under way counts where nobody looks. */
+  retire(): void {
+    this.#isShown = false;
+  }
+
   answered(status: number): NumberSeries {
+    if (!this.#isShown) return new NumberSeries('');
     let series = this.#byCode.get(status);
     if (series === undefined) {
       const { id, kind } = this.#destination;
@@ -32,17 +39,20 @@ export class DestinationSeries {
   }
 
   failed(error: string): void {
+    if (!this.#isShown) return;
     const { id, kind } = this.#destination;
     this.#families.destinationErrors.with(id, kind, error).add();
   }
 
   connected(seconds: number, protocol: string): NumberSeries {
+    if (!this.#isShown) return new NumberSeries('');
     const { id, kind } = this.#destination;
     this.#families.connectDuration.with(id, kind).observe(seconds);
     return this.#families.destinationConnections.with(id, kind, protocol);
   }
 
   connectFailed(cause: string): void {
+    if (!this.#isShown) return;
     const { id, kind } = this.#destination;
     this.#families.connectErrors.with(id, kind, cause).add();
   }
@@ -71,14 +81,15 @@ export class DestinationSeriesIndex {
     return series;
   }
 
-  /**
-   * Forgets all other destinations. A request that is still under way to one of them counts in series that nobody
-   * sees any more.
-   */
+  /** Forgets all other destinations. What is still under way to one of them counts where nobody looks. */
   retain(destinations: readonly Destination[]): void {
     const kept = new Set(destinations.map(({ kind, id }) => `${kind} ${id}`));
     for (const [kind, byId] of Object.entries(this.#byKind)) {
-      for (const id of byId.keys()) if (!kept.has(`${kind} ${id}`)) byId.delete(id);
+      for (const [id, series] of byId) {
+        if (kept.has(`${kind} ${id}`)) continue;
+        series.retire();
+        byId.delete(id);
+      }
     }
     const isGone = (id = '', kind = ''): boolean => !kept.has(`${kind} ${id}`);
     this.#families.destinationRequests.remove(isGone);

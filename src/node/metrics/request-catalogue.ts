@@ -4,7 +4,7 @@ import type { MetricDefinition } from './definition.ts';
  * kube-apiserver's bounds of request durations, in seconds (k8s.io/apiserver pkg/endpoints/metrics/metrics.go), so
  * that its panels and alert rules can be laid over the router's.
  */
-const requestBuckets = [
+export const requestBuckets = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 
@@ -121,5 +121,3 @@ export const requestCatalogue = {
     labels: ['authenticator'],
   },
 } as const satisfies Record<string, MetricDefinition>;
-
-export { ownWorkBuckets, requestBuckets };

@@ -1,5 +1,5 @@
-import { isLongRunning } from '../../apimachinery/long-running.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import { type RequestKind, requestKindOf } from '../../proxy/in-flight/request-kind.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
 import { otherLabel } from './metric-family.ts';
 
@@ -11,7 +11,7 @@ export interface RequestLabels {
   readonly resource: string;
   readonly subresource: string;
   readonly scope: string;
-  readonly kind: 'readOnly' | 'mutating' | 'longRunning';
+  readonly kind: RequestKind;
 }
 
 /** kube-apiserver's `verb` label (k8s.io/apiserver pkg/endpoints/metrics, CanonicalVerb). */
@@ -33,7 +33,6 @@ const verbs: ReadonlyMap<string, string> = new Map([
 ]);
 
 const connecting: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward', 'proxy']);
-const readOnly: ReadonlySet<string> = new Set(['GET', 'HEAD', 'LIST', 'WATCH', 'OPTIONS']);
 
 /** Those of Kubernetes. A snapshot cannot bound them: where it knows no subresources, every name is possible. */
 const subresources: ReadonlySet<string> = new Set([
@@ -60,7 +59,7 @@ const subresources: ReadonlySet<string> = new Set([
 export function requestLabels(requestInfo: RequestInfo, table: RoutingTable | undefined): RequestLabels {
   const { isResourceRequest, subresource } = requestInfo;
   const verb = connecting.has(subresource) ? 'CONNECT' : (verbs.get(requestInfo.verb) ?? otherLabel);
-  const kind = isLongRunning(requestInfo) ? 'longRunning' : readOnly.has(verb) ? 'readOnly' : 'mutating';
+  const kind = requestKindOf(requestInfo);
   if (!isResourceRequest) return { verb, kind, ...namesNoResource };
   return {
     verb,

@@ -87,6 +87,7 @@ class RequestMeasurement implements RequestObservation {
   #series: RequestSeries | undefined;
   #decision: Decision | undefined;
   #destination: DestinationSeries | undefined;
+  #attempts = 0;
   #attemptBegun = 0;
   /** The code that the client was answered with; 0: none yet. */
   #status = 0;
@@ -121,7 +122,8 @@ class RequestMeasurement implements RequestObservation {
 
   attemptBegun(destination: Destination): void {
     const now = this.#metrics.clock();
-    if (this.#attemptBegun === 0) this.#metrics.routing.observe((now - this.#begun) / 1000);
+    this.#attempts += 1;
+    if (this.#attempts === 1) this.#metrics.routing.observe((now - this.#begun) / 1000);
     else this.#metrics.secondTries.add();
     this.#attemptBegun = now;
     this.#destination = this.#metrics.destinations.of(destination);

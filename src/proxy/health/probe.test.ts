@@ -67,6 +67,32 @@ test('only a 5xx says that a server is not to be used; refusing the question is 
   ]);
 });
 
+test('an answer is read to its end, so that its connection is kept, but not without end', async () => {
+  let pulled = 0;
+  let cancelled = false;
+  const endless = () =>
+    new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pulled++;
+        controller.enqueue(new Uint8Array(1_024));
+      },
+      cancel() {
+        cancelled = true;
+      },
+    });
+  assert.equal(await probing(() => new Response(endless())).ask(), 'ready');
+  assert.ok(cancelled && pulled < 100, `${pulled} chunks were read`);
+
+  const short = new Response('ok');
+  await probing(() => short).ask();
+  assert.equal(short.bodyUsed, true);
+});
+
+test('an answer that breaks off behind its head counts by its head', async () => {
+  const broken = new ReadableStream({ start: (controller) => controller.error(new Error('reset')) });
+  assert.equal(await probing(() => new Response(broken, { status: 500 })).ask(), 'not-ready');
+});
+
 test('a server that gives no answer is unreachable', async () => {
   const { ask } = probing(() => {
     throw new TransportError('ConnectFailed', 'connection refused', { requestMayHaveArrived: false });

@@ -31,7 +31,7 @@ export function createProbe(
         },
         options,
       );
-      await response.body?.cancel();
+      await readToEnd(response);
       return outcomeOf(response.status);
     } catch (error) {
       if (error instanceof TransportError) return 'unreachable';
@@ -40,6 +40,23 @@ export function createProbe(
       return 'alive';
     }
   };
+}
+
+/** Bytes of an answer that are read; a failing `/readyz` names its checks in a few thousand. */
+const maximumBytes = 64 * 1024;
+
+/** So that the connection can be used again: what is given up costs an HTTP/1.1 connection. */
+async function readToEnd({ body }: Response): Promise<void> {
+  const reader = body?.getReader();
+  let length = 0;
+  try {
+    for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+      length += next.value.byteLength;
+      if (length > maximumBytes) await reader?.cancel();
+    }
+  } catch {
+    // It broke off; its head has said what there is to know.
+  }
 }
 
 /** Redirects count as alive: nothing but a 5xx says that the server itself cannot answer. */

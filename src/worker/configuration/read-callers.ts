@@ -16,7 +16,7 @@ export async function readCallers(reader: EnvironmentReader): Promise<CallerConf
   const assertionKeys = await readAssertionKeys(reader);
   return {
     clientCertificates: reader.choice('CLIENT_CERTIFICATES', ['none', 'cf']) ?? 'none',
-    issuers: readIssuers(reader, 'AUTHENTICATION_CONFIG'),
+    issuers: readIssuers(reader, 'AUTHENTICATION_CONFIG') ?? [],
     access: readAccess(reader),
     assertionKeys,
     allowed: {
@@ -26,13 +26,14 @@ export async function readCallers(reader: EnvironmentReader): Promise<CallerConf
   };
 }
 
-function readIssuers(reader: EnvironmentReader, name: string): readonly ExternalIssuerConfig[] {
+/** `undefined` where the variable is left out, or has a fault. */
+function readIssuers(reader: EnvironmentReader, name: string): readonly ExternalIssuerConfig[] | undefined {
   const document = reader.json(name);
-  if (document === undefined) return [];
+  if (document === undefined) return undefined;
   const parsed = parseAuthenticationConfiguration(document);
   if (!parsed.ok) {
     reader.fault(name, `has faults: ${describeIssues(parsed.issues)}`);
-    return [];
+    return undefined;
   }
   for (const [index, { keys }] of parsed.issuers.entries()) {
     if (keys.kind === 'file')
@@ -49,10 +50,11 @@ function readIssuers(reader: EnvironmentReader, name: string): readonly External
 }
 
 function readAccess(reader: EnvironmentReader): ExternalIssuerConfig | undefined {
-  const [issuer, ...others] = readIssuers(reader, 'ACCESS_CONFIG');
-  if (others.length > 0) reader.fault('ACCESS_CONFIG', 'must have one issuer, the team');
-  if (issuer === undefined) {
-    if (reader.has('ACCESS_CONFIG')) reader.fault('ACCESS_CONFIG', 'must have one issuer, the team');
+  const issuers = readIssuers(reader, 'ACCESS_CONFIG');
+  if (issuers === undefined) return undefined;
+  const [issuer, ...others] = issuers;
+  if (issuer === undefined || others.length > 0) {
+    reader.fault('ACCESS_CONFIG', 'must have one issuer, the team');
     return undefined;
   }
   // Access has no discovery document at the place where OpenID Connect has it.

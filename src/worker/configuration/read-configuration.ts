@@ -72,7 +72,9 @@ async function readSnapshot(reader: EnvironmentReader): Promise<SnapshotConfigur
 async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet | undefined> {
   const text = reader.jsonText('SNAPSHOT_KEYS');
   if (text === undefined) {
-    reader.fault('SNAPSHOT_KEYS', 'is required: the public JWKS that snapshots may be signed with');
+    if (!reader.has('SNAPSHOT_KEYS')) {
+      reader.fault('SNAPSHOT_KEYS', 'is required: the public JWKS that snapshots may be signed with');
+    }
     return undefined;
   }
   const parsed = await parseSnapshotKeys(text);

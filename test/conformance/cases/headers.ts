@@ -172,8 +172,8 @@ export const headers: CaseGroup = {
     },
     {
       id: 'headers/two-framings',
-      rule: 'A request with two lengths is refused, and what hides behind it is no request',
-      citation: 'RFC 9112 section 6.3',
+      rule: 'What hides behind a request that can be framed in two ways is no request: it is refused, or the connection ends behind it',
+      citation: 'RFC 9112 sections 6.1 and 6.3',
       needs: ['http1Bytes'],
       async run(world) {
         const hidden = `GET ${targets.peer3}/hidden HTTP/1.1\r\nHost: localhost\r\n\r\n`;
@@ -187,11 +187,8 @@ export const headers: CaseGroup = {
           connection.write(
             `POST ${targets.peer3} HTTP/1.1\r\nHost: localhost\r\n${framing}\r\n\r\n0\r\n\r\n${hidden}`,
           );
-          const received = await connection.received.until('\r\n\r\n');
-          const status = Number(received.split(' ', 2)[1]);
-          assert.ok(status >= 400, received);
           await connection.received.outcome();
-          connection.close();
+          assert.equal(connection.received.text.match(/HTTP\/1\.1 \d{3}/g)?.length, 1);
         }
         for (const { requests } of world.cluster.all) {
           assert.ok(!requests.some(({ target }) => target.endsWith('/hidden')));

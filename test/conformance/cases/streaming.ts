@@ -58,8 +58,24 @@ export const streaming: CaseGroup = {
       },
     },
     {
+      id: 'streaming/client-left',
+      rule: 'A client that has left a watch takes the request to the server with it, at its next events at the latest',
+      citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
+      async run(world) {
+        const started = serverStream(world.cluster.peer3);
+        const exchange = await world.send(watch, alice);
+        const { request, answer } = await started;
+        answer.head(200, watchHead);
+        answer.write('event 1\n');
+        await (await exchange.answer).body.until('event 1\n');
+        exchange.disconnect();
+        const events = setInterval(() => answer.write('event\n'), 10);
+        assert.equal(await request.over.finally(() => clearInterval(events)), 'gone');
+      },
+    },
+    {
       id: 'streaming/client-leaves',
-      rule: 'A client that leaves a watch takes the request to the server with it',
+      rule: 'It does so at once',
       citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
       async run(world) {
         const started = serverStream(world.cluster.peer3);
@@ -76,7 +92,7 @@ export const streaming: CaseGroup = {
     },
     {
       id: 'streaming/client-leaves-early',
-      rule: 'So does one that leaves before there is an answer',
+      rule: 'So does a client that leaves before there is an answer',
       citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
       async run(world) {
         const started = serverStream(world.cluster.peer3);

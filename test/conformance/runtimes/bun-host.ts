@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { statusResponse } from '../../../src/apimachinery/status.ts';
-import worker from '../../../src/worker/index.ts';
+import worker, { type WorkerEnvironment } from '../../../src/worker/index.ts';
 import type { BunHostSettings } from './bun-settings.ts';
 
 /** The parts of Bun that are used here (bun.sh/docs/api/http). */
@@ -48,7 +48,7 @@ function refusal({ headers }: Request): Response | undefined {
     : statusResponse('BadRequest', `the header ${joined} holds a comma, or there are several lines of it`);
 }
 
-const environment = { ...settings.environment, DESTINATIONS: { fetch: bunFetch } };
+const environment = { ...settings.environment, DESTINATIONS: { fetch: bunFetch } } as WorkerEnvironment;
 const context = { waitUntil: (promise: Promise<unknown>): void => void promise.catch(() => {}) };
 const { port } = Bun.serve({
   hostname: '127.0.0.1',

@@ -23,6 +23,10 @@ export const bun: ConformanceRuntime = {
     exactTarget: urlParsed,
     http2: onlyHttp1,
     extensionRouting: noFetchTrust,
+    interimAnswers: {
+      kind: 'not possible',
+      because: 'Bun sends no `100 Continue`: clients send their body after a wait of their own.',
+    },
     clientCertificates: {
       kind: 'not possible',
       because: '`Bun.serve` asks for client certificates and does not say whose they are.',

@@ -31,7 +31,7 @@ export const deno: ConformanceRuntime = {
     },
     interimAnswers: {
       kind: 'not possible',
-      because: 'Deno sends no `100 Continue`: clients send their body after the wait of their own.',
+      because: 'Deno sends no `100 Continue`: clients send their body after a wait of their own.',
     },
     spdyRefusal: {
       kind: 'not possible',

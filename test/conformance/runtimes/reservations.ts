@@ -28,3 +28,15 @@ export const spdyIsTunnelled: Reservation = {
   kind: 'does not apply',
   because: 'SPDY is tunnelled here.',
 };
+
+const noticedWhenWriting: Reservation = {
+  kind: 'not possible',
+  because:
+    'workerd notices that a connection was closed when it writes to it: the request to the server ends with the next event, or with the answer.',
+};
+
+/** Cases about clients that leave while nothing is being written to them. */
+export const unnoticedDepartures: Readonly<Record<string, Reservation>> = {
+  'streaming/client-leaves': noticedWhenWriting,
+  'streaming/client-leaves-early': noticedWhenWriting,
+};

@@ -3,7 +3,7 @@ import { clientTls, clusterAuthority } from '../credentials.ts';
 import type { ConformanceRuntime } from '../runtime.ts';
 import { edgeEnvironment } from './edge-environment.ts';
 import { edgeTls, startEdgeRuntime } from './edge-process.ts';
-import { noFetchTrust, onlyHttp1, urlParsed } from './reservations.ts';
+import { noFetchTrust, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
 import { workerBuild } from './worker-build.ts';
 
 /** workerd itself, configured as docs/edge-self-hosted.md has it: mTLS on both sides. */
@@ -25,6 +25,7 @@ export const workerd: ConformanceRuntime = {
       because: 'A Worker can pass on WebSockets only: SPDY is refused with a 400 Status that says so.',
     },
   },
+  exceptions: unnoticedDepartures,
   start: (settings, cluster) =>
     startEdgeRuntime(
       async (directory) =>

@@ -106,6 +106,5 @@ function rawConnection(socket: Socket): RawConnection {
     received,
     write: (bytes) => socket.write(bytes, 'latin1'),
     close: () => socket.destroy(),
-    reset: () => (socket as any).resetAndDestroy(),
   };
 }

@@ -134,7 +134,7 @@ export function edgeTlsOf(cluster: EdgeCluster, mutual: boolean): EdgeTls {
   };
 }
 
-export function pemPair({ chain, privateKey }: CertificatePair): PemPair {
+function pemPair({ chain, privateKey }: CertificatePair): PemPair {
   return { certificate: chain, privateKey };
 }
 

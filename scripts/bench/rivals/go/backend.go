@@ -88,6 +88,11 @@ func document(size int) []byte {
 }
 
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/readyz" {
+		// Routers ask for it every few seconds.
+		io.WriteString(w, "ok")
+		return
+	}
 	if r.URL.RawQuery == "watch=true" {
 		b.watch(w, r)
 		return

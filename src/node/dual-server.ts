@@ -1,0 +1,70 @@
+import type { Server as Http1Server, ServerOptions as Http1ServerOptions } from 'node:http';
+import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from 'node:http2';
+import type { TlsOptions } from 'node:tls';
+import type { NodeIncoming, NodeOutgoing } from './node-inbound.ts';
+import { certificateError } from './server-error.ts';
+import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits, streamWindow } from './server-limits.ts';
+
+/** The serving pair, PEM, and what `clientCertificateTlsOptions` says about client certificates. */
+export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
+  Pick<TlsOptions, 'requestCert' | 'rejectUnauthorized' | 'ca' | 'secureOptions'>;
+
+/** As kube-apiserver. */
+export const protocolVersions = { minVersion: 'TLSv1.2' } as const;
+
+/** With `allowHTTP1` Node's HTTP/2 server is an HTTP/1.1 server as well; its types do not say so. */
+type DualServer = Http2SecureServer & Pick<Http1Server, 'maxHeadersCount'>;
+
+/**
+ * One TLS server for both protocols, with the limits that Node itself looks after.
+ * @throws {ServerError} `InvalidServingCertificate`
+ */
+export function newServer(
+  tls: ServerTlsOptions,
+  limits: ServerLimits,
+  onRequest: (incoming: NodeIncoming, outgoing: NodeOutgoing) => void,
+): DualServer {
+  const { maxConcurrentStreams, maxSessionMemory, maxSessionRejectedStreams } = limits;
+  const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
+  const { tlsHandshakeTimeout } = limits;
+  // `insecureHTTPParser` stays off: the parser refuses what two parsers could read differently.
+  const http1Options: Http1ServerOptions = {
+    maxHeaderSize: maximumHeaderBytes,
+    keepAliveTimeout,
+    headersTimeout,
+    connectionsCheckingInterval,
+    requestTimeout,
+    // `faultOfHead` asks for it: Node's own refusal would let what is sent behind the request go on.
+    requireHostHeader: false,
+  };
+  const options: SecureServerOptions = {
+    ...tls,
+    ...protocolVersions,
+    handshakeTimeout: tlsHandshakeTimeout,
+    allowHTTP1: true,
+    settings: {
+      maxConcurrentStreams,
+      initialWindowSize: streamWindow,
+      maxHeaderListSize: maximumHeaderBytes,
+    },
+    maxHeaderListPairs: maximumHeaderLines,
+    maxSendHeaderBlockLength: maximumHeaderBytes,
+    maxSessionMemory,
+    maxSessionRejectedStreams,
+    // Lines of an answer are passed on as they came, also where a name that should stand once stands twice.
+    strictSingleValueFields: false,
+    http1Options,
+    // A client that vanished holds its watches until the kernel notices (Go's server asks every 15 s or so).
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+    noDelay: true,
+  };
+  try {
+    const server = createSecureServer(options, onRequest) as DualServer;
+    // HTTP/1.1's own limit of lines, which no option sets: measured, the 1,000th is refused without it.
+    server.maxHeadersCount = maximumHeaderLines;
+    return server;
+  } catch (error) {
+    throw certificateError(error);
+  }
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Cleanup, withCleanup } from '../../scripts/bench/harness/cleanup.ts';
+import { countFrom, namesFrom, UsageError } from '../../scripts/bench/harness/command-line.ts';
+
+test('names come in the order of the tables, whatever the order they were given in', () => {
+  assert.deepEqual(namesFrom('only', 'c, a', ['a', 'b', 'c']), ['a', 'c']);
+  assert.deepEqual(namesFrom('only', undefined, ['a', 'b']), ['a', 'b']);
+});
+
+test('an unknown name is told with those that there are', () => {
+  assert.throws(
+    () => namesFrom('only', 'a,envoy', ['a', 'b']),
+    /--only: there is no envoy\. Choose from a, b\./,
+  );
+});
+
+test('counts are whole numbers of at least one', () => {
+  assert.equal(countFrom('rounds', '4'), 4);
+  for (const wrong of ['0', '-1', '1.5', 'many', '']) {
+    assert.throws(() => countFrom('rounds', wrong), UsageError, wrong);
+  }
+});
+
+test('everything is cleaned up, the last opened first, also when something fails', async () => {
+  const order: string[] = [];
+  const working = withCleanup(async (cleanup) => {
+    cleanup.add(() => order.push('first'));
+    cleanup.add(async () => order.push('second'));
+    throw new Error('the work failed');
+  });
+  await assert.rejects(working, /the work failed/);
+  assert.deepEqual(order, ['second', 'first']);
+});
+
+test('one step that fails does not keep the others from being taken', async () => {
+  const order: string[] = [];
+  const cleanup = new Cleanup();
+  cleanup.add(() => order.push('taken'));
+  cleanup.add(() => Promise.reject(new Error('cannot be stopped')));
+  await assert.rejects(cleanup.run(), AggregateError);
+  assert.deepEqual(order, ['taken']);
+});

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { h2loadArguments, parseH2load, parseH2loadLog } from '../../scripts/bench/load/h2load.ts';
+import type { Load } from '../../scripts/bench/load/load.ts';
+import { parseWrk, wrkArguments } from '../../scripts/bench/load/wrk.ts';
+
+const h2loadOutput = `starting benchmark...
+spawning thread #0: 8 total client(s). Timing-based test with 1s of warm-up time and 2s of main duration for measurements.
+Warm-up phase is over for thread #0.
+Main benchmark duration is started for thread #0.
+Main benchmark duration is over for thread #0. Stopping all clients.
+Stopped all clients for thread #0
+
+finished in 3.00s, 31509.00 req/s, 31.43MB/s
+requests: 63018 total, 63018 started, 63018 done, 63018 succeeded, 0 failed, 0 errored, 0 timeout
+status codes: 63031 2xx, 0 3xx, 0 4xx, 0 5xx
+traffic: 62.86MB (65917365) total, 395.52KB (405015) headers (space savings 95.50%), 98.67MB (103467008) data
+                     min         max         mean         sd        +/- sd
+time for request:      108us     16.66ms      1.79ms      1.29ms    85.26%
+time for connect:        0us         0us         0us         0us     0.00%
+time to 1st byte:        0us         0us         0us         0us     0.00%
+req/s           :    3793.33     4030.71     3937.83       88.18    50.00%`;
+
+const wrkOutput = `Running 2s test @ https://127.0.0.1:45801/x/namespaces/y
+  1 threads and 16 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     2.47ms    1.91ms  11.54ms   77.97%
+    Req/Sec     2.21k   385.53     3.01k    60.00%
+  4422 requests in 2.02s, 4.86MB read
+Requests/sec:   2190.54
+Transfer/sec:      2.41MB`;
+
+const load: Load = {
+  protocol: 'http1',
+  url: 'https://127.0.0.1:6443/',
+  connections: 16,
+  streams: 1,
+  warmUp: 0.5,
+  seconds: 1.5,
+};
+
+test('h2load: requests and their rate are those after the warm-up', () => {
+  assert.deepEqual(parseH2load(h2loadOutput, { seconds: 2, answerBytes: undefined }), {
+    requests: 63018,
+    requestsPerSecond: 31509,
+    failed: 0,
+  });
+});
+
+test('h2load: of answers that are large, parts of one count', () => {
+  const { requests } = parseH2load(h2loadOutput, { seconds: 2, answerBytes: 65_917_365 * 2 });
+  assert.equal(requests, 0.5);
+});
+
+test('h2load: an answer without a reason phrase is no failure', () => {
+  const output = h2loadOutput.replace('63018 succeeded, 0 failed', '60000 succeeded, 3018 failed');
+  const { requests, failed } = parseH2load(output, { seconds: 2, answerBytes: undefined });
+  assert.deepEqual({ requests, failed }, { requests: 63018, failed: 0 });
+});
+
+test('h2load: redirects, errors of either side and connections that broke are failures', () => {
+  const output = h2loadOutput
+    .replace('0 errored, 0 timeout', '5 errored, 0 timeout')
+    .replace('0 3xx, 0 4xx, 0 5xx', '1 3xx, 2 4xx, 4 5xx');
+  assert.equal(parseH2load(output, { seconds: 2, answerBytes: undefined }).failed, 12);
+});
+
+test('h2load: other output is told, not taken for nothing measured', () => {
+  assert.throws(
+    () => parseH2load('UNABLE TO NEGOTIATE ALPN', { seconds: 2, answerBytes: undefined }),
+    /did not say what it has measured/,
+  );
+});
+
+test('h2load: latencies from the log come in milliseconds and in order', () => {
+  assert.deepEqual(parseH2loadLog('1795256199986954\t200\t560\n1795256199986955\t200\t125\n'), [0.125, 0.56]);
+  assert.deepEqual(parseH2loadLog(''), []);
+});
+
+test('h2load: the rate it is given is that of one client', () => {
+  const words = h2loadArguments({ ...load, rate: 1_000 }, '/log');
+  assert.ok(words.includes('--rps=62.500'));
+  assert.ok(words.includes('--h1'));
+  assert.ok(words.includes('--duration=1500ms'));
+  assert.equal(words.at(-1), load.url);
+});
+
+test('wrk: requests and their rate', () => {
+  assert.deepEqual(parseWrk(wrkOutput), { requests: 4422, requestsPerSecond: 2190.54, failed: 0 });
+});
+
+test('wrk: broken connections and refusals are failures', () => {
+  const output = wrkOutput.replace(
+    'Requests/sec',
+    '  Socket errors: connect 1, read 20, write 0, timeout 300\n  Non-2xx or 3xx responses: 4000\nRequests/sec',
+  );
+  assert.equal(parseWrk(output).failed, 4321);
+});
+
+test('wrk: other output is told', () => {
+  assert.throws(() => parseWrk('unable to connect'), /did not say what it has measured/);
+});
+
+test('wrk: asks for a new connection each time, for whole seconds', () => {
+  const words = wrkArguments(load);
+  assert.ok(words.includes('--header=Connection: close'));
+  assert.ok(words.includes('--duration=2s'));
+});

@@ -1,0 +1,143 @@
+import { Miniflare, type MiniflareOptions } from 'miniflare';
+import type { Cluster } from '../cluster.ts';
+import type { RouterSettings } from '../conformance-case.ts';
+import { clientPairs, clusterAuthority, frontProxyPair } from '../credentials.ts';
+import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
+import type { ClientCertificate, WireClient } from '../wire/exchange.ts';
+import { fetchClient } from '../wire/fetch-client.ts';
+import { http1Client } from '../wire/http1-client.ts';
+import { edgeEnvironment } from './edge-environment.ts';
+import { noFetchTrust, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
+import { workerBuild } from './worker-build.ts';
+
+/** The Worker on Miniflare's workerd, with bindings and client certificates as Cloudflare has them. */
+export const miniflare: ConformanceRuntime = {
+  id: 'miniflare',
+  title: 'Worker (Miniflare)',
+  description:
+    'The built Worker on Miniflare’s workerd with the bindings of `wrangler.toml`: snapshot in a Durable Object, front-proxy certificate by a binding, client certificates from `request.cf`. TLS ends before it, as on the platform.',
+  lacks: {
+    exactTarget: urlParsed,
+    http2: onlyHttp1,
+    extensionRouting: noFetchTrust,
+    spdy: {
+      kind: 'not possible',
+      because: 'A Worker can pass on WebSockets only: SPDY is refused with a 400 Status that says so.',
+    },
+  },
+  exceptions: unnoticedDepartures,
+  start: startMiniflare,
+};
+
+async function startMiniflare(settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> {
+  const build = await workerBuild();
+  const trustedCertificates = [clusterAuthority.certificate];
+  const keypair = { privateKey: frontProxyPair.privateKey, certificateChain: frontProxyPair.chain };
+  const texts = {
+    ...edgeEnvironment(settings, cluster, 'front-proxy'),
+    CLIENT_CERTIFICATES: 'cf',
+  };
+  const options = {
+    telemetry: { enabled: false },
+    cf: false,
+    workers: [
+      {
+        config: {
+          name: 'router',
+          compatibilityDate: build.compatibilityDate,
+          compatibilityFlags: build.compatibilityFlags,
+          manifest: {
+            mainModule: build.modules[0]?.name,
+            modules: Object.fromEntries(
+              build.modules.map(({ name, text }) => [name, { type: 'esm', contents: text }]),
+            ),
+          },
+          env: {
+            ...Object.fromEntries(
+              Object.entries(texts).map(([name, value]) => [name, { type: 'text', value }]),
+            ),
+            PEER_MTLS: { type: 'network', allow: ['private'], tlsOptions: { keypair, trustedCertificates } },
+            DESTINATIONS: { type: 'network', allow: ['private'], tlsOptions: { trustedCertificates } },
+            ...Object.fromEntries(
+              build.durableObjects.map(({ name, className }) => [
+                name,
+                { type: 'durable-object', worker: 'router', exportName: className },
+              ]),
+            ),
+          },
+          exports: Object.fromEntries(
+            build.durableObjects.map(({ className }) => [
+              className,
+              { type: 'durable-object', storage: 'sqlite' },
+            ]),
+          ),
+        },
+        dev: {
+          // The listener in front of all Workers compresses what clients take; the platform's is configured.
+          unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }],
+          outboundService: { type: 'worker', worker: 'outbound' },
+        },
+      },
+      {
+        // For the keys of token issuers: `fetch` trusts the cluster's authority, as the platform's trust store would.
+        config: {
+          name: 'outbound',
+          compatibilityDate: build.compatibilityDate,
+          manifest: {
+            mainModule: 'outbound.js',
+            modules: {
+              'outbound.js': {
+                type: 'esm',
+                contents: 'export default { fetch: (request, { NETWORK }) => NETWORK.fetch(request) };',
+              },
+            },
+          },
+          env: { NETWORK: { type: 'network', allow: ['private'], tlsOptions: { trustedCertificates } } },
+        },
+      },
+    ],
+  };
+  // The option types of this pre-release leave out forms that it takes.
+  const running = new Miniflare(options as unknown as MiniflareOptions);
+  await running.ready;
+  const { port } = await running.unsafeGetDirectURL('router');
+  const client = clientOf(running, http1Client({ port: Number(port) }));
+  return {
+    client,
+    async close() {
+      await client.close();
+      await running.dispose();
+    },
+  };
+}
+
+/** Requests with a client certificate go in as the platform hands them over, all others over HTTP/1.1. */
+function clientOf(running: Miniflare, plain: WireClient): WireClient {
+  const dispatch = fetchClient(async (request, { certificate = 'alice' }) => {
+    const init = {
+      method: request.method,
+      headers: [...request.headers],
+      cf: platformInformation(certificate),
+    };
+    return (await running.dispatchFetch(request.url, init)) as unknown as Response;
+  });
+  return {
+    ...plain,
+    send: (request) => (request.certificate === undefined ? plain : dispatch).send(request),
+  };
+}
+
+/** `request.cf` for a verified certificate (developers.cloudflare.com/workers/runtime-apis/request). */
+function platformInformation(certificate: ClientCertificate): object {
+  const organization = clientPairs[certificate] === clientPairs.admin ? 'system:masters' : 'dev';
+  const subject = `CN=${certificate},O=${organization}`;
+  return {
+    tlsClientAuth: {
+      certPresented: '1',
+      certVerified: 'SUCCESS',
+      certRevoked: '0',
+      certSubjectDN: subject,
+      certSubjectDNRFC2253: subject,
+    },
+  };
+}

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { denoArguments } from '../../scripts/edge/deno-arguments.ts';
+import { workerdConfig } from '../../scripts/edge/workerd-config.ts';
+import { writeWorkerdDirectory } from '../../scripts/edge/workerd-directory.ts';
+import { readEdgeConfiguration } from '../../src/deno/edge-configuration.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const pair = { certificate: 'certificate', privateKey: 'key' };
+const pem = (name: string) => `-----BEGIN CERTIFICATE-----\n${name}\n-----END CERTIFICATE-----\n`;
+
+const least = {
+  compatibilityDate: '2026-10-20',
+  compatibilityFlags: [],
+  modules: [{ name: 'index.js', file: 'modules/index.js' }],
+  listen: '127.0.0.1:0',
+  serving: { privateKey: 'tls/serving.key', certificateChain: 'tls/serving.crt' },
+  destinationAuthorities: ['tls/ca.crt'],
+  networks: ['private'],
+  textBindings: {},
+  durableObjects: [],
+  storageDirectory: 'storage',
+};
+
+async function temporaryDirectory(context: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-edge-'));
+  context.after(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+test('the examples in deploy/ are configurations of their runtimes', async () => {
+  for (const [folder, runtime] of [
+    ['workerd', 'workerd'],
+    ['deno', 'Deno'],
+  ] as const) {
+    const document = JSON.parse(await readFile(join(root, 'deploy', folder, 'edge.json'), 'utf8'));
+    const result = readEdgeConfiguration(document, runtime);
+    assert.ok(result.ok, JSON.stringify(result));
+  }
+});
+
+test('no header of a client can become request.cf, and those that the platform vouches for are removed', () => {
+  const config = workerdConfig(least);
+  assert.doesNotMatch(config, /cfBlobHeader/);
+  assert.match(config, /injectRequestHeaders[^\]]*\(name = "CF-Connecting-IP"\)/);
+});
+
+test('the front-proxy pair is on the way of PEER_MTLS alone, never on that of fetch', () => {
+  const config = workerdConfig({
+    ...least,
+    frontProxyClient: { privateKey: 'tls/front-proxy.key', certificateChain: 'tls/front-proxy.crt' },
+  });
+  const services = config.match(/\(name = "(?:outbound|front-proxy)", network.*/g);
+  assert.equal(services?.length, 2);
+  assert.doesNotMatch(services[0] ?? '', /keypair/);
+  assert.match(services[1] ?? '', /keypair/);
+  assert.match(config, /\(name = "PEER_MTLS", service = "front-proxy"\)/);
+  assert.match(config, /globalOutbound = "outbound"/);
+  assert.doesNotMatch(workerdConfig(least), /PEER_MTLS|trustBrowserCas/);
+});
+
+test('no value can end its literal in the configuration', () => {
+  const config = workerdConfig({ ...least, listen: '"), evil = ("\\' });
+  assert.match(config, /address = "\\"\), evil = \(\\"\\\\"/);
+  assert.throws(() => workerdConfig({ ...least, listen: 'é' }), /ASCII/);
+});
+
+test('keys are readable by their owner only, and those of an earlier configuration are gone', async (context) => {
+  const directory = await temporaryDirectory(context);
+  const options = {
+    directory,
+    build: { ...least, modules: [{ name: 'index.js', text: '' }] },
+    tls: { serving: pair, destinationAuthorities: `${pem('a')}${pem('b')}` },
+    listen: '127.0.0.1:0',
+    networks: ['private'],
+    environment: { SERVER_ID: 'a', ASSERTION_SIGNING_KEY: 'secret' },
+  };
+  await writeWorkerdDirectory({ ...options, tls: { ...options.tls, frontProxyClient: pair } });
+  await writeFile(join(directory, 'storage', 'kept'), '');
+  await writeWorkerdDirectory({ ...options, environment: { SERVER_ID: 'a' } });
+  assert.deepEqual((await readdir(join(directory, 'tls'))).sort(), [
+    'destination-ca-0.crt',
+    'destination-ca-1.crt',
+    'serving.crt',
+    'serving.key',
+  ]);
+  assert.deepEqual(await readdir(join(directory, 'environment')), ['SERVER_ID']);
+  assert.deepEqual(await readdir(join(directory, 'storage')), ['kept']);
+  for (const file of ['workerd.capnp', 'tls/serving.key', 'environment/SERVER_ID']) {
+    assert.equal((await stat(join(directory, file))).mode & 0o777, 0o600, file);
+  }
+});
+
+test('an empty bundle and a name that is a path are refused', async (context) => {
+  const directory = await temporaryDirectory(context);
+  const options = {
+    directory,
+    build: { ...least, modules: [] },
+    tls: { serving: pair, clientAuthorities: '', destinationAuthorities: pem('a') },
+    listen: '127.0.0.1:0',
+    networks: ['private'],
+    environment: {},
+  };
+  await assert.rejects(writeWorkerdDirectory(options), /client-ca: holds no PEM certificate/);
+  const outside = { ...options, environment: { '../SERVER_ID': 'a' } };
+  await assert.rejects(writeWorkerdDirectory(outside), /is no name of a variable/);
+});
+
+test('Deno gets leave for its own files, and a name that Deno would read as two is refused', () => {
+  const configuration = {
+    listen: '127.0.0.1:0',
+    tls: { certFile: '/a/tls.crt', keyFile: '/a/tls.key' },
+    destinations: { caFile: '/a/ca.crt' },
+    stateDirectory: '/state',
+    environment: {},
+    environmentFiles: { ASSERTION_SIGNING_KEY: '/a/signing.json' },
+  };
+  const args = denoArguments('/a/edge.json', configuration);
+  assert.ok(args.includes('--allow-write=/state/snapshot,/state/snapshot.new'), args.join(' '));
+  const allowed = args.filter((each) => each.startsWith('--allow-')).map((each) => each.split('=')[0]);
+  assert.deepEqual(allowed, ['--allow-read', '--allow-write', '--allow-net']);
+  assert.throws(() => denoArguments('/a,/etc/edge.json', configuration), /comma/);
+});
+
+test('a faulty configuration ends the command with 2 and every fault, and shows nothing of the file', async (context) => {
+  const directory = await temporaryDirectory(context);
+  const path = join(directory, 'edge.json');
+  const run = () =>
+    spawnSync(process.execPath, [join(root, 'scripts/edge/run-edge.ts'), 'workerd', '--config', path], {
+      encoding: 'utf8',
+      timeout: 30_000,
+    });
+  await writeFile(path, JSON.stringify({ kind: 'EdgeConfiguration', listen: 6443 }));
+  const faulty = run();
+  assert.equal(faulty.status, 2, faulty.stderr);
+  for (const field of ['apiVersion', 'listen', 'tls', 'destinations', 'stateDirectory']) {
+    assert.match(faulty.stderr, new RegExp(`edge.json: ${field} `));
+  }
+  await writeFile(path, '-----BEGIN PRIVATE KEY-----');
+  const noJson = run();
+  assert.equal(noJson.status, 2);
+  assert.doesNotMatch(noJson.stderr, /PRIVATE/);
+});

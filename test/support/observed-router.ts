@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { sealSnapshot } from '../../src/snapshot/seal.ts';
+import { signingKeyOf } from '../../src/snapshot/signing-key.ts';
+import type { Snapshot } from '../../src/snapshot/types.ts';
+import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
+import { type Format, type ParsedFamily, parseScrape } from './prometheus-text.ts';
+import { snapshotOf } from './snapshot-builder.ts';
+import { type StartedRouter, servingPair, startRouterWithFiles } from './started-router.ts';
+import { type Answer, askOverHttp2, openHttp2 } from './tls-client.ts';
+
+export interface ObservedRouter {
+  readonly started: StartedRouter;
+  readonly peer: ApiServerDouble;
+  /** As a super-user. */
+  ask(target: string, options?: Parameters<typeof askOverHttp2>[2]): Promise<Answer>;
+  scrape(format?: Format): Promise<ReadonlyMap<string, ParsedFamily>>;
+  push(snapshot: Snapshot): Promise<Answer>;
+}
+
+export const openMetricsAccept = 'application/openmetrics-text;version=1.0.0;q=0.9,text/plain;q=0.5';
+
+/** A router as `serve` starts it, with a peer, and a super-user's connection to it. */
+export async function startObservedRouter(
+  context: TestContext,
+  flags: Readonly<Record<string, readonly string[]>> = {},
+): Promise<ObservedRouter> {
+  const started = await startRouterWithFiles(context, {
+    flags: { 'allow-loopback-peers': ['true'], ...flags },
+  });
+  const { cluster, frontProxies } = started.authorities;
+  const peer = await startApiServer(context, 'h2', {
+    pair: await servingPair(cluster, 'peer'),
+    clientAuthorities: frontProxies.certificate,
+  });
+  const pair = await started.user('admin', ['system:masters']);
+  const session = openHttp2(context, { port: started.port, ca: cluster.certificate, pair });
+  const ask: ObservedRouter['ask'] = (target, options) => askOverHttp2(session, target, options);
+  return {
+    started,
+    peer,
+    ask,
+    async scrape(format = 'text') {
+      const headers = ['accept', format === 'openmetrics' ? openMetricsAccept : 'text/plain'];
+      const { status, text } = await ask('/metrics', { headers });
+      assert.equal(status, 200, text);
+      return parseScrape(text, format);
+    },
+    async push(snapshot) {
+      const body = await sealSnapshot(snapshot, signingKeyOf(started.snapshotKey.privateJwk));
+      return ask('/.mixed-version-proxy/v1/snapshot', { method: 'PUT', body });
+    },
+  };
+}
+
+/** `cp-a` is the local server; of its peers only `cp-b` answers. */
+export function mixedCluster(peer: ApiServerDouble, generation = 1): Snapshot {
+  return snapshotOf(
+    {
+      'cp-a': { serves: ['v1/pods', 'v1/pods/exec'], address: '127.0.0.1:1' },
+      'cp-b': { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${peer.port}` },
+      // Nobody listens on port 1.
+      'cp-c': { serves: ['policy/v1/evictions'], address: '127.0.0.1:1' },
+      'cp-d': { serves: ['lost/v1/things'], withoutAddress: true },
+    },
+    { generation },
+  );
+}

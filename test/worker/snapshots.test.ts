@@ -1,0 +1,113 @@
+// Isolates of one Worker on real workerd, which keep their snapshot in one Durable Object or one KV namespace.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { sealSnapshot } from '../../src/snapshot/seal.ts';
+import { speaker } from '../support/assertions.ts';
+import { administrator, type EdgeCluster, startEdgeCluster } from '../support/edge-cluster.ts';
+import { workerOf } from '../support/worker-runtime.ts';
+
+const kv = { type: 'kv', id: 'snapshots' };
+
+for (const [store, changes] of [
+  ['a Durable Object', {}],
+  ['KV', { SNAPSHOT_STORE: 'kv', SNAPSHOT_KV: kv }],
+] as const) {
+  describe(`kept in ${store}`, () => {
+    let edge: EdgeCluster;
+    before(async () => {
+      edge = await startEdgeCluster(changes, { 'router-b': {}, 'router-c': {} });
+    });
+    after(() => edge.close());
+
+    /** The generation that an isolate answers by. */
+    async function generationOf(worker: string): Promise<number | undefined> {
+      const isolate = await workerOf(edge.miniflare, worker);
+      const url = `http://${worker}/.mixed-version-proxy/v1/status`;
+      const response = await isolate.fetch(url, administrator);
+      const { snapshot } = (await response.json()) as { snapshot: { generation: number } | null };
+      return snapshot?.generation;
+    }
+
+    /** Each question is a request, behind which the isolate looks at the store when it is time to. */
+    async function untilGeneration(worker: string, generation: number): Promise<void> {
+      const giveUpAt = Date.now() + 10_000;
+      for (;;) {
+        const held = await generationOf(worker);
+        if (held === generation) return;
+        assert.ok(Date.now() < giveUpAt, `${worker} goes by ${held} and not by ${generation}`);
+        await setTimeout(50);
+      }
+    }
+
+    test('a push that cannot be taken is answered with its reason and changes nothing', async () => {
+      const stranger = await speaker('stranger');
+      const valid = edge.snapshot(3);
+      const unknownKey = await edge.push(await sealSnapshot(valid, stranger.key));
+      assert.deepEqual([unknownKey.status, unknownKey.body.reason], [401, 'Unauthorized']);
+      const jws = await sealSnapshot(valid, edge.syncKey.key);
+      const forged = await edge.push(`${jws.slice(0, -6)}AAAAAA`);
+      assert.equal(forged.status, 401);
+      const future = new Date(Date.now() + 3_600_000).toISOString();
+      const invalid = await edge.push(
+        await sealSnapshot(edge.snapshot(3, { createdAt: future }), edge.syncKey.key),
+      );
+      assert.equal(invalid.status, 422);
+      assert.ok(invalid.body.details?.causes?.some(({ field }) => field === 'metadata.createdAt'));
+      const tooLarge = await edge.push('x'.repeat(12 * 1024 * 1024));
+      assert.equal(tooLarge.status, 413);
+      assert.equal(await generationOf('router'), undefined);
+    });
+
+    test('what one isolate has taken is in use in the others, and none takes anything older', async () => {
+      const accepted = await edge.pushGeneration(5);
+      assert.deepEqual(
+        [accepted.status, accepted.body.result, accepted.body.persisted],
+        [200, 'accepted', true],
+      );
+      // Its first request reads the store; this isolate has never been asked before.
+      assert.equal((await edge.pushGeneration(4, 'router-b')).status, 409);
+      assert.equal(await generationOf('router-b'), 5);
+      assert.equal((await edge.pushGeneration(6, 'router-b')).body.result, 'accepted');
+      // The first one still goes by 5, and is brought up to date behind its requests.
+      await untilGeneration('router', 6);
+      assert.equal((await edge.pushGeneration(5)).status, 409);
+    });
+
+    test('of pushes to several isolates at once the highest generation is what stays', async () => {
+      const generations = [11, 14, 12, 15, 13];
+      const workers = ['router', 'router-b', 'router-c'];
+      const answers = await Promise.all(
+        generations.map((generation, index) => edge.pushGeneration(generation, workers[index % 3])),
+      );
+      assert.ok(answers.every(({ status }) => status === 200 || status === 409));
+      if (store === 'a Durable Object') {
+        for (const worker of workers) {
+          await untilGeneration(worker, 15);
+        }
+      } else {
+        // KV compares and writes in two steps, so that here only what an isolate holds cannot fall.
+        for (const worker of workers) assert.ok(((await generationOf(worker)) ?? 0) >= 11);
+      }
+    });
+  });
+}
+
+test('a snapshot of several megabytes is kept in rows that a Durable Object takes, and read whole', async () => {
+  const edge = await startEdgeCluster({}, { 'router-b': {} });
+  try {
+    const large = edge.snapshot(2);
+    const customResourceGroups = Array.from({ length: 18_000 }, (_, index) => ({
+      group: `${`g${index}`.padEnd(60, 'y')}.${'z'.repeat(60)}.example.com`,
+      version: 'v1',
+    }));
+    const jws = await sealSnapshot({ ...large, customResourceGroups }, edge.syncKey.key);
+    assert.ok(jws.length > 3 * 1024 * 1024, `only ${jws.length} characters`);
+    const { status, body } = await edge.push(jws);
+    assert.deepEqual([status, body.persisted], [200, true], JSON.stringify(body).slice(0, 300));
+    const again = await edge.push(jws, 'router-b');
+    assert.deepEqual([again.status, again.body.result], [200, 'unchanged']);
+  } finally {
+    await edge.close();
+  }
+});
