@@ -110,8 +110,14 @@ test('a transport is asked to send in two places, and both have the request from
   // Nobody else calls it under another name: what is left are the connections behind the transport.
   assert.deepEqual(placesOf(/(?<!transport)\.send\(/), [
     'src/node/destination-connections.ts',
+    'src/node/destination-connections.ts',
+    'src/node/http1-read-connections.ts',
     'src/node/undici-transport.ts',
   ]);
+  // The connections for reads are to be had from behind the transport only.
+  assert.deepEqual(placesOf(/\bnew Http1ReadConnections\(/), ['src/node/destination-connections.ts']);
+  assert.deepEqual(placesOf(/\bnew Http1ReadConnection\(/), ['src/node/http1-read-connections.ts']);
+  assert.deepEqual(placesOf(/\bnew DestinationConnections\(/), ['src/node/undici-transport.ts']);
 
   assert.match(
     sourceOf('src/proxy/forward.ts'),
@@ -120,6 +126,15 @@ test('a transport is asked to send in two places, and both have the request from
   const question = sourceOf('src/proxy/ask-server.ts');
   assert.match(question, /const outbound = await buildOutboundRequest\(/);
   assert.match(question, /transport\.send\(outbound, /);
+});
+
+test('a WebSocket on a Worker is sent in one place, with the request from Router.deliver', () => {
+  const source = sourceOf('src/worker/websocket-upgrade.ts');
+  assert.match(
+    source,
+    /router\.deliver\(request, async \(outbound\) => \{[^}]*await send\(outbound, inbound, /,
+  );
+  assert.equal(source.match(/\bsend\(/g)?.length, 1);
 });
 
 test('an upgrade is dialled in one place, with the request from Router.deliver', () => {

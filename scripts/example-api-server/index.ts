@@ -1,4 +1,9 @@
-import { createSecureServer, type Http2SecureServer } from 'node:http2';
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { type AuthenticationOptions, makeAuthenticate } from './authentication.ts';
 import { apiServerId, holdIdentityLease, registerApiServices } from './cluster.ts';
@@ -37,7 +42,16 @@ export interface ExampleApiServerOptions extends AuthenticationOptions {
   readonly bookmarkIntervalMilliseconds?: number;
   /** Told of every request before it is answered. */
   readonly onRequest?: (record: RequestRecord) => void;
+  /** Stands in front of the server's own handling, as a filter of its handler chain. Upgrades pass it by. */
+  readonly filter?: RequestFilter;
 }
+
+/** Answers a request itself, or has the server handle it by calling `next`. */
+export type RequestFilter = (
+  request: Http2ServerRequest,
+  response: Http2ServerResponse,
+  next: () => void,
+) => void;
 
 export interface ExampleApiServer {
   /** `https://host:port` */
@@ -87,7 +101,10 @@ export async function startExampleApiServer(options: ExampleApiServerOptions): P
     authenticate: makeAuthenticate(options),
     onRequest: options.onRequest,
   };
-  server.on('request', (request, response) => void serve(http, request, response));
+  const { filter = (_request, _response, next) => next() } = options;
+  server.on('request', (request, response) =>
+    filter(request, response, () => void serve(http, request, response)),
+  );
   server.on('upgrade', (request, socket, head) => serveUpgrade(http, request, socket, head));
 
   const serverId = apiServerId(hostname);

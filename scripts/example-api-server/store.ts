@@ -16,6 +16,12 @@ export interface StoredEvent {
   readonly previous?: KubernetesObject;
 }
 
+/** A change with the resource it happened to, as copies of the store in other processes are told of it. */
+export interface StoredChange {
+  readonly key: StorageKey;
+  readonly event: StoredEvent;
+}
+
 export type StoreErrorCode = 'AlreadyExists' | 'NotFound' | 'Conflict' | 'Expired';
 
 export class StoreError extends Error {
@@ -31,6 +37,8 @@ export interface StoreOptions {
   readonly now?: () => Date;
   /** How many changes a watch can go back; older ones are compacted away. Default 10,000. */
   readonly historyLimit?: number;
+  /** A copy that begins with nothing and is filled by `apply`. */
+  readonly empty?: boolean;
 }
 
 /** `dryRun`: everything is checked and the outcome returned, but nothing is stored. */
@@ -52,6 +60,7 @@ export class ExampleStore {
   readonly #objects = new Map<string, Map<string, KubernetesObject>>();
   readonly #history: { readonly storage: string; readonly event: StoredEvent }[] = [];
   readonly #listeners = new Map<string, Set<(event: StoredEvent) => void>>();
+  readonly #changeListeners = new Set<() => void>();
   readonly #now: () => Date;
   readonly #historyLimit: number;
   #revision = 1;
@@ -60,6 +69,7 @@ export class ExampleStore {
   constructor(options: StoreOptions = {}) {
     this.#now = options.now ?? (() => new Date());
     this.#historyLimit = options.historyLimit ?? 10_000;
+    if (options.empty === true) return;
     for (const name of initialNamespaces) this.create(namespaces, namespaceObject(name));
   }
 
@@ -172,6 +182,36 @@ export class ExampleStore {
     return () => listeners.delete(listener);
   }
 
+  /** Calls `listener` after every change of whatever resource, until the returned function is called. */
+  onChange(listener: () => void): () => void {
+    this.#changeListeners.add(listener);
+    return () => this.#changeListeners.delete(listener);
+  }
+
+  /**
+   * The changes of all resources after `revision`, oldest first.
+   * @throws {StoreError} Expired when some of them are compacted away.
+   */
+  changesSince(revision: number): StoredChange[] {
+    if (revision < this.#compactedRevision) {
+      throw new StoreError('Expired', `changes after revision ${revision} are compacted away`);
+    }
+    // Every change makes one revision, so the place of a change follows from its number.
+    const first = this.#history[0]?.event.revision ?? 0;
+    return this.#history
+      .slice(Math.max(0, revision + 1 - first))
+      .map(({ storage, event }) => ({ key: keyOf(storage), event }));
+  }
+
+  /** Brings a copy up to date with the store that `changes` are of; what it has already is passed over. */
+  apply(changes: readonly StoredChange[]): void {
+    for (const { key, event } of changes) {
+      if (event.revision <= this.#revision) continue;
+      this.#revision = event.revision;
+      this.#keep(storageOf(key), event);
+    }
+  }
+
   /** Forgets all changes up to now, as `etcdctl compact` does: watches from before get 410 Expired. */
   compact(): void {
     this.#history.length = 0;
@@ -195,23 +235,27 @@ export class ExampleStore {
     this.#revision += 1;
     const storage = storageOf(key);
     const stored = withMetadata(object, { resourceVersion: String(this.#revision) });
-    const objects = this.#objects.get(storage) ?? new Map<string, KubernetesObject>();
-    this.#objects.set(storage, objects);
-    if (type === 'DELETED') objects.delete(pathOf(stored.metadata));
-    else objects.set(pathOf(stored.metadata), stored);
-
-    const event: StoredEvent = {
+    this.#keep(storage, {
       type,
       revision: this.#revision,
       object: stored,
       ...(previous === undefined ? {} : { previous }),
-    };
+    });
+    return stored;
+  }
+
+  #keep(storage: string, event: StoredEvent): void {
+    const objects = this.#objects.get(storage) ?? new Map<string, KubernetesObject>();
+    this.#objects.set(storage, objects);
+    const path = pathOf(event.object.metadata);
+    if (event.type === 'DELETED') objects.delete(path);
+    else objects.set(path, event.object);
     this.#history.push({ storage, event });
     while (this.#history.length > this.#historyLimit) {
       this.#compactedRevision = this.#history.shift()?.event.revision ?? this.#compactedRevision;
     }
     for (const listener of [...(this.#listeners.get(storage) ?? [])]) listener(event);
-    return stored;
+    for (const listener of this.#changeListeners) listener();
   }
 }
 

@@ -121,7 +121,8 @@ test('many streams spread over several HTTP/2 connections, each below its limit'
     outgoing.write('x');
     watches.push(outgoing);
   });
-  const limits = { spreadAt: 4, streamsPerConnection: 8, http2Connections: 3 };
+  // Only HTTP/2 connections are counted here: none is tried for reads.
+  const limits = { spreadAt: 4, streamsPerConnection: 8, http2Connections: 3, http1ReadConnections: 0 };
   const transport = newTransport(context, { limits });
   const answers: Response[] = [];
   for (let index = 0; index < 24; index++) answers.push(await send(transport, peer.destination));

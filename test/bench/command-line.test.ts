@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { startChild } from '../../scripts/bench/harness/child-process.ts';
 import { Cleanup, withCleanup } from '../../scripts/bench/harness/cleanup.ts';
 import { countFrom, namesFrom, UsageError } from '../../scripts/bench/harness/command-line.ts';
 
@@ -40,4 +42,26 @@ test('one step that fails does not keep the others from being taken', async () =
   cleanup.add(() => Promise.reject(new Error('cannot be stopped')));
   await assert.rejects(cleanup.run(), AggregateError);
   assert.deepEqual(order, ['taken']);
+});
+
+test('a process that is told to end undoes what is nested first, and then ends', async () => {
+  const module = join(import.meta.dirname, '..', '..', 'scripts', 'bench', 'harness', 'cleanup.ts');
+  const program = `
+    import { setTimeout as sleep } from 'node:timers/promises';
+    import { withCleanup } from ${JSON.stringify(module)};
+    await withCleanup(async (outer) => {
+      outer.add(() => console.log('outer'));
+      await withCleanup(async (inner) => {
+        inner.add(async () => { await sleep(20); console.log('inner'); });
+        console.log('ready');
+        await sleep(60_000);
+      });
+    });`;
+  const child = await startChild({
+    executable: process.execPath,
+    arguments: ['--input-type=module', '--eval', program],
+  });
+  assert.equal(await child.nextLine(), 'ready');
+  await child.stop();
+  assert.deepEqual(await child.ended, { code: 143, output: 'ready\ninner\nouter' });
 });

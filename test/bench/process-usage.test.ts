@@ -58,3 +58,9 @@ test('a program that ends while its next line is awaited is told with what it sa
 test('a program that is not there is told at once', async () => {
   await assert.rejects(startChild({ executable: '/no/such/program', arguments: [] }), /ENOENT/);
 });
+
+test('lines that come together are told one by one', async () => {
+  const child = await startChild({ executable: 'printf', arguments: ['one\\ntwo\\nthree\\n'] });
+  const lines = [await child.nextLine(), await child.nextLine(), await child.nextLine()];
+  assert.deepEqual(lines, ['one', 'two', 'three']);
+});

@@ -107,8 +107,8 @@ test('the plot: bars from the shortest to the longest, the router marked, hostil
     match.slice(1),
   );
   assert.deepEqual(widths, [
-    ['bar', '260'],
-    ['bar emphasized', '520'],
+    ['bar', '230'],
+    ['bar emphasized', '460'],
   ]);
   assert.ok(!/NaN|undefined/.test(chart));
 });

@@ -18,6 +18,8 @@ import { measureWatches } from '../../scripts/bench/watches/measure-watches.ts';
 const lacksPrograms = ['h2load', 'wrk'].some((name) => findProgram(name) === undefined);
 const lacksServer = ['go', 'nginx'].every((name) => findProgram(name) === undefined);
 const skipLoad = lacksPrograms || lacksServer ? 'h2load, wrk, and Go or nginx have to be installed' : false;
+const skipNginx =
+  lacksPrograms || findProgram('nginx') === undefined ? 'h2load, wrk and nginx have to be installed' : false;
 const skipWatches = findProgram('go') === undefined ? 'Go has to be installed' : false;
 
 test('bench: every contender that is installed starts and says who calls', { skip: skipLoad }, async () => {
@@ -60,6 +62,21 @@ test('bench: a few requests of each kind of load are measured, and nothing is le
     return workbench.directory;
   });
   await assert.rejects(access(directory));
+});
+
+test('bench: without Go, nginx stands behind the proxies', { skip: skipNginx }, async () => {
+  await withCleanup(async (cleanup) => {
+    const workbench = { ...(await createWorkbench(cleanup)), goPrograms: undefined };
+    const { kind, servers } = await startBackend(workbench, cleanup, undefined);
+    assert.equal(kind, 'nginx');
+    const running = await startContender(router, { workbench, servers, core: undefined, cleanup });
+    const options = { workbench, cores: chooseCores(), warmUp: 0.1, seconds: 0.2 };
+    for (const name of ['http1-get', 'http2-post', 'http2-list-64k'] as const) {
+      const workload = workloads.find((candidate) => candidate.name === name);
+      assert.ok(workload);
+      assert.ok((await measureWorkload(workload, running, options)).requestsPerSecond > 0, name);
+    }
+  });
 });
 
 test('bench: watches through the router are counted, and an event reaches each', {

@@ -20,20 +20,33 @@ export class Cleanup {
   }
 }
 
+/** What is to be undone now if the process is told to end, the innermost last. */
+const active: Cleanup[] = [];
+
 /** Runs `work`, and then what it has asked to be undone: also when it fails, or when the process is told to end. */
 export async function withCleanup<Result>(work: (cleanup: Cleanup) => Promise<Result>): Promise<Result> {
   const cleanup = new Cleanup();
-  const interrupted = (signal: NodeJS.Signals): void => {
-    const exit = (): never => process.exit(signal === 'SIGINT' ? 130 : 143);
-    cleanup.run().then(exit, exit);
-  };
-  process.once('SIGINT', interrupted);
-  process.once('SIGTERM', interrupted);
+  if (active.length === 0) listenForSignals('on');
+  active.push(cleanup);
   try {
     return await work(cleanup);
   } finally {
-    process.off('SIGINT', interrupted);
-    process.off('SIGTERM', interrupted);
     await cleanup.run();
+    active.splice(active.indexOf(cleanup), 1);
+    if (active.length === 0) listenForSignals('off');
   }
+}
+
+function listenForSignals(change: 'on' | 'off'): void {
+  process[change]('SIGINT', endAll);
+  process[change]('SIGTERM', endAll);
+}
+
+function endAll(signal: NodeJS.Signals): void {
+  const exit = (): never => process.exit(signal === 'SIGINT' ? 130 : 143);
+  undoAll().then(exit, exit);
+}
+
+async function undoAll(): Promise<void> {
+  for (const cleanup of active.toReversed()) await cleanup.run().catch(() => {});
 }

@@ -17,7 +17,7 @@ export interface Panel {
 }
 
 const width = 860;
-const labelWidth = 230;
+const labelWidth = 290;
 const valueWidth = 90;
 const barHeight = 16;
 const rowHeight = 26;

@@ -24,7 +24,7 @@ const pollInterval = 50;
 
 /**
  * Starts a contender and waits until it passes on who calls, so that all that are measured do the same work.
- * @throws when it does not within half a minute.
+ * @throws when it ends, or does not within half a minute.
  */
 export async function startContender(
   contender: Contender,
@@ -58,7 +58,11 @@ async function untilIdentityArrives(
   const deadline = Date.now() + readyWithin;
   const tls = await clientTls(workbench);
   let last = 'nothing';
-  while (Date.now() < deadline) {
+  let hasEnded = false;
+  void child.ended.then(() => {
+    hasEnded = true;
+  });
+  while (Date.now() < deadline && !hasEnded) {
     try {
       last = await get(`${origin}${peerCollection}?echo=identity`, tls);
       const { user } = JSON.parse(last) as { readonly user?: readonly string[] };

@@ -5,6 +5,11 @@ import { edgeEnvironment } from './edge-environment.ts';
 import { edgeTls, startEdgeRuntime } from './edge-process.ts';
 import { noFetchTrust, onlyHttp1 } from './reservations.ts';
 
+const spdyRefusedByDeno = {
+  kind: 'not possible',
+  because: 'Deno itself answers a SPDY upgrade with an empty 400, before the router sees it.',
+} as const;
+
 /** `src/deno/serve.ts` under `deno run`, with signed assertions towards the servers. */
 export const deno: ConformanceRuntime = {
   id: 'deno',
@@ -33,12 +38,9 @@ export const deno: ConformanceRuntime = {
       kind: 'not possible',
       because: 'Deno sends no `100 Continue`: clients send their body after a wait of their own.',
     },
-    spdyRefusal: {
-      kind: 'not possible',
-      because: 'Deno itself answers such a request with an empty 400, before the router sees it.',
-    },
     websocket: { kind: 'not possible', because: 'Deno passes no upgrade on: refused with a 400 Status.' },
-    spdy: { kind: 'not possible', because: 'Deno passes no upgrade on: refused with a 400 Status.' },
+    spdy: spdyRefusedByDeno,
+    spdyRefusal: spdyRefusedByDeno,
   },
   exceptions: {
     'paths/kept-exactly': {

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { TransportError } from '../proxy/transport.ts';
+import { parseHttp1ResponseHead } from './http1-response-head.ts';
+
+const head = (...lines: readonly string[]): string => ['HTTP/1.1 200 OK', ...lines].join('\r\n');
+
+describe('the head of an HTTP/1.1 answer', () => {
+  test('keeps its lines in order, as they came, with repetitions and commas', () => {
+    const lines = [
+      'Warning: 299 - "a, b"',
+      'warning: 299 - "c"',
+      'Audit-Id:  x \t',
+      'Empty:',
+      'Content-Length: 7',
+    ];
+    const parsed = parseHttp1ResponseHead(head(...lines));
+    assert.deepEqual(parsed.headers.slice(0, 8), [
+      ...['Warning', '299 - "a, b"', 'warning', '299 - "c"'],
+      ...['Audit-Id', 'x', 'Empty', ''],
+    ]);
+    assert.equal(parsed.bodyLength, 7);
+    assert.equal(parsed.persistent, true);
+  });
+
+  test('names the framing of its body', () => {
+    assert.equal(parseHttp1ResponseHead(head('Transfer-Encoding: Chunked')).bodyLength, 'chunked');
+    assert.equal(parseHttp1ResponseHead(head()).bodyLength, 'until-close');
+    assert.equal(parseHttp1ResponseHead(head('Connection: x, Close')).persistent, false);
+    assert.equal(parseHttp1ResponseHead(head('Connection: closed')).persistent, true);
+  });
+
+  test('keeps the spaces beyond ASCII around a value, which are part of it', () => {
+    assert.deepEqual(parseHttp1ResponseHead(head('A: \xa0x\xa0 ')).headers, ['A', '\xa0x\xa0']);
+  });
+
+  for (const [fault, text] of [
+    ['two lengths', head('Content-Length: 1', 'content-length: 1')],
+    ['a list of lengths', head('Content-Length: 1, 1')],
+    ['a length with a sign', head('Content-Length: +1')],
+    ['a length and chunks', head('Content-Length: 1', 'Transfer-Encoding: chunked')],
+    ['another coding', head('Transfer-Encoding: gzip, chunked')],
+    ['chunked twice', head('Transfer-Encoding: chunked', 'Transfer-Encoding: chunked')],
+    ['a space before the colon', head('Transfer-Encoding : chunked')],
+    ['a folded line', head('A: b', ' Content-Length: 1')],
+    ['a bare line feed', head('A: b\nContent-Length: 1')],
+    ['a bare carriage return', head('A: b\rContent-Length: 1')],
+    ['a NUL', head('A: b\0')],
+    ['a line without a colon', head('nothing')],
+    ['a line without a name', head(': x')],
+    ['HTTP/1.0', 'HTTP/1.0 200 OK'],
+    ['a status of four digits', 'HTTP/1.1 2000 OK'],
+    ['no status line', 'Content-Length: 1'],
+  ] as const) {
+    test(`attack: an answer with ${fault} is refused`, () => {
+      assert.throws(
+        () => parseHttp1ResponseHead(text),
+        (error) => error instanceof TransportError && error.code === 'InvalidResponse',
+      );
+    });
+  }
+});
