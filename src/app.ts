@@ -87,6 +87,6 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   // 6. Everything else is the local server's.
   app.all('*', localServer(router, options));
 
-  app.onError((error) => internalError(error, logger));
+  app.onError((error, context) => internalError(error, logger, context.var.inbound));
   return app;
 }

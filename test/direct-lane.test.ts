@@ -173,7 +173,7 @@ describe('the direct lane and the handler chain', async () => {
           }
           assert.deepEqual(outcomes[0], outcomes[1]);
         }),
-        { numRuns: 120 },
+        { numRuns: 60 },
       );
     });
   }

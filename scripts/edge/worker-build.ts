@@ -18,6 +18,7 @@ const mainModule = 'index.js';
 /** What the Worker exports and is bound to, by `WorkerEnvironment`. */
 const durableObjects: readonly DurableObjectClass[] = [
   { name: 'SNAPSHOT_OBJECT', className: 'SnapshotObject' },
+  { name: 'REPLAY_OBJECT', className: 'ReplayObject' },
 ];
 
 /**

@@ -3,9 +3,9 @@ import type { WorkerModule } from './bundle-worker.ts';
 
 /**
  * What a start of the Worker may weigh: the entry with all that it imports statically. The aim is 60 KB and 20 KB
- * gzipped (docs/decisions/0008-worker-modules.md says what stands between); the build fails when it grows beyond these.
+ * gzipped, taken strictly, as thousands of bytes (docs/decisions/0008-worker-modules.md).
  */
-const limits = { bytes: 72_000, gzippedBytes: 28_000 };
+const limits = { bytes: 60_000, gzippedBytes: 20_000 };
 
 export interface BundleSize {
   readonly bytes: number;

@@ -1,18 +1,11 @@
-import { dirname, join, relative, resolve } from 'node:path';
+import { join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { type BuildResult, build, type Plugin } from 'esbuild';
+import { type BuildResult, build } from 'esbuild';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** The Worker's entry, and with it everything that a request needs (docs/decisions/0008-worker-modules.md). */
+/** The Worker's entry, and with it everything that a request for a resource needs (docs/decisions/0008-worker-modules.md). */
 export const entryModule = 'index.js';
-
-/** Modules of the core that the Worker loads when they are first needed, and what stands for them in its entry. */
-const lazyModules: ReadonlyMap<string, string> = new Map([
-  ['src/proxy/own-paths.ts', 'src/worker/lazy/own-paths.ts'],
-  ['src/discovery/openapi-v2/answer-openapi-v2.ts', 'src/worker/lazy/answer-openapi-v2.ts'],
-  ['src/discovery/documents.ts', 'src/worker/lazy/documents.ts'],
-]);
 
 /** A module of the bundle, as it is uploaded. */
 export interface WorkerModule {
@@ -45,7 +38,6 @@ export async function bundleWorker(): Promise<readonly WorkerModule[]> {
     conditions: ['workerd', 'worker', 'browser'],
     external: ['cloudflare:*'],
     chunkNames: '[name]-[hash]',
-    plugins: [lazily, smallestHono],
     legalComments: 'none',
     write: false,
     metafile: true,
@@ -53,29 +45,6 @@ export async function bundleWorker(): Promise<readonly WorkerModule[]> {
   });
   return modulesOf(result);
 }
-
-/** Puts the stand-ins in the place of modules, wherever those are imported statically. */
-const lazily: Plugin = {
-  name: 'lazy-modules',
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\.?\// }, ({ path, importer, kind }) => {
-      if (kind !== 'import-statement') return undefined;
-      const standIn = lazyModules.get(relative(root, resolve(dirname(importer), path)));
-      return standIn === undefined ? undefined : { path: join(root, standIn) };
-    });
-  },
-};
-
-/**
- * Hono with its smallest router in the place of the default, which carries two larger ones and chooses. A dozen routes
- * are matched one after the other as fast.
- */
-const smallestHono: Plugin = {
-  name: 'smallest-hono',
-  setup({ onResolve, resolve: resolveWith }) {
-    onResolve({ filter: /^hono$/ }, ({ resolveDir, kind }) => resolveWith('hono/tiny', { resolveDir, kind }));
-  },
-};
 
 function modulesOf({
   outputFiles = [],

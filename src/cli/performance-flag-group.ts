@@ -1,6 +1,6 @@
 import type { FlagGroup } from './serve-flags.ts';
 
-/** What costs or saves CPU and memory. The defaults are the cheapest; the others are for finding out. */
+/** What costs or saves CPU (docs/decisions/0010). */
 export const performanceFlagGroup = {
   heading: 'Performance flags:',
   flags: [
@@ -18,7 +18,7 @@ export const performanceFlagGroup = {
       placeholder: 'count',
       default: '64',
       description:
-        'HTTP/1.1 connections that short reads may have to each server that is busy with them; they cost less CPU than HTTP/2 streams. 0: every request takes HTTP/2 where the server speaks it.',
+        'HTTP/1.1 connections that short reads may have to each server that is busy with them. 0: every request takes HTTP/2 where the server speaks it.',
     },
   ],
 } as const satisfies FlagGroup;

@@ -1,4 +1,5 @@
 import { type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
+import { isUriHost } from '../apimachinery/uri-host.ts';
 import { announcesBody, type InboundRequest } from '../proxy/inbound.ts';
 import type { DenoServeInfo } from './deno-runtime.ts';
 
@@ -55,8 +56,10 @@ export function requestTarget(url: string, host: string | null): string | undefi
   const afterScheme = url.slice(scheme.length);
   const length = afterScheme.search(/[/?#]/);
   if (length === -1 || afterScheme[length] !== '/') return undefined;
+  const authority = afterScheme.slice(0, length);
+  if (!isUriHost(authority)) return undefined;
   // Over HTTP/2 there is no Host: the authority is `:authority`. An empty Host is allowed by RFC 9112 section 3.2.
-  if (host !== null && host !== '' && host !== afterScheme.slice(0, length)) return undefined;
+  if (host !== null && host !== '' && host !== authority) return undefined;
   return afterScheme.slice(length);
 }
 

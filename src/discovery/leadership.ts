@@ -23,7 +23,7 @@ export function compareLeadership(left: Candidate, right: Candidate): number {
 const serverVersion = /^v?(\d+)\.(\d+)(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$/;
 
 /** Older before newer; what cannot be read before everything else. */
-function compareServerVersions(left: string | undefined, right: string | undefined): number {
+export function compareServerVersions(left: string | undefined, right: string | undefined): number {
   const leftMatch = serverVersion.exec(left ?? '');
   const rightMatch = serverVersion.exec(right ?? '');
   if (leftMatch === null || rightMatch === null)

@@ -24,9 +24,8 @@ export interface Http1Read {
 /**
  * One keep-alive HTTP/1.1 connection that carries bodiless reads, one at a time, with heads written and read here.
  *
- * Framing them here instead of through an HTTP client's request and response objects is most of the reason for its
- * being (docs/decisions/0010). Whatever is not plainly right on it ends the connection, so that no answer can be
- * taken for the answer to another request: bytes that nobody asked for, a faulty head, a body given up half-way.
+ * Whatever is not plainly right on it ends the connection, so that no answer can be taken for the answer to another
+ * request: bytes that nobody asked for, a faulty head, a body given up half-way.
  */
 export class Http1ReadConnection {
   readonly #socket: TLSSocket;

@@ -5,7 +5,7 @@ const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 /**
  * Where the bytes of one connection arrive. All connections share one buffer, for its bytes are dealt with, or
- * copied, before anything else is read: Node's streams would make a buffer of 64 KiB for each piece and shrink it.
+ * copied, before anything else is read.
  */
 export class Http1ReadInbox {
   #take: (bytes: Buffer) => void = () => {};

@@ -3,6 +3,7 @@ import { Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { ObservedRequest } from '../observe/observed-request.ts';
+import { auditIdHeader, auditIdOf } from '../proxy/audit-id.ts';
 import type { GetInboundRequest } from '../proxy/handler-environment.ts';
 import {
   announcesBody,
@@ -40,6 +41,8 @@ export class NodeInboundRequest implements InboundRequest, Expiring {
   readonly httpVersion: string;
   readonly incoming: NodeIncoming;
   readonly outgoing: NodeOutgoing;
+  auditId: string | undefined;
+  isPassedOn: boolean | undefined;
   observed: ObservedRequest | undefined;
   readonly #clientCertificateOf: ClientCertificateOf;
   readonly #deadlines: RequestDeadlines | undefined;
@@ -107,7 +110,8 @@ export class NodeInboundRequest implements InboundRequest, Expiring {
   expire(): void {
     if (isClosed(this.outgoing)) return;
     this.observed?.dropped('RequestTimeout');
-    if (endTimedOut(this.incoming, this.outgoing)) this.observed?.answered(504);
+    const names = { [auditIdHeader]: auditIdOf(this) };
+    if (endTimedOut(this.incoming, this.outgoing, names)) this.observed?.answered(504);
   }
 
   onFinished(listener: () => void): void {

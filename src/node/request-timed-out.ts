@@ -7,9 +7,14 @@ import type { NodeIncoming, NodeOutgoing } from './node-inbound.ts';
  * Ends an exchange that took too long, past whoever is still working on its answer, as kube-apiserver's time-out
  * filter does (k8s.io/apiserver pkg/server/filters/timeout.go): 504 with its words while the client has nothing,
  * else a break, so that it cannot take the part for the whole.
+ * @param more header lines of the 504.
  * @returns whether the client was given the 504.
  */
-export function endTimedOut(incoming: NodeIncoming, outgoing: NodeOutgoing): boolean {
+export function endTimedOut(
+  incoming: NodeIncoming,
+  outgoing: NodeOutgoing,
+  more: Readonly<Record<string, string>> = {},
+): boolean {
   if (outgoing.headersSent) {
     const error = new Error('the request took longer than the request time-out');
     // INTERNAL_ERROR: close() would end the stream in good order first.
@@ -21,8 +26,9 @@ export function endTimedOut(incoming: NodeIncoming, outgoing: NodeOutgoing): boo
     'Timeout',
     'Timeout: request did not complete within the allotted timeout',
   );
-  if ('stream' in outgoing) answerHttp2(outgoing, code, headers, body);
-  else answerHttp1(incoming, outgoing, code, headers, body);
+  const lines = { ...headers, ...more };
+  if ('stream' in outgoing) answerHttp2(outgoing, code, lines, body);
+  else answerHttp1(incoming, outgoing, code, lines, body);
   return true;
 }
 

@@ -4,6 +4,7 @@ import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import type { ObservedRequest } from '../observe/observed-request.ts';
+import { namedAnswer, withAuditIdForClient } from '../proxy/audit-id.ts';
 import { knowledgeMissing } from '../proxy/delivery.ts';
 import { cleanResponseHeaders } from '../proxy/header-hygiene.ts';
 import type { ConnectionInfo, InboundRequest } from '../proxy/inbound.ts';
@@ -81,20 +82,21 @@ async function upgrade(
   else {
     inbound.observed?.attemptAnswered(101);
     inbound.observed?.answered(101);
-    openTunnel(client, firstBytes, answer, options.openStreams);
+    openTunnel(client, firstBytes, answer, inbound, options.openStreams);
   }
 }
 
 /** The router's own answer, told to the observers. */
-function answerLast(client: Duplex, response: Response, { observed }: InboundRequest): Promise<void> {
-  observed?.answered(response.status);
-  return writeLastAnswer(client, response);
+function answerLast(client: Duplex, response: Response, inbound: InboundRequest): Promise<void> {
+  inbound.observed?.answered(response.status);
+  return writeLastAnswer(client, namedAnswer(response, inbound));
 }
 
 function openTunnel(
   client: Duplex,
   firstBytes: Buffer,
   { head, socket, firstBytes: answered }: UpgradeAnswer & { readonly kind: 'switched' },
+  inbound: InboundRequest,
   openStreams: OpenStreams | undefined,
 ): void {
   socket.on('error', () => socket.destroy());
@@ -102,7 +104,8 @@ function openTunnel(
     socket.destroy();
     return;
   }
-  client.write(answerHead(101, head.statusMessage ?? '', head.rawHeaders));
+  const headers = withAuditIdForClient([...head.rawHeaders], inbound);
+  client.write(answerHead(101, head.statusMessage ?? '', headers));
   if (answered.length > 0) client.write(answered);
   if (firstBytes.length > 0) socket.write(firstBytes);
   tunnel(client, socket);
@@ -136,7 +139,8 @@ async function relayDeclined(
     return;
   }
   inbound.observed?.answered(status);
-  const headers = [...cleanResponseHeaders(answer.rawHeaders), 'Connection', 'close'];
+  const headers = withAuditIdForClient(cleanResponseHeaders(answer.rawHeaders), inbound);
+  headers.push('Connection', 'close');
   client.write(answerHead(status, answer.statusMessage ?? '', headers));
   try {
     for await (const chunk of answer) {
@@ -170,6 +174,7 @@ class UpgradeInbound implements InboundRequest {
   readonly headers: RawHeaders;
   readonly connection: ConnectionInfo;
   readonly signal: AbortSignal;
+  auditId: string | undefined;
   observed: ObservedRequest | undefined;
   readonly #socket: Duplex;
   readonly #finished: (() => void)[] = [];

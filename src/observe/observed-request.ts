@@ -58,6 +58,10 @@ export class ObservedRequest implements Required<RequestObservation> {
     for (const observation of this.#observations) observation.attemptFailed?.(failure);
   }
 
+  panicked(error: unknown): void {
+    for (const observation of this.#observations) observation.panicked?.(error);
+  }
+
   /** The first call counts: a `Response` that only stands for an answer sent past it carries no code of its own. */
   answered(status: number): void {
     if (this.#isAnswered || this.#isFinished) return;

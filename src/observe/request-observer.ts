@@ -60,6 +60,8 @@ export interface RequestObservation {
   attemptAnswered?(status: number): void;
   /** The destination of the last `attemptBegun` gave no answer. */
   attemptFailed?(failure: AttemptFailure): void;
+  /** A fault of the router itself ends it, where upstream would panic; `answered` follows with 500. */
+  panicked?(error: unknown): void;
   /** The head of the client's answer: its first byte. Exactly once, unless the client went away before. */
   answered?(status: number): void;
   /**

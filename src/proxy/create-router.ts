@@ -8,6 +8,7 @@ import type { Caller } from '../identity/user-info.ts';
 import { silentLogger } from '../observe/logger.ts';
 import { observeRequest } from '../observe/observed-request.ts';
 import type { RoutingServer } from '../snapshot/routing-table.ts';
+import { auditIdOf } from './audit-id.ts';
 import { type Decision, type DecisionContext, decide, defaultStalePolicy } from './decision.ts';
 import { createDelivery } from './delivery.ts';
 import { hasVerifiedRerouteMark } from './header-hygiene.ts';
@@ -68,6 +69,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     budget: retryBudget,
     random,
     logger,
+    monotonicClock,
   });
 
   const accept = (inbound: InboundRequest): RequestInfo | Response => {
@@ -91,7 +93,18 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
       return caller;
     } catch (error) {
       if (!(error instanceof AuthenticationError)) throw error;
-      logger.info({ error: error.message, remoteAddress: inbound.connection.remoteAddress }, 'Unauthorized');
+      // Logged by whoever could not judge them: 401 would make clients give up.
+      if (error.isTemporary) {
+        return statusResponse('ServiceUnavailable', error.message, { retryAfterSeconds: 1 });
+      }
+      logger.info(
+        {
+          error: error.message,
+          remoteAddress: inbound.connection.remoteAddress,
+          'audit-ID': auditIdOf(inbound),
+        },
+        'Unauthorized',
+      );
       // Says which class of fault it is, so that an operator can mend it; kubectl shows it. What helps an attacker
       // (contents of credentials, keys, addresses) is in no such message.
       return statusResponse('Unauthorized', `Unauthorized: ${error.message}`);

@@ -1,8 +1,10 @@
 import { statusResponse } from '../apimachinery/status.ts';
 import { IdentityTokenError } from '../identity/identity-token.ts';
+import { FailureLog } from '../observe/failure-log.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { AttemptFailure } from '../observe/request-observer.ts';
 import type { RoutingServer } from '../snapshot/routing-table.ts';
+import { auditIdOf } from './audit-id.ts';
 import { chooseServer, type ServerState } from './choose-server.ts';
 import { extensionDestination, peerDestination } from './destinations.ts';
 import type { ServerHealth } from './health/server-health.ts';
@@ -27,11 +29,14 @@ export interface DeliveryOptions extends OutboundOptions {
   readonly budget: RetryBudget;
   readonly random: () => number;
   readonly logger: Logger;
+  /** Milliseconds of a clock that only rises. */
+  readonly monotonicClock: () => number;
 }
 
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
-  const { local, load, health, inPlaceOfLocal, budget, random, logger } = options;
+  const { local, load, health, inPlaceOfLocal, budget, random, logger, monotonicClock } = options;
+  const failures = new FailureLog({ logger, clock: monotonicClock });
   const state: ServerState = {
     inFlight: (id) => load.inFlight(id),
     isAvoided: (id) => load.isAvoided(id) || health?.isUnhealthy(id) === true,
@@ -66,11 +71,17 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       if (health !== undefined) tellHealth(health, destination.id, error);
       const { code, message, requestMayHaveArrived } = error;
       // Clients come and go, thousands at once in a reset flood: that is no news of a destination.
-      const level = code === 'ClientGone' ? 'debug' : 'warn';
-      logger[level](
-        { destination: destination.id, kind: destination.kind, code, requestMayHaveArrived, error: message },
-        'A destination gave no answer',
-      );
+      const fields = {
+        destination: destination.id,
+        kind: destination.kind,
+        code,
+        requestMayHaveArrived,
+        error: message,
+        'audit-ID': auditIdOf(request.inbound),
+      };
+      const text = 'A destination gave no answer';
+      if (code === 'ClientGone') logger.debug(fields, text);
+      else failures.warn(`${destination.kind} ${destination.id}: ${code}`, fields, text);
       return error;
     }
   }

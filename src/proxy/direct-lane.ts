@@ -1,10 +1,11 @@
 import { type Logger, silentLogger } from '../observe/logger.ts';
+import { namedAnswer } from './audit-id.ts';
 import { forward } from './forward.ts';
 import type { InboundRequest } from './inbound.ts';
 import { internalError } from './internal-error.ts';
 import type { Router } from './router.ts';
-import { withoutSnapshot } from './stand-in.ts';
 import type { Transport } from './transport.ts';
+import { withoutSnapshot } from './without-snapshot.ts';
 
 export interface DirectLaneOptions {
   readonly router: Router;
@@ -15,7 +16,7 @@ export interface DirectLaneOptions {
 
 /**
  * The way of requests for resources past the fetch handler: the same router, asked in the same order, without a
- * `Request`, a `Context` and a chain of handlers for each of them (docs/decisions/0010 has what that saves).
+ * `Request`, a `Context` and a chain of handlers for each of them (docs/decisions/0010 has what is known of its worth).
  */
 export interface DirectLane {
   /** Whether a request for this target may take it; everything else is the fetch handler's. Pure. */
@@ -47,13 +48,14 @@ export function createDirectLane({
         decision.decision === 'local' && decision.reason === 'NoSnapshot' ? withoutSnapshot : undefined;
       return await forward(admission.request, router, transport, standIn);
     } catch (error) {
-      return internalError(error, logger);
+      return internalError(error, logger, inbound);
     }
   };
   return {
     takes: (target) => plainResourcePath.test(target),
     async handle(inbound) {
       const response = await answer(inbound);
+      if (inbound.isPassedOn !== true) namedAnswer(response, inbound);
       inbound.observed?.answered(response.status);
       // An answer of the router's own to HEAD (RFC 9110 section 9.3.2); Hono does this for the fetch handler.
       return inbound.method === 'HEAD' ? new Response(null, response) : response;

@@ -1,3 +1,4 @@
+import { namedAnswer, withAuditIdForClient } from './audit-id.ts';
 import type { StandIn } from './handler-environment.ts';
 import { cleanResponseHeaders } from './header-hygiene.ts';
 import { refuseRedirect } from './redirect.ts';
@@ -14,16 +15,18 @@ export async function forward(
   transport: Transport,
   standIn?: StandIn,
 ): Promise<Response> {
-  const { observed } = request.inbound;
-  return router.deliver(request, (outbound) =>
-    transport.send(outbound, request.inbound, (head) => {
+  const { inbound } = request;
+  const { observed } = inbound;
+  const answer = await router.deliver(request, (outbound) =>
+    transport.send(outbound, inbound, (head) => {
       observed?.attemptAnswered(head.status);
       const response = refuseRedirect(request, outbound.destination, head) ?? standIn?.(head.status);
       // Here, for the answer may go past the `Response` that this way ends in.
       observed?.answered(response?.status ?? head.status);
-      return response === undefined
-        ? { kind: 'forward', headers: cleanResponseHeaders(head.headers) }
-        : { kind: 'replace', response };
+      if (response !== undefined) return { kind: 'replace', response };
+      inbound.isPassedOn = true;
+      return { kind: 'forward', headers: withAuditIdForClient(cleanResponseHeaders(head.headers), inbound) };
     }),
   );
+  return inbound.isPassedOn === true ? answer : namedAnswer(answer, inbound);
 }

@@ -45,6 +45,10 @@ export interface InboundRequest {
    * Called by `Router.accept` for what is not long-running. Left out where there is no such time-out.
    */
   limitDuration?(): void;
+  /** Set by `auditIdOf`, on first need. */
+  auditId?: string | undefined;
+  /** Set by `forward` where a destination's answer goes on: what is returned for it is not the router's own. */
+  isPassedOn?: boolean | undefined;
   /** Set by `Router.accept` where somebody observes this request (metrics, traces, audit). */
   observed?: ObservedRequest | undefined;
 }

@@ -1,8 +1,15 @@
 import { statusResponse } from '../apimachinery/status.ts';
 import type { Logger } from '../observe/logger.ts';
+import { auditIdOf } from './audit-id.ts';
+import type { InboundRequest } from './inbound.ts';
 
-/** A fault of the router itself: told to its operator, not to the client. */
-export function internalError(error: unknown, logger: Logger): Response {
-  logger.error({ err: error }, 'A request ended in an internal error');
+/**
+ * A fault of the router itself: told to its operator, not to the client.
+ * @param inbound `undefined` where it came before the request was read.
+ */
+export function internalError(error: unknown, logger: Logger, inbound: InboundRequest | undefined): Response {
+  inbound?.observed?.panicked(error);
+  const auditId = inbound === undefined ? undefined : auditIdOf(inbound);
+  logger.error({ err: error, 'audit-ID': auditId }, 'A request ended in an internal error');
   return statusResponse('InternalError', 'Internal error occurred: the router could not handle the request');
 }

@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { every } from 'hono/combine';
 import { createMiddleware } from 'hono/factory';
+import { namedAnswer } from './audit-id.ts';
 import { createRouter } from './create-router.ts';
 import { forward } from './forward.ts';
 import type { GetInboundRequest, HandlerEnvironment } from './handler-environment.ts';
@@ -41,14 +42,14 @@ export function acceptRequest(
     const { observed } = inbound;
     if (requestInfo instanceof Response) {
       observed?.answered(requestInfo.status);
-      return requestInfo;
+      return namedAnswer(requestInfo, inbound);
     }
     context.set('inbound', inbound);
     context.set('requestInfo', requestInfo);
-    if (observed === undefined) return next();
     await next();
     // Of what was not passed on from a destination, this is the whole answer, refusals and faults included.
-    observed.answered(context.res.status);
+    if (inbound.isPassedOn !== true) namedAnswer(context.res, inbound);
+    observed?.answered(context.res.status);
     return undefined;
   });
 }

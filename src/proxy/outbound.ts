@@ -3,6 +3,7 @@ import { allHeaders, headerLines, type RawHeaders } from '../apimachinery/raw-he
 import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { IdentityToken, IdentityTokenSigners } from '../identity/identity-token.ts';
 import { stampIdentity } from '../identity/stamp-identity.ts';
+import { withAuditIdForDestination } from './audit-id.ts';
 import { cleanRequestHeaders, rerouteMarkHeader } from './header-hygiene.ts';
 import type { AdmittedRequest } from './router.ts';
 import type { Destination, OutboundRequest } from './transport.ts';
@@ -47,8 +48,9 @@ function ready(
 ): OutboundRequest {
   const { inbound, caller, requestInfo } = request;
   const cleaned = cleanRequestHeaders(inbound.headers, identityHeaderNames);
+  const named = withAuditIdForDestination(cleaned, inbound);
   // Before the stamp: whatever an observer adds, nothing but the stamp says who calls.
-  const observed = withObserversLines(cleaned, inbound.observed?.outboundHeaders(destination));
+  const observed = withObserversLines(named, inbound.observed?.outboundHeaders(destination));
   const headers = [...stampIdentity(observed, caller, identityHeaderNames, token)];
   const forwardedFor = withForwardedFor(headers, inbound.connection.remoteAddress);
   forwardedFor.push(viaHeader, viaMember(inbound.httpVersion ?? '1.1', pseudonym));
@@ -67,7 +69,7 @@ function ready(
 }
 
 /** Trace context and audit ID are the router's to set: a client's own lines under those names make room. */
-function withObserversLines(headers: string[], lines: RawHeaders = []): RawHeaders {
+function withObserversLines(headers: RawHeaders, lines: RawHeaders = []): RawHeaders {
   if (lines.length === 0) return headers;
   const names = new Set<string>();
   for (const [name] of headerLines(lines)) names.add(name.toLowerCase());

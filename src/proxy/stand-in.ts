@@ -2,14 +2,11 @@ import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { answerDiscovery } from '../discovery/documents.ts';
 import { answerOpenApiV2 } from '../discovery/openapi-v2/answer-openapi-v2.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
-import { knowledgeMissing } from './delivery.ts';
 import type { StandIn } from './handler-environment.ts';
 import { queryOf } from './inbound.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 import type { AdmittedRequest } from './router.ts';
-
-/** While there has been no snapshot, a 404 of the local server for a resource path proves nothing. */
-export const withoutSnapshot: StandIn = (status) => (status === 404 ? knowledgeMissing() : undefined);
+import { withoutSnapshot } from './without-snapshot.ts';
 
 /**
  * What is answered in place of the answer of the local server, or of the one that was asked in its place.

@@ -6,11 +6,13 @@ export type LogLevel = (typeof logLevels)[number];
 /** Where lines go, by level: the runtime's `console` has this shape. */
 export type LogSink = Readonly<Record<Exclude<LogLevel, 'none'>, (line: string) => void>>;
 
-/** A Worker has no other output: `wrangler tail`, Workers Logs and workerd's own output show its console. */
-const { console: runtimeConsole } = globalThis;
-
-/** Writes one JSON object a line, as the Node router does with `--logging-format=json`. */
-export function createConsoleLogger(level: LogLevel, sink: LogSink = runtimeConsole): Logger {
+/**
+ * Writes one JSON object a line, as the Node router does with `--logging-format=json`.
+ *
+ * @param sink The one place where the product writes to the console, by default: a Worker has no other output.
+ *   `wrangler tail`, Workers Logs and workerd's own output show it.
+ */
+export function createConsoleLogger(level: LogLevel, sink: LogSink = globalThis.console): Logger {
   const lowest = logLevels.indexOf(level);
   const write =
     (at: Exclude<LogLevel, 'none'>): Logger['info'] =>

@@ -70,6 +70,11 @@ export interface WorkerEnvironment {
   readonly ACCESS_CONFIG?: JsonVariable;
   /** JWKS (JSON) of other routers whose assertions are believed; every key has one member more, `issuer`. */
   readonly ASSERTION_KEYS?: JsonVariable;
+  /**
+   * Durable Object namespace of the class `ReplayObject`, with SQLite storage: an assertion then counts once among all
+   * isolates. Asked only for requests that carry one. Left out: once in each isolate.
+   */
+  readonly REPLAY_OBJECT?: DurableObjectNamespace;
   /** JSON array: who may use `/.mixed-version-proxy/`. Default `["system:masters"]`. */
   readonly ALLOWED_GROUPS?: JsonVariable;
   /** JSON array. Default none. */

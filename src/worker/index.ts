@@ -1,10 +1,13 @@
 import { statusResponse } from '../apimachinery/status.ts';
+import { internalError } from '../proxy/internal-error.ts';
 import type { ExecutionContext, ScheduledController } from './bindings.ts';
+import { WorkerConfigurationError } from './configuration-error.ts';
 import { createConsoleLogger, type LogLevel, logLevels } from './console-logger.ts';
 import type { WorkerEnvironment } from './environment.ts';
 import { createWorkerApp, type WorkerApp } from './worker-app.ts';
 
 export type { WorkerEnvironment } from './environment.ts';
+export { ReplayObject } from './identity/replay-object.ts';
 export { SnapshotObject } from './snapshot/snapshot-object.ts';
 
 /**
@@ -13,8 +16,8 @@ export { SnapshotObject } from './snapshot/snapshot-object.ts';
  */
 interface Isolate {
   app?: WorkerApp;
-  /** The environment cannot change without a new isolate: once wrong, always wrong. */
-  fault?: Error;
+  /** The environment cannot change without a new isolate: once wrong, always wrong. Everything else is tried again. */
+  fault?: WorkerConfigurationError;
 }
 
 const isolates = new WeakMap<object, Isolate>();
@@ -59,8 +62,9 @@ async function createIsolateApp(
       isolate.app ??= createWorkerApp(prepared, logger);
       return isolate.app;
     } catch (error) {
-      isolate.fault = error instanceof Error ? error : new Error(String(error));
-      logger.error({ err: isolate.fault }, 'The Worker cannot start');
+      if (!(error instanceof WorkerConfigurationError)) return internalError(error, logger);
+      isolate.fault = error;
+      logger.error({ err: error }, 'The Worker cannot start');
     }
   }
   return statusResponse(

@@ -1,15 +1,20 @@
-import { createApp } from '../app.ts';
+import { statusResponse } from '../apimachinery/status.ts';
+import { isUriHost } from '../apimachinery/uri-host.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createRouter } from '../proxy/create-router.ts';
+import { createDirectLane } from '../proxy/direct-lane.ts';
+import { internalError } from '../proxy/internal-error.ts';
+import { ownPathsPrefix } from '../proxy/own-path-target.ts';
 import type { Destination } from '../proxy/transport.ts';
 import type { ExecutionContext, Fetcher } from './bindings.ts';
+import type { FetchHandler } from './fetch-handler.ts';
 import { createFetchSender, createFetchTransport, type Fetch } from './fetch-transport.ts';
 import type { PreparedWorker } from './prepare.ts';
-import { belongsToTheRouter } from './router-work.ts';
 import { WorkerInboundRequest } from './worker-inbound.ts';
 
 /** One isolate's router. */
 export interface WorkerApp {
+  /** Never rejects. */
   fetch(request: Request, context: ExecutionContext): Promise<Response>;
 }
 
@@ -18,18 +23,22 @@ interface PlatformRequest extends Request {
   readonly cf?: unknown;
 }
 
-/** Puts the router together from what was prepared. */
+/**
+ * Puts the router together from what was prepared. Requests for resources take the direct lane, which is all that the
+ * entry holds; the handler chain for everything else, and what carries WebSockets, is loaded when it is first needed.
+ */
 export function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
   const { local, receiver, certificateOf } = prepared;
   const transportOptions = {
     fetch: fetchOf(prepared.destinations),
     frontProxyFetch: fetchOf(prepared.frontProxy),
   };
+  const transport = createFetchTransport(transportOptions);
   const routerOptions = {
     serverId: local?.serverId,
     local: local && localDestination(local),
     routingTable: receiver,
-    transport: createFetchTransport(transportOptions),
+    transport,
     authenticators: prepared.authenticators,
     identityTokens: prepared.identityTokens,
     stalePolicy: prepared.stalePolicy,
@@ -37,32 +46,50 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
     logger,
   };
   const router = createRouter(routerOptions);
-  const send = createFetchSender(transportOptions);
-  const inboundOf = (request: PlatformRequest): WorkerInboundRequest =>
-    new WorkerInboundRequest(request, certificateOf(request.cf));
-  const app = createApp({
-    ...routerOptions,
-    router,
-    inbound: ({ req }) => inboundOf(req.raw),
-    allowedCallers: prepared.allowedCallers,
-    oidcIssuer: prepared.oidcIssuer,
-  });
+  const lane = createDirectLane({ router, transport, logger });
+  /** Only what is finished is kept: waiting for another request's promise could take for ever (docs/decisions/0008). */
+  let fetchHandler: FetchHandler | undefined;
+
+  async function upgrade(inbound: WorkerInboundRequest): Promise<Response> {
+    const { upgradeWebSocket } = await import('./websocket-upgrade.ts');
+    return upgradeWebSocket(inbound, router, createFetchSender(transportOptions));
+  }
+
+  async function handle(inbound: WorkerInboundRequest): Promise<Response> {
+    if (fetchHandler === undefined) {
+      const { createFetchHandler } = await import('./fetch-handler.ts');
+      const { allowedCallers, oidcIssuer } = prepared;
+      fetchHandler ??= createFetchHandler({ ...routerOptions, router, allowedCallers, oidcIssuer });
+    }
+    return fetchHandler(inbound);
+  }
 
   return {
-    async fetch(request, context) {
-      const waitUntil: ExecutionContext['waitUntil'] = (promise) => context.waitUntil(promise);
-      await prepared.beforeRequest(waitUntil);
-      // The runtime hands the header over whatever it holds.
-      if (request.headers.has('upgrade')) {
-        const { upgradeWebSocket } = await import('./websocket-upgrade.ts');
-        return upgradeWebSocket(inboundOf(request), router, send);
+    async fetch(request: PlatformRequest, context) {
+      const host = request.headers.get('host');
+      if (host !== null && !isUriHost(host)) return hostRefused();
+      try {
+        const waitUntil: ExecutionContext['waitUntil'] = (promise) => context.waitUntil(promise);
+        await prepared.beforeRequest(waitUntil);
+        const inbound = new WorkerInboundRequest(request, certificateOf(request.cf));
+        // The runtime hands the header over whatever it holds.
+        if (request.headers.has('upgrade')) return await upgrade(inbound);
+        if (lane.takes(inbound.target)) return await lane.handle(inbound);
+        const answer = handle(inbound);
+        // A push that its sender gives up on must still end, or the turns behind it would never come.
+        if (inbound.target.startsWith(`${ownPathsPrefix}/`)) waitUntil(answer.catch(() => undefined));
+        return await answer;
+      } catch (error) {
+        // A part that could not be loaded, among others: the next request tries again.
+        return internalError(error, logger);
       }
-      const answer = Promise.resolve(app.fetch(request, {}));
-      // A push that its sender gives up on must still end, or the turns behind it would never come.
-      if (belongsToTheRouter(request.url)) waitUntil(answer.catch(() => undefined));
-      return answer;
     },
   };
+}
+
+/** workerd puts the Host header in front of the target and parses both as one URL. */
+function hostRefused(): Response {
+  return statusResponse('BadRequest', "the Host header is no host: send 'Host: name' or 'Host: name:port'");
 }
 
 function localDestination({ serverId, origin }: { serverId: string; origin: string }): Destination {

@@ -13,6 +13,8 @@ import { replaceBetweenMarkers } from './markers.ts';
 import { performanceChart } from './performance-chart.ts';
 import { markdownTable } from './text-table.ts';
 
+/** Load average of the minute before, above which others used the machine as well. */
+const quietLoad = 0.5;
 const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 
 /** Brings the tables of docs/performance.md and its plot up to what is recorded in bench/results. */
@@ -100,5 +102,7 @@ function provenance({
     .filter(([, version]) => version !== '')
     .map(([name, version]) => `${name} ${version}`)
     .join('; ');
-  return `Measured ${measuredAt.slice(0, 10)} on ${processor}, ${cores} cores, ${memory} GiB, Linux ${kernel}, load before ${loadBefore.toFixed(1)}. ${named}.`;
+  const warning =
+    loadBefore > quietLoad ? ' **The machine was not quiet: take these figures for provisional.**' : '';
+  return `Measured ${measuredAt.slice(0, 10)} on ${processor}, ${cores} cores, ${memory} GiB, Linux ${kernel}, load before ${loadBefore.toFixed(1)}. ${named}.${warning}`;
 }

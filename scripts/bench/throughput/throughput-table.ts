@@ -36,8 +36,13 @@ function latencyCells(rounds: WorkloadResults['rounds'], name: ContenderName): s
     const pick = ({ latency }: { latency?: { p50: number; p99: number } | undefined }) => latency?.[share];
     return name === 'direct'
       ? spreadText(spreadOver(rounds, name, pick))
-      : `+${spreadText(addedOver(rounds, name, pick))}`;
+      : signed(spreadText(addedOver(rounds, name, pick)));
   });
+}
+
+/** With a plus: on a busy machine less than nothing may have been added. */
+function signed(text: string): string {
+  return /^\d/.test(text) ? `+${text}` : text;
 }
 
 function median(

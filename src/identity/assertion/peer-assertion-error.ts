@@ -19,7 +19,9 @@ export type PeerAssertionErrorCode =
   | 'RequestMismatch'
   | 'Replayed'
   /** Too many at once to be told from replays. */
-  | 'ReplayWindowFull';
+  | 'ReplayWindowFull'
+  /** Whether it was used elsewhere cannot be asked now. */
+  | 'NoncesUnavailable';
 
 /**
  * An assertion that is not believed. It ends the request: its sender meant to speak for somebody else, and the
@@ -27,10 +29,12 @@ export type PeerAssertionErrorCode =
  */
 export class PeerAssertionError extends AuthenticationError {
   override readonly isFinal = true;
+  override readonly isTemporary: boolean;
   readonly code: PeerAssertionErrorCode;
   /** @param message what is wrong with it, repeating nothing that stands in it: its sender is told. */
   constructor(code: PeerAssertionErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
+    this.isTemporary = code === 'NoncesUnavailable';
   }
 }

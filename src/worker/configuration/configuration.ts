@@ -39,6 +39,8 @@ export interface CallerConfiguration {
   readonly issuers: readonly ExternalIssuerConfig[];
   readonly access: ExternalIssuerConfig | undefined;
   readonly assertionKeys: AssertionKeySet | undefined;
+  /** Where all isolates look nonces of assertions up; `undefined`: each remembers its own alone. */
+  readonly assertionNonces: DurableObjectNamespace | undefined;
   readonly allowed: AllowedCallers;
 }
 

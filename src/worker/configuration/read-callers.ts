@@ -5,6 +5,7 @@ import {
   parseAuthenticationConfiguration,
 } from '../../identity/jwt/parse-configuration.ts';
 import { describeIssues } from '../../snapshot/issues.ts';
+import type { DurableObjectNamespace } from '../bindings.ts';
 import type { EnvironmentReader } from '../environment-reader.ts';
 import type { CallerConfiguration } from './configuration.ts';
 
@@ -19,6 +20,7 @@ export async function readCallers(reader: EnvironmentReader): Promise<CallerConf
     issuers: readIssuers(reader, 'AUTHENTICATION_CONFIG') ?? [],
     access: readAccess(reader),
     assertionKeys,
+    assertionNonces: reader.binding<DurableObjectNamespace>('REPLAY_OBJECT', ['idFromName', 'get']),
     allowed: {
       groups: reader.texts('ALLOWED_GROUPS') ?? defaultAllowedCallers.groups,
       users: reader.texts('ALLOWED_USERS') ?? defaultAllowedCallers.users,

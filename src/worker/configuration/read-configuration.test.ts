@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertionKeysFile, speaker } from '../../../test/support/assertions.ts';
-import { WorkerConfigurationError } from '../environment-reader.ts';
+import { WorkerConfigurationError } from '../configuration-error.ts';
 import { readConfiguration } from './read-configuration.ts';
 
 const sync = await speaker('sync');

@@ -11,6 +11,7 @@ import type { Logger } from '../../observe/logger.ts';
 import type { CallerConfiguration } from '../configuration/configuration.ts';
 import { AccessAuthenticator } from './access-authenticator.ts';
 import { IsolateKeys } from './isolate-keys.ts';
+import { createObjectNonces } from './object-nonces.ts';
 import { type PlatformCertificate, platformCertificate } from './platform-certificate.ts';
 
 export interface CallerIdentification {
@@ -33,7 +34,7 @@ export function createCallerIdentification(
   audience: string | undefined,
   logger: Logger,
 ): CallerIdentification {
-  const { clientCertificates, issuers, access, assertionKeys } = configuration;
+  const { clientCertificates, issuers, access, assertionKeys, assertionNonces } = configuration;
   const keys: IsolateKeys[] = [];
   const tokenIssuer = (issuer: ExternalIssuerConfig): TokenIssuer => {
     const source = new IsolateKeys({ issuer: issuer.issuer, load: loadFrom(issuer), logger });
@@ -43,7 +44,10 @@ export function createCallerIdentification(
   const authenticators: Authenticator[] = [];
   // Before certificates: a connection's own identity must not replace the one that it asserts.
   if (assertionKeys !== undefined && audience !== undefined) {
-    authenticators.push(new PeerAssertionAuthenticator({ keys: () => assertionKeys, audience, logger }));
+    const sharedNonces = assertionNonces && createObjectNonces(assertionNonces);
+    authenticators.push(
+      new PeerAssertionAuthenticator({ keys: () => assertionKeys, audience, sharedNonces, logger }),
+    );
   }
   if (clientCertificates === 'cf') authenticators.push(new X509Authenticator());
   if (issuers.length > 0) {

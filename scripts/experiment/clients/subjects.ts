@@ -1,0 +1,60 @@
+import type { KubernetesObject } from '../../example-api-server/kubernetes-object.ts';
+import type { StorageKey } from '../../example-api-server/store.ts';
+import type { Subject } from './api-client.ts';
+
+/** A resource that clients use, in one version of its API. */
+export interface UsedResource extends Subject {
+  readonly kind: string;
+  /** Where its objects are: `/api/v1/namespaces/default/configmaps`. */
+  readonly collection: string;
+  readonly storage: StorageKey;
+}
+
+const used = (
+  groupVersion: string,
+  resource: string,
+  kind: string,
+  namespace: string | undefined = 'default',
+): UsedResource => {
+  const [group, version] = groupVersion.includes('/') ? groupVersion.split('/') : ['', groupVersion];
+  const prefix = group === '' ? '/api' : `/apis/${group}`;
+  const scope = namespace === '' ? '' : `/namespaces/${namespace}`;
+  return {
+    groupVersion,
+    resource,
+    kind,
+    collection: `${prefix}/${version}${scope}/${resource}`,
+    storage: { group: group ?? '', resource },
+  };
+};
+
+/** Served by every version. */
+export const configMaps = used('v1', 'configmaps', 'ConfigMap');
+export const pods = used('v1', 'pods', 'Pod');
+export const deployments = used('apps/v1', 'deployments', 'Deployment');
+/** Served until 1.25: what clients use that have not been moved to its successor yet. */
+export const oldAutoscalers = used('autoscaling/v2beta2', 'horizontalpodautoscalers', 'HorizontalPodAutoscaler');
+export const autoscalers = used('autoscaling/v2', 'horizontalpodautoscalers', 'HorizontalPodAutoscaler');
+/** Served since 1.26: what clients use as soon as discovery has shown it. */
+export const newFlowSchemas = used('flowcontrol.apiserver.k8s.io/v1beta3', 'flowschemas', 'FlowSchema', '');
+
+/** Name of the object of each resource that is there all the time. */
+export const fixtureName = 'fixture';
+
+/** What has to be in the store before clients come. */
+export function fixtures(): readonly { readonly key: StorageKey; readonly object: KubernetesObject }[] {
+  return [configMaps, pods, deployments, autoscalers, newFlowSchemas].map(
+    ({ groupVersion, kind, storage, collection }) => ({
+      key: storage,
+      object: {
+        apiVersion: groupVersion,
+        kind,
+        metadata: {
+          name: fixtureName,
+          ...(collection.includes('/namespaces/') ? { namespace: 'default' } : {}),
+        },
+        ...(kind === 'Pod' ? { spec: { containers: [{ name: 'main', image: 'example' }] } } : {}),
+      },
+    }),
+  );
+}

@@ -1,0 +1,101 @@
+import { join } from 'node:path';
+import { Duplex, Writable } from 'node:stream';
+import type { DemoCertificates } from '../../demo/certificates.ts';
+import { apiServerId, type ExampleStore, type KubernetesVersionName } from '../../example-api-server/index.ts';
+import { kubernetesVersions } from '../../example-api-server/tables/versions.ts';
+import { firstLine, type ManagedProcess, startProcess } from './managed-process.ts';
+import { serveStore } from './serve-store.ts';
+import type { ServerProcessConfiguration } from './server-configuration.ts';
+import { storeDescriptors } from './store-calls.ts';
+
+export interface ApiServerOptions {
+  readonly name: string;
+  readonly port: number;
+  readonly certificates: DemoCertificates;
+  readonly store: ExampleStore;
+  readonly peerProxy: boolean;
+  readonly logFile: string;
+}
+
+/** When a server answered: from having said that it listens to being told to stop, in milliseconds of `performance`. */
+interface Life {
+  readonly version: KubernetesVersionName;
+  readonly from: number;
+  until: number;
+}
+
+/** One node's API server: whatever version of it runs, at the same address and under the same ID. */
+export class ApiServer {
+  readonly serverId: string;
+  readonly port: number;
+  readonly #options: ApiServerOptions;
+  readonly #lives: Life[] = [];
+  #process: ManagedProcess | undefined;
+
+  constructor(options: ApiServerOptions) {
+    this.#options = options;
+    this.serverId = apiServerId(options.name);
+    this.port = options.port;
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${this.port}`;
+  }
+
+  get name(): string {
+    return this.#options.name;
+  }
+
+  get version(): KubernetesVersionName | undefined {
+    return this.#lives.at(-1)?.version;
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  async start(version: KubernetesVersionName): Promise<void> {
+    const { name, port, certificates, store, peerProxy, logFile } = this.#options;
+    const configuration: ServerProcessConfiguration = { version, name, port, certificates, peerProxy };
+    const running = startProcess({
+      arguments: [join(import.meta.dirname, 'server-process.ts'), JSON.stringify(configuration)],
+      logFile,
+      furtherPipes: 2,
+      stopWithin: 10_000,
+    });
+    this.#process = running;
+    const calls = running.child.stdio[storeDescriptors.calls];
+    const news = running.child.stdio[storeDescriptors.news];
+    if (!(calls instanceof Duplex) || !(news instanceof Writable)) throw new TypeError('the pipes are missing');
+    serveStore(store, calls, news);
+    await firstLine(running);
+    this.#lives.push({ version, from: performance.now(), until: Number.POSITIVE_INFINITY });
+  }
+
+  /** SIGTERM: what was answered leaves, streams end, the identity Lease goes. */
+  stop(): Promise<void> {
+    this.#endLife();
+    return this.#process?.stop() ?? Promise.resolve();
+  }
+
+  /** SIGKILL: connections break, the identity Lease stays. */
+  kill(): Promise<void> {
+    this.#endLife();
+    return this.#process?.kill() ?? Promise.resolve();
+  }
+
+  /** Whether it answered during all of the time and serves the resource. */
+  servedDuring(groupVersion: string, resource: string, from: number, until: number): boolean {
+    return this.#lives.some(
+      (life) =>
+        life.from <= from &&
+        life.until >= until &&
+        kubernetesVersions[life.version].table[groupVersion]?.some(([name]) => name === resource) === true,
+    );
+  }
+
+  #endLife(): void {
+    const life = this.#lives.at(-1);
+    if (life !== undefined) life.until = Math.min(life.until, performance.now());
+  }
+}

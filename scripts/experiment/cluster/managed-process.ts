@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A program of the experiment that is stopped, killed and started again. */
+export interface ManagedProcess {
+  readonly pid: number;
+  readonly child: ChildProcess;
+  /** SIGTERM, and SIGKILL when it has not ended in time. Resolves when it is gone. */
+  stop(): Promise<void>;
+  /** SIGKILL: nothing of it is left to say goodbye. */
+  kill(): Promise<void>;
+}
+
+export interface ManagedProgram {
+  readonly arguments: readonly string[];
+  /** Where its standard error goes, added to what is there. */
+  readonly logFile: string;
+  /** Descriptors beside input, output and error. */
+  readonly furtherPipes?: number;
+  /** Milliseconds between SIGTERM and SIGKILL. Default 30,000. */
+  readonly stopWithin?: number;
+}
+
+/** Starts a script with this process's own Node. */
+export function startProcess(program: ManagedProgram): ManagedProcess {
+  const child = spawn(process.execPath, [...program.arguments], {
+    stdio: ['ignore', 'pipe', 'pipe', ...Array.from({ length: program.furtherPipes ?? 0 }, () => 'pipe' as const)],
+  });
+  child.stderr?.pipe(createWriteStream(program.logFile, { flags: 'a' }));
+  const ended = once(child, 'exit');
+  const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (!isRunning()) return;
+    child.kill(signal);
+    await ended;
+  };
+  return {
+    pid: child.pid ?? Number.NaN,
+    child,
+    kill: () => end('SIGKILL'),
+    async stop() {
+      const late = new AbortController();
+      const killing = sleep(program.stopWithin ?? 30_000, undefined, { signal: late.signal }).then(
+        () => end('SIGKILL'),
+        () => undefined,
+      );
+      await end('SIGTERM');
+      late.abort();
+      await killing;
+    },
+  };
+}
+
+/** Waits for a line on standard output. @throws when the process ends first */
+export async function firstLine({ child }: ManagedProcess): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let text = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+    const end = text.indexOf('\n');
+    if (end >= 0) resolve(text.slice(0, end));
+  });
+  child.once('exit', (code, signal) => reject(new Error(`ended with ${code ?? signal} before it was ready`)));
+  return promise;
+}

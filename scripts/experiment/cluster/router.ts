@@ -1,0 +1,115 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from 'node:https';
+import { silentLogger } from '../../../src/observe/logger.ts';
+import type { DemoCertificates } from '../../demo/certificates.ts';
+import { serveFlags } from '../../demo/routers.ts';
+import type { ApiServer } from './api-server.ts';
+import { type ManagedProcess, startProcess } from './managed-process.ts';
+
+const main = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.ts');
+
+export interface RouterOptions {
+  readonly name: string;
+  readonly port: number;
+  /** Whom it stands beside; `undefined` for a gateway. */
+  readonly apiServer: ApiServer | undefined;
+  readonly certificates: DemoCertificates;
+  readonly snapshotKeys: string;
+  /** PEM of the authority that its certificate is of. */
+  readonly certificateAuthority: string;
+  readonly directory: string;
+}
+
+/** `mixed-version-proxy serve` as a process, always at the same address. */
+export class Router {
+  readonly port: number;
+  readonly name: string;
+  readonly #options: RouterOptions;
+  #process: ManagedProcess | undefined;
+
+  constructor(options: RouterOptions) {
+    this.#options = options;
+    this.port = options.port;
+    this.name = options.name;
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${this.port}`;
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  /** Starts it without waiting until it serves. */
+  start(): void {
+    this.#process = startProcess({
+      arguments: [main, 'serve', ...this.#flags()],
+      logFile: join(this.#options.directory, `${this.name}.log`),
+    });
+  }
+
+  /** @throws when it is not ready within 30 s */
+  async ready(): Promise<void> {
+    const until = Date.now() + 30_000;
+    while (!(await this.#isReady())) {
+      if (Date.now() > until) throw new Error(`${this.name} did not become ready: see its log`);
+      await sleep(50);
+    }
+  }
+
+  /** SIGTERM: it drains as docs/shutdown.md says. */
+  stop(): Promise<void> {
+    return this.#process?.stop() ?? Promise.resolve();
+  }
+
+  kill(): Promise<void> {
+    return this.#process?.kill() ?? Promise.resolve();
+  }
+
+  #flags(): string[] {
+    const { apiServer, certificates, snapshotKeys, directory, name, port } = this.#options;
+    const {
+      'server-id': serverId,
+      'local-server': localServer,
+      ...common
+    } = serveFlags({
+      apiServer: { serverId: apiServer?.serverId ?? '', url: apiServer?.url ?? '' },
+      certificates,
+      snapshotKeys,
+      snapshotFile: join(directory, `${name}.snapshot`),
+      logger: silentLogger,
+    });
+    const form =
+      apiServer === undefined
+        ? { gateway: ['true'] }
+        : { 'server-id': serverId ?? [], 'local-server': localServer ?? [] };
+    const flags = {
+      ...common,
+      ...form,
+      'secure-port': [String(port)],
+      // Everything else as it is by default; a drain is short here because the whole upgrade is.
+      'shutdown-watch-termination-grace-period': ['3s'],
+      'logging-format': ['json'],
+    };
+    return Object.entries(flags).flatMap(([flag, values]) => values.map((value) => `--${flag}=${value}`));
+  }
+
+  #isReady(): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const outgoing = request(`${this.url}/readyz`, {
+      ca: this.#options.certificateAuthority,
+      agent: false,
+      timeout: 2_000,
+    });
+    outgoing.once('response', (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    outgoing.once('timeout', () => outgoing.destroy());
+    outgoing.once('error', () => resolve(false));
+    outgoing.end();
+    return promise;
+  }
+}

@@ -1,0 +1,13 @@
+import type { DemoCertificates } from '../../demo/certificates.ts';
+import type { KubernetesVersionName } from '../../example-api-server/index.ts';
+
+/** What a server process is started with. */
+export interface ServerProcessConfiguration {
+  readonly version: KubernetesVersionName;
+  readonly name: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly certificates: DemoCertificates;
+  /** With the model of upstream's peer proxy in it. */
+  readonly peerProxy: boolean;
+}

@@ -1,0 +1,56 @@
+import { firstHeader, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { InboundRequest } from './inbound.ts';
+
+/** Kubernetes' own header, in requests and in answers (k8s.io/apiserver pkg/apis/audit, HeaderAuditID). */
+export const auditIdHeader = 'Audit-ID';
+
+/** Where upstream cuts an ID in its logs (k8s.io/apiserver pkg/audit/context.go, GetAuditIDTruncated). */
+const acceptableId = /^[\w.:-]{1,64}$/;
+
+/**
+ * What names this request in log lines, audit events, traces, and on the servers behind. Made on first need, so
+ * that a request that nobody writes about costs nothing; from then on it travels with the request.
+ *
+ * As in kube-apiserver an ID counts from anyone (pkg/endpoints/filters/audit_init.go): a client's own tools
+ * correlate by it, and the API server behind would take it anyway. It proves nothing. One that is long, or could
+ * look like something else in a log, is replaced (docs/decisions/0015).
+ */
+export function auditIdOf(inbound: InboundRequest): string {
+  if (inbound.auditId === undefined) {
+    const given = firstHeader(inbound.headers, auditIdHeader);
+    inbound.auditId = given !== undefined && acceptableId.test(given) ? given : crypto.randomUUID();
+  }
+  return inbound.auditId;
+}
+
+/** Header lines of a request on its way out: with its audit ID, and no other, once it has one. */
+export function withAuditIdForDestination(headers: RawHeaders, { auditId }: InboundRequest): RawHeaders {
+  if (auditId === undefined) return headers;
+  const lines: string[] = [];
+  for (const [name, value] of headerLines(headers)) {
+    if (name.toLowerCase() !== 'audit-id') lines.push(name, value);
+  }
+  lines.push(auditIdHeader, auditId);
+  return lines;
+}
+
+/** Header lines of a destination's answer: with an audit ID where the destination did not give it one. */
+export function withAuditIdForClient(headers: string[], { auditId }: InboundRequest): string[] {
+  if (auditId === undefined || firstHeader(headers, auditIdHeader) !== undefined) return headers;
+  headers.push(auditIdHeader, auditId);
+  return headers;
+}
+
+/** An answer of the router's own, with the audit ID that every answer of kube-apiserver has. Changes `response`. */
+export function namedAnswer(response: Response, inbound: InboundRequest): Response {
+  const { headers } = response;
+  if (headers.has(auditIdHeader)) return response;
+  const auditId = auditIdOf(inbound);
+  try {
+    headers.set(auditIdHeader, auditId);
+  } catch (error) {
+    // What a library's own handler has fetched elsewhere cannot be changed (Fetch section 5.1, guard "immutable").
+    if (!(error instanceof TypeError)) throw error;
+  }
+  return response;
+}

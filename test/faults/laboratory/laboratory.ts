@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { RunningRouter, ServeConfig } from '../../../src/node/serve-config.ts';
+import { startRouter } from '../../../src/node/start-router.ts';
+import type { Snapshot } from '../../../src/snapshot/types.ts';
+import { eventually } from '../../support/eventually.ts';
+import { keptLog } from '../../support/security/kept-log.ts';
+import { pushSnapshot, validateFlags } from '../../support/security/router-under-test.ts';
+import { assertNoSecretIn } from '../../support/security/secrets.ts';
+import type { FlagChanges } from '../../support/serve-options.ts';
+import { snapshotOf } from '../../support/snapshot-builder.ts';
+import { type ClientRequest, type PendingRequest, send } from './clients.ts';
+import { nothingIsLeftRunning, violationsIn } from './invariants.ts';
+import type { ClientAnswer, KnownServer, LaboratoryRecord, SeenRequest } from './record.ts';
+import { watchResources } from './resources.ts';
+import { type ScriptedServer, type ScriptedServerOptions, startScriptedServer } from './scripted-server.ts';
+
+/** In which form the router stands before its servers; the local one of a sidecar is called `local`. */
+export type Form = 'sidecar' | 'gateway';
+
+/** A server of the snapshot, wherever it listens. */
+export interface Member {
+  readonly name: string;
+  readonly port: number;
+  /** `group/version/resource`. */
+  readonly serves: readonly string[];
+  /** Answers as it should, always. Default false. */
+  readonly isHealthy?: boolean;
+}
+
+export interface RouterOptions {
+  readonly form?: Form;
+  readonly flags?: FlagChanges;
+  /** For what no flag sets so low. */
+  readonly configure?: (config: ServeConfig) => ServeConfig;
+}
+
+/** One experiment: servers, a router in front of them, clients, and a record of all they said to each other. */
+export class Laboratory {
+  readonly context: TestContext;
+  readonly seen: SeenRequest[] = [];
+  readonly answers: ClientAnswer[] = [];
+  readonly logLines: string[] = [];
+  readonly #known = new Map<string, KnownServer>();
+  #running: RunningRouter | undefined;
+  #port = 0;
+  #generation = 0;
+  #requests = 0;
+  #wasDrained = false;
+
+  constructor(context: TestContext) {
+    this.context = context;
+    // Of two candidates with as much to do the first one is asked first.
+    context.mock.method(Math, 'random', () => 0);
+  }
+
+  get router(): RunningRouter {
+    return this.#running ?? assert.fail('no router has been started');
+  }
+
+  get record(): LaboratoryRecord {
+    return {
+      servers: [...this.#known.values()],
+      seen: this.seen,
+      answers: this.answers,
+      wasDrained: this.#wasDrained,
+    };
+  }
+
+  startServer(name: string, options: Omit<ScriptedServerOptions, 'seen'>): Promise<ScriptedServer> {
+    return startScriptedServer(this.context, name, { ...options, seen: this.seen });
+  }
+
+  /** Starts the router, as from its command line, and pushes a snapshot. */
+  async startRouter(members: readonly Member[], options: RouterOptions = {}): Promise<void> {
+    const { form = 'sidecar', flags, configure = (config: ServeConfig) => config } = options;
+    const local = members.find(({ name }) => name === 'local');
+    const result = await validateFlags({
+      ...(form === 'gateway'
+        ? { gateway: ['true'] }
+        : { 'server-id': ['local'], 'local-server': [`https://127.0.0.1:${local?.port ?? 0}`] }),
+      ...flags,
+    });
+    assert.ok(result.ok, JSON.stringify(result));
+    const running = await startRouter(configure(result.config), keptLog(this.logLines));
+    this.#running = running;
+    this.context.after(() => running.close(0));
+    this.#port = Number(new URL(running.origin).port);
+    await this.push(members);
+  }
+
+  /** Tells the router of other members. */
+  async push(members: readonly Member[]): Promise<void> {
+    this.#generation++;
+    const answer = await pushSnapshot(this.#port, snapshotFor(members, this.#generation));
+    assert.equal(answer.status, 200, answer.body);
+    for (const { name, serves, isHealthy = false } of members) this.#known.set(name, { name, serves, isHealthy });
+  }
+
+  /** Sends a request whose answer may take as long as it likes. */
+  async open(request: Omit<ClientRequest, 'requestId'>): Promise<PendingRequest> {
+    this.#requests++;
+    const pending = await send(this.context, this.#port, { ...request, requestId: `request-${this.#requests}` });
+    this.answers.push(pending.answer);
+    return pending;
+  }
+
+  /** Sends a request and waits for the end of its answer, however it ends. */
+  async ask(request: Omit<ClientRequest, 'requestId'>): Promise<ClientAnswer> {
+    const { answer } = await this.open(request);
+    await eventually(() => answer.end !== 'open');
+    return answer;
+  }
+
+  /** What arrived of a request, wherever. */
+  arrived({ requestId }: ClientAnswer): SeenRequest[] {
+    return this.seen.filter((seen) => seen.requestId === requestId);
+  }
+
+  /** Begins an orderly shutdown. */
+  drain(): Promise<void> {
+    this.#wasDrained = true;
+    return this.router.shutdown();
+  }
+
+  /** The end of every experiment: what must always hold has held. */
+  async check(): Promise<void> {
+    try {
+      await eventually(() => nothingIsLeftRunning(this.record).length === 0);
+    } finally {
+      assert.deepEqual(violationsIn(this.record), []);
+    }
+    for (const line of this.logLines) assertNoSecretIn(line, `the log line ${line}`);
+    const failures = this.logLines.filter((line) => /A request failed|An answer could not be written/.test(line));
+    assert.deepEqual(failures, [], 'the router has met something that it was not made for');
+  }
+}
+
+function snapshotFor(members: readonly Member[], generation: number): Snapshot {
+  const servers = members.map(({ name, port, serves }) => {
+    const paths = serves.map((resource) => resource.replace(/^core\//, ''));
+    return [name, { serves: paths, address: `127.0.0.1:${port}` }] as const;
+  });
+  return snapshotOf(Object.fromEntries(servers), { generation });
+}
+
+/**
+ * A test in the laboratory. When `body` is through, every invariant is checked over the whole record, and when all
+ * is closed, that nothing is left of it.
+ */
+export function inLaboratory(name: string, body: (laboratory: Laboratory) => Promise<void>): void {
+  test(name, async (context) => {
+    const nothingIsLeft = watchResources();
+    await context.test('the experiment, and what must hold in all of them', async (inner) => {
+      const laboratory = new Laboratory(inner);
+      await body(laboratory);
+      await laboratory.check();
+    });
+    await nothingIsLeft();
+  });
+}

@@ -1,0 +1,88 @@
+import type { Client } from '../../support/security/certificates.ts';
+import type { Protocol } from '../../support/security/recording-backend.ts';
+
+/** How far an answer came. */
+export type AnswerEnd =
+  /** It goes on, or never began. */
+  | 'open'
+  /** It ended as its framing announced: last chunk, whole length, END_STREAM. */
+  | 'whole'
+  /** It ended in another way. */
+  | 'broken';
+
+/** What a scripted server has answered to a request. */
+export interface ServerAnswer {
+  /** Of a head that any HTTP client understands; `undefined` while, or where, there is none. */
+  status: number | undefined;
+  /** Content in order, as a byte string. */
+  content: string;
+  end: AnswerEnd;
+  /** The server said that it has not processed the request (RFC 9113 section 8.7). */
+  refused: boolean;
+}
+
+/** A request as it arrived at a scripted server, or at the API server behind another router. */
+export interface SeenRequest {
+  readonly server: string;
+  /** What the client put into `x-laboratory-request`. */
+  readonly requestId: string;
+  readonly method: string;
+  readonly target: string;
+  /** Values of X-Remote-User, in order. */
+  readonly users: readonly string[];
+  /** Values of X-Remote-Group, in order. */
+  readonly groups: readonly string[];
+  /** Values of the reroute mark. */
+  readonly marks: readonly string[];
+  /** Routers that it has passed, as `Via` names them. */
+  readonly via: readonly string[];
+  /** Common name of the client certificate of its connection. */
+  readonly clientCertificate: string | undefined;
+  /** So far, as a byte string. */
+  body: string;
+  readonly answer: ServerAnswer;
+  /** Stream or connection are closed. */
+  isOver: boolean;
+}
+
+/** What a client sent and what it got. */
+export interface ClientAnswer {
+  readonly requestId: string;
+  readonly protocol: Protocol;
+  readonly method: string;
+  readonly target: string;
+  readonly caller: Client;
+  readonly isWatch: boolean;
+  /** `undefined` while, or where, there is no answer. */
+  status: number | undefined;
+  content: string;
+  end: AnswerEnd;
+  /** The client itself has hung up. */
+  gaveUp: boolean;
+}
+
+/** A server of the snapshot. */
+export interface KnownServer {
+  readonly name: string;
+  /** `group/version/resource`, as they stand behind `/apis/`. */
+  readonly serves: readonly string[];
+  /** Whether every request to it is answered as it should be. */
+  readonly isHealthy: boolean;
+}
+
+/** All that happened in one experiment. */
+export interface LaboratoryRecord {
+  readonly servers: readonly KnownServer[];
+  readonly seen: readonly SeenRequest[];
+  readonly answers: readonly ClientAnswer[];
+  /** The router was shut down meanwhile, which ends watches between two events. */
+  readonly wasDrained: boolean;
+}
+
+/** Names a request, so that all that is known of it can be put together. */
+export const requestIdHeader = 'x-laboratory-request';
+
+/** `group/version/resource` of a target; empty for one that is no resource. */
+export function resourceOf(target: string): string {
+  return /^\/apis\/([^/?]+\/[^/?]+\/[^/?]+)/.exec(target)?.[1] ?? '';
+}

@@ -1,0 +1,67 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { createSecureContext, TLSSocket } from 'node:tls';
+import type { CertificatePair } from '../../support/certificates.ts';
+import { apiServerPair, frontProxyAuthority } from '../../support/security/certificates.ts';
+import type { Protocol } from '../../support/security/recording-backend.ts';
+
+/** A connection of which both layers are at hand. */
+export interface Wire {
+  readonly tcp: Socket;
+  readonly tls: TLSSocket;
+}
+
+export interface WireOptions {
+  /** What the server offers; kube-apiserver offers both. */
+  readonly protocols: readonly Protocol[];
+  readonly pair?: CertificatePair;
+  /** PEM; whose client certificates are accepted. Default: those of front proxies. */
+  readonly clientAuthority?: string;
+  /** Ends the handshake of clients whose certificate it does not accept. Default false. */
+  readonly refusesOtherClients?: boolean;
+}
+
+/** TLS over TCP, put together by hand, so that a script can reset the TCP connection under the TLS one. */
+export function wireServer(options: WireOptions, onSecure: (wire: Wire) => void): Server {
+  const { protocols, pair = apiServerPair, clientAuthority = frontProxyAuthority.certificate } = options;
+  const secureContext = createSecureContext({ cert: pair.chain, key: pair.privateKey, ca: clientAuthority });
+  return createServer((tcp) => {
+    const tls = new TLSSocket(tcp, {
+      isServer: true,
+      secureContext,
+      requestCert: true,
+      rejectUnauthorized: options.refusesOtherClients === true,
+      ALPNProtocols: [...protocols],
+    });
+    for (const socket of [tcp, tls]) socket.on('error', () => socket.destroy());
+    tls.once('secure', () => onSecure({ tcp, tls }));
+  });
+}
+
+/**
+ * The inside of a connection for a library that would keep a socket for itself: what it writes goes out between two
+ * pieces of what a script writes to `socket`.
+ */
+export function insideOf(socket: Duplex): Duplex {
+  const inside = new Duplex({
+    read: () => socket.resume(),
+    write(chunk: Buffer, _encoding, done) {
+      if (socket.writable) socket.write(chunk, () => done());
+      else done();
+    },
+    final(done) {
+      socket.end();
+      done();
+    },
+    destroy(error, done) {
+      socket.destroy();
+      done(error);
+    },
+  });
+  socket.on('data', (chunk: Buffer) => {
+    if (!inside.push(chunk)) socket.pause();
+  });
+  socket.on('end', () => inside.push(null));
+  socket.on('close', () => inside.destroy());
+  return inside;
+}

@@ -1,0 +1,133 @@
+import { accessSync, constants, readdirSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+
+/** A kube-apiserver of one version. */
+export interface ApiServerBinary {
+  /** `1.33`: how it is called in names and messages. */
+  readonly version: string;
+  readonly minor: number;
+  readonly path: string;
+}
+
+/** The binaries that a live cluster is made of. */
+export interface LiveAssets {
+  readonly etcd: string;
+  /** Of at least two versions, oldest first, each version once. */
+  readonly apiServers: readonly [ApiServerBinary, ApiServerBinary, ...ApiServerBinary[]];
+}
+
+export type LiveAssetsResult =
+  | { readonly ok: true; readonly assets: LiveAssets }
+  /** `given`: something was named that cannot be used, in place of nothing at all. */
+  | { readonly ok: false; readonly given: boolean; readonly problems: readonly string[] };
+
+/** How binaries are given, for whoever gave none. */
+export const liveAssetsGuide = [
+  'Give kube-apiserver binaries of two versions or more, and etcd, by the environment:',
+  '  MIXED_VERSION_PROXY_LIVE_ASSETS=<directory>        with kube-apiserver-<version> files, such as kube-apiserver-1.33, and etcd',
+  'or, in place of any of these or beside them,',
+  '  TEST_ASSET_KUBE_APISERVERS=<path>:<path>           their names end in the version, or their --version tells it',
+  '  TEST_ASSET_ETCD=<path>                             default: etcd in the directory, then on PATH',
+].join('\n');
+
+/** What the search asks the machine. */
+export interface AssetMachine {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  isExecutable(path: string): boolean;
+  /** Names of what is in a directory; empty where there is none. */
+  list(directory: string): readonly string[];
+  /** What `<path> --version` prints; empty when it fails. */
+  versionOutput(path: string): string;
+}
+
+/** Finds the binaries that the environment names (the names are those of controller-runtime's envtest). */
+export function findLiveAssets(machine: AssetMachine): LiveAssetsResult {
+  const { environment } = machine;
+  const directory = environment['MIXED_VERSION_PROXY_LIVE_ASSETS'];
+  const listed = splitPaths(environment['TEST_ASSET_KUBE_APISERVERS']);
+  const given = (directory ?? '') !== '' || listed.length > 0;
+  if (!given) return { ok: false, given, problems: ['no kube-apiserver binaries given'] };
+
+  const problems: string[] = [];
+  const inDirectory = directory === undefined ? [] : apiServersIn(directory, machine);
+  if (directory !== undefined && inDirectory.length === 0 && listed.length === 0) {
+    problems.push(`${directory} holds no executable kube-apiserver-<version>`);
+  }
+  const byMinor = new Map<number, ApiServerBinary>();
+  for (const path of [...inDirectory, ...listed]) {
+    const binary = machine.isExecutable(path) ? apiServerBinary(path, machine) : undefined;
+    if (binary === undefined) {
+      problems.push(
+        machine.isExecutable(path)
+          ? `${path}: its version is neither in its name nor in what --version prints`
+          : `${path} is not an executable file`,
+      );
+    } else byMinor.set(binary.minor, binary);
+  }
+  const etcd = findEtcd(directory, machine);
+  if (etcd === undefined) problems.push('no etcd: set TEST_ASSET_ETCD, or put it on PATH');
+  const [oldest, next, ...more] = [...byMinor.values()].sort((a, b) => a.minor - b.minor);
+  if (problems.length === 0 && next === undefined) {
+    problems.push(`two versions of kube-apiserver are needed, found ${oldest?.version ?? 'none'}`);
+  }
+  if (problems.length > 0 || etcd === undefined || oldest === undefined || next === undefined) {
+    return { ok: false, given, problems };
+  }
+  return { ok: true, assets: { etcd, apiServers: [oldest, next, ...more] } };
+}
+
+/** This machine, as `findLiveAssets` asks it. */
+export function thisMachine(versionOutput: AssetMachine['versionOutput']): AssetMachine {
+  return {
+    environment: process.env,
+    versionOutput,
+    isExecutable(path) {
+      try {
+        accessSync(path, constants.X_OK);
+        return statSync(path).isFile();
+      } catch {
+        return false;
+      }
+    },
+    list(directory) {
+      try {
+        return readdirSync(directory);
+      } catch {
+        return [];
+      }
+    },
+  };
+}
+
+function splitPaths(list = ''): readonly string[] {
+  return list.split(':').filter((path) => path !== '');
+}
+
+function apiServersIn(directory: string, machine: AssetMachine): readonly string[] {
+  return machine
+    .list(directory)
+    .filter((name) => name.startsWith('kube-apiserver') && versionIn(name) !== undefined)
+    .map((name) => join(directory, name))
+    .filter((path) => machine.isExecutable(path));
+}
+
+function apiServerBinary(path: string, machine: AssetMachine): ApiServerBinary | undefined {
+  // The name first: a binary built without version stamps calls itself v0.0.0.
+  const found = versionIn(basename(path)) ?? versionIn(machine.versionOutput(path));
+  return found === undefined ? undefined : { ...found, path };
+}
+
+function versionIn(text: string): Pick<ApiServerBinary, 'version' | 'minor'> | undefined {
+  const minor = /(?:^|[^\d.])v?1\.(\d+)(?:\.\d+)?(?![\d.])/.exec(text)?.[1];
+  return minor === undefined ? undefined : { version: `1.${minor}`, minor: Number(minor) };
+}
+
+function findEtcd(directory: string | undefined, machine: AssetMachine): string | undefined {
+  const named = machine.environment['TEST_ASSET_ETCD'];
+  if (named !== undefined && named !== '') return machine.isExecutable(named) ? named : undefined;
+  const folders = [
+    ...(directory === undefined ? [] : [directory]),
+    ...splitPaths(machine.environment['PATH']),
+  ];
+  return folders.map((folder) => join(folder, 'etcd')).find((path) => machine.isExecutable(path));
+}

@@ -1,0 +1,99 @@
+import { generateKeyPair } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import {
+  type CertificateRequest,
+  createCertificateAuthority,
+  type IssuedCertificate,
+} from '../../scripts/demo/certificate-authority.ts';
+import {
+  type CertificatePaths,
+  type DemoCertificates,
+  frontProxyName,
+  syncJobName,
+  writePrivate,
+} from '../../scripts/demo/certificates.ts';
+
+/** Everything that a control plane of real servers needs, and what attackers would hold. */
+export interface LiveCertificates extends DemoCertificates {
+  /** RSA keys of service account tokens: signed with the private one, checked with the public one. */
+  readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
+  /** CN=kubernetes-admin, O=system:masters, of an authority that nobody trusts. */
+  readonly rogue: CertificatePaths;
+  /** Of the front-proxy authority, under a name that is not among the allowed ones. */
+  readonly otherFrontProxy: CertificatePaths;
+}
+
+const dnsNames = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'localhost'];
+
+/**
+ * Makes a cluster's authorities and certificates, as installers do, in a directory of their own.
+ * @param ipAddresses of the API servers and routers
+ */
+export async function createLiveCertificates(
+  directory: string,
+  ipAddresses: readonly string[],
+): Promise<LiveCertificates> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const [cluster, frontProxy, stranger] = await Promise.all(
+    ['kubernetes', 'front-proxy-ca', 'kubernetes'].map(createCertificateAuthority),
+  );
+  if (cluster === undefined || frontProxy === undefined || stranger === undefined) {
+    throw new TypeError('an authority was not made');
+  }
+  const path = (name: string) => join(directory, name);
+  const write = async (name: string, issued: Promise<IssuedCertificate>): Promise<CertificatePaths> => {
+    const { certificate, privateKey } = await issued;
+    await writeFile(path(`${name}.crt`), certificate);
+    return {
+      certificate: path(`${name}.crt`),
+      privateKey: await writePrivate(path(`${name}.key`), privateKey),
+    };
+  };
+  const serving = { usage: 'server', dnsNames, ipAddresses } as const;
+  const admin: CertificateRequest = {
+    commonName: 'kubernetes-admin',
+    organizations: ['system:masters'],
+    usage: 'client',
+  };
+  await Promise.all([
+    writeFile(path('ca.crt'), cluster.certificate),
+    writeFile(path('front-proxy-ca.crt'), frontProxy.certificate),
+  ]);
+  return {
+    clusterCa: path('ca.crt'),
+    frontProxyCa: path('front-proxy-ca.crt'),
+    apiServer: await write('apiserver', cluster.issue({ commonName: 'kube-apiserver', ...serving })),
+    router: await write('router', cluster.issue({ commonName: 'mixed-version-proxy', ...serving })),
+    frontProxyClient: await write(
+      'front-proxy-client',
+      frontProxy.issue({ commonName: frontProxyName, usage: 'client' }),
+    ),
+    admin: await write('admin', cluster.issue(admin)),
+    alice: await write(
+      'alice',
+      cluster.issue({ commonName: 'alice', organizations: ['dev', 'qa'], usage: 'client' }),
+    ),
+    sync: await write('sync', cluster.issue({ commonName: syncJobName, usage: 'client' })),
+    serviceAccount: await writeServiceAccountKeys(path('service-account.key'), path('service-account.pub')),
+    rogue: await write('rogue', stranger.issue(admin)),
+    otherFrontProxy: await write(
+      'other-front-proxy',
+      frontProxy.issue({ commonName: 'other-front-proxy', usage: 'client' }),
+    ),
+  };
+}
+
+async function writeServiceAccountKeys(
+  privatePath: string,
+  publicPath: string,
+): Promise<LiveCertificates['serviceAccount']> {
+  const { privateKey, publicKey } = await promisify(generateKeyPair)('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  await writeFile(publicPath, publicKey);
+  return { privateKey: await writePrivate(privatePath, privateKey), publicKey: publicPath };
+}

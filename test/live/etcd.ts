@@ -1,0 +1,32 @@
+import { join } from 'node:path';
+import { freePort } from './free-port.ts';
+import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';
+import { waitUntil } from './wait-until.ts';
+
+export interface Etcd {
+  /** For `--etcd-servers`. */
+  readonly url: string;
+  readonly process: LoggedProcess;
+}
+
+/** Starts a single etcd on loopback, with its data in `directory`. */
+export async function startEtcd(path: string, directory: string): Promise<Etcd> {
+  const url = `http://127.0.0.1:${await freePort('127.0.0.1')}`;
+  const peerUrl = `http://127.0.0.1:${await freePort('127.0.0.1')}`;
+  const process = await startLoggedProcess({
+    name: 'etcd',
+    command: path,
+    args: [
+      `--data-dir=${join(directory, 'etcd')}`,
+      `--listen-client-urls=${url}`,
+      `--advertise-client-urls=${url}`,
+      `--listen-peer-urls=${peerUrl}`,
+    ],
+    logFile: join(directory, 'etcd.log'),
+  });
+  await waitUntil('etcd is healthy', async () => {
+    if (!process.isRunning()) throw new Error(endOfLog(process));
+    return (await fetch(`${url}/health`)).ok;
+  });
+  return { url, process };
+}

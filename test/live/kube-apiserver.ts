@@ -1,0 +1,125 @@
+import { spawnSync } from 'node:child_process';
+import { frontProxyName } from '../../scripts/demo/certificates.ts';
+import type { ApiServerBinary } from './assets.ts';
+import type { LiveCertificates } from './certificates.ts';
+import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';
+import { type TlsCredentials, tlsRequest } from './tls-request.ts';
+import { waitUntil } from './wait-until.ts';
+
+/** How long a server that shuts down in order is waited for before it is killed, as a kubelet would. Milliseconds. */
+const shutdownGrace = 30_000;
+
+export interface KubeApiServerOptions {
+  /** `a`: for the log, and for the host name that it sees. */
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  readonly etcdUrl: string;
+  readonly certificates: LiveCertificates;
+  readonly logFile: string;
+  /** Shown to the server's `/readyz`. */
+  readonly credentials: TlsCredentials;
+  /** Flags that depend on the binary. */
+  flagsFor(binary: ApiServerBinary): readonly string[];
+}
+
+/** A real kube-apiserver at a fixed address; what runs there may change its version. */
+export interface KubeApiServer {
+  readonly name: string;
+  /** The ID under which routers and the sync job know it, whatever its binary. */
+  readonly serverId: string;
+  readonly url: string;
+  readonly address: string;
+  readonly port: number;
+  /** That runs, or ran last. */
+  binary(): ApiServerBinary;
+  isRunning(): boolean;
+  /** Starts it without waiting for it to become ready. */
+  launch(binary: ApiServerBinary): Promise<void>;
+  /** Resolves once `/readyz` says so. */
+  untilReady(): Promise<void>;
+  /** As a kubelet does: SIGTERM, then SIGKILL. @returns whether SIGTERM was enough */
+  stop(): Promise<boolean>;
+}
+
+export function createKubeApiServer(options: KubeApiServerOptions, first: ApiServerBinary): KubeApiServer {
+  const { name, address, port } = options;
+  const url = `https://${address}:${port}`;
+  let running: LoggedProcess | undefined;
+  let binary = first;
+  return {
+    name,
+    serverId: `apiserver-live-${name}`,
+    url,
+    address,
+    port,
+    binary: () => binary,
+    isRunning: () => running?.isRunning() === true,
+    async launch(next) {
+      binary = next;
+      const { command, args } = withHostName(`live-${name}`, binary.path, apiServerArguments(options, binary));
+      running = await startLoggedProcess({
+        name: `kube-apiserver ${name}`,
+        command,
+        args,
+        logFile: options.logFile,
+      });
+    },
+    async untilReady() {
+      await waitUntil(`kube-apiserver ${name} (${binary.version}) is ready`, async () => {
+        if (running?.isRunning() !== true) {
+          throw new Error(running === undefined ? `${name} was not started` : endOfLog(running));
+        }
+        return (await tlsRequest(`${url}/readyz`, options.credentials)).statusCode === 200;
+      });
+    },
+    stop: async () => (await running?.stop(shutdownGrace)) ?? true,
+  };
+}
+
+function apiServerArguments(options: KubeApiServerOptions, binary: ApiServerBinary): readonly string[] {
+  const { certificates, address, port, etcdUrl } = options;
+  const { apiServer, frontProxyClient, serviceAccount } = certificates;
+  return [
+    `--bind-address=${address}`,
+    `--advertise-address=${address}`,
+    `--secure-port=${port}`,
+    `--etcd-servers=${etcdUrl}`,
+    `--tls-cert-file=${apiServer.certificate}`,
+    `--tls-private-key-file=${apiServer.privateKey}`,
+    `--client-ca-file=${certificates.clusterCa}`,
+    `--service-account-key-file=${serviceAccount.publicKey}`,
+    `--service-account-signing-key-file=${serviceAccount.privateKey}`,
+    '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
+    `--requestheader-client-ca-file=${certificates.frontProxyCa}`,
+    `--requestheader-allowed-names=${frontProxyName}`,
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${frontProxyClient.certificate}`,
+    `--proxy-client-key-file=${frontProxyClient.privateKey}`,
+    '--authorization-mode=RBAC',
+    '--service-cluster-ip-range=10.0.0.0/24',
+    // The endpoints of default/kubernetes may not hold loopback addresses: nothing could be written there.
+    '--endpoint-reconciler-type=none',
+    ...options.flagsFor(binary),
+  ];
+}
+
+/**
+ * kube-apiserver makes its identity of its host name, which servers on one machine share. Where the system lets
+ * everybody have UTS namespaces, each gets a name of its own, as on nodes of its own.
+ */
+function withHostName(
+  hostName: string,
+  path: string,
+  args: readonly string[],
+): { readonly command: string; readonly args: readonly string[] } {
+  const unshare = ['--user', '--map-root-user', '--uts', '/bin/sh', '-c'];
+  canUnshare ??= spawnSync('unshare', [...unshare, 'hostname live'], { stdio: 'ignore' }).status === 0;
+  return canUnshare
+    ? { command: 'unshare', args: [...unshare, `hostname ${hostName}; exec "$0" "$@"`, path, ...args] }
+    : { command: path, args };
+}
+
+let canUnshare: boolean | undefined;

@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { syncJobName } from '../../scripts/demo/certificates.ts';
+import { type TlsCredentials, tlsRequest } from './tls-request.ts';
+
+const manifest = join(import.meta.dirname, '..', '..', 'deploy', 'sync', 'rbac.yaml');
+
+interface RbacObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly subjects?: readonly unknown[];
+}
+
+/**
+ * Gives the sync job the rights of the manifest that is shipped for it, and no others. Its bindings are turned to the
+ * user that its certificate names.
+ */
+export async function allowSyncJob(url: string, admin: TlsCredentials): Promise<void> {
+  const objects = parseAllDocuments(await readFile(manifest, 'utf8')).map(
+    (document) => document.toJS() as RbacObject,
+  );
+  for (const object of objects) {
+    const { kind, metadata } = object;
+    if (kind === 'ServiceAccount') continue;
+    const scope = metadata.namespace === undefined ? '' : `namespaces/${metadata.namespace}/`;
+    const subjects = [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: syncJobName }];
+    const { statusCode, text } = await tlsRequest(
+      `${url}/apis/rbac.authorization.k8s.io/v1/${scope}${kind.toLowerCase()}s`,
+      admin,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(object.subjects === undefined ? object : { ...object, subjects }),
+      },
+    );
+    if (statusCode !== 201) throw new Error(`${kind} ${metadata.name} was not made: ${statusCode} ${text}`);
+  }
+}

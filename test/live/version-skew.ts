@@ -1,0 +1,28 @@
+import type { ApiServerBinary } from './assets.ts';
+
+/** Minor versions in which each version of the API can be turned off by name: first, last. */
+const flowControlVersions: readonly (readonly [version: string, first: number, last: number])[] = [
+  ['v1beta1', 20, 25],
+  ['v1beta2', 23, Number.POSITIVE_INFINITY],
+  ['v1beta3', 26, Number.POSITIVE_INFINITY],
+  ['v1', 29, Number.POSITIVE_INFINITY],
+];
+
+/**
+ * Flags that let servers further apart than Kubernetes supports (one minor version, see its version skew policy) share
+ * one etcd. A newer server writes FlowSchemas in a version that the older one cannot decode, and the older one then
+ * never becomes ready: priority and fairness is left out on all of them.
+ *
+ * @returns nothing for servers at most one minor version apart
+ */
+export function versionSkewFlags(
+  { minor }: Pick<ApiServerBinary, 'minor'>,
+  all: readonly Pick<ApiServerBinary, 'minor'>[],
+): readonly string[] {
+  const minors = all.map((binary) => binary.minor);
+  if (Math.max(...minors) - Math.min(...minors) <= 1) return [];
+  const off = flowControlVersions
+    .filter(([, first, last]) => minor >= first && minor <= last)
+    .map(([version]) => `flowcontrol.apiserver.k8s.io/${version}=false`);
+  return ['--enable-priority-and-fairness=false', `--runtime-config=${off.join(',')}`];
+}
