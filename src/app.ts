@@ -7,6 +7,7 @@ import { healthEndpoints } from './observe/health-endpoints.ts';
 import { silentLogger } from './observe/logger.ts';
 import { metricsEndpoints } from './observe/metrics-endpoints.ts';
 import type { MetricsSource } from './observe/metrics-source.ts';
+import type { RecentDecisions } from './observe/recent-decisions.ts';
 import { serversCheck } from './observe/servers-check.ts';
 import { shutdownCheck } from './observe/shutdown-check.ts';
 import { snapshotCheck } from './observe/snapshot-check.ts';
@@ -35,6 +36,8 @@ export interface AppOptions extends MiddlewareOptions {
   readonly allowedCallers?: AllowedCallers;
   /** What `v1/status` shows about certificates and key files. Default: nothing. */
   readonly credentialFiles?: CredentialFiles;
+  /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
+  readonly recentDecisions?: RecentDecisions | undefined;
   /** Whose tokens `identityTokens` signs: API servers fetch its public keys here. Default: no issuer. */
   readonly oidcIssuer?: OidcIssuer | undefined;
   /** For a runtime that carries upgrades past the fetch handler: the same router. Default: one of its own. */
@@ -72,8 +75,8 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   if (options.oidcIssuer !== undefined) app.route('/', oidcDocuments(options.oidcIssuer));
   // 3. Who is calling: established once (401).
   app.use(identifyCaller(router));
-  // 4. /.mixed-version-proxy/: snapshot, explain, status, for allowed callers only (401, 403).
-  app.route(ownPathsPrefix, ownPaths(options, allowedCallers));
+  // 4. /.mixed-version-proxy/: snapshot, explain, status and its page, for allowed callers only (401, 403).
+  app.route(ownPathsPrefix, ownPaths({ ...options, readinessChecks: readyz }, allowedCallers));
   //    /metrics, /metrics/slis, /statusz, /flagz: for them and for monitors.
   if (metrics !== undefined) {
     const healthChecks = { livez, readyz, healthz: readyz };

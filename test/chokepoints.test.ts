@@ -69,7 +69,7 @@ const chokepoints = {
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
   faultOfHead: {
     definedIn: 'src/node/request-head.ts',
-    calledIn: ['src/node/server.ts', 'src/node/upgrade-request.ts'],
+    calledIn: ['src/node/request-handler.ts', 'src/node/upgrade-request.ts'],
   },
   // Which addresses may be dialled.
   guardedLookup: { definedIn: 'src/node/guarded-lookup.ts', calledIn: ['src/node/tls-dialer.ts'] },
@@ -91,7 +91,8 @@ test('SnapshotReceiver.accept is called by the push endpoint and the sync job of
     'src/worker/sync/receiver-target.ts',
   ]);
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
-    // The door of the router, which takes requests.
+    // The door of the router, which takes requests; this one asks it, and refuses more besides.
+    'src/deno/refuse-rewritten-targets.ts',
     'src/proxy/middleware.ts',
     'src/snapshot/snapshot-endpoint.ts',
     // The receiver of one isolate among many, which hands the push on to the one that it extends.

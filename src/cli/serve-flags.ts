@@ -3,6 +3,7 @@ import { destinationIdentityFlagGroup } from './destination-identity-flag-group.
 import { healthFlagGroup } from './health-flag-group.ts';
 import { observabilityFlagGroup } from './observability-flag-group.ts';
 import { performanceFlagGroup } from './performance-flag-group.ts';
+import { requestRecordsFlagGroup } from './request-records-flag-group.ts';
 import { servingFlagGroup } from './serving-flag-group.ts';
 import { trafficFlagGroup } from './traffic-flag-group.ts';
 
@@ -234,6 +235,7 @@ export const serveFlagGroups = [
   },
   destinationIdentityFlagGroup,
   observabilityFlagGroup,
+  requestRecordsFlagGroup,
   {
     heading: 'Log flags:',
     flags: [

@@ -14,6 +14,7 @@ import { readHealthFlags } from './health-flags.ts';
 import { readJwtFlags } from './jwt-flags.ts';
 import { readObservabilityFlags } from './observability-flags.ts';
 import { readPerformanceFlags } from './performance-flags.ts';
+import { readRequestRecordsFlags } from './request-records-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
 import type { RawServeOptions } from './serve-flags.ts';
 import { readSnapshotFlags } from './snapshot-flags.ts';
@@ -87,6 +88,7 @@ export async function validateServeOptions(
   const traffic = readTrafficFlags(values, report);
   const performance = readPerformanceFlags(values);
   const observability = readObservabilityFlags(values);
+  const records = readRequestRecordsFlags({ values, report, files });
   const fileCheckInterval = readFileCheckInterval(values, report);
   const verbosity = values.integer('v', 0, 10);
   const format = values.choice('logging-format', ['text', 'json']);
@@ -132,6 +134,7 @@ export async function validateServeOptions(
     ...traffic,
     performance,
     observability,
+    records,
     fileCheckInterval,
     logging: { format, verbosity },
     commandLine: { version: packageVersion(), flags: flagsInUse(raw) },

@@ -86,7 +86,10 @@ function readSet({ storageVersions, subresources }: ServedSet): ReadSet {
   if (subresources === undefined) return { versions, subresources: undefined };
   const known = Object.entries(subresources).map(
     ([name, byVersion]) =>
-      [name, new Map(Object.entries(byVersion).map(([version, names]) => [version, new Set(names)]))] as const,
+      [
+        name,
+        new Map(Object.entries(byVersion).map(([version, names]) => [version, new Set(names)])),
+      ] as const,
   );
   return { versions, subresources: new Map(known) };
 }
@@ -97,7 +100,8 @@ function placesOf(columns: readonly ServerColumn[]): readonly Place[] {
     for (const [name, versions] of Object.entries(set.storageVersions)) {
       const parsed = parseStorageVersionName(name);
       if (parsed === undefined) continue;
-      for (const version of versions) places.set(JSON.stringify([name, version]), { name, version, ...parsed });
+      for (const version of versions)
+        places.set(JSON.stringify([name, version]), { name, version, ...parsed });
     }
   }
   return [...places.values()].sort(

@@ -16,7 +16,10 @@ export function serverColumns(table: RoutingTable): readonly ServerColumn[] {
   const { servers: listed, servedSets } = table.snapshot;
   const serves = new Map(listed.map((server) => [server.id, server.serves]));
   const sets = new Map(Object.entries(servedSets));
-  const columns = new Map<string, { version: string | undefined; set: ServedSet; servers: RoutingServer[] }>();
+  const columns = new Map<
+    string,
+    { version: string | undefined; set: ServedSet; servers: RoutingServer[] }
+  >();
   for (const server of table.servers) {
     const setName = serves.get(server.id);
     const set = setName === undefined ? undefined : sets.get(setName);

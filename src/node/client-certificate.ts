@@ -1,10 +1,9 @@
 import { constants, X509Certificate } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import type { Http2ServerRequest } from 'node:http2';
 import { type DetailedPeerCertificate, TLSSocket, type TlsOptions } from 'node:tls';
 import type { ConnectionInfo, VerifiedClientCertificate } from '../proxy/inbound.ts';
 import type { ClientAuthorities } from './client-authorities.ts';
 import { findAuthority } from './client-chain.ts';
+import type { RequestCarrier } from './node-inbound.ts';
 
 /** The part of `ConnectionInfo` that a client certificate decides. Both absent: none was presented. */
 export type ClientCertificateInfo = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
@@ -56,11 +55,11 @@ export class ClientCertificateReader {
     this.#clock = clock;
   }
 
-  /** For a request on HTTP/1, an upgrade included, or on HTTP/2 through Node's compatibility API. */
-  read(request: IncomingMessage | Http2ServerRequest): ClientCertificateInfo {
-    if (!('stream' in request)) return this.readConnection(request.socket, request.socket);
-    // HTTP/2 makes a new `request.socket` for every stream; the session stands for the connection.
-    const { session } = request.stream;
+  /** For a request on HTTP/1, an upgrade included, or for a stream of HTTP/2. */
+  read(carrier: RequestCarrier): ClientCertificateInfo {
+    if (!('session' in carrier)) return this.readConnection(carrier.socket, carrier.socket);
+    // The session stands for the connection.
+    const { session } = carrier;
     if (session === undefined) return { clientCertificateError: 'the connection is closed' };
     return this.readConnection(session, session.socket);
   }

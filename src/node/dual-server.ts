@@ -1,5 +1,11 @@
 import type { Server as Http1Server, ServerOptions as Http1ServerOptions } from 'node:http';
-import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from 'node:http2';
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type IncomingHttpHeaders,
+  type SecureServerOptions,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { TlsOptions } from 'node:tls';
 import type { NodeIncoming, NodeOutgoing } from './node-inbound.ts';
 import { certificateError } from './server-error.ts';
@@ -15,6 +21,18 @@ export const protocolVersions = { minVersion: 'TLSv1.2' } as const;
 /** With `allowHTTP1` Node's HTTP/2 server is an HTTP/1.1 server as well; its types do not say so. */
 type DualServer = Http2SecureServer & Pick<Http1Server, 'maxHeadersCount'>;
 
+export interface DualServerListeners {
+  readonly onRequest: (incoming: NodeIncoming, outgoing: NodeOutgoing) => void;
+  /** A stream of HTTP/2. @returns whether it has been taken; else it is handed to `onRequest`. */
+  readonly onStream: Http2StreamListener;
+}
+
+export type Http2StreamListener = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  rawHeaders: readonly string[],
+) => boolean;
+
 /**
  * One TLS server for both protocols, with the limits that Node itself looks after.
  * @throws {ServerError} `InvalidServingCertificate`
@@ -22,7 +40,7 @@ type DualServer = Http2SecureServer & Pick<Http1Server, 'maxHeadersCount'>;
 export function newServer(
   tls: ServerTlsOptions,
   limits: ServerLimits,
-  onRequest: (incoming: NodeIncoming, outgoing: NodeOutgoing) => void,
+  { onRequest, onStream }: DualServerListeners,
 ): DualServer {
   const { maxConcurrentStreams, maxSessionMemory, maxSessionRejectedStreams } = limits;
   const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
@@ -63,8 +81,31 @@ export function newServer(
     const server = createSecureServer(options, onRequest) as DualServer;
     // HTTP/1.1's own limit of lines, which no option sets: measured, the 1,000th is refused without it.
     server.maxHeadersCount = maximumHeaderLines;
+    standInFront(server, onStream);
     return server;
   } catch (error) {
     throw certificateError(error);
   }
+}
+
+/** On a server the streams are a server's, which Node's types of the event do not say. */
+type StreamListener = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: string[],
+) => void;
+
+/**
+ * Node's listener for streams builds objects in the shape of HTTP/1.1 around each of them and emits 'request'. A
+ * listener that stands in front of it spares that for streams that are answered as what they are.
+ */
+function standInFront(server: DualServer, onStream: Http2StreamListener): void {
+  const listeners = server.listeners('stream');
+  server.removeAllListeners('stream');
+  const front: StreamListener = (stream, headers, flags, rawHeaders) => {
+    if (onStream(stream, headers, rawHeaders)) return;
+    for (const listener of listeners) listener.call(server, stream, headers, flags, rawHeaders);
+  };
+  server.on('stream', front);
 }

@@ -6,6 +6,7 @@ import {
   constants,
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
+import { noticeSilence } from './connection-silence.ts';
 import { maximumHeaderBytes, maximumHeaderLines, streamWindow } from './server-limits.ts';
 
 export interface Http2ConnectionEvents {
@@ -15,11 +16,6 @@ export interface Http2ConnectionEvents {
   onDraining(connection: Http2Connection): void;
   onClosed(connection: Http2Connection): void;
 }
-
-/** Milliseconds of silence after which a connection in use is asked whether it still lives (as Go's client). */
-const silence = 30_000;
-/** Milliseconds it has to answer. */
-const pingTimeout = 15_000;
 
 /**
  * Since the rapid reset attack (CVE-2023-44487) servers end a connection on which too many streams are reset, and
@@ -62,10 +58,15 @@ export class Http2Connection {
     // All streams together must not be held to the 64 KiB that a connection starts with: one slow reader would
     // starve the others (kubernetes#67902).
     this.#session.once('connect', () => this.#session.setLocalWindowSize(streamWindow * maximumStreams));
-    this.#session.setTimeout(silence, () => this.#silent());
+    const stopNoticing = noticeSilence({
+      bytesRead: () => socket.bytesRead,
+      onQuiet: () => this.#askForLife(),
+      onDead: () => this.#session.destroy(new Error('the destination has fallen silent')),
+    });
     this.#session.on('goaway', () => this.#drain());
     this.#session.on('error', () => this.#drain());
     this.#session.on('close', () => {
+      stopNoticing();
       this.#drain();
       events.onClosed(this);
     });
@@ -136,14 +137,9 @@ export class Http2Connection {
     this.#events.onDraining(this);
   }
 
-  #silent(): void {
-    if (this.#streams === 0) {
-      this.close();
-      return;
-    }
-    // Watches are quiet by nature; a connection that does not even answer a ping is dead.
-    const timer = setTimeout(() => this.#session.destroy(new Error('no answer to a ping')), pingTimeout);
-    const sent = this.#session.ping(() => clearTimeout(timer));
-    if (!sent) clearTimeout(timer);
+  /** Watches are quiet by nature: whoever lives answers a ping, and its answer is heard like anything else. */
+  #askForLife(): void {
+    if (this.#streams === 0) this.close();
+    else if (!this.#session.destroyed) this.#session.ping(() => {});
   }
 }

@@ -32,6 +32,7 @@ export function exchangeOverHttp2(
   const stream = open(method, target, requestLines(headers), body === undefined);
   let expectedLength: number | undefined;
   let receivedLength = 0;
+  let hasEndStream = true;
 
   const giveUp = (): void => {
     if (stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
@@ -46,6 +47,13 @@ export function exchangeOverHttp2(
     const status = Number(rawHeaders[rawHeaders.indexOf(':status') + 1]);
     // A 304 and an answer to HEAD name the length of a body that is not there (RFC 9110 section 8.6).
     if (method !== 'HEAD' && status !== 304) expectedLength = contentLength(lines);
+    // With a length nghttp2 and the count below notice what is missing.
+    if (expectedLength === undefined && !stream.endAfterHeaders) {
+      hasEndStream = false;
+      onEndOfData(stream, () => {
+        hasEndStream = !stream.closed;
+      });
+    }
     exchange.head(status, '', lines);
   });
   stream.on('data', (chunk: Uint8Array) => {
@@ -55,7 +63,7 @@ export function exchangeOverHttp2(
   stream.on('end', () => {
     // Node also ends the readable side of a stream that was reset. NO_ERROR is no fault: a destination may
     // answer in full and then stop the upload with it (RFC 9113 section 8.1).
-    const whole = stream.rstCode === constants.NGHTTP2_NO_ERROR;
+    const whole = hasEndStream && stream.rstCode === constants.NGHTTP2_NO_ERROR;
     if (whole && (expectedLength === undefined || expectedLength === receivedLength)) exchange.end();
     else exchange.fail(new Error(`the answer broke off (HTTP/2 code ${stream.rstCode})`));
     // Nobody wants the rest of the upload (RFC 9113 section 8.1); unended, the stream would count against the
@@ -81,6 +89,24 @@ export function exchangeOverHttp2(
     body.on('error', giveUp);
     body.pipe(stream);
   }
+}
+
+/**
+ * Calls back when Node takes the end of the data in, whoever has caused it: END_STREAM while the stream is still open,
+ * a reset once it is closed. At 'end' the two cannot be told apart any more: a stream that has its END_STREAM is
+ * closed, too, before a slow client has taken the last of it; and after a reset with NO_ERROR nothing else shows that
+ * the END_STREAM is missing (RFC 9113 section 8.1 has an answer end with one).
+ */
+function onEndOfData(stream: ClientHttp2Stream, listener: () => void): void {
+  const push = stream.push;
+  let isOver = false;
+  stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+    if (chunk === null && !isOver) {
+      isOver = true;
+      listener();
+    }
+    return push.call(stream, chunk, encoding);
+  };
 }
 
 function contentLength(headers: readonly string[]): number | undefined {

@@ -2,17 +2,24 @@ const mask = '[masked]';
 
 /** Field and header names whose values are never written, whatever they hold. */
 const secretName =
-  /^(authorization|proxy-authorization|cookie|set-cookie|password|secret|token|access_?token|id_?token|refresh_?token|client_?secret|private_?key|d|sec-websocket-protocol)$/i;
+  /^(?:(?:proxy-)?authorization|(?:set-)?cookie|passw(?:or)?d|secret|assertion|credentials?|signature|(?:x-)?api-?key|.*[_-]?token|client_?secret|private_?key|d|sec-websocket-protocol|mixed-version-proxy-identity|cf-access-jwt-assertion|x-amz-.*)$/i;
 
 /** What credentials look like inside other text. */
 const secretPatterns: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, mask],
-  [/\b(Bearer|Basic)\s+[\w.~+/=-]+/gi, `$1 ${mask}`],
+  // A header line that somebody has put into a message, whatever the scheme.
+  [/\b((?:proxy-)?authorization|(?:set-)?cookie)["']?\s*[:=]\s*[^\r\n]+/gi, `$1: ${mask}`],
+  [/\b(Bearer|Basic|Negotiate)\s+[\w.~+/=-]+/gi, `$1 ${mask}`],
   // Compact JWS or JWE: the first part is the base64url of `{"`.
   [/\beyJ[\w-]+(\.[\w-]*){2,4}/g, mask],
   // kube-apiserver takes a bearer token as a subprotocol of a WebSocket.
   [/\bbase64url\.bearer\.authorization\.k8s\.io\.[\w-]+/gi, mask],
-  [/([?&](?:access_token|token)=)[^&\s"']+/gi, `$1${mask}`],
+  // Of kubeadm and of kubelets that join (kubernetes bootstrap tokens): six characters, a dot, sixteen.
+  [/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, mask],
+  [
+    /([?&;](?:[\w-]*token|client_secret|password|api_?key|code|sig|(?:x-amz-)?(?:signature|credential))=)[^&;\s"'#]+/gi,
+    `$1${mask}`,
+  ],
 ];
 
 /** Removes credentials from text. */

@@ -1,26 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 import { Readable } from 'node:stream';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { ObservedRequest } from '../observe/observed-request.ts';
 import { auditIdHeader, auditIdOf } from '../proxy/audit-id.ts';
 import type { GetInboundRequest } from '../proxy/handler-environment.ts';
-import {
-  announcesBody,
-  type ConnectionInfo,
-  type InboundRequest,
-  inboundFromRequest,
-} from '../proxy/inbound.ts';
-import { withJoinedCookies, withoutPseudoHeaders } from './connection-headers.ts';
+import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../proxy/inbound.ts';
+import type { AnswerSink } from './answer-sink.ts';
+import { ExchangeEnd } from './exchange-end.ts';
+import { BodySource, RequestBody } from './request-body.ts';
 import type { Expiring, RequestDeadlines } from './request-deadlines.ts';
-import { endTimedOut } from './request-timed-out.ts';
+
+/** What carries a request, and tells which connection it came on. */
+export type RequestCarrier = IncomingMessage | ServerHttp2Stream;
 
 /**
  * What the client certificate under a request proves. `getPeerCertificate()` alone proves nothing: with
  * `rejectUnauthorized: false` it also reports certificates that no trusted authority has signed.
  */
 export type ClientCertificateOf = (
-  incoming: NodeIncoming,
+  carrier: RequestCarrier,
 ) => Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
 
 export type NodeIncoming = IncomingMessage | Http2ServerRequest;
@@ -33,62 +32,88 @@ export interface NodeBindings {
   readonly inbound: NodeInboundRequest;
 }
 
-/** A request on Node, as it stood on the wire, with the sockets that carry it. */
-export class NodeInboundRequest implements InboundRequest, Expiring {
+/** What a request is built with, whichever protocol it came by. */
+export interface NodeInboundOptions {
+  readonly clientCertificateOf: ClientCertificateOf;
+  /** Default: it may take as long as it likes. */
+  readonly deadlines?: RequestDeadlines | undefined;
+}
+
+/** A request on Node, as it stood on the wire, with the streams that carry it. */
+export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   readonly method: string;
   readonly target: string;
   readonly headers: RawHeaders;
   readonly httpVersion: string;
-  readonly incoming: NodeIncoming;
-  readonly outgoing: NodeOutgoing;
   auditId: string | undefined;
   isPassedOn: boolean | undefined;
   observed: ObservedRequest | undefined;
-  readonly #clientCertificateOf: ClientCertificateOf;
-  readonly #deadlines: RequestDeadlines | undefined;
+  readonly #options: NodeInboundOptions;
   #connection: ConnectionInfo | undefined;
   #signal: AbortSignal | undefined;
-  #hasBody: boolean | undefined;
+  #bodySource: BodySource | undefined;
+  #end: ExchangeEnd | undefined;
 
-  /** @param deadlines default: it may take as long as it likes. */
   constructor(
-    incoming: NodeIncoming,
-    outgoing: NodeOutgoing,
-    clientCertificateOf: ClientCertificateOf,
-    deadlines?: RequestDeadlines,
+    method: string,
+    target: string,
+    headers: RawHeaders,
+    httpVersion: string,
+    options: NodeInboundOptions,
   ) {
-    this.method = incoming.method ?? 'GET';
-    this.target = incoming.url ?? '';
-    this.headers =
-      incoming instanceof Http2ServerRequest
-        ? withJoinedCookies(withoutPseudoHeaders(incoming.rawHeaders))
-        : incoming.rawHeaders;
-    this.httpVersion = incoming.httpVersion;
-    this.incoming = incoming;
-    this.outgoing = outgoing;
-    this.#clientCertificateOf = clientCertificateOf;
-    this.#deadlines = deadlines;
+    this.method = method;
+    this.target = target;
+    this.headers = headers;
+    this.httpVersion = httpVersion;
+    this.#options = options;
   }
 
+  /** Whether a body follows the head. */
+  abstract get hasBody(): boolean;
+  /** The body on its way from the client; read by one reader only. */
+  protected abstract get bodyStream(): Readable;
+  /** Whether the client took back what it had begun to send, although its stream has ended. */
+  protected abstract get isBodyCutShort(): boolean;
+  /** Where the answer goes; a second try gets one of its own. */
+  abstract answerSink(): AnswerSink;
+  /** Whether the exchange is over, well or not. */
+  abstract get isClosed(): boolean;
+  protected abstract get carrier(): RequestCarrier;
+  protected abstract get remoteAddress(): string | undefined;
+  /** Whether the answer was handed to the connection to its end. */
+  protected abstract get isAnswered(): boolean;
+  /** Has `listener` called when the exchange is over; called once at most. */
+  protected abstract onClose(listener: () => void): void;
+  /**
+   * Ends an exchange that took too long (`request-timed-out.ts`).
+   * @param more header lines of the 504.
+   * @returns whether the client was given the 504.
+   */
+  protected abstract endTimedOut(more: Readonly<Record<string, string>>): boolean;
+
   get connection(): ConnectionInfo {
-    this.#connection ??= {
-      remoteAddress: remoteAddressOf(this.incoming),
-      ...this.#clientCertificateOf(this.incoming),
-    };
+    if (this.#connection === undefined) {
+      const { clientCertificate, clientCertificateError } = this.#options.clientCertificateOf(this.carrier);
+      this.#connection = { remoteAddress: this.remoteAddress, clientCertificate, clientCertificateError };
+    }
     return this.#connection;
   }
 
-  /** Whether a body follows the head. HTTP/2 says so in its framing, not in a header (RFC 9113 section 8.1). */
-  get hasBody(): boolean {
-    this.#hasBody ??=
-      this.incoming instanceof Http2ServerRequest
-        ? !this.incoming.stream.endAfterHeaders
-        : announcesBody(this);
-    return this.#hasBody;
+  body(): ReadableStream<Uint8Array> | null {
+    const source = this.bodySource;
+    if (source === undefined) return null;
+    // Cancelled, the web's stream destroys what it reads from, and with the client's stream the answer would go.
+    return Readable.toWeb(new RequestBody(source, () => {}));
   }
 
-  body(): ReadableStream<Uint8Array> | null {
-    return this.hasBody ? Readable.toWeb(this.incoming as Readable) : null;
+  /** The body for whoever reads it, one after the other; `undefined` when there is none. */
+  get bodySource(): BodySource | undefined {
+    if (!this.hasBody) return undefined;
+    this.#bodySource ??= new BodySource(
+      () => this.bodyStream,
+      () => this.isBodyCutShort,
+    );
+    return this.#bodySource;
   }
 
   get signal(): AbortSignal {
@@ -96,45 +121,34 @@ export class NodeInboundRequest implements InboundRequest, Expiring {
       const controller = new AbortController();
       this.#signal = controller.signal;
       this.onFinished(() => {
-        if (!isAnswered(this.outgoing)) controller.abort(new Error('the client closed the connection'));
+        if (!this.isAnswered) controller.abort(new Error('the client closed the connection'));
       });
     }
     return this.#signal;
   }
 
   limitDuration(): void {
-    const bucket = this.#deadlines?.add(this);
+    const bucket = this.#options.deadlines?.add(this);
     if (bucket !== undefined) this.onFinished(() => bucket.delete(this));
   }
 
   expire(): void {
-    if (isClosed(this.outgoing)) return;
+    if (this.isClosed) return;
     this.observed?.dropped('RequestTimeout');
-    const names = { [auditIdHeader]: auditIdOf(this) };
-    if (endTimedOut(this.incoming, this.outgoing, names)) this.observed?.answered(504);
+    if (this.endTimedOut({ [auditIdHeader]: auditIdOf(this) })) this.observed?.answered(504);
   }
 
   onFinished(listener: () => void): void {
-    if (isClosed(this.outgoing)) listener();
-    else this.outgoing.once('close', listener);
+    if (this.isClosed) {
+      listener();
+      return;
+    }
+    if (this.#end === undefined) {
+      this.#end = new ExchangeEnd();
+      this.onClose(this.#end.reached);
+    }
+    this.#end.add(listener);
   }
-}
-
-/** Whether the exchange on `outgoing` is over, well or not. */
-export function isClosed(outgoing: NodeOutgoing): boolean {
-  return 'stream' in outgoing ? outgoing.stream.destroyed : outgoing.destroyed;
-}
-
-/** Whether the answer was handed to the connection to its end. */
-function isAnswered(outgoing: NodeOutgoing): boolean {
-  if (!('stream' in outgoing)) return outgoing.writableFinished;
-  return outgoing.stream.writableFinished && outgoing.stream.rstCode === 0;
-}
-
-function remoteAddressOf(incoming: NodeIncoming): string | undefined {
-  // A session that is gone has no socket any more.
-  if (incoming instanceof Http2ServerRequest) return incoming.stream.session?.socket.remoteAddress;
-  return incoming.socket.remoteAddress;
 }
 
 /**

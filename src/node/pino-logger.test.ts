@@ -17,13 +17,13 @@ function logged(config: Parameters<typeof createPinoLogger>[0]) {
 const jwt = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
 
 describe('the logger', () => {
-  it('writes one JSON object a line with ts in seconds, level, msg and the fields', () => {
+  it('writes one JSON object a line with the field names of Kubernetes', () => {
     const { lines, logger } = logged({ format: 'json', verbosity: 0 });
     logger.warn({ peer: 'cp-b', attempt: 2 }, 'Peer does not answer');
     assert.equal(lines.length, 1);
     const { ts, ...rest } = JSON.parse(lines[0] ?? '');
-    assert.deepEqual(rest, { level: 'warn', msg: 'Peer does not answer', peer: 'cp-b', attempt: 2 });
-    assert.ok(Math.abs(ts - Date.now() / 1000) < 3600);
+    assert.deepEqual(rest, { level: 'warn', v: 0, msg: 'Peer does not answer', peer: 'cp-b', attempt: 2 });
+    assert.ok(Math.abs(ts - Date.now()) < 3_600_000, 'milliseconds');
   });
 
   it('writes the same as text', () => {
@@ -34,7 +34,7 @@ describe('the logger', () => {
     );
     assert.match(
       lines[0] ?? '',
-      /^E \d{4}-\d\d-\d\dT[\d:.]+Z "Cannot connect\\nto peer" error="Error: refused: caused by Error: no route"\n$/,
+      /^E \d{4}-\d\d-\d\dT[\d:.]+Z "Cannot connect\\nto peer" err="Error: refused: caused by Error: no route"\n$/,
     );
   });
 
@@ -63,6 +63,12 @@ describe('the logger', () => {
           protocols: 'base64url.bearer.authorization.k8s.io.hunter2, v4.channel.k8s.io',
           list: new Set([`x ${jwt}`]),
           map: new Map([['token', 'hunter2']]),
+          line: 'PUT /x HTTP/1.1\r\nCookie: a=hunter2; b=hunter2\r\nAccept: */*',
+          custom: 'Authorization: Token hunter2',
+          signed: { 'Mixed-Version-Proxy-Identity': 'hunter2', 'X-Amz-Security-Token': 'hunter2' },
+          lines: ['Set-Cookie', 'sid=hunter2', 'X-Auth-Token', 'hunter2', 'X-Api-Key', 'hunter2'],
+          presigned: 'https://a/b?X-Amz-Signature=hunter2&id_token=hunter2;refresh_token=hunter2&sig=hunter2',
+          bootstrap: 'joins with hunter.2hunter2hunter2x',
         },
         `token is Bearer hunter2, ${jwt}`,
       );

@@ -8,8 +8,10 @@ import { textLine } from './text-log.ts';
 export const debugVerbosity = 4;
 
 /**
- * A logger on standard error: one JSON object a line (`ts` in seconds since the epoch, `level`, `msg`, then the
- * fields), or the same as text. Credentials are masked in both, wherever they stand.
+ * A logger on standard error: one JSON object a line, or the same as text. Credentials are masked in both, wherever
+ * they stand. Names are those of Kubernetes' JSON logs (k8s.io/component-base logs/json): `ts` in milliseconds since
+ * the epoch, `v` (the verbosity from which on the line is written; not on errors), `msg`, `err`; `level` is this
+ * logger's own, since those know no warnings.
  *
  * @param stream where lines go; default standard error
  */
@@ -21,7 +23,7 @@ export function createPinoLogger(config: LoggingConfig, stream?: DestinationStre
       level: config.verbosity >= debugVerbosity ? 'debug' : 'info',
       base: null,
       messageKey: 'msg',
-      timestamp: () => `,"ts":${Date.now() / 1000}`,
+      timestamp: () => `,"ts":${Date.now()}`,
       formatters: { level: (label) => ({ level: label }) },
     },
     config.format === 'json' ? output : textStream(output),
@@ -30,9 +32,15 @@ export function createPinoLogger(config: LoggingConfig, stream?: DestinationStre
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (fields: Readonly<Record<string, unknown>>, message: string): void => {
       // Masking walks the fields: not for lines that nobody will read.
-      if (logger.isLevelEnabled(level)) logger[level](maskFields(fields), maskText(message));
+      if (logger.isLevelEnabled(level)) logger[level](lineFields(level, fields), maskText(message));
     };
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+function lineFields(level: string, fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { error, err = error, ...others } = fields;
+  const line = maskFields(err === undefined ? others : { err, ...others });
+  return level === 'error' ? line : { v: level === 'debug' ? debugVerbosity : 0, ...line };
 }
 
 function textStream(output: DestinationStream): DestinationStream {

@@ -1,15 +1,20 @@
-import { Http2ServerRequest } from 'node:http2';
 import { Readable } from 'node:stream';
-import type { InboundRequest } from '../proxy/inbound.ts';
-import { NodeInboundRequest } from './node-inbound.ts';
 
 /** The body of one inbound request: opened at most once, however many destinations are tried. */
 export class BodySource {
   readonly #open: () => Readable;
+  readonly #isCutShort: () => boolean;
   #opened = false;
 
-  constructor(open: () => Readable) {
+  /** @param isCutShort whether what has ended is a part only. Default: it never is. */
+  constructor(open: () => Readable, isCutShort: () => boolean = () => false) {
     this.#open = open;
+    this.#isCutShort = isCutShort;
+  }
+
+  /** Asked at the end of the body: whether it is a part only. */
+  get isCutShort(): boolean {
+    return this.#isCutShort();
   }
 
   /** Whether reading has begun; from then on no other destination can be given the whole body. */
@@ -21,25 +26,6 @@ export class BodySource {
     this.#opened = true;
     return this.#open();
   }
-}
-
-const sources = new WeakMap<InboundRequest, BodySource | 'none'>();
-
-/** `undefined` when the request has no body. */
-export function bodySourceOf(inbound: InboundRequest): BodySource | undefined {
-  if (inbound instanceof NodeInboundRequest && !inbound.hasBody) return undefined;
-  let source = sources.get(inbound);
-  if (source === undefined) {
-    source = newSource(inbound);
-    sources.set(inbound, source);
-  }
-  return source === 'none' ? undefined : source;
-}
-
-function newSource(inbound: InboundRequest): BodySource | 'none' {
-  if (inbound instanceof NodeInboundRequest) return new BodySource(() => inbound.incoming);
-  const stream = inbound.body();
-  return stream === null ? 'none' : new BodySource(() => Readable.fromWeb(stream));
 }
 
 /**
@@ -66,10 +52,8 @@ export class RequestBody extends Readable {
   };
   readonly #onEnd = (): void => {
     const stream = this.#stream;
-    // Node also ends the body of an HTTP/2 stream that was reset, with whatever code: a part must not pass for the
-    // whole. After END_STREAM the stream stays open for the answer; one that is closed by now was reset, or has
-    // its answer, and then the rest does not matter.
-    if (stream instanceof Http2ServerRequest && stream.stream.closed) {
+    // A part must not pass for the whole.
+    if (this.#source.isCutShort) {
       this.#onClose();
       return;
     }

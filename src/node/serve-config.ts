@@ -8,7 +8,9 @@ import type { InFlightLimits } from '../proxy/in-flight/requests-in-flight.ts';
 import type { AddressPolicyOptions } from '../snapshot/address-policy.ts';
 import type { PinnedKeySet } from '../snapshot/keys.ts';
 import type { LoadedSigningKey } from '../snapshot/signing-key.ts';
+import type { AuditConfig } from './audit/audit-config.ts';
 import type { ShutdownConfig } from './graceful-shutdown.ts';
+import type { TracingConfig } from './tracing/tracing-configuration.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
 export interface PemFile {
@@ -169,6 +171,13 @@ export interface ServeConfig {
   readonly observability: {
     /** Count requests and serve `/metrics`. */
     readonly metrics: boolean;
+  };
+  /** What is kept of each request, beside its line in the log. */
+  readonly records: {
+    /** `undefined`: nothing is traced. */
+    readonly tracing: TracingConfig | undefined;
+    /** `undefined`: nothing is audited. */
+    readonly audit: AuditConfig | undefined;
   };
   /** What `/statusz` and `/flagz` tell about how the router was started. */
   readonly commandLine: {

@@ -1,11 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ServerHttp2Session } from 'node:http2';
+import type { Http2Session, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
 /** How long a client has, after a GOAWAY on an idle connection, to close it. */
 const goodbyeMilliseconds = 1_000;
+
+/** One HTTP/2 connection, and how many streams are open on it. */
+interface SessionUse {
+  streams: number;
+  readonly streamClosed: () => void;
+  goodbye(): void;
+}
+
+const nothing = (): void => {};
 
 /**
  * The open connections of a server, and which of them can be ended without taking an answer from anybody. Node's
@@ -18,7 +27,7 @@ export class ServerConnections {
   readonly #secured = new Set<string>();
   readonly #http1 = new Set<Duplex>();
   readonly #lastRequests = new WeakMap<Duplex, IncomingMessage>();
-  readonly #goodbyes = new Map<ServerHttp2Session, () => void>();
+  readonly #sessions = new Map<Http2Session, SessionUse>();
   #ending = false;
 
   /** @param isAnswering whether a request on this HTTP/1.1 connection has not been answered in full. */
@@ -62,24 +71,33 @@ export class ServerConnections {
    * @param idleMilliseconds after which it is ended.
    */
   sessionOpened(session: ServerHttp2Session, idleMilliseconds: number): void {
-    let streams = 0;
-    session.on('stream', (stream) => {
-      streams++;
-      stream.once('close', () => streams--);
-    });
-    const goodbye = (): void => {
-      session.close();
-      // It waits for a head that has begun and never ends (Slowloris), which no stream stands for yet.
-      setTimeout(() => {
-        if (streams === 0) session.destroy();
-      }, goodbyeMilliseconds).unref();
+    const use: SessionUse = {
+      streams: 0,
+      streamClosed() {
+        use.streams--;
+      },
+      goodbye() {
+        session.close();
+        // It waits for a head that has begun and never ends (Slowloris), which no stream stands for yet.
+        setTimeout(() => {
+          if (use.streams === 0) session.destroy();
+        }, goodbyeMilliseconds).unref();
+      },
     };
     session.setTimeout(idleMilliseconds, () => {
-      if (streams === 0) goodbye();
+      if (use.streams === 0) use.goodbye();
     });
-    this.#goodbyes.set(session, goodbye);
-    session.once('close', () => this.#goodbyes.delete(session));
-    if (this.#ending) goodbye();
+    this.#sessions.set(session, use);
+    session.once('close', () => this.#sessions.delete(session));
+    if (this.#ending) use.goodbye();
+  }
+
+  /** A stream of an HTTP/2 connection. @returns what is to be called when it is closed. */
+  streamOpened(stream: ServerHttp2Stream): () => void {
+    const use = stream.session === undefined ? undefined : this.#sessions.get(stream.session);
+    if (use === undefined) return nothing;
+    use.streams++;
+    return use.streamClosed;
   }
 
   /**
@@ -87,7 +105,7 @@ export class ServerConnections {
    * HTTP/1.1 answers whose head is still to come say that theirs is the last one.
    */
   sayGoodbye(answerOn: (socket: Duplex) => ServerResponse | undefined): void {
-    for (const goodbye of this.#goodbyes.values()) goodbye();
+    for (const use of this.#sessions.values()) use.goodbye();
     for (const socket of this.#http1) {
       const answer = answerOn(socket);
       if (answer?.headersSent === false) answer.shouldKeepAlive = false;
@@ -100,7 +118,7 @@ export class ServerConnections {
   end(): void {
     this.#ending = true;
     for (const socket of this.#sockets) if (!this.#secured.has(endsOf(socket))) socket.destroy();
-    for (const goodbye of this.#goodbyes.values()) goodbye();
+    for (const use of this.#sessions.values()) use.goodbye();
     this.endIdle();
   }
 

@@ -3,11 +3,13 @@ import type { Authenticator } from '../identity/authenticator.ts';
 import { RequestHeaderAuthenticator } from '../identity/request-header.ts';
 import { X509Authenticator } from '../identity/x509.ts';
 import type { Logger } from '../observe/logger.ts';
+import { RecentDecisions } from '../observe/recent-decisions.ts';
 import { createRouter } from '../proxy/create-router.ts';
 import { extensionDestination, peerDestination } from '../proxy/destinations.ts';
 import { createDirectLane } from '../proxy/direct-lane.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
 import { RetryBudget } from '../proxy/retry.ts';
+import { ServerLoad } from '../proxy/server-load.ts';
 import type { Destination } from '../proxy/transport.ts';
 import { newPseudonym } from '../proxy/via.ts';
 import { createAddressPolicy } from '../snapshot/address-policy.ts';
@@ -30,6 +32,7 @@ import { processFacts } from './process-facts.ts';
 import { CredentialWatch } from './reload/credential-watch.ts';
 import { LiveCredentials, serverTlsOf, transportCredentialsOf } from './reload/live-credentials.ts';
 import { routerFileGroups } from './reload/router-file-groups.ts';
+import { createRequestRecords } from './request-records.ts';
 import type { RunningRouter, ServeConfig } from './serve-config.ts';
 import { createRouterServer } from './server.ts';
 import { followServers } from './server-health.ts';
@@ -71,6 +74,8 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
   opened.push(() => traffic.deadlines.stop());
   const facts = processFacts(config);
   const metrics = createRouterMetrics(config, facts, () => receiver.current());
+  const records = await createRequestRecords(config, logger, metrics);
+  opened.push(() => records.close());
   const transport = new UndiciTransport({
     dialObserver: metrics?.connections,
     ...traffic.transportOptions,
@@ -117,10 +122,13 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
   if (jwt !== undefined) opened.push(() => jwt.close());
   const { authenticators, isVerifiedPeer } = callerIdentification(config, jwt?.authenticator, logger);
   const retryBudget = new RetryBudget();
+  const load = new ServerLoad(() => performance.now());
+  const recentDecisions = new RecentDecisions();
   const routerOptions = {
     ...outboundOptions,
     retryBudget,
-    observers: metrics === undefined ? [] : [metrics.requests],
+    load,
+    observers: [...(metrics === undefined ? [] : [metrics.requests]), recentDecisions, ...records.observers],
     serverId,
     health: servers?.health,
     localServerDownPolicy: config.localServerDownPolicy,
@@ -142,6 +150,7 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
     oidcIssuer: await oidcIssuer(config),
     allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
     credentialFiles: credentialWatch.status,
+    recentDecisions,
     isShuttingDown: () => traffic.isShuttingDown,
     metrics,
     processFacts: facts,
@@ -179,7 +188,9 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
   credentialWatch.start(config.fileCheckInterval);
   return {
     origin: httpsOrigin(config.bindAddress, port),
-    reload: () => credentialWatch.reload(),
+    async reload() {
+      await Promise.all([records.reopen(), credentialWatch.reload()]);
+    },
     async shutdown() {
       await traffic.shutDown(server);
       credentialWatch.stop();

@@ -2,8 +2,8 @@ const letters: Readonly<Record<string, string>> = { debug: 'D', info: 'I', warn:
 
 /** Turns one JSON log line into one line of text: level and time, message, then `name=value` pairs. */
 export function textLine(json: string): string {
-  const { level, ts, msg, ...fields } = JSON.parse(json) as Record<string, unknown>;
-  const time = new Date(Number(ts) * 1000).toISOString();
+  const { level, ts, msg, v: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  const time = new Date(Number(ts)).toISOString();
   const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
   return `${letters[String(level)] ?? '?'} ${time} ${JSON.stringify(msg)}${pairs.join('')}\n`;
 }

@@ -9,7 +9,8 @@ import { type PeerIncoming, type Protocol, startPeer } from '../../test/support/
 import { next, openOver } from '../../test/support/node-open-answer.ts';
 import { startRouter } from '../../test/support/node-router.ts';
 import { startServer } from '../../test/support/node-server.ts';
-import { bodySourceOf, RequestBody } from './request-body.ts';
+import { bodySourceOf } from './body-source.ts';
+import { RequestBody } from './request-body.ts';
 
 const mebibyte = 1024 * 1024;
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];

@@ -8,13 +8,14 @@ import {
   TransportError,
 } from '../proxy/transport.ts';
 import { type AnswerSink, answerSinkFor } from './answer-sink.ts';
+import { bodySourceOf } from './body-source.ts';
 import type { DialObserver } from './connection-observer.ts';
 import { type ConnectionLimits, DestinationConnections } from './destination-connections.ts';
 import { Exchange } from './exchange.ts';
 import { LongRunningAnswer } from './long-running-answer.ts';
 import { NodeInboundRequest } from './node-inbound.ts';
 import type { OpenStreams } from './open-streams.ts';
-import { type BodySource, bodySourceOf, RequestBody } from './request-body.ts';
+import { type BodySource, RequestBody } from './request-body.ts';
 import { type DialGuard, TlsDialer, type TransportCredentials } from './tls-dialer.ts';
 
 export interface UndiciTransportOptions {

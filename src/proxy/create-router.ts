@@ -49,10 +49,10 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     random = Math.random,
     logger = silentLogger,
     observers = [],
+    load = new ServerLoad(monotonicClock),
     retryBudget = new RetryBudget(),
     gate,
   } = options;
-  const load = new ServerLoad(monotonicClock);
   health?.observe({
     probed(id, outcome) {
       if (outcome === 'ready' || outcome === 'alive') load.reached(id);
@@ -66,6 +66,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     load,
     health,
     inPlaceOfLocal: localServerDownPolicy === 'peer' ? inPlaceOfLocal : undefined,
+    othersThanLocal: inPlaceOfLocal,
     budget: retryBudget,
     random,
     logger,

@@ -9,6 +9,7 @@ import { chooseServer, type ServerState } from './choose-server.ts';
 import { extensionDestination, peerDestination } from './destinations.ts';
 import type { ServerHealth } from './health/server-health.ts';
 import { announcesBody } from './inbound.ts';
+import { NotServedAnswer, servedSetsChanging } from './not-served.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 import { maySafelyTryAnother, type RetryBudget } from './retry.ts';
 import type { AdmittedRequest, Router } from './router.ts';
@@ -26,6 +27,8 @@ export interface DeliveryOptions extends OutboundOptions {
   readonly health?: ServerHealth | undefined;
   /** Who else may answer a request that the local server did not; `undefined` when nobody may. */
   readonly inPlaceOfLocal?: ((request: AdmittedRequest) => readonly RoutingServer[] | undefined) | undefined;
+  /** Who else serves what the local server should and does not. Default: nobody. */
+  readonly othersThanLocal?: ((request: AdmittedRequest) => readonly RoutingServer[] | undefined) | undefined;
   readonly budget: RetryBudget;
   readonly random: () => number;
   readonly logger: Logger;
@@ -35,7 +38,8 @@ export interface DeliveryOptions extends OutboundOptions {
 
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
-  const { local, load, health, inPlaceOfLocal, budget, random, logger, monotonicClock } = options;
+  const { local, load, health, inPlaceOfLocal, othersThanLocal, budget, random, logger, monotonicClock } =
+    options;
   const failures = new FailureLog({ logger, clock: monotonicClock });
   const state: ServerState = {
     inFlight: (id) => load.inFlight(id),
@@ -95,8 +99,36 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const firstDestination = first && peerDestination(first);
     if (first === undefined || firstDestination === undefined) return addressUnknown();
     const answer = await attempt(request, firstDestination, send);
+    if (answer instanceof NotServedAnswer) return askAnother(request, candidates, first, answer, send);
     if (!(answer instanceof TransportError)) return answer;
     return tryAnother(request, candidates, first, answer, send);
+  }
+
+  /**
+   * A server does not have what the snapshot says it serves. Another one that should have it is asked, without a
+   * withdrawal from the budget: the first had nothing to do. Only when there is no other the 404 is the answer.
+   * @param denying the server that does not have it, if it is among the candidates.
+   */
+  async function askAnother<Answer>(
+    request: AdmittedRequest,
+    candidates: readonly RoutingServer[],
+    denying: RoutingServer | undefined,
+    denial: NotServedAnswer,
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+  ): Promise<Answer | Response> {
+    logger.debug({ target: request.inbound.target }, 'A server does not serve what the snapshot says of it');
+    const others = candidates.filter((candidate) => candidate !== denying);
+    const second = chooseServer(others, state, random);
+    const destination = second && peerDestination(second);
+    if (destination === undefined) return denial;
+    // What a write carries has gone to the first one, and is not kept.
+    const { method } = request.inbound;
+    const isRead = (method === 'GET' || method === 'HEAD') && !announcesBody(request.inbound);
+    if (!isRead) return servedSetsChanging(retryAfterSeconds);
+    const answer = await attempt(request, destination, send);
+    if (answer instanceof TransportError) return noAnswer(request, answer);
+    if (!(answer instanceof NotServedAnswer)) return answer;
+    return others.length > 1 ? servedSetsChanging(retryAfterSeconds) : answer;
   }
 
   /** The one second try. @param tried that did not answer, and is not asked again. */
@@ -115,10 +147,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       !maySafelyTryAnother(inbound.method, announcesBody(inbound), failure, requestInfo.subresource) ||
       !budget.withdraw()
     ) {
-      return noAnswer(failure);
+      return noAnswer(request, failure);
     }
     const answer = await attempt(request, destination, send);
-    return answer instanceof TransportError ? noAnswer(answer) : answer;
+    if (answer instanceof NotServedAnswer) return servedSetsChanging(retryAfterSeconds);
+    return answer instanceof TransportError ? noAnswer(request, answer) : answer;
   }
 
   async function deliverToLocal<Answer>(
@@ -127,9 +160,14 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
     const answer = await attempt(request, destination, send);
+    if (answer instanceof NotServedAnswer) {
+      return askAnother(request, othersThanLocal?.(request) ?? [], undefined, answer, send);
+    }
     if (!(answer instanceof TransportError)) return answer;
     const others = inPlaceOfLocal?.(request);
-    return others === undefined ? noAnswer(answer) : tryAnother(request, others, undefined, answer, send);
+    return others === undefined
+      ? noAnswer(request, answer)
+      : tryAnother(request, others, undefined, answer, send);
   }
 
   async function deliverToOne<Answer>(
@@ -138,7 +176,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
     const answer = await attempt(request, destination, send);
-    return answer instanceof TransportError ? noAnswer(answer) : answer;
+    return answer instanceof TransportError ? noAnswer(request, answer) : answer;
   }
 
   return async (request, send) => {
@@ -209,13 +247,19 @@ function serviceUnavailable(): Response {
   return statusResponse('ServiceUnavailable', 'service unavailable', { retryAfterSeconds });
 }
 
-/** Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error). */
-function noAnswer(error: TransportError): Response {
+/**
+ * Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error).
+ *
+ * Retry-After only where it is: client-go repeats whatever is answered with 5xx and Retry-After, writes included
+ * (k8s.io/client-go rest/with_retry.go), and one that may have been carried out would be made twice.
+ */
+function noAnswer({ inbound, requestInfo }: AdmittedRequest, error: TransportError): Response {
   const message = error.requestMayHaveArrived
     ? 'the API server that serves this resource did not answer; the request may have been carried out'
     : 'the API server that serves this resource could not be reached; the request was not carried out';
+  const isSafe = maySafelyTryAnother(inbound.method, announcesBody(inbound), error, requestInfo.subresource);
   return statusResponse('ServiceUnavailable', message, {
-    retryAfterSeconds,
+    ...(isSafe ? { retryAfterSeconds } : {}),
     causes: [{ reason: error.code, message: 'no answer from the destination' }],
   });
 }

@@ -5,9 +5,9 @@ import type { InboundRequest } from './inbound.ts';
 
 /**
  * A fault of the router itself: told to its operator, not to the client.
- * @param inbound `undefined` where it came before the request was read.
+ * @param inbound left out where it came before the request was read.
  */
-export function internalError(error: unknown, logger: Logger, inbound: InboundRequest | undefined): Response {
+export function internalError(error: unknown, logger: Logger, inbound?: InboundRequest): Response {
   inbound?.observed?.panicked(error);
   const auditId = inbound === undefined ? undefined : auditIdOf(inbound);
   logger.error({ err: error, 'audit-ID': auditId }, 'A request ended in an internal error');

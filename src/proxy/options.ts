@@ -10,6 +10,7 @@ import type { ServerHealth } from './health/server-health.ts';
 import type { RequestGate } from './in-flight/request-gate.ts';
 import type { InboundRequest } from './inbound.ts';
 import type { RetryBudget } from './retry.ts';
+import type { ServerLoad } from './server-load.ts';
 import type { Destination, Transport } from './transport.ts';
 
 /** Where the routing table comes from: the snapshot receiver, or anything that holds one. */
@@ -68,6 +69,8 @@ export interface MixedVersionProxyOptions {
   readonly random?: () => number;
   /** Default: logs nothing. */
   readonly logger?: Logger;
+  /** Requests in flight by server. Default: one of its own; given, others can look at it. */
+  readonly load?: ServerLoad | undefined;
   /** For second tries. Default: one of its own; given, others can look at it. */
   readonly retryBudget?: RetryBudget | undefined;
   /** Told of every request: metrics, traces, audit. Default: nobody. */

@@ -1,18 +1,19 @@
 import { Hono } from 'hono';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
+import { type PageSources, pageStateSource } from '../dashboard/page-state.ts';
 import type { AllowedCallers } from '../identity/authorize.ts';
 import type { CredentialFiles } from '../observe/credential-files.ts';
 import { routerStatus } from '../observe/router-status.ts';
 import type { SnapshotReceiver } from '../snapshot/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/snapshot-endpoint.ts';
-import { defaultStalePolicy } from './decision.ts';
-import { explainRequest } from './explain.ts';
+import type { RequestToExplain } from './explain.ts';
+import { explainHere } from './explain-here.ts';
 import type { HandlerEnvironment } from './handler-environment.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 
-export interface OwnPathsOptions extends MixedVersionProxyOptions {
+export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
   readonly routingTable: SnapshotReceiver;
   /** What the runtime has to say about certificates and key files, where it reads any. */
   readonly credentialFiles?: CredentialFiles;
@@ -20,12 +21,15 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions {
 
 /**
  * The router's own paths, for allowed callers only:
- * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET).
+ * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), and the
+ * status page (GET), `/` and what its script asks for.
  */
 export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hono<HandlerEnvironment> {
   const receiver = options.routingTable;
-  const { serverId, localServerDownPolicy = 'peer', health } = options;
   const clock = options.clock ?? Date.now;
+  const status = () => routerStatus(options, receiver, clock(), options.credentialFiles);
+  const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options, clock());
+  const pageState = pageStateSource(options, clock, status);
   const app = new Hono<HandlerEnvironment>();
 
   app.use(onlyAllowedCallers(allowed));
@@ -34,28 +38,18 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
   );
   app.put('/v1/snapshot', ({ var: { inbound } }) => putSnapshot(inbound.body(), receiver));
   app.put('/v1/snapshot/renewal', ({ var: { inbound } }) => putRenewal(inbound.body(), receiver));
-  app.get('/v1/status', () =>
-    Response.json(routerStatus(options, receiver, clock(), options.credentialFiles)),
-  );
+  app.get('/v1/status', () => Response.json(status()));
   app.get('/v1/explain', (context) => {
     const { method = 'GET', url } = context.req.query();
     if (url === undefined) {
       return statusResponse('BadRequest', 'name the request to explain: ?method=GET&url=/apis/batch/v1/jobs');
     }
-    return Response.json(
-      explainRequest({ method, url }, receiver.current(), {
-        serverId,
-        localServerIsDown:
-          localServerDownPolicy === 'peer' &&
-          serverId !== undefined &&
-          health?.isUnhealthy(serverId) === true,
-        now: clock(),
-        stalePolicy: options.stalePolicy ?? defaultStalePolicy(serverId),
-        extensionRouting: options.extensionRouting ?? 'local',
-        fromVerifiedPeer: false,
-        healthOf: (id) => health?.report(id)?.status,
-      }),
-    );
+    return Response.json(explain({ method, url }));
+  });
+  app.get('*', async ({ req }, next) => {
+    // A module of its own, with a page's style and script: most processes are never asked for it.
+    const { statusPage } = await import('../dashboard/status-page.ts');
+    return (await statusPage(req.path, req.query(), { state: pageState, explain })) ?? next();
   });
   app.all('*', ({ req }) => statusResponse('NotFound', `the router has no ${req.method} ${req.path}`));
   return app;

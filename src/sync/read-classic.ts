@@ -11,12 +11,26 @@ import { ReadError, type ServerDocuments } from './document-reader.ts';
 import { sharedGroupVersions } from './exclude-group-versions.ts';
 import { getJson, getJsonIfServed } from './json-document.ts';
 import { createLimiter } from './limiter.ts';
+import type { OpenApiReading } from './server-reading.ts';
+import { indexedGroupVersions, withGroupVersions } from './unlisted-group-versions.ts';
 
 const accept = 'application/json';
+
+/** Where a server may have group versions that its `/apis` does not list. */
+export interface UnlistedSources {
+  readonly openApi: Promise<OpenApiReading>;
+  /** What it had the last time. */
+  readonly knownGroupVersions: readonly string[];
+}
 
 /**
  * Reads a server's classic discovery. `/apis` lists what any server of the cluster has, because APIService
  * objects are shared through etcd; only the document of each group version tells what this server has.
+ *
+ * Nor does it list all that this server has: a newer server that starts removes the APIServices of group versions
+ * that it does not serve itself (kube-aggregator's autoregister controller, seen of 1.33 beside 1.25), and the older
+ * one, which makes its own only when it starts, goes on serving them unlisted. So everything that the server's
+ * OpenAPI v3 index names is asked for too, and everything it had before, for when the index cannot be read.
  *
  * @throws {ReadError | DiscoveryDocumentError} on any fault. A group version that the server lists and answers
  *   with its own 404 is not served, which is no fault; one that fails in any other way is.
@@ -24,14 +38,19 @@ const accept = 'application/json';
 export async function readClassic(
   documents: ServerDocuments,
   concurrentDocuments: number,
+  unlisted: UnlistedSources,
   signal: AbortSignal,
 ): Promise<APIGroupDiscovery[]> {
-  const [api, apis] = await Promise.all([
+  const [api, apis, openApi] = await Promise.all([
     getJson(documents, '/api', accept, signal),
     getJson(documents, '/apis', accept, signal),
+    unlisted.openApi,
   ]);
   const apiVersions = parseAPIVersions(api);
-  const apiGroupList = parseAPIGroupList(apis);
+  const apiGroupList = withGroupVersions(parseAPIGroupList(apis), [
+    ...indexedGroupVersions(openApi),
+    ...unlisted.knownGroupVersions,
+  ]);
 
   const paths = new Map(apiVersions.versions.map((version) => [version, `/api/${version}`]));
   for (const { name, versions } of apiGroupList.groups) {

@@ -3,7 +3,7 @@ import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { parseAggregated } from '../discovery/parse-aggregated.ts';
 import type { ServerDocuments } from './document-reader.ts';
 import { getJson } from './json-document.ts';
-import { readClassic } from './read-classic.ts';
+import { readClassic, type UnlistedSources } from './read-classic.ts';
 
 const aggregated = 'application/json;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList';
 
@@ -29,6 +29,7 @@ const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') }
 export async function readGroups(
   documents: ServerDocuments,
   concurrentDocuments: number,
+  unlisted: UnlistedSources,
   signal: AbortSignal,
 ): Promise<APIGroupDiscovery[]> {
   const [api, apis] = await Promise.all([
@@ -38,5 +39,5 @@ export async function readGroups(
   if (v.is(aggregatedDocument, api) && v.is(aggregatedDocument, apis)) {
     return [...parseAggregated(api), ...parseAggregated(apis)];
   }
-  return readClassic(documents, concurrentDocuments, signal);
+  return readClassic(documents, concurrentDocuments, unlisted, signal);
 }

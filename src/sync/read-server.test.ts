@@ -35,6 +35,53 @@ test('a group version that /apis lists and the server answers with its own 404 i
   assert.equal(version, 'v1.25.0');
 });
 
+/** As 1.25 answers once a newer server has started beside it: served and in the index, but no longer in `/apis`. */
+function withUnlisted(groupVersion: string): Record<string, FakeAnswer> {
+  const [group = '', version = ''] = groupVersion.split('/');
+  return {
+    ...classicAnswers(served),
+    '/openapi/v3': {
+      paths: {
+        'apis/batch/v1': { serverRelativeURL: '/openapi/v3/apis/batch/v1?hash=1' },
+        [`apis/${groupVersion}`]: { serverRelativeURL: `/openapi/v3/apis/${groupVersion}?hash=1` },
+      },
+    },
+    [`/apis/${group}/${version}`]: {
+      kind: 'APIResourceList',
+      groupVersion,
+      resources: [{ name: 'things', namespaced: true, kind: 'Thing', verbs: ['get'] }],
+    },
+  };
+}
+
+test('a group version that /apis no longer lists is served when the OpenAPI index and its own document say so', async () => {
+  const { set } = successful(await readServer(fakeServer(withUnlisted('batch/v1beta1'))));
+  assert.deepEqual(set.storageVersions['batch.things'], ['v1beta1']);
+  const group = set.discovery?.find(({ metadata }) => metadata?.name === 'batch');
+  assert.deepEqual(
+    group?.versions?.map(({ version }) => version),
+    ['v1', 'v1beta1'],
+  );
+  const inNewGroup = successful(await readServer(fakeServer(withUnlisted('old.example.com/v1'))));
+  assert.deepEqual(inNewGroup.set.storageVersions['old.example.com.things'], ['v1']);
+});
+
+test('a group version that the OpenAPI index names and the server answers with 404 is not served', async () => {
+  const answers = withUnlisted('batch/v1beta1');
+  const { '/apis/batch/v1beta1': _, ...without } = answers;
+  const { set } = successful(await readServer(fakeServer(without)));
+  assert.equal(set.storageVersions['batch.things'], undefined);
+});
+
+test('an unlisted group version stays served while the OpenAPI index cannot be read', async () => {
+  const answers = { ...withUnlisted('batch/v1beta1'), '/openapi/v3': hangs };
+  const reading = await readServer(fakeServer(answers), {
+    timeoutMilliseconds: 200,
+    knownGroupVersions: ['batch/v1', 'batch/v1beta1'],
+  });
+  assert.deepEqual(successful(reading).set.storageVersions['batch.things'], ['v1beta1']);
+});
+
 test('asks for the own view of the server first and for what older servers have last', async () => {
   const accepts = new Set<string>();
   const server = fakeServer(classicAnswers(served));

@@ -13,6 +13,8 @@ export interface ReadServerOptions {
   readonly timeoutMilliseconds?: number;
   /** Documents of classic discovery read at once. Default 8. */
   readonly concurrentDocuments?: number;
+  /** Group versions (`batch/v1`) that the server had before; asked for even where classic discovery lacks them. */
+  readonly knownGroupVersions?: readonly string[];
 }
 
 /**
@@ -21,15 +23,21 @@ export interface ReadServerOptions {
  */
 export async function readServer(
   documents: ServerDocuments,
-  { signal, timeoutMilliseconds = 15_000, concurrentDocuments = 8 }: ReadServerOptions = {},
+  {
+    signal,
+    timeoutMilliseconds = 15_000,
+    concurrentDocuments = 8,
+    knownGroupVersions = [],
+  }: ReadServerOptions = {},
 ): Promise<ServerReading> {
   const tooSlow = () => new ReadError('Unreachable', `no whole reading within ${timeoutMilliseconds} ms`);
   try {
     return await withDeadline(timeoutMilliseconds, signal, tooSlow, async (deadline) => {
+      // Half the time, so that a hanging index costs nothing but itself.
+      const index = readOpenApiIndex(documents, timeoutMilliseconds / 2, deadline);
       const [groups, openApi, version] = await Promise.all([
-        readGroups(documents, concurrentDocuments, deadline),
-        // Half the time, so that a hanging index costs nothing but itself.
-        readOpenApiIndex(documents, timeoutMilliseconds / 2, deadline),
+        readGroups(documents, concurrentDocuments, { openApi: index, knownGroupVersions }, deadline),
+        index,
         readVersion(documents, timeoutMilliseconds / 2, deadline),
       ]);
       const set = servedSetFromDiscovery(groups, groups);

@@ -4,6 +4,7 @@ import { createLimiter } from './limiter.ts';
 import type { SyncObserver } from './observer.ts';
 import { readServer } from './read-server.ts';
 import type { ServerReading } from './server-reading.ts';
+import { groupVersionsOf } from './unlisted-group-versions.ts';
 
 export interface ReadableServer {
   readonly id: string;
@@ -57,6 +58,8 @@ interface ReaderState {
   /** Drops the read that is under way. */
   drop: AbortController;
   failures: number;
+  /** What this process had in its last good reading. */
+  knownGroupVersions: readonly string[];
   /** By the monotonic clock: a clock set back must not keep a server unread for as long. */
   dueAt: number;
 }
@@ -78,6 +81,7 @@ export function createServerReaders(
         signal,
         timeoutMilliseconds: options.readTimeoutMilliseconds,
         concurrentDocuments: options.concurrentDocuments,
+        knownGroupVersions: state.knownGroupVersions,
       });
       return [result, (clock.monotonic() - begun) / 1000] as const;
     });
@@ -85,6 +89,7 @@ export function createServerReaders(
     if (signal.aborted) return;
     options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     latest.set(state.server.id, reading);
+    if (reading.ok) state.knownGroupVersions = groupVersionsOf(reading.set);
     state.failures = reading.ok ? 0 : state.failures + 1;
     const wait = reading.ok ? 0 : backOffDelay(backOff, state.failures, clock.random());
     state.dueAt = clock.monotonic() + wait;
@@ -134,7 +139,14 @@ export function createServerReaders(
 }
 
 function newState(server: ReadableServer): ReaderState {
-  return { server, underWay: undefined, drop: new AbortController(), failures: 0, dueAt: -Infinity };
+  return {
+    server,
+    underWay: undefined,
+    drop: new AbortController(),
+    failures: 0,
+    knownGroupVersions: [],
+    dueAt: -Infinity,
+  };
 }
 
 function isOther(before: ReadableServer, after: ReadableServer): boolean {

@@ -56,8 +56,13 @@ export function createKubeApiServer(options: KubeApiServerOptions, first: ApiSer
     binary: () => binary,
     isRunning: () => running?.isRunning() === true,
     async launch(next) {
+      if (running?.isRunning() === true) throw new Error(`kube-apiserver ${name} still runs`);
       binary = next;
-      const { command, args } = withHostName(`live-${name}`, binary.path, apiServerArguments(options, binary));
+      const { command, args } = withHostName(
+        `live-${name}`,
+        binary.path,
+        apiServerArguments(options, binary),
+      );
       running = await startLoggedProcess({
         name: `kube-apiserver ${name}`,
         command,

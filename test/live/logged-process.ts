@@ -29,7 +29,10 @@ export async function startLoggedProcess(options: LoggedProcessOptions): Promise
   const output = openSync(logFile, 'a', 0o600);
   const child = spawn(command, args, { stdio: ['ignore', output, output], env: environment });
   closeSync(output);
-  const ended = once(child, 'exit');
+  // A test run that is cut short leaves nothing behind.
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const ended = once(child, 'exit').then(() => process.off('exit', kill));
   // An `error` event without a listener would end the test run; a failed start is told here.
   await once(child, 'spawn').catch((cause: unknown) => {
     throw new Error(`${name} cannot be started from ${command}`, { cause });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type IncomingHttpHeaders, request } from 'node:https';
+import type { IncomingHttpHeaders } from 'node:http';
+import { request } from 'node:https';
 import type { CertificatePaths } from '../../scripts/demo/certificates.ts';
 
 /** Who asks, and whom a server's certificate must come from. PEM. */

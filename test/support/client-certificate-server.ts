@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import { connect as connectHttp2, createSecureServer, type Http2ServerRequest } from 'node:http2';
+import { connect as connectHttp2, createSecureServer, Http2ServerRequest } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
@@ -11,6 +10,7 @@ import {
   ClientCertificateReader,
   clientCertificateTlsOptions,
 } from '../../src/node/client-certificate.ts';
+import type { RequestCarrier } from '../../src/node/node-inbound.ts';
 import { type CertificatePair, createAuthority } from './certificates.ts';
 
 export const cluster = await createAuthority('kubernetes');
@@ -25,7 +25,7 @@ export const authorities = readClientAuthorities({
   requestHeaderCa: frontProxy.certificate,
 });
 
-export type Read = (request: IncomingMessage | Http2ServerRequest) => ClientCertificateInfo;
+export type Read = (carrier: RequestCarrier) => ClientCertificateInfo;
 
 interface ServerUnderTest {
   readonly port: number;
@@ -49,7 +49,7 @@ export async function listen(
     ...tlsOptions,
   };
   const server = createSecureServer(options, (request, response) => {
-    seen.push(read(request));
+    seen.push(read(request instanceof Http2ServerRequest ? request.stream : request));
     response.end();
   });
   server.listen(0, '127.0.0.1');

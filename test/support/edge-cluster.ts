@@ -6,6 +6,8 @@ import { createAuthority } from './certificates.ts';
 import { type EdgeDestination, startDestination } from './edge-destination.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 import {
+  replayObject,
+  type StartWorkersOptions,
   snapshotObject,
   startWorkers,
   type WorkerBindings,
@@ -68,6 +70,7 @@ export type EdgeParts = Pick<EdgeCluster, 'local' | 'peer' | 'syncKey'>;
 export async function startEdgeCluster(
   changes: WorkerBindings | ((parts: EdgeParts) => WorkerBindings) = {},
   workers: WorkersByName = {},
+  more: Pick<StartWorkersOptions, 'lacks'> = {},
 ): Promise<EdgeCluster> {
   const authority = await createAuthority('edge-test');
   const serving = await authority.issue({
@@ -81,6 +84,7 @@ export async function startEdgeCluster(
   const syncKey = await speaker('sync');
   const trustedCertificates = [authority.certificate];
   const keypair = { privateKey: frontProxy.privateKey, certificateChain: frontProxy.certificate };
+  const network = { type: 'network', allow: ['private'], tlsOptions: { trustedCertificates } };
   const environment: WorkerBindings = {
     SERVER_ID: 'local',
     LOCAL_SERVER: local.origin,
@@ -88,14 +92,15 @@ export async function startEdgeCluster(
     CLIENT_CERTIFICATES: 'cf',
     SNAPSHOT_KEYS: JSON.stringify({ keys: [syncKey.publicJwk] }),
     SNAPSHOT_OBJECT: snapshotObject,
-    DESTINATIONS: { type: 'network', allow: ['private'], tlsOptions: { trustedCertificates } },
+    REPLAY_OBJECT: replayObject,
+    DESTINATIONS: network,
     PEER_MTLS: { type: 'network', allow: ['private'], tlsOptions: { trustedCertificates, keypair } },
     ...(typeof changes === 'function' ? changes({ local, peer, syncKey }) : changes),
   };
   const others = Object.entries(workers).map(([name, own]) => [name, { ...environment, ...own }]);
   const log: string[] = [];
   const all = { router: environment, ...Object.fromEntries(others) };
-  const miniflare = await startWorkers(all, (line) => log.push(line));
+  const miniflare = await startWorkers(all, { log: (line) => log.push(line), network, ...more });
 
   async function push(jws: string, worker = 'router', path = 'snapshot') {
     const url = `http://${worker}/.mixed-version-proxy/v1/${path}`;

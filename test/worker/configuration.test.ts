@@ -1,12 +1,11 @@
 // How a Worker is told things: its environment on real workerd, tokens, Access, and the cron trigger.
 import assert from 'node:assert/strict';
-import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { apiServer } from '../support/edge-api-server.ts';
 import { administrator, startEdgeCluster } from '../support/edge-cluster.ts';
-import type { Answer } from '../support/edge-destination.ts';
 import { startWorkers, workerOf } from '../support/worker-runtime.ts';
 
 test('an environment with faults answers 500, tells the client none of them and the log all', async () => {
@@ -18,7 +17,7 @@ test('an environment with faults answers 500, tells the client none of them and 
     ASSERTION_SIGNING_KEY: 'hunter2',
     SNAPSHOT_STORE: 'kv',
   };
-  const miniflare = await startWorkers({ router: bindings }, (line) => log.push(line));
+  const miniflare = await startWorkers({ router: bindings }, { log: (line) => log.push(line) });
   try {
     for (let request = 0; request < 2; request++) {
       const response = await miniflare.dispatchFetch('http://router/livez');
@@ -107,51 +106,6 @@ test('the token of Cloudflare Access names the caller, and goes to nobody behind
     await edge.close();
   }
 });
-
-const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
-
-/** An API server that serves these resources, to whoever shows the token. */
-function apiServer(groups: Readonly<Record<string, string>>): Answer {
-  return ({ url = '', headers }, outgoing) => {
-    const [path] = url.split('?');
-    const isCore = path === '/api';
-    if (headers.authorization !== 'Bearer of-the-sync-job') return void outgoing.writeHead(401).end();
-    if (path === '/version') return json(outgoing, 'application/json', { gitVersion: 'v1.36.0' });
-    if (path !== '/api' && path !== '/apis') {
-      const isList = path?.endsWith('/apiservices') || path?.endsWith('/customresourcedefinitions');
-      if (isList) return json(outgoing, 'application/json', { items: [] });
-      outgoing.writeHead(404, { 'content-type': 'application/json' });
-      return void outgoing.end(JSON.stringify({ kind: 'Status', code: 404 }));
-    }
-    const items = Object.entries(groups)
-      .filter(([group]) => (group === '') === isCore)
-      .map(([group, resource]) => ({
-        metadata: { name: group },
-        versions: [{ version: 'v1', resources: [discovered(resource)] }],
-      }));
-    json(outgoing, aggregated, {
-      kind: 'APIGroupDiscoveryList',
-      apiVersion: 'apidiscovery.k8s.io/v2',
-      metadata: {},
-      items,
-    });
-  };
-}
-
-function discovered(resource: string) {
-  return {
-    resource,
-    responseKind: { group: '', version: 'v1', kind: resource },
-    scope: 'Namespaced',
-    singularResource: resource,
-    verbs: ['get', 'list'],
-  };
-}
-
-function json(outgoing: ServerResponse, type: string, value: object): void {
-  outgoing.writeHead(200, { 'content-type': type });
-  outgoing.end(JSON.stringify(value));
-}
 
 test('the cron trigger reads the servers, stores a signed snapshot, and renews it while nothing changes', async () => {
   const edge = await startEdgeCluster(({ local, peer, syncKey }) => ({

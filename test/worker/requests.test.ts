@@ -80,6 +80,17 @@ async function exchange(text: string): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
+test('a Host that is more than a host is refused, for workerd would take it for the beginning of the path', async () => {
+  const before = edge.local.requests.length;
+  for (const host of ['router/apis/batch/v1/jobs', 'user@router', 'router?a']) {
+    const answer = await exchange(`GET ${pods} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    assert.match(answer.toString(), /^HTTP\/1\.1 400 /, host);
+  }
+  assert.equal(edge.local.requests.length, before);
+  const answer = await exchange(`GET ${pods} HTTP/1.1\r\nHost: ROUTER:6443\r\nConnection: close\r\n\r\n`);
+  assert.match(answer.toString(), /^HTTP\/1\.1 200 /);
+});
+
 test('repeated header lines stay apart on the way out and on the way back', async () => {
   edge.local.answer = (_incoming, outgoing) => {
     outgoing.setHeader('warning', ['299 - "one"', '299 - "two, three"']);

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { sealedRenewalLimit, sealedSnapshotLimit } from '../../src/snapshot/limits.ts';
 import { sealSnapshot } from '../../src/snapshot/seal.ts';
+import type { DurableObjectNamespace } from '../../src/worker/bindings.ts';
 import { speaker } from '../support/assertions.ts';
 import { administrator, type EdgeCluster, startEdgeCluster } from '../support/edge-cluster.ts';
 import { workerOf } from '../support/worker-runtime.ts';
@@ -92,6 +94,27 @@ for (const [store, changes] of [
     });
   });
 }
+
+test('a Durable Object refuses what is larger than any snapshot, whatever an isolate sends, and keeps what it had', async () => {
+  const edge = await startEdgeCluster();
+  try {
+    await edge.pushGeneration(2);
+    // Typed for handlers of its own kind of namespaces only.
+    const given: unknown = await edge.miniflare.getDurableObjectNamespace('SNAPSHOT_OBJECT', 'router');
+    const namespace = given as DurableObjectNamespace;
+    const stub = namespace.get(namespace.idFromName('snapshot'));
+    const held = await stub.fetch('https://snapshot-object/');
+    const headers = { 'if-match': held.headers.get('etag') ?? '' };
+    const body = 'x'.repeat(sealedSnapshotLimit + sealedRenewalLimit + 3);
+    const refused = await stub.fetch('https://snapshot-object/', { method: 'PUT', headers, body });
+    assert.equal(refused.status, 413);
+    await refused.body?.cancel();
+    const kept = await stub.fetch('https://snapshot-object/');
+    assert.equal(await kept.text(), await held.text());
+  } finally {
+    await edge.close();
+  }
+});
 
 test('a snapshot of several megabytes is kept in rows that a Durable Object takes, and read whole', async () => {
   const edge = await startEdgeCluster({}, { 'router-b': {} });

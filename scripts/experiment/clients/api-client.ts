@@ -15,7 +15,7 @@ export interface ClientOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a request is about, for judging a 404; the objects that are read are always there. */
+/** What a request is about, for judging its answer; the objects that are read are always there. */
 export interface Subject {
   readonly groupVersion: string;
   readonly resource: string;
@@ -39,8 +39,11 @@ export class ApiClient {
     this.agent = new Agent({ keepAlive: true, maxSockets: 4, ...options.tls });
   }
 
-  /** @returns `undefined` when there was no answer in the end, which is taken down. */
-  async ask(request: ClientRequest, subject: Subject): Promise<Answer | undefined> {
+  /**
+   * @param subject left out for a document of the whole cluster, which every server has
+   * @returns `undefined` when there was no answer in the end, which is taken down.
+   */
+  async ask(request: ClientRequest, subject: Subject | undefined): Promise<Answer | undefined> {
     const { findings, signal } = this.options;
     for (let tries = 0; ; tries += 1) {
       const begun = performance.now();
@@ -64,13 +67,15 @@ export class ApiClient {
   }
 
   /** Takes down an answer that should have been another one. */
-  judge(request: ClientRequest, subject: Subject, { status, body }: Answer, begun: number): void {
+  judge(request: ClientRequest, subject: Subject | undefined, { status, body }: Answer, begun: number): void {
+    if (status < 500 && status !== 404) return;
     const { findings, wasServed } = this.options;
-    const detail = `${describe(request)}: ${status} ${body.slice(0, 200).trim()}`;
-    if (status >= 500) findings.add(request.method === 'GET' ? 'readServerErrors' : 'writeServerErrors', detail);
-    if (status === 404 && wasServed(subject.groupVersion, subject.resource, begun)) {
-      findings.add('wrongNotFound', detail);
-    }
+    const detail = `${describe(request)}: ${status} ${body.slice(0, 300).trim()}`;
+    const couldBeServed = subject === undefined || wasServed(subject.groupVersion, subject.resource, begun);
+    if (status === 404) {
+      if (subject !== undefined && couldBeServed) findings.add('wrongNotFound', detail);
+    } else if (!couldBeServed) findings.add('refusedWithoutServer', detail);
+    else findings.add(request.method === 'GET' ? 'readServerErrors' : 'writeServerErrors', detail);
   }
 
   close(): void {

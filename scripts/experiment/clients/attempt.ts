@@ -28,8 +28,10 @@ export interface Failure {
   readonly message: string;
 }
 
-/** Milliseconds without a sign of life. */
-const patience = 15_000;
+/** Milliseconds without a sign of life; on a crowded machine a process may stand still for seconds. */
+const patience = 20_000;
+/** The same for a watch, which may have nothing to tell for long. */
+const watchPatience = 120_000;
 
 /**
  * Sends a request once, over HTTP/1.1.
@@ -49,7 +51,7 @@ export function attempt(
     method,
     agent,
     signal,
-    timeout: patience,
+    timeout: onChunk === undefined ? patience : watchPatience,
     headers: {
       accept,
       ...(content === undefined
@@ -66,9 +68,10 @@ export function attempt(
     });
   outgoing.once('socket', (socket) => {
     if (!(socket instanceof TLSSocket) || socket.authorized || outgoing.reusedSocket) isConnected = true;
-    else socket.once('secureConnect', () => {
-      isConnected = true;
-    });
+    else
+      socket.once('secureConnect', () => {
+        isConnected = true;
+      });
   });
   outgoing.once('timeout', () => outgoing.destroy(new Error('no sign of life in time')));
   outgoing.once('error', (error) => fail(error.message));

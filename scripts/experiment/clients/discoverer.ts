@@ -92,11 +92,10 @@ async function askDocument(
   mustBeThere: () => boolean = () => true,
 ): Promise<string | undefined> {
   const { findings } = client.options;
-  // Nothing is served under this name: a 404 of a document is a discovery error and counts as nothing else.
-  const answer = await client.ask(request, { groupVersion: '', resource: '' });
+  const answer = await client.ask(request, undefined);
   if (answer?.status === 200) return answer.body;
   if (answer !== undefined && (answer.status !== 404 || mustBeThere())) {
-    findings.add('discoveryErrors', `${request.path}: ${answer.status} ${answer.body.slice(0, 100)}`);
+    findings.add('discoveryErrors', `${request.path}: ${answer.status} ${answer.body.slice(0, 100).trim()}`);
   }
   return undefined;
 }

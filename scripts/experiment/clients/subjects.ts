@@ -33,7 +33,11 @@ export const configMaps = used('v1', 'configmaps', 'ConfigMap');
 export const pods = used('v1', 'pods', 'Pod');
 export const deployments = used('apps/v1', 'deployments', 'Deployment');
 /** Served until 1.25: what clients use that have not been moved to its successor yet. */
-export const oldAutoscalers = used('autoscaling/v2beta2', 'horizontalpodautoscalers', 'HorizontalPodAutoscaler');
+export const oldAutoscalers = used(
+  'autoscaling/v2beta2',
+  'horizontalpodautoscalers',
+  'HorizontalPodAutoscaler',
+);
 export const autoscalers = used('autoscaling/v2', 'horizontalpodautoscalers', 'HorizontalPodAutoscaler');
 /** Served since 1.26: what clients use as soon as discovery has shown it. */
 export const newFlowSchemas = used('flowcontrol.apiserver.k8s.io/v1beta3', 'flowschemas', 'FlowSchema', '');

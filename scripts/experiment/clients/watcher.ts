@@ -29,13 +29,20 @@ export class Watcher {
   readonly #client: ApiClient;
   readonly #random: SeededRandom;
   readonly #successor: UsedResource | undefined;
+  readonly #timeout: readonly [least: number, below: number];
   #revision: number;
   #restarts = 0;
 
   constructor(
     client: ApiClient,
     random: SeededRandom,
-    watched: { readonly resource: UsedResource; readonly successor?: UsedResource; readonly since: number },
+    watched: {
+      readonly resource: UsedResource;
+      readonly successor?: UsedResource;
+      readonly since: number;
+      /** Seconds that one watch lasts, drawn for each. Default: from 15 to 30. */
+      readonly timeout?: readonly [least: number, below: number];
+    },
   ) {
     this.#client = client;
     this.#random = random;
@@ -43,6 +50,7 @@ export class Watcher {
     this.#successor = watched.successor;
     this.since = watched.since;
     this.#revision = watched.since;
+    this.#timeout = watched.timeout ?? [15, 30];
   }
 
   /** How often it was begun again. */
@@ -67,7 +75,7 @@ export class Watcher {
   async #watchOnce(signal: AbortSignal): Promise<boolean> {
     const { options, agent } = this.#client;
     const resource = this.#resourceNow();
-    const timeout = Math.round(this.#random.between(15, 30));
+    const timeout = Math.round(this.#random.between(...this.#timeout));
     const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${this.#revision}&timeoutSeconds=${timeout}`;
     const request = { method: 'GET', path: `${resource.collection}?${query}` };
     const begun = performance.now();

@@ -1,7 +1,11 @@
 import { join } from 'node:path';
 import { Duplex, Writable } from 'node:stream';
 import type { DemoCertificates } from '../../demo/certificates.ts';
-import { apiServerId, type ExampleStore, type KubernetesVersionName } from '../../example-api-server/index.ts';
+import {
+  apiServerId,
+  type ExampleStore,
+  type KubernetesVersionName,
+} from '../../example-api-server/index.ts';
 import { kubernetesVersions } from '../../example-api-server/tables/versions.ts';
 import { firstLine, type ManagedProcess, startProcess } from './managed-process.ts';
 import { serveStore } from './serve-store.ts';
@@ -14,6 +18,7 @@ export interface ApiServerOptions {
   readonly certificates: DemoCertificates;
   readonly store: ExampleStore;
   readonly peerProxy: boolean;
+  readonly bookmarkInterval: number;
   readonly logFile: string;
 }
 
@@ -55,8 +60,15 @@ export class ApiServer {
   }
 
   async start(version: KubernetesVersionName): Promise<void> {
-    const { name, port, certificates, store, peerProxy, logFile } = this.#options;
-    const configuration: ServerProcessConfiguration = { version, name, port, certificates, peerProxy };
+    const { name, port, certificates, store, peerProxy, bookmarkInterval, logFile } = this.#options;
+    const configuration: ServerProcessConfiguration = {
+      version,
+      name,
+      port,
+      certificates,
+      peerProxy,
+      bookmarkInterval,
+    };
     const running = startProcess({
       arguments: [join(import.meta.dirname, 'server-process.ts'), JSON.stringify(configuration)],
       logFile,
@@ -66,7 +78,8 @@ export class ApiServer {
     this.#process = running;
     const calls = running.child.stdio[storeDescriptors.calls];
     const news = running.child.stdio[storeDescriptors.news];
-    if (!(calls instanceof Duplex) || !(news instanceof Writable)) throw new TypeError('the pipes are missing');
+    if (!(calls instanceof Duplex) || !(news instanceof Writable))
+      throw new TypeError('the pipes are missing');
     serveStore(store, calls, news);
     await firstLine(running);
     this.#lives.push({ version, from: performance.now(), until: Number.POSITIVE_INFINITY });
@@ -82,6 +95,11 @@ export class ApiServer {
   kill(): Promise<void> {
     this.#endLife();
     return this.#process?.kill() ?? Promise.resolve();
+  }
+
+  /** Turns a group version off, or on again, so that the next snapshot differs. */
+  changeServedSet(): void {
+    this.#process?.child.kill('SIGUSR2');
   }
 
   /** Whether it answered during all of the time and serves the resource. */

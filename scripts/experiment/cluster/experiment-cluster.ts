@@ -34,6 +34,8 @@ export interface ExperimentClusterOptions {
   readonly versions: readonly KubernetesVersionName[];
   /** Changes that a watch can go back. Default: all. */
   readonly historyLimit?: number;
+  /** Milliseconds between the bookmarks of a watch. Default 2,000. */
+  readonly bookmarkInterval?: number;
   /** Keep logs and state when the cluster is closed. */
   readonly keepDirectory?: boolean;
 }
@@ -62,6 +64,7 @@ export async function startExperimentCluster(options: ExperimentClusterOptions):
         certificates,
         store,
         peerProxy: setUp === 'upstream',
+        bookmarkInterval: options.bookmarkInterval ?? 2_000,
         logFile: join(directory, `server-${index + 1}.log`),
       }),
     );

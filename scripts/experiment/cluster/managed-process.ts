@@ -26,10 +26,19 @@ export interface ManagedProgram {
 /** Starts a script with this process's own Node. */
 export function startProcess(program: ManagedProgram): ManagedProcess {
   const child = spawn(process.execPath, [...program.arguments], {
-    stdio: ['ignore', 'pipe', 'pipe', ...Array.from({ length: program.furtherPipes ?? 0 }, () => 'pipe' as const)],
+    stdio: [
+      'ignore',
+      'pipe',
+      'pipe',
+      ...Array.from({ length: program.furtherPipes ?? 0 }, () => 'pipe' as const),
+    ],
   });
   child.stderr?.pipe(createWriteStream(program.logFile, { flags: 'a' }));
   const ended = once(child, 'exit');
+  // Whatever ends this process, nothing that it started is left behind.
+  const killAtExit = (): boolean => child.kill('SIGKILL');
+  process.once('exit', killAtExit);
+  child.once('exit', () => process.off('exit', killAtExit));
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (!isRunning()) return;

@@ -1,6 +1,6 @@
+import { request } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { request } from 'node:https';
 import { silentLogger } from '../../../src/observe/logger.ts';
 import type { DemoCertificates } from '../../demo/certificates.ts';
 import { serveFlags } from '../../demo/routers.ts';

@@ -10,4 +10,9 @@ export interface ServerProcessConfiguration {
   readonly certificates: DemoCertificates;
   /** With the model of upstream's peer proxy in it. */
   readonly peerProxy: boolean;
+  /** Milliseconds between the bookmarks of a watch. */
+  readonly bookmarkInterval: number;
 }
+
+/** What SIGUSR2 turns off in a server, and on again: every version has it, and no client uses it. */
+export const toggledGroupVersion = 'autoscaling/v1';

@@ -7,7 +7,7 @@ import { frontProxyName } from '../../demo/certificates.ts';
 import { startExampleApiServer } from '../../example-api-server/index.ts';
 import { createPeerProxy } from '../upstream-model/peer-proxy.ts';
 import { RemoteStore } from './remote-store.ts';
-import type { ServerProcessConfiguration } from './server-configuration.ts';
+import { type ServerProcessConfiguration, toggledGroupVersion } from './server-configuration.ts';
 
 const configuration: ServerProcessConfiguration = JSON.parse(process.argv[2] ?? '');
 const { version, name, port, certificates } = configuration;
@@ -25,7 +25,7 @@ const server = await startExampleApiServer({
   store,
   tls: { cert: read(certificates.apiServer.certificate), key: read(certificates.apiServer.privateKey) },
   ...authentication,
-  bookmarkIntervalMilliseconds: 2_000,
+  bookmarkIntervalMilliseconds: configuration.bookmarkInterval,
   ...(configuration.peerProxy
     ? {
         filter: createPeerProxy({
@@ -43,6 +43,11 @@ const server = await startExampleApiServer({
     : {}),
 });
 process.stdout.write(`${server.url}\n`);
+let toggledIsOn = true;
+process.on('SIGUSR2', () => {
+  toggledIsOn = !toggledIsOn;
+  server.setGroupVersion(toggledGroupVersion, toggledIsOn);
+});
 process.once('SIGTERM', () => {
   server.close().then(
     () => process.exit(0),

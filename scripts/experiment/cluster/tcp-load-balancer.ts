@@ -60,7 +60,8 @@ export async function startTcpLoadBalancer(backends: readonly number[]): Promise
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const checks = setInterval(() => {
-    for (const backend of backends) check(backend, (isUp) => (isUp ? down.delete(backend) : down.add(backend)));
+    for (const backend of backends)
+      check(backend, (isUp) => (isUp ? down.delete(backend) : down.add(backend)));
   }, checkInterval);
   return {
     origin: `https://127.0.0.1:${port}`,

@@ -2,7 +2,9 @@
  * What is counted, each by one client's request or event:
  *
  * - `wrongNotFound`: a 404 for a resource that a server served all the while, or for an object that is there
- * - `readServerErrors`, `writeServerErrors`: an answer with 5xx, whether or not the client asked again
+ * - `readServerErrors`, `writeServerErrors`: an answer with 5xx though a server served the resource all the while,
+ *   whether or not the client asked again
+ * - `refusedWithoutServer`: an answer with 5xx when there was no server that could have answered
  * - `failedReads`: no answer in the end, after all that client-go would try
  * - `unknownWrites`: a write whose answer never came; it may have been made, and no client sends it again
  * - `discoveryErrors`: a discovery document that is refused though a server serves what it lists, or that lacks
@@ -15,6 +17,7 @@ export const findingNames = [
   'wrongNotFound',
   'readServerErrors',
   'writeServerErrors',
+  'refusedWithoutServer',
   'failedReads',
   'unknownWrites',
   'discoveryErrors',

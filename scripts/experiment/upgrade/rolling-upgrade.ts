@@ -12,24 +12,33 @@ export interface UpgradePace {
   readonly between: number;
 }
 
+/** How servers end: told to (SIGTERM), or without a word (SIGKILL), as with the power of a node. */
+export const serverEnds = ['drained', 'killed'] as const;
+export type ServerEnd = (typeof serverEnds)[number];
+
 export interface UpgradeStep {
   readonly title: string;
   /** Milliseconds of `performance`. */
   readonly at: number;
 }
 
-/** Replaces one server after the other, and behind it the router that belongs to the node; each drains. */
+export interface RollingUpgrade {
+  readonly to: KubernetesVersionName;
+  readonly serverEnd: ServerEnd;
+  readonly pace: UpgradePace;
+}
+
+/** Replaces one server after the other, and behind it the router that belongs to the node, which drains. */
 export async function rollingUpgrade(
   cluster: ExperimentCluster,
-  to: KubernetesVersionName,
-  pace: UpgradePace,
+  { to, serverEnd, pace }: RollingUpgrade,
   onStep: (step: UpgradeStep) => void,
 ): Promise<void> {
   const step = (title: string): void => onStep({ title, at: performance.now() });
   await sleep(pace.steady);
   for (const [index, server] of cluster.servers.entries()) {
     step(`server ${index + 1} stops`);
-    await server.stop();
+    await (serverEnd === 'killed' ? server.kill() : server.stop());
     await sleep(pace.down);
     await server.start(to);
     step(`server ${index + 1} is ${to}`);

@@ -5,15 +5,13 @@ import type { SetUpName } from '../cluster/set-ups.ts';
 import { Findings } from '../record/findings.ts';
 import { ChangeTimes, doubledWrites, missedEvents, untilCaughtUp } from '../record/outcome.ts';
 import { SeededRandom } from '../seeded-random.ts';
-import { rollingUpgrade, type UpgradePace, type UpgradeStep } from './rolling-upgrade.ts';
+import { type RollingUpgrade, rollingUpgrade, type UpgradeStep } from './rolling-upgrade.ts';
 import type { SetUpOutcome } from './upgrade-results.ts';
 
-export interface UpgradeRun {
+export interface UpgradeRun extends RollingUpgrade {
   readonly setUp: SetUpName;
   readonly from: KubernetesVersionName;
-  readonly to: KubernetesVersionName;
   readonly seed: number;
-  readonly pace: UpgradePace;
   /** Told of what happens as it happens. */
   readonly tell: (line: string) => void;
   readonly keepDirectory?: boolean;
@@ -24,7 +22,7 @@ const catchingUp = 20_000;
 
 /** One whole upgrade of a fresh cluster under load. */
 export async function runSetUp(run: UpgradeRun): Promise<SetUpOutcome> {
-  const { setUp, from, to, pace, tell } = run;
+  const { setUp, from, tell } = run;
   const random = new SeededRandom(run.seed);
   const findings = new Findings();
   const cluster = await startExperimentCluster({
@@ -39,7 +37,7 @@ export async function runSetUp(run: UpgradeRun): Promise<SetUpOutcome> {
     const begun = performance.now();
     const load = startLoad({ ...access, findings }, { random, revision: store.revision });
     const steps: UpgradeStep[] = [];
-    await rollingUpgrade(cluster, to, pace, (step) => {
+    await rollingUpgrade(cluster, run, (step) => {
       steps.push(step);
       tell(`${((step.at - begun) / 1000).toFixed(1).padStart(6)} s  ${step.title}`);
     });

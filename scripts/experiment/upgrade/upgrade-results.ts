@@ -1,7 +1,8 @@
 import * as v from 'valibot';
 import { machineSchema } from '../../bench/harness/machine-schema.ts';
-import { setUpNames } from '../cluster/set-ups.ts';
+import { type SetUpName, setUpNames } from '../cluster/set-ups.ts';
 import { findingNames } from '../record/findings.ts';
+import { serverEnds } from './rolling-upgrade.ts';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -30,7 +31,17 @@ export const upgradeResultsSchema = v.strictObject({
   seed: count,
   from: v.string(),
   to: v.string(),
-  setUps: v.partial(v.strictObject(v.entriesFromList(setUpNames, setUpOutcomeSchema))),
+  /** By how the servers end. */
+  upgrades: v.partial(
+    v.strictObject(
+      v.entriesFromList(
+        serverEnds,
+        v.partial(v.strictObject(v.entriesFromList(setUpNames, setUpOutcomeSchema))),
+      ),
+    ),
+  ),
 });
 
+/** What came of one way to upgrade, by set-up. */
+export type UpgradeOutcomes = Partial<Record<SetUpName, SetUpOutcome>>;
 export type UpgradeResults = v.InferOutput<typeof upgradeResultsSchema>;

@@ -1,5 +1,5 @@
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { OutgoingHttpHeaders } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import type { ExampleUser } from '../../example-api-server/authentication.ts';
 
@@ -55,10 +55,7 @@ export function forwardToPeer(forwarding: PeerForwarding): void {
   request.pipe(outgoing);
 }
 
-function outgoingHeaders(
-  { headers }: Http2ServerRequest,
-  user: ExampleUser,
-): OutgoingHttpHeaders {
+function outgoingHeaders({ headers }: Http2ServerRequest, user: ExampleUser): OutgoingHttpHeaders {
   const kept = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined || name.startsWith(':') || hopByHop.has(name) ? [] : [[name, value] as const],
   );

@@ -13,7 +13,12 @@ import {
   type RequestFilter,
 } from '../../example-api-server/index.ts';
 import { forwardToPeer } from './forward-to-peer.ts';
-import { groupVersionsOf, mergedDiscovery, type ServedGroupVersions, servedPath } from './merged-discovery.ts';
+import {
+  groupVersionsOf,
+  mergedDiscovery,
+  type ServedGroupVersions,
+  servedPath,
+} from './merged-discovery.ts';
 import { PeerCache } from './peer-cache.ts';
 
 export interface PeerProxyOptions {

@@ -59,6 +59,8 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
       state.peerDiscoverySyncErrors.with(type);
     }
     for (const result of ['accepted', 'renewed', 'unchanged']) state.snapshotPushes.with(result);
+    for (const result of ['written', 'dropped'] as const) this.auditEvents(result, 0);
+    for (const result of ['exported', 'failed'] as const) this.spansExported(result, 0);
     for (const reason of ['Overloaded', 'ShuttingDown', 'RequestTimeout']) {
       this.#registry.requests.droppedRequests.with(reason);
     }
@@ -86,6 +88,14 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
 
   snapshotPushed(result: PushResult): void {
     this.#registry.state.snapshotPushes.with(result).add();
+  }
+
+  auditEvents(result: 'written' | 'dropped', events: number): void {
+    this.#registry.state.auditEvents.with(result).add(events);
+  }
+
+  spansExported(result: 'exported' | 'failed', spans: number): void {
+    this.#registry.state.traceSpans.with(result).add(spans);
   }
 
   /** A server's OpenAPI document could not be read. */

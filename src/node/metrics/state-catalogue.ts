@@ -109,6 +109,20 @@ export const stateCatalogue = {
     help: 'What clients on HTTP/1.1 sent that is no valid HTTP, or could be read in two ways. It is refused before it is a request.',
     labels: [],
   },
+  auditEvents: {
+    name: 'mixed_version_proxy_audit_events_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Audit events by result: written, dropped (the buffer was full, or the router ended). 0 while nothing is audited.',
+    labels: ['result'],
+  },
+  traceSpans: {
+    name: 'mixed_version_proxy_trace_spans_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Spans of sampled requests by result: exported, failed (the collector did not take them). 0 while nothing is traced.',
+    labels: ['result'],
+  },
   buildInfo: {
     name: 'mixed_version_proxy_build_info',
     type: 'gauge',

@@ -123,6 +123,7 @@ test('settings that contradict each other are faults', async () => {
     // A forgotten setting is no gateway, and a gateway has no server of its own.
     [{ ...least, SERVER_ID: '' }, 'SERVER_ID'],
     [{ ...least, GATEWAY: 'true' }, 'SERVER_ID'],
+    [{ GATEWAY: 'true', SNAPSHOT_KEYS: least.SNAPSHOT_KEYS, STALE_POLICY: 'local' }, 'STALE_POLICY'],
     [{ ...least, SNAPSHOT_STORE: 'durable-object' }, 'SNAPSHOT_STORE'],
     [{ ...least, SNAPSHOT_STORE: 'kv', SNAPSHOT_OBJECT: object }, 'SNAPSHOT_STORE'],
     [{ ...least, PEER_IDENTITY: 'assertion', ASSERTION_SIGNING_KEY: edge.privateJwk }, 'ASSERTION_ISSUER'],
@@ -153,6 +154,11 @@ test('settings that contradict each other are faults', async () => {
 });
 
 test('the gateway form names no server', async () => {
-  const { local } = await readConfiguration({ GATEWAY: 'true', SNAPSHOT_KEYS: least.SNAPSHOT_KEYS });
+  const { local, snapshot } = await readConfiguration({
+    GATEWAY: 'true',
+    SNAPSHOT_KEYS: least.SNAPSHOT_KEYS,
+  });
   assert.equal(local, undefined);
+  // Its own server is what `local` would fall back to.
+  assert.equal(snapshot.stalePolicy, 'serve-stale');
 });

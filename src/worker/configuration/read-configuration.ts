@@ -1,3 +1,4 @@
+import { defaultStalePolicy, type StalePolicy } from '../../proxy/decision.ts';
 import { createAddressPolicy } from '../../snapshot/address-policy.ts';
 import { describeIssues } from '../../snapshot/issues.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/keys.ts';
@@ -18,12 +19,13 @@ import { readSync } from './read-sync.ts';
  */
 export async function readConfiguration(environment: object): Promise<WorkerConfiguration> {
   const reader = new EnvironmentReader(environment);
-  const local = readLocal(reader);
+  const isGateway = reader.boolean('GATEWAY') ?? false;
+  const local = readLocal(reader, isGateway);
   const frontProxy = reader.binding<Fetcher>('PEER_MTLS', ['fetch']);
   const destinations = reader.binding<Fetcher>('DESTINATIONS', ['fetch']);
   const destinationIdentity = await readDestinationIdentity(reader);
   const callers = await readCallers(reader);
-  const snapshot = await readSnapshot(reader);
+  const snapshot = await readSnapshot(reader, isGateway);
   const sync = await readSync(reader, snapshot?.keys);
   if (sync !== undefined && snapshot?.store.kind === 'memory') {
     reader.fault(
@@ -40,8 +42,11 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
 }
 
 /** Both settings or, where the operator says that it is a gateway, neither: a forgotten one is no gateway. */
-function readLocal(reader: EnvironmentReader): { readonly server: WorkerConfiguration['local'] } | undefined {
-  if (reader.boolean('GATEWAY') === true) {
+function readLocal(
+  reader: EnvironmentReader,
+  isGateway: boolean,
+): { readonly server: WorkerConfiguration['local'] } | undefined {
+  if (isGateway) {
     for (const name of ['SERVER_ID', 'LOCAL_SERVER', 'ASSERTION_KEYS']) {
       if (reader.has(name))
         reader.fault(name, 'must not be there with GATEWAY, which has no server of its own');
@@ -59,14 +64,25 @@ function readLocal(reader: EnvironmentReader): { readonly server: WorkerConfigur
   return serverId === undefined || origin === undefined ? undefined : { server: { serverId, origin } };
 }
 
-async function readSnapshot(reader: EnvironmentReader): Promise<SnapshotConfiguration | undefined> {
+async function readSnapshot(
+  reader: EnvironmentReader,
+  isGateway: boolean,
+): Promise<SnapshotConfiguration | undefined> {
   const keys = await readSnapshotKeys(reader);
   const store = readStore(reader);
   const addressPolicy = readAddressPolicy(reader);
   const initial = reader.text('SNAPSHOT');
-  const stalePolicy = reader.choice('STALE_POLICY', ['local', 'serve-stale', 'unavailable']) ?? 'local';
+  const stalePolicy = readStalePolicy(reader, isGateway);
   if (keys === undefined || store === undefined || addressPolicy === undefined) return undefined;
   return { keys, addressPolicy, store, initial, stalePolicy };
+}
+
+function readStalePolicy(reader: EnvironmentReader, isGateway: boolean): StalePolicy {
+  const chosen = reader.choice('STALE_POLICY', ['local', 'serve-stale', 'unavailable']);
+  if (isGateway && chosen === 'local') {
+    reader.fault('STALE_POLICY', 'must not be local with GATEWAY, which has no server of its own');
+  }
+  return chosen ?? defaultStalePolicy(isGateway ? undefined : 'local');
 }
 
 async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet | undefined> {

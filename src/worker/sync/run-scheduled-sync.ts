@@ -6,6 +6,7 @@ import { readConfiguration } from '../configuration/read-configuration.ts';
 import type { Fetch } from '../fetch-transport.ts';
 import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
 import { fetchDocuments } from './fetch-documents.ts';
+import { createListedCluster } from './listed-cluster.ts';
 import { receiverTarget } from './receiver-target.ts';
 
 /** Milliseconds for a whole round; a cron trigger may take 15 minutes, a round of servers that answer some seconds. */
@@ -32,9 +33,11 @@ export async function runScheduledSync(environment: object, logger: Logger): Pro
   const { receiver } = await createSnapshotKeeping(snapshot, logger);
   await receiver.catchUp();
   const { key } = sync.signing;
+  const servers = serversOf(configuration, sync);
   const { warnings, deliveries, readings } = await syncOnce(
     {
-      servers: serversOf(configuration, sync),
+      servers,
+      clusterSource: createListedCluster(servers, Date.now),
       targets: [receiverTarget(receiver, key, Date.now)],
       signingKey: key,
       previous: receiver.current()?.snapshot,

@@ -54,7 +54,8 @@ export class Http1Asked implements Asked {
   }
 
   raw(bytes: string | Buffer): void {
-    if (this.#wire.tls.writable) this.#wire.tls.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
+    if (this.#wire.tls.writable)
+      this.#wire.tls.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   }
 
   get streamId(): number {

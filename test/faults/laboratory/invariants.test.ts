@@ -8,6 +8,7 @@ const sent: ServerAnswer = { status: 200, content: 'list', end: 'whole', refused
 const seen: SeenRequest = {
   server: 'peer',
   requestId: 'one',
+  protocol: 'h2',
   method: 'GET',
   target,
   users: ['alice'],
@@ -55,7 +56,12 @@ function record(changes: {
   };
 }
 
-function watch(content: string, end: ClientAnswer['end'], answer = watched, wasDrained = false): LaboratoryRecord {
+function watch(
+  content: string,
+  end: ClientAnswer['end'],
+  answer = watched,
+  wasDrained = false,
+): LaboratoryRecord {
   return record({ seen: [{ answer }], got: { isWatch: true, content, end }, wasDrained });
 }
 
@@ -77,7 +83,9 @@ const violations: Readonly<Record<string, Readonly<Record<string, LaboratoryReco
     'another user': record({ seen: [{ users: ['root'] }] }),
     'one more user': record({ seen: [{ users: ['alice', 'root'] }] }),
     'one more group': record({ seen: [{ groups: ['dev', 'system:authenticated', 'system:masters'] }] }),
-    'a user without the certificate that vouches for it': record({ seen: [{ clientCertificate: undefined }] }),
+    'a user without the certificate that vouches for it': record({
+      seen: [{ clientCertificate: undefined }],
+    }),
     'a user for somebody whom the router does not know': record({ got: { caller: 'nobody' } }),
     'a request that nobody has sent': { ...good, seen: [seen, { ...seen, requestId: 'smuggled' }] },
   },
@@ -128,7 +136,12 @@ const harmless: Readonly<Record<string, LaboratoryRecord>> = {
     got: { status: 503, method: 'POST' },
   }),
   'a watch that breaks off where the server broke off': watch(events, 'broken'),
-  'a watch that is ended between two events by a router that shuts down': watch(events, 'whole', watched, true),
+  'a watch that is ended between two events by a router that shuts down': watch(
+    events,
+    'whole',
+    watched,
+    true,
+  ),
   'a peer’s router that hands a rerouted request to its own server': record({
     seen: [{ marks: [], via: ['1.1 a', '1.1 b'] }],
   }),

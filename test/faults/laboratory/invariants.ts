@@ -70,7 +70,9 @@ export const neverAWriteTwice: Invariant = (record) =>
     if (reads.has(answer.method)) return [];
     const arrived = seenOf(record, answer).filter((seen) => !seen.answer.refused);
     if (arrived.length <= 1) return [];
-    return [`${answer.requestId}: ${answer.method} arrived at ${arrived.map(({ server }) => server).join(', ')}`];
+    return [
+      `${answer.requestId}: ${answer.method} arrived at ${arrived.map(({ server }) => server).join(', ')}`,
+    ];
   });
 
 /** What a server does answer is passed on, and a read that another server can answer is tried there. */

@@ -32,7 +32,7 @@ export interface RouterOptions {
   readonly form?: Form;
   readonly flags?: FlagChanges;
   /** For what no flag sets so low. */
-  readonly configure?: (config: ServeConfig) => ServeConfig;
+  readonly configure?: (config: ServeConfig) => ServeConfig | Promise<ServeConfig>;
 }
 
 /** One experiment: servers, a router in front of them, clients, and a record of all they said to each other. */
@@ -50,12 +50,15 @@ export class Laboratory {
 
   constructor(context: TestContext) {
     this.context = context;
-    // Of two candidates with as much to do the first one is asked first.
-    context.mock.method(Math, 'random', () => 0);
   }
 
   get router(): RunningRouter {
     return this.#running ?? assert.fail('no router has been started');
+  }
+
+  /** Where the router listens. */
+  get port(): number {
+    return this.#port;
   }
 
   get record(): LaboratoryRecord {
@@ -82,7 +85,7 @@ export class Laboratory {
       ...flags,
     });
     assert.ok(result.ok, JSON.stringify(result));
-    const running = await startRouter(configure(result.config), keptLog(this.logLines));
+    const running = await startRouter(await configure(result.config), keptLog(this.logLines));
     this.#running = running;
     this.context.after(() => running.close(0));
     this.#port = Number(new URL(running.origin).port);
@@ -94,13 +97,17 @@ export class Laboratory {
     this.#generation++;
     const answer = await pushSnapshot(this.#port, snapshotFor(members, this.#generation));
     assert.equal(answer.status, 200, answer.body);
-    for (const { name, serves, isHealthy = false } of members) this.#known.set(name, { name, serves, isHealthy });
+    for (const { name, serves, isHealthy = false } of members)
+      this.#known.set(name, { name, serves, isHealthy });
   }
 
   /** Sends a request whose answer may take as long as it likes. */
   async open(request: Omit<ClientRequest, 'requestId'>): Promise<PendingRequest> {
     this.#requests++;
-    const pending = await send(this.context, this.#port, { ...request, requestId: `request-${this.#requests}` });
+    const pending = await send(this.context, this.#port, {
+      ...request,
+      requestId: `request-${this.#requests}`,
+    });
     this.answers.push(pending.answer);
     return pending;
   }
@@ -131,7 +138,9 @@ export class Laboratory {
       assert.deepEqual(violationsIn(this.record), []);
     }
     for (const line of this.logLines) assertNoSecretIn(line, `the log line ${line}`);
-    const failures = this.logLines.filter((line) => /A request failed|An answer could not be written/.test(line));
+    const failures = this.logLines.filter((line) =>
+      /A request failed|An answer could not be written/.test(line),
+    );
     assert.deepEqual(failures, [], 'the router has met something that it was not made for');
   }
 }
@@ -149,13 +158,27 @@ function snapshotFor(members: readonly Member[], generation: number): Snapshot {
  * is closed, that nothing is left of it.
  */
 export function inLaboratory(name: string, body: (laboratory: Laboratory) => Promise<void>): void {
-  test(name, async (context) => {
+  inLaboratories(name, { 'the experiment, and what must hold in all of them': body });
+}
+
+/** Several experiments side by side, each with servers and a router of its own. */
+export function inLaboratories(
+  name: string,
+  bodies: Readonly<Record<string, (laboratory: Laboratory) => Promise<void>>>,
+): void {
+  test(name, { concurrency: true }, async (context) => {
     const nothingIsLeft = watchResources();
-    await context.test('the experiment, and what must hold in all of them', async (inner) => {
-      const laboratory = new Laboratory(inner);
-      await body(laboratory);
-      await laboratory.check();
-    });
+    // Of two candidates with as much to do the first one is asked first.
+    context.mock.method(Math, 'random', () => 0);
+    await Promise.all(
+      Object.entries(bodies).map(([what, body]) =>
+        context.test(what, async (inner) => {
+          const laboratory = new Laboratory(inner);
+          await body(laboratory);
+          await laboratory.check();
+        }),
+      ),
+    );
     await nothingIsLeft();
   });
 }

@@ -26,6 +26,8 @@ export interface SeenRequest {
   readonly server: string;
   /** What the client put into `x-laboratory-request`. */
   readonly requestId: string;
+  /** Of the connection that it came on. */
+  readonly protocol: Protocol;
   readonly method: string;
   readonly target: string;
   /** Values of X-Remote-User, in order. */

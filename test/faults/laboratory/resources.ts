@@ -19,8 +19,7 @@ export function watchResources(): () => Promise<void> {
       .map(([kind, count]) => `${count - (before.get(kind) ?? 0)} ${kind}`);
   return async () => {
     try {
-      // The timer that waits is one more.
-      await eventually(() => leftOver().filter((left) => left !== '1 Timeout').length === 0);
+      await eventually(() => leftOver().length === 0);
     } catch {
       throw new Error(`left behind: ${leftOver().join(', ')}`);
     }

@@ -1,5 +1,10 @@
 import { once } from 'node:events';
-import { createServer as createHttp1, type Server as Http1Server, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer as createHttp1,
+  type Server as Http1Server,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import { performServerHandshake, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
@@ -27,6 +32,8 @@ export class ScriptedServer {
   port = 0;
   /** Accepted so far. */
   connections = 0;
+  /** Requests without an ID, which are no part of an experiment: answered with 404. */
+  readonly others: SeenRequest[] = [];
   readonly #seen: SeenRequest[];
   readonly #server: Server;
   readonly #http1: Http1Server;
@@ -96,15 +103,16 @@ export class ScriptedServer {
   #take(asked: Asked, body: NodeJS.ReadableStream): void {
     const { seen } = asked;
     // What the router asks on its own account: documents that these servers do not have.
-    const isOwn = seen.requestId === '';
-    if (!isOwn) this.#seen.push(seen);
+    const isOther = seen.requestId === '';
+    if (isOther) this.others.push(seen);
+    else this.#seen.push(seen);
     body.on('data', (chunk: Buffer) => {
       seen.body += chunk.toString('latin1');
     });
     // A client that resets or vanishes is what some experiments are about.
     body.on('error', () => {});
     body.on('end', () => {
-      if (!isOwn) {
+      if (!isOther) {
         void this.script(asked);
         return;
       }

@@ -14,6 +14,7 @@ export function seenRequest(
   return {
     server,
     requestId: firstHeader(lines, requestIdHeader) ?? '',
+    protocol: connection.alpnProtocol === 'h2' ? 'h2' : 'http/1.1',
     method,
     target,
     users: allHeaders(lines, 'x-remote-user'),

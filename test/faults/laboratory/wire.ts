@@ -17,7 +17,7 @@ export interface WireOptions {
   readonly pair?: CertificatePair;
   /** PEM; whose client certificates are accepted. Default: those of front proxies. */
   readonly clientAuthority?: string;
-  /** Ends the handshake of clients whose certificate it does not accept. Default false. */
+  /** Closes connections of clients whose certificate it does not accept. Default false. */
   readonly refusesOtherClients?: boolean;
 }
 
@@ -25,16 +25,20 @@ export interface WireOptions {
 export function wireServer(options: WireOptions, onSecure: (wire: Wire) => void): Server {
   const { protocols, pair = apiServerPair, clientAuthority = frontProxyAuthority.certificate } = options;
   const secureContext = createSecureContext({ cert: pair.chain, key: pair.privateKey, ca: clientAuthority });
-  return createServer((tcp) => {
+  return createServer({ noDelay: true }, (tcp) => {
     const tls = new TLSSocket(tcp, {
       isServer: true,
       secureContext,
       requestCert: true,
-      rejectUnauthorized: options.refusesOtherClients === true,
+      rejectUnauthorized: false,
       ALPNProtocols: [...protocols],
     });
     for (const socket of [tcp, tls]) socket.on('error', () => socket.destroy());
-    tls.once('secure', () => onSecure({ tcp, tls }));
+    tls.once('secure', () => {
+      // What tls.Server would do.
+      if (options.refusesOtherClients === true && !tls.authorized) tls.destroy();
+      else onSecure({ tcp, tls });
+    });
   });
 }
 

@@ -1,11 +1,11 @@
-import type { SetUpOutcome } from './upgrade-results.ts';
+import type { Counts } from './counts.ts';
 
 /** What must not happen behind a router of this project, and has. */
 export function faultsOf({
   findings,
   lostEvents,
   doubledWrites,
-}: Pick<SetUpOutcome, 'findings' | 'lostEvents' | 'doubledWrites'>): string[] {
+}: Pick<Counts, 'findings' | 'lostEvents' | 'doubledWrites'>): string[] {
   const counted = {
     'wrong 404s': findings.wrongNotFound,
     'reads answered with 5xx': findings.readServerErrors,

@@ -1,0 +1,86 @@
+/**
+ * Writes the pictures of docs/status-page.md from a running demo: `npm run docs:screenshots`. Needs Chromium
+ * (`apt-get install chromium`).
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { BrowserContextOptions } from 'playwright-core';
+import { type RunningDemo, runDemo } from '../demo/run-demo.ts';
+import { chromiumMissing, launchChromium } from './chromium.ts';
+
+const images = resolve(import.meta.dirname, '../../docs/images');
+const pagePath = '/.mixed-version-proxy/?method=GET&url=/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
+
+/** Name of the file, and how the page is looked at. */
+const pictures: readonly (readonly [string, BrowserContextOptions])[] = [
+  ['status-desktop-light.png', { viewport: { width: 1280, height: 1000 }, colorScheme: 'light' }],
+  ['status-desktop-dark.png', { viewport: { width: 1280, height: 1000 }, colorScheme: 'dark' }],
+  ['status-phone-light.png', { viewport: { width: 375, height: 812 }, colorScheme: 'light' }],
+];
+
+/** Requests that the page is to show as decided. */
+const requests = [
+  '/api/v1/namespaces/default/pods',
+  '/apis/batch/v1/namespaces/default/cronjobs',
+  '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas',
+  '/apis/policy/v1beta1/podsecuritypolicies',
+  '/apis/autoscaling/v2beta2/namespaces/default/horizontalpodautoscalers',
+  '/apis/resource.k8s.io/v1/deviceclasses',
+  '/apis/example.com/v1/nosuch',
+];
+
+const missing = chromiumMissing();
+if (missing !== undefined) throw new Error(missing);
+const directory = await mkdtemp(join(tmpdir(), 'status-page-'));
+const ending = new AbortController();
+try {
+  await runDemo({
+    directory: join(directory, '.demo'),
+    signal: ending.signal,
+    async onReady(demo) {
+      await takePictures(demo).finally(() => ending.abort());
+    },
+  });
+} finally {
+  await rm(directory, { recursive: true, force: true });
+}
+
+async function takePictures({ routers, certificates }: RunningDemo): Promise<void> {
+  // In front of the middle version, which sends some requests to an older server and some to a newer one.
+  const { origin } = routers[1] ?? {};
+  if (origin === undefined) throw new TypeError('the demo has no second router');
+  const pair = {
+    cert: await readFile(certificates.admin.certificate),
+    key: await readFile(certificates.admin.privateKey),
+  };
+  for (const path of requests) await ask(`${origin}${path}`, pair);
+  const browser = await launchChromium();
+  try {
+    for (const [name, options] of pictures) {
+      const context = await browser.newContext({
+        ...options,
+        ignoreHTTPSErrors: true,
+        reducedMotion: 'reduce',
+        clientCertificates: [{ origin, ...pair }],
+      });
+      const page = await context.newPage();
+      await page.goto(`${origin}${pagePath}`);
+      await page.screenshot({ path: join(images, name), fullPage: true });
+      process.stdout.write(`docs/images/${name}\n`);
+      await context.close();
+    }
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Asks and drops the answer; the demo's authority is its own, so that nobody else could answer on this port. */
+function ask(url: string, pair: { cert: Buffer; key: Buffer }): Promise<void> {
+  const { promise, resolve: done, reject } = Promise.withResolvers<void>();
+  request(url, { ...pair, rejectUnauthorized: false }, (response) => response.resume().once('end', done))
+    .once('error', reject)
+    .end();
+  return promise;
+}

@@ -1,0 +1,30 @@
+import { spawn } from 'node:child_process';
+import { parseArgs } from 'node:util';
+
+const usage = `Usage: npm run fuzz -- [--runs N] [--seed N] [--target NAME]
+
+  --runs    inputs for each target (default 10000)
+  --seed    to repeat a search (default: the time)
+  --target  one of the files in test/fuzz/targets, without .test.ts (default: all)
+`;
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '10000' },
+    seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+    target: { type: 'string', default: '*' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help || !/^\d+$/.test(values.runs) || !/^\d+$/.test(values.seed)) {
+  process.stderr.write(usage);
+  process.exit(values.help ? 0 : 2);
+}
+process.stderr.write(`${values.runs} inputs for each target, seed ${values.seed}\n`);
+const search = spawn(process.execPath, ['--test', `test/fuzz/targets/${values.target}.test.ts`], {
+  stdio: 'inherit',
+  env: { ...process.env, FUZZ_RUNS: values.runs, FUZZ_SEED: values.seed },
+});
+search.on('exit', (code) => {
+  process.exitCode = code ?? 1;
+});

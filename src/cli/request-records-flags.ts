@@ -1,0 +1,52 @@
+import type { AuditConfig } from '../node/audit/audit-config.ts';
+import { days } from '../node/audit/rotated-files.ts';
+import type { ServeConfig } from '../node/serve-config.ts';
+import { parseTracingConfiguration } from '../node/tracing/tracing-configuration.ts';
+import { parseAuditPolicy } from '../observe/audit/parse-audit-policy.ts';
+import { type FlagSources, readDocumentFlag } from './yaml-file.ts';
+
+const bytesOfMegabyte = 1024 * 1024;
+
+/** Reads what is kept of each request. After a fault, which is reported, something is missing. */
+export function readRequestRecordsFlags(sources: FlagSources): ServeConfig['records'] {
+  return {
+    tracing: readDocumentFlag('tracing-config-file', sources, parseTracingConfiguration),
+    audit: readAuditFlags(sources),
+  };
+}
+
+function readAuditFlags(sources: FlagSources): AuditConfig | undefined {
+  const { values, report } = sources;
+  const policy = readDocumentFlag('audit-policy-file', sources, parseAuditPolicy);
+  const path = values.text('audit-log-path');
+  const megabytes = values.integer('audit-log-maxsize', 1, 1_000_000);
+  const maximumDays = values.integer('audit-log-maxage', 0, 100_000);
+  const maximumBackups = values.integer('audit-log-maxbackup', 0, 100_000);
+  const bufferSize = values.integer('audit-log-batch-buffer-size', 1, 1_000_000);
+  const isPolicyGiven = values.isGiven('audit-policy-file');
+  if (isPolicyGiven !== values.isGiven('audit-log-path')) {
+    // Half of it would look like an audit that is not there.
+    const [given, missing] = isPolicyGiven
+      ? (['audit-policy-file', 'audit-log-path'] as const)
+      : (['audit-log-path', 'audit-policy-file'] as const);
+    report.fault(given, `--${given} needs --${missing} beside it: without both, nothing is audited`);
+  }
+  if (
+    policy === undefined ||
+    path === undefined ||
+    megabytes === undefined ||
+    maximumDays === undefined ||
+    maximumBackups === undefined ||
+    bufferSize === undefined
+  ) {
+    return undefined;
+  }
+  return {
+    policy,
+    path,
+    maximumSize: megabytes * bytesOfMegabyte,
+    maximumAge: days(maximumDays),
+    maximumBackups,
+    bufferSize,
+  };
+}

@@ -1,0 +1,7 @@
+import { explainWithoutReload } from './explain-form.ts';
+import { keepUpToDate } from './live.ts';
+import { tellTimes } from './times.ts';
+
+tellTimes();
+keepUpToDate();
+explainWithoutReload();

@@ -1,0 +1,36 @@
+import { durationText } from '../duration-text.ts';
+import { elementOf } from './page-elements.ts';
+
+/** Lets ages and remaining times count on between two updates, and shows times of day in the reader's time zone. */
+export function tellTimes(): void {
+  updateTimes();
+  setInterval(updateTimes, 1000);
+}
+
+/** Milliseconds that the router's clock is ahead of this one. */
+let clockDifference = 0;
+let lastHeard: string | undefined;
+
+export function updateTimes(): void {
+  const heard = elementOf('overview', HTMLElement).dataset['now'];
+  if (heard !== lastHeard) {
+    lastHeard = heard;
+    clockDifference = Number(heard) - Date.now();
+  }
+  const now = Date.now() + clockDifference;
+  for (const element of document.querySelectorAll('time')) {
+    const text = textOf(element, now);
+    // Written only when it changes: a selection in it would be lost.
+    if (text !== undefined && element.textContent !== text) element.textContent = text;
+  }
+}
+
+const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+
+function textOf({ dateTime, dataset }: HTMLTimeElement, now: number): string | undefined {
+  const at = Date.parse(dateTime);
+  if ('timeOfDay' in dataset) return timeOfDay.format(at);
+  if (dataset['counts'] === 'up') return durationText(now - at);
+  if (dataset['counts'] === 'down') return durationText(at - now);
+  return undefined;
+}

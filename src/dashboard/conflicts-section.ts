@@ -1,0 +1,42 @@
+import { html } from 'hono/html';
+import { groupVersionString } from '../apimachinery/group-version.ts';
+import type { DiscoveryConflict } from '../discovery/merge-resource.ts';
+import type { RouterStatus } from '../observe/router-status.ts';
+import type { Markup } from './markup.ts';
+
+/** Resources that servers describe in ways that exclude each other (docs/discovery.md). */
+export function conflictsSection(
+  { discovery: { conflicts, conflictCount } }: RouterStatus,
+  hostnames: ReadonlyMap<string, string>,
+): Markup {
+  return html`<section id="conflicts" class="card" aria-labelledby="conflicts-heading">
+<h2 id="conflicts-heading">Conflicts</h2>
+${
+  conflictCount === 0
+    ? html`<p class="muted">None: no two servers describe a resource in ways that exclude each other.</p>`
+    : html`<p>Clients are shown the first claim, the leading server's.${
+        conflicts.length < conflictCount
+          ? ` The first ${conflicts.length} of ${conflictCount} are listed.`
+          : ''
+      }</p>
+<table>
+<caption class="visually-hidden">Resources that servers describe differently, and who says what</caption>
+<thead><tr><th scope="col">Resource</th><th scope="col">Claims</th></tr></thead>
+<tbody>${conflicts.map((conflict) => conflictRow(conflict, hostnames))}</tbody>
+</table>`
+}
+</section>`;
+}
+
+function conflictRow(conflict: DiscoveryConflict, hostnames: ReadonlyMap<string, string>): Markup {
+  const { group, version, resource, subresource, field, claims } = conflict;
+  const name = subresource === '' ? resource : `${resource}/${subresource}`;
+  return html`<tr>
+<th scope="row"><span class="name">${name}</span> <span class="version">${groupVersionString(group, version)}</span>
+<span class="detail">${field}</span></th>
+<td><ol class="claims">${claims.map(
+    ({ value, serverIds }) =>
+      html`<li><b>${value}</b> <span class="detail">${serverIds.map((id, index) => html`${index === 0 ? '' : ', '}<span class="name">${hostnames.get(id) ?? id}</span>`)}</span></li>`,
+  )}</ol></td>
+</tr>`;
+}

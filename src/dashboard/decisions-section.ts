@@ -1,0 +1,56 @@
+import { html } from 'hono/html';
+import type { RecentDecision } from '../observe/recent-decisions.ts';
+import { decisionTexts, reasonTexts } from './decision-text.ts';
+import { badge, type Markup, timeOfDay } from './markup.ts';
+import type { PageState } from './page-state.ts';
+
+/** The last decisions, as they were made: a sample. */
+export function decisionsSection(
+  { recentDecisions }: PageState,
+  hostnames: ReadonlyMap<string, string>,
+): Markup {
+  return html`<section id="decisions" class="card" aria-labelledby="decisions-heading">
+<h2 id="decisions-heading">Live decisions</h2>
+${body(recentDecisions, hostnames)}
+</section>`;
+}
+
+function body(
+  decisions: readonly RecentDecision[] | undefined,
+  hostnames: ReadonlyMap<string, string>,
+): Markup {
+  if (decisions === undefined) return html`<p class="muted">This runtime keeps no record of decisions.</p>`;
+  if (decisions.length === 0) {
+    return html`<p class="muted">None yet: requests show up here as they pass.</p>`;
+  }
+  return html`<p class="muted">A sample of the last requests, the newest first. Queries are never kept.</p>
+<div class="scroll" role="region" aria-labelledby="decisions-heading" tabindex="0">
+<table class="decisions stacking" role="table">
+<caption class="visually-hidden">The last decisions, the newest first</caption>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Time</th><th scope="col" role="columnheader">Request</th><th scope="col" role="columnheader">Sent to</th><th scope="col" role="columnheader">Answer</th></tr></thead>
+<tbody role="rowgroup">${decisions.map((decision) => decisionRow(decision, hostnames))}</tbody>
+</table>
+</div>`;
+}
+
+function decisionRow(decision: RecentDecision, hostnames: ReadonlyMap<string, string>): Markup {
+  const { at, method, path, decision: kind, reason, destination, attempts } = decision;
+  const server = destination === undefined ? undefined : (hostnames.get(destination) ?? destination);
+  return html`<tr role="row" class="${kind}">
+<td role="cell" class="muted nowrap">${timeOfDay(at)}</td>
+<th scope="row" role="rowheader"><b class="method">${method}</b> <span class="name path">${path}</span></th>
+<td role="cell"><span class="decision">${decisionTexts[kind]}</span>${server === undefined || kind === 'local' ? '' : html` <span class="name">${server}</span>`}
+<span class="detail">${reason}: ${reasonTexts[reason]}${attempts > 1 ? ' This was the second try.' : ''}</span></td>
+<td role="cell">${answer(decision)}</td>
+</tr>`;
+}
+
+function answer({ status, failure }: RecentDecision): Markup {
+  const why = failure === undefined ? '' : html`<span class="detail">${failure}</span>`;
+  if (status === undefined)
+    return html`<span class="muted">${failure === undefined ? 'under way' : 'none'}</span>${why}`;
+  const text = String(status);
+  if (status >= 500) return html`${badge('bad', text)}${why}`;
+  if (status >= 400) return html`${badge('warning', text)}${why}`;
+  return html`${badge('good', text)}${why}`;
+}

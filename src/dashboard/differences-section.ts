@@ -1,0 +1,136 @@
+import { html } from 'hono/html';
+import { badge, count, icon, type Markup } from './markup.ts';
+import type { MatrixCell, MatrixGroup, MatrixRow, ServedMatrix } from './served-matrix.ts';
+import type { ServerColumn } from './server-columns.ts';
+
+/** Servers of a column that are named in its head; of more only their number is, and their names can be unfolded. */
+const namedInHead = 1;
+
+/** Which server serves what, as far as they differ: a row for each resource, a column for each kind of server. */
+export function differencesSection(
+  columns: readonly ServerColumn[],
+  matrix: ServedMatrix,
+  hostnames: ReadonlyMap<string, string>,
+): Markup {
+  const { differing, differingRows } = matrix;
+  return html`<section id="differences" class="card" aria-labelledby="differences-heading">
+<h2 id="differences-heading">What differs</h2>
+${
+  differingRows === 0
+    ? html`<p class="muted">${columns.length === 0 ? 'Nothing is known yet.' : 'Every server serves the same resources.'}</p>`
+    : html`<p class="legend"><span>${symbol('served')} served</span> <span>${symbol('missing')} not served: the request goes to a server that does</span>${
+        hasUnknown(differing) ? html` <span>${symbol('unknown')} not known, taken as served</span>` : ''
+      }</p>
+<div class="scroll" role="region" aria-labelledby="differences-heading" tabindex="0">
+<table class="matrix">
+<caption class="visually-hidden">Resources that not every server serves, and which servers do</caption>
+<thead><tr><th scope="col">Resource</th>${columns.map((column, index) => columnHead(column, index, hostnames))}</tr></thead>
+${differing.map((group) => groupBody(group, columns.length))}
+</table>
+</div>`
+}
+</section>`;
+}
+
+/** What the page has already: stands in its place in an update, so that it need not be sent again. */
+export function unchangedSection(id: 'differences' | 'shared'): Markup {
+  return html`<section id="${id}" data-unchanged></section>`;
+}
+
+function columnHead(
+  { version, servers }: ServerColumn,
+  index: number,
+  hostnames: ReadonlyMap<string, string>,
+): Markup {
+  const names = servers.map(({ id }) => html`<span class="name detail">${hostnames.get(id) ?? id}</span>`);
+  return html`<th scope="col"><span class="nowrap">${version ?? 'not known'}</span>${
+    servers.length <= namedInHead
+      ? names
+      : html`<details data-key="column-${index}"><summary>${count(servers.length, 'server')}</summary>${names}</details>`
+  }</th>`;
+}
+
+function groupBody({ group, rows }: MatrixGroup, columns: number): Markup {
+  return html`<tbody data-key="${group}">
+<tr><th scope="rowgroup" colspan="${columns + 1}"><span class="name">${group === '' ? 'core' : group}</span></th></tr>
+${rows.map(matrixRow)}
+</tbody>`;
+}
+
+function matrixRow({ version, resource, subresource, cells }: MatrixRow): Markup {
+  const name = subresource === '' ? resource : `${resource}/${subresource}`;
+  return html`<tr><th scope="row"><span class="name">${name}</span> <span class="version">${version}</span></th>${cells.map(
+    (cell) =>
+      html`<td class="${cell}">${symbol(cell)}<span class="visually-hidden">${words[cell]}</span></td>`,
+  )}</tr>`;
+}
+
+const words: Readonly<Record<MatrixCell, string>> = {
+  served: 'served',
+  missing: 'not served',
+  unknown: 'not known',
+};
+
+const shapes: Readonly<Record<MatrixCell, string>> = {
+  served: 'M13.6 3.4 6.4 12 2.4 8.2l1.2-1.3 2.7 2.6 6-7.2Z',
+  missing: 'M3 7.2h10v1.6H3Z',
+  unknown:
+    'M8 2.2c2 0 3.5 1.2 3.5 3 0 1.4-.8 2.1-1.6 2.7-.8.6-1.1.9-1.1 1.7v.2H7.2v-.2c0-1.5.7-2.2 1.6-2.9.7-.5 1-.9 1-1.5 0-.8-.7-1.4-1.8-1.4-1.2 0-1.9.7-2 1.8H4.3C4.4 3.5 5.9 2.2 8 2.2ZM7.1 11.6h1.8v1.9H7.1Z',
+};
+
+function symbol(cell: MatrixCell): Markup {
+  return html`<span class="symbol ${cell}">${icon(shapes[cell])}</span>`;
+}
+
+function hasUnknown(groups: readonly MatrixGroup[]): boolean {
+  return groups.some(({ rows }) => rows.some(({ cells }) => cells.includes('unknown')));
+}
+
+/** Resources that every server serves, one fold a group. */
+export function sharedSection({ shared }: ServedMatrix): Markup {
+  const resources = shared.reduce((sum, group) => sum + group.resources.length, 0);
+  return html`<section id="shared" class="card" aria-labelledby="shared-heading">
+<h2 id="shared-heading">Served by every server</h2>
+${
+  shared.length === 0
+    ? html`<p class="muted">Nothing is known yet.</p>`
+    : html`<p class="muted">${count(resources, 'resource')} in ${count(shared.length, 'group')}</p>`
+}
+<div class="groups">${shared.map(
+    ({ group, resources: listed }) => html`<details data-key="${group}">
+<summary><span class="name">${group === '' ? 'core' : group}</span> <span class="tag">${listed.length}</span></summary>
+<ul>${listed.map(
+      ({ resource, versions }) =>
+        html`<li><span class="name">${resource}</span> <span class="version">${versions.join(', ')}</span></li>`,
+    )}</ul>
+</details>`,
+  )}</div>
+</section>`;
+}
+
+/** Aggregated APIs, which stand beside the API servers. Empty where there are none. */
+export function extensionsSection(
+  apiServices: readonly {
+    readonly group: string;
+    readonly version: string;
+    readonly available: boolean;
+    readonly service?: { readonly namespace: string; readonly name: string } | undefined;
+  }[],
+): Markup {
+  const extensions = apiServices.filter(({ service }) => service !== undefined);
+  if (extensions.length === 0) return html``;
+  return html`<section id="extensions" class="card" aria-labelledby="extensions-heading">
+<h2 id="extensions-heading">Extension API servers</h2>
+<table>
+<caption class="visually-hidden">Group versions that extension API servers serve</caption>
+<thead><tr><th scope="col">Group version</th><th scope="col">Service</th><th scope="col">State</th></tr></thead>
+<tbody>${extensions.map(
+    ({ group, version, service, available }) => html`<tr>
+<th scope="row"><span class="name">${group}/${version}</span></th>
+<td><span class="name">${service?.namespace}/${service?.name}</span></td>
+<td>${available ? badge('good', 'Available') : badge('bad', 'Not available')}</td>
+</tr>`,
+  )}</tbody>
+</table>
+</section>`;
+}

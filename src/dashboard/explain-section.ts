@@ -1,0 +1,120 @@
+import { html } from 'hono/html';
+import type { DecisionStep } from '../proxy/decision.ts';
+import type { ExplainedCandidate, Explanation, RequestToExplain } from '../proxy/explain.ts';
+import { decisionTexts, reasonTexts } from './decision-text.ts';
+import { type BadgeKind, badge, type Markup } from './markup.ts';
+
+/** A request that was explained, and its explanation. */
+export interface Explained {
+  readonly request: Pick<RequestToExplain, 'method' | 'url'>;
+  readonly explanation: Explanation;
+}
+
+type Hostnames = ReadonlyMap<string, string>;
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** Rules of a decision (docs/architecture.md). */
+const lastRule = 9;
+
+/** A form that asks where a request would go. It works without a script: the page itself takes its fields. */
+export function explainSection(explained: Explained | undefined, hostnames: Hostnames): Markup {
+  const { method = 'GET', url = '' } = explained?.request ?? {};
+  return html`<section id="explain" class="card" aria-labelledby="explain-heading">
+<h2 id="explain-heading">Explain a request</h2>
+<form id="explain-form" method="get" action="./#explain">
+<div class="field"><label for="explain-method">Method</label>
+<select id="explain-method" name="method">${methods.map(
+    (name) => html`<option${name === method ? html` selected` : ''}>${name}</option>`,
+  )}</select></div>
+<div class="field grow"><label for="explain-url">Path or URL</label>
+<input id="explain-url" name="url" type="text" required value="${url}" placeholder="/apis/batch/v1/namespaces/default/cronjobs" aria-describedby="explain-hint" autocapitalize="off" autocomplete="off" spellcheck="false"></div>
+<button type="submit">Explain</button>
+</form>
+<p id="explain-hint" class="muted">Nothing is sent anywhere: the same functions that route requests say where this one would go.</p>
+${explanationFragment(explained, hostnames)}
+</section>`;
+}
+
+/** What stands under the form, and what the page's script asks for. */
+export function explanationFragment(explained: Explained | undefined, hostnames: Hostnames): Markup {
+  return html`<div id="explanation">
+<p id="explanation-outcome" role="status">${explained === undefined ? '' : outcome(explained)}</p>
+${explained === undefined ? '' : details(explained.explanation, hostnames)}
+</div>`;
+}
+
+const badgeKinds: Readonly<Record<Explanation['decision'], BadgeKind>> = {
+  local: 'good',
+  peer: 'good',
+  extension: 'good',
+  unavailable: 'bad',
+  refused: 'bad',
+};
+
+function outcome({ explanation }: Explained): Markup {
+  const { decision, reason, message } = explanation;
+  const text = isDecisionReason(reason) ? reasonTexts[reason] : (message ?? '');
+  return html`${badge(badgeKinds[decision], decisionTexts[decision])} <b>${reason}</b> <span>${text}</span>`;
+}
+
+function isDecisionReason(reason: Explanation['reason']): reason is keyof typeof reasonTexts {
+  return Object.hasOwn(reasonTexts, reason);
+}
+
+function details({ requestInfo, trace, candidates, notes }: Explanation, hostnames: Hostnames): Markup {
+  return html`<div class="explanation">
+${trace.length === 0 ? '' : rules(trace)}
+<div>${candidates.length === 0 ? '' : candidateTable(candidates, hostnames)}
+${notes.length === 0 ? '' : html`<h3>Notes</h3><ul>${notes.map((note) => html`<li>${note}</li>`)}</ul>`}
+${requestInfo === null ? '' : requestFields(requestInfo)}</div>
+</div>`;
+}
+
+function rules(trace: readonly DecisionStep[]): Markup {
+  return html`<div><h3>Rules, the first match wins</h3>
+<ol class="rules">${trace.map(
+    ({ rule, matched, detail }) => html`<li class="${matched ? 'matched' : 'passed'}">
+<span class="rule-number" aria-hidden="true">${rule.slice(0, rule.indexOf(' '))}</span>
+<span><b>${rule.slice(rule.indexOf(' ') + 1)}</b> ${matched ? badge('good', 'Match') : html`<span class="tag">no</span>`}
+<span class="detail">${detail}</span></span></li>`,
+  )}</ol>
+${rulesLeft(ruleNumber(trace.at(-1)) + 1)}</div>`;
+}
+
+/** @param first number of the first rule that was not looked at */
+function rulesLeft(first: number): Markup {
+  if (first > lastRule) return html``;
+  if (first === lastRule) return html`<p class="muted">Rule ${lastRule} was not asked any more.</p>`;
+  const range = first === lastRule - 1 ? `${first} and ${lastRule}` : `${first} to ${lastRule}`;
+  return html`<p class="muted">Rules ${range} were not asked any more.</p>`;
+}
+
+function ruleNumber(step: DecisionStep | undefined): number {
+  return Number.parseInt(step?.rule ?? '', 10);
+}
+
+function candidateTable(candidates: readonly ExplainedCandidate[], hostnames: Hostnames): Markup {
+  return html`<h3>Candidates</h3>
+<table>
+<caption class="visually-hidden">Servers that the request could be sent to</caption>
+<thead><tr><th scope="col">Server</th><th scope="col">Health</th></tr></thead>
+<tbody>${candidates.map(
+    ({ id, address, serverName, health }) => html`<tr>
+<th scope="row"><span class="name">${hostnames.get(id) ?? id}</span>${hostnames.has(id) ? html`<span class="detail name">${id}</span>` : ''}
+<span class="detail">${address}, as <span class="name">${serverName}</span></span></th>
+<td>${health === 'healthy' ? badge('good', 'Healthy') : health === 'unhealthy' ? badge('bad', 'Unhealthy') : badge('neutral', 'Not known')}</td>
+</tr>`,
+  )}</tbody>
+</table>`;
+}
+
+function requestFields(requestInfo: NonNullable<Explanation['requestInfo']>): Markup {
+  const fields = Object.entries(requestInfo).flatMap(([name, value]): [string, string][] => {
+    const text = Array.isArray(value) ? value.join(', ') : String(value);
+    return text === '' ? [] : [[name, text]];
+  });
+  return html`<h3>Request info</h3>
+<dl class="request-info">${fields.map(
+    ([name, text]) => html`<div><dt>${name}</dt><dd class="name">${text}</dd></div>`,
+  )}</dl>`;
+}

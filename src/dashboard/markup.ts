@@ -1,0 +1,49 @@
+import { html } from 'hono/html';
+import { durationText } from './duration-text.ts';
+
+/**
+ * A piece of the page. Made by `html` alone, which escapes everything that is put into it unless it is such a piece
+ * itself; attribute values always stand in double quotes. Node runs TypeScript as it is but no JSX syntax, hence
+ * templates.
+ */
+export type Markup = ReturnType<typeof html>;
+
+export type BadgeKind = 'good' | 'warning' | 'bad' | 'neutral';
+
+/** Each kind has a shape of its own: colour says nothing that the shape and the words do not say. */
+const badgeShapes: Readonly<Record<BadgeKind, string>> = {
+  good: 'M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Zm3.6 5.3-4.2 4.6a.75.75 0 0 1-1.1 0L4.4 9l1.1-1 1.3 1.4 3.7-4.1Z',
+  warning:
+    'M7.1 1.6a1 1 0 0 1 1.8 0l6 11.9a1 1 0 0 1-.9 1.5H2a1 1 0 0 1-.9-1.5Zm.1 4.2v4h1.6v-4Zm0 5.2v1.7h1.6V11Z',
+  bad: 'M5 1h6l4 4v6l-4 4H5l-4-4V5Zm.9 3.8L4.8 5.9 6.9 8l-2.1 2.1 1.1 1.1L8 9.1l2.1 2.1 1.1-1.1L9.1 8l2.1-2.1-1.1-1.1L8 6.9Z',
+  neutral: 'M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Zm0 1.6a5.4 5.4 0 1 1 0 10.8A5.4 5.4 0 0 1 8 2.6Z',
+};
+
+export function badge(kind: BadgeKind, text: string): Markup {
+  return html`<span class="badge ${kind}">${icon(badgeShapes[kind])}${text}</span>`;
+}
+
+/** @param shape data of an SVG path in a square of 16 */
+export function icon(shape: string): Markup {
+  return html`<svg viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d="${shape}"/></svg>`;
+}
+
+/** How long ago it was; the page's script counts on. @param at, now milliseconds since the epoch */
+export function age(at: number, now: number): Markup {
+  return html`<time datetime="${new Date(at).toISOString()}" data-counts="up">${durationText(now - at)}</time>`;
+}
+
+/** How long until then; the page's script counts on. @param at, now milliseconds since the epoch */
+export function remaining(at: number, now: number): Markup {
+  return html`<time datetime="${new Date(at).toISOString()}" data-counts="down">${durationText(at - now)}</time>`;
+}
+
+/** Time of day in UTC; the page's script makes it the reader's own. @param at milliseconds since the epoch */
+export function timeOfDay(at: number): Markup {
+  const text = new Date(at).toISOString();
+  return html`<time datetime="${text}" data-time-of-day>${text.slice(11, 19)} UTC</time>`;
+}
+
+export function count(number: number, one: string, several = `${one}s`): string {
+  return `${number} ${number === 1 ? one : several}`;
+}

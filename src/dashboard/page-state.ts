@@ -1,0 +1,53 @@
+import { type HealthCheck, type HealthReport, reportHealth } from '../observe/health.ts';
+import { type LastProbe, LastProbes } from '../observe/last-probes.ts';
+import type { RecentDecision, RecentDecisions } from '../observe/recent-decisions.ts';
+import type { RouterStatus } from '../observe/router-status.ts';
+import type { MixedVersionProxyOptions } from '../proxy/options.ts';
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+
+/** Everything that the status page shows, at one moment. */
+export interface PageState {
+  readonly status: RouterStatus;
+  readonly table: RoutingTable | undefined;
+  /** What `/readyz` says, with its reasons. */
+  readonly readiness: Pick<HealthReport, 'healthy' | 'failures'>;
+  /** Requests that this router has on their way to the server; `undefined` where it does not tell. */
+  readonly inFlight: (serverId: string) => number | undefined;
+  /** `undefined`: never probed. */
+  readonly lastProbe: (serverId: string) => LastProbe | undefined;
+  /** The newest first; `undefined` where none are kept. */
+  readonly recentDecisions: readonly RecentDecision[] | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** What the status page knows besides what `v1/status` tells. */
+export interface PageSources {
+  /** One of the router's `observers`. Default: the page shows no decisions. */
+  readonly recentDecisions?: RecentDecisions | undefined;
+  /** What `/readyz` asks. Default: nothing, and the page shows a router that is ready. */
+  readonly readinessChecks?: readonly HealthCheck[];
+}
+
+/**
+ * Gathers what the page is to show when it is asked for; only probes are kept from now on.
+ * @param clock milliseconds since the epoch
+ */
+export function pageStateSource(
+  options: PageSources & Pick<MixedVersionProxyOptions, 'health' | 'load' | 'routingTable'>,
+  clock: () => number,
+  status: () => RouterStatus,
+): () => PageState {
+  const { health, load, readinessChecks = [], recentDecisions, routingTable } = options;
+  const probes = health && new LastProbes(health, clock);
+  if (probes !== undefined) health?.observe(probes);
+  return () => ({
+    status: status(),
+    table: routingTable.current(),
+    readiness: reportHealth('readyz', readinessChecks, { verbose: true, exclude: [] }),
+    inFlight: (id) => load?.inFlight(id),
+    lastProbe: (id) => probes?.of(id),
+    recentDecisions: recentDecisions?.list(),
+    now: clock(),
+  });
+}

@@ -1,0 +1,97 @@
+import { html } from 'hono/html';
+import { compareServerVersions } from '../discovery/leadership.ts';
+import type { RouterStatus, ServerHealthStatus } from '../observe/router-status.ts';
+import type { ProbeOutcome } from '../proxy/health/health-state.ts';
+import { age, badge, count, type Markup } from './markup.ts';
+import type { PageState } from './page-state.ts';
+
+type Hostnames = ReadonlyMap<string, string>;
+type ListedServer = RouterStatus['servers'][number];
+
+/** More servers than this are listed only where there is something to see; the others can be unfolded. */
+const listedAtMost = 12;
+
+/** The API servers: version, health, requests in flight. What needs a look stands first. */
+export function serversSection(state: PageState, hostnames: Hostnames): Markup {
+  const { servers } = state.status;
+  const sorted = [...servers].sort(compareServers);
+  const folds = sorted.length > listedAtMost;
+  const shown = folds ? sorted.filter(isWorthALook) : sorted;
+  const folded = folds ? sorted.filter((server) => !isWorthALook(server)) : [];
+  return html`<section id="servers" class="card" aria-labelledby="servers-heading">
+<h2 id="servers-heading">API servers</h2>
+${servers.length === 0 ? html`<p class="muted">None is known: there has been no snapshot yet.</p>` : ''}
+${shown.length === 0 ? '' : serversTable('API servers', shown, state, hostnames)}
+${
+  folded.length === 0
+    ? ''
+    : html`<details data-key="other-servers">
+<summary>${count(folded.length, 'more server')}, nothing the matter</summary>
+${serversTable('API servers with nothing the matter', folded, state, hostnames)}
+</details>`
+}
+</section>`;
+}
+
+function isWorthALook({ local, stale, address, health }: ListedServer): boolean {
+  return local || stale || address === null || health.status === 'unhealthy';
+}
+
+/** Unhealthy, then the local one, then by version and ID. */
+function compareServers(left: ListedServer, right: ListedServer): number {
+  return (
+    Number(right.health.status === 'unhealthy') - Number(left.health.status === 'unhealthy') ||
+    Number(right.local) - Number(left.local) ||
+    compareServerVersions(left.version ?? undefined, right.version ?? undefined) ||
+    (left.id < right.id ? -1 : 1)
+  );
+}
+
+function serversTable(
+  caption: string,
+  servers: readonly ListedServer[],
+  state: PageState,
+  hostnames: Hostnames,
+): Markup {
+  return html`<table class="servers stacking" role="table">
+<caption class="visually-hidden">${caption}: version, health and requests in flight from this router</caption>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Server</th><th scope="col" role="columnheader">Version</th><th scope="col" role="columnheader">Health</th><th scope="col" role="columnheader" class="number">In flight</th></tr></thead>
+<tbody role="rowgroup">${servers.map((server) => serverRow(server, state, hostnames.get(server.id)))}</tbody>
+</table>`;
+}
+
+function serverRow(server: ListedServer, state: PageState, hostname: string | undefined): Markup {
+  const { id, local, address, version, stale, health } = server;
+  return html`<tr role="row" data-key="${id}">
+<th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}
+${hostname === undefined ? '' : html`<span class="detail name">${id}</span>`}
+<span class="detail">${address ?? 'no address: it cannot be sent to'}</span></th>
+<td role="cell"><span class="nowrap">${version ?? 'not known'}</span>${stale ? html`<span class="detail">could not be read lately</span>` : ''}</td>
+<td role="cell">${healthBadge(health)}
+<span class="detail">${since(health, state.now)}${lastProbe(id, state)}</span></td>
+<td role="cell" class="number">${state.inFlight(id) ?? '–'}<span class="when-narrow"> in flight</span></td>
+</tr>`;
+}
+
+function healthBadge({ status, cause }: ServerHealthStatus): Markup {
+  if (status === 'healthy') return badge('good', 'Healthy');
+  if (status === 'unknown') return badge('neutral', 'Not known');
+  return badge('bad', cause === 'not-ready' ? 'Not ready' : 'Unreachable');
+}
+
+function since({ since: text }: ServerHealthStatus, now: number): Markup | string {
+  return text === null ? '' : html`for ${age(Date.parse(text), now)}, `;
+}
+
+const outcomes: Readonly<Record<ProbeOutcome, string>> = {
+  ready: 'ready',
+  alive: 'alive, but not allowed to say more',
+  'not-ready': 'not ready',
+  unreachable: 'no answer',
+};
+
+function lastProbe(id: string, { lastProbe: probeOf, now }: PageState): Markup | string {
+  const probe = probeOf(id);
+  if (probe === undefined) return '';
+  return html`last probe ${age(probe.at, now)} ago: ${outcomes[probe.outcome]}, ${Math.round(probe.milliseconds)} ms`;
+}

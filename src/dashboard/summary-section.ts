@@ -1,0 +1,112 @@
+import { html } from 'hono/html';
+import type { RouterStatus } from '../observe/router-status.ts';
+import { age, badge, count, type Markup, remaining } from './markup.ts';
+import type { PageState } from './page-state.ts';
+import type { UpgradeState } from './upgrade-state.ts';
+
+/** How the router is doing, in one sentence that is read out when it changes, and in a few facts. */
+export function summarySection(state: PageState, upgrade: UpgradeState): Markup {
+  const { status, table } = state;
+  const cluster = table?.snapshot.metadata.cluster;
+  return html`<section id="summary" aria-labelledby="summary-heading">
+<h2 id="summary-heading" class="visually-hidden">Summary</h2>
+<p role="status" class="visually-hidden">${sentence(state, upgrade)}</p>
+<dl class="facts">
+<div><dt>Readiness</dt><dd>${readiness(state)}</dd></div>
+<div><dt>API servers</dt><dd>${servers(status)}</dd></div>
+<div><dt>Snapshot</dt><dd>${snapshot(state)}</dd></div>
+<div><dt>Cluster</dt><dd>${cluster === undefined ? html`<span class="muted">not named</span>` : html`<b>${cluster}</b>`}
+<span class="detail">seen by ${status.form === 'gateway' ? 'a gateway' : html`the router at <span class="name">${status.serverId}</span>`}</span></dd></div>
+</dl>
+${notices(state)}
+</section>`;
+}
+
+/** Holds nothing that changes by itself, so that a screen reader speaks only when there is news. */
+function sentence({ status, readiness }: PageState, upgrade: UpgradeState): string {
+  const { snapshot } = status;
+  const unhealthy = status.servers.filter(({ health }) => health.status === 'unhealthy').length;
+  return [
+    readiness.healthy ? 'The router is ready.' : 'The router is not ready.',
+    snapshot === null
+      ? 'There has been no snapshot yet.'
+      : `Snapshot generation ${snapshot.generation}${snapshot.expired ? ', expired' : ''}.`,
+    `${count(upgrade.servers, 'API server')}, ${unhealthy === 0 ? 'none' : unhealthy} of them unhealthy.`,
+    upgrade.state === 'mixed' ? `They run ${count(upgrade.shares.length, 'version')}.` : '',
+  ]
+    .filter((part) => part !== '')
+    .join(' ');
+}
+
+function readiness({ readiness: { healthy, failures } }: PageState): Markup {
+  return html`${healthy ? badge('good', 'Ready') : badge('bad', 'Not ready')}
+${failures.map(({ name, reason }) => html`<span class="detail">${name}: ${reason}</span>`)}`;
+}
+
+function servers({ servers: listed }: RouterStatus): Markup {
+  const countOf = (wanted: string) => listed.filter(({ health }) => health.status === wanted).length;
+  const [unhealthy, unknown] = [countOf('unhealthy'), countOf('unknown')];
+  const healthy = listed.length - unhealthy - unknown;
+  if (listed.length === 0) return badge('neutral', 'None known');
+  const others = [
+    ...(unhealthy > 0 && healthy > 0 ? [`${healthy} healthy`] : []),
+    ...(unknown > 0 ? [`health of ${unknown} not known`] : []),
+  ].join(', ');
+  const state =
+    unhealthy > 0
+      ? badge('bad', `${unhealthy} unhealthy`)
+      : healthy > 0
+        ? badge('good', `${healthy} healthy`)
+        : badge('neutral', count(listed.length, 'server'));
+  return html`${state}<span class="detail">${others}</span>`;
+}
+
+function snapshot({ status, table, now }: PageState): Markup {
+  if (status.snapshot === null || table === undefined) {
+    return html`${badge('warning', 'None yet')}<span class="detail">Is the sync job running?</span>`;
+  }
+  const { generation, expired } = status.snapshot;
+  return html`<b>Generation ${generation}</b>${expired ? html` ${badge('warning', 'Expired')}` : ''}
+<span class="detail">${age(table.createdAt, now)} old, ${
+    expired
+      ? html`expired ${age(table.expiresAt, now)} ago`
+      : html`valid for ${remaining(table.expiresAt, now)}`
+  }</span>`;
+}
+
+function notices({ status }: PageState): Markup {
+  const texts = [
+    ...(status.enabled
+      ? []
+      : [
+          'The feature gate UnknownVersionInteroperabilityProxy is off: every request goes to the local server.',
+        ]),
+    ...(status.snapshot?.expired === true ? [expiredNotice(status)] : []),
+    ...status.warnings,
+  ];
+  const { documents } = status;
+  if (texts.length === 0 && documents.length === 0) return html``;
+  return html`<div class="notices">
+${texts.map((text) => html`<p class="notice">${badge('warning', 'Warning')} ${text}</p>`)}
+${documents.length === 0 ? '' : documentProblems(status)}
+</div>`;
+}
+
+function expiredNotice({ stalePolicy }: RouterStatus): string {
+  const consequence = {
+    local: 'everything goes to the local server',
+    'serve-stale': 'requests are still routed by the old one',
+    unavailable: 'requests for resources are answered with 503',
+  }[stalePolicy];
+  return `The snapshot is past its lifetime: ${consequence ?? stalePolicy}. See to the sync job.`;
+}
+
+function documentProblems({ documents }: RouterStatus): Markup {
+  return html`<details data-key="document-problems">
+<summary>${count(documents.length, 'document')} of servers ${documents.length === 1 ? 'is' : 'are'} missing in the merged ones or not up to date</summary>
+<ul>${documents.map(
+    ({ path, server, problem }) =>
+      html`<li><span class="name">${path}</span> of <span class="name">${server}</span>: ${problem}</li>`,
+  )}</ul>
+</details>`;
+}

@@ -1,0 +1,42 @@
+import type { Writable } from 'node:stream';
+import type { InboundRequest } from '../proxy/inbound.ts';
+
+/** The part of an answer that watches its client, on either protocol: when it can take more, and when it has gone. */
+export class ClientSide {
+  readonly #writable: Writable;
+  /** Up to `attach`: a watch must not keep its request for as long as it is open. */
+  #inbound: Required<Pick<InboundRequest, 'onFinished'>> | undefined;
+  #onDrain: (() => void) | undefined;
+  #onGone: (() => void) | undefined;
+  #isWaiting = false;
+
+  constructor(writable: Writable, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
+    this.#writable = writable;
+    this.#inbound = inbound;
+  }
+
+  attach(onDrain: () => void, onGone: () => void): void {
+    this.#onDrain = onDrain;
+    this.#onGone = onGone;
+    this.#inbound?.onFinished(() => this.#onGone?.());
+    this.#inbound = undefined;
+  }
+
+  release(): void {
+    this.#onDrain = undefined;
+    this.#onGone = undefined;
+  }
+
+  /** @returns false when the client is slower; `onDrain` is called then. */
+  write(chunk: Uint8Array): boolean {
+    if (this.#writable.write(chunk)) return true;
+    if (!this.#isWaiting) {
+      this.#isWaiting = true;
+      this.#writable.once('drain', () => {
+        this.#isWaiting = false;
+        this.#onDrain?.();
+      });
+    }
+    return false;
+  }
+}

@@ -1,0 +1,77 @@
+import { Http2ServerRequest } from 'node:http2';
+import { getRequestListener, RequestError } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { statusResponse } from '../apimachinery/status.ts';
+import type { Logger } from '../observe/logger.ts';
+import { endConnectionAfter } from './end-after-unauthorized.ts';
+import type { NodeBindings, NodeInboundRequest, NodeIncoming, NodeOutgoing } from './node-inbound.ts';
+
+export interface FetchListenerOptions {
+  /** The app's `fetch`; `bindings.inbound` is the request as it stood on the wire (see `nodeInbound`). */
+  readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
+}
+
+/**
+ * Answers by the fetch handler. Answers of the router's own that came by the direct lane go through here, too: one
+ * writer writes the answers of both ways. Rejects when an answer cannot be written.
+ * @param directAnswer given, the fetch handler is not asked.
+ */
+export type FetchListener = (
+  incoming: NodeIncoming,
+  outgoing: NodeOutgoing,
+  inbound: NodeInboundRequest,
+  directAnswer?: Response,
+) => Promise<void>;
+
+interface Asked {
+  readonly inbound: NodeInboundRequest;
+  readonly directAnswer: Response | undefined;
+}
+
+export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): FetchListener {
+  /** What the adapter below has no room for. */
+  const asked = new WeakMap<NodeOutgoing, Asked>();
+  const listener = getRequestListener(
+    (request, { incoming, outgoing }) => {
+      const { inbound, directAnswer } = asked.get(outgoing) as Asked;
+      return settle(directAnswer ?? fetch(request, { incoming, outgoing, inbound }), outgoing);
+    },
+    {
+      // It would cut uploads whose answer has begun; the release of unread bodies waits for the answer's end.
+      autoCleanupIncoming: false,
+      errorHandler: (error) => answerFailure(error, logger),
+    },
+  );
+  return (incoming, outgoing, inbound, directAnswer) => {
+    asked.set(outgoing, { inbound, directAnswer });
+    hideHost(incoming);
+    return listener(incoming, outgoing);
+  };
+}
+
+function answerFailure(error: unknown, logger: Logger): Response {
+  if (error instanceof RequestError) return statusResponse('BadRequest', `invalid request: ${error.message}`);
+  logger.error({ error: String(error) }, 'A request failed');
+  return statusResponse('InternalError', 'Internal error occurred: the request could not be handled');
+}
+
+/**
+ * @hono/node-server builds a URL around the host and refuses a request without one (HTTP/1.0 needs none, RFC 9112
+ * section 3.2: load balancers ask for /readyz like that) or with one that URL parsers spell differently
+ * (`[fd00:0:0::1]`). Nothing here depends on it; the lines that are decided on and passed on stay as they came.
+ */
+function hideHost(incoming: NodeIncoming): void {
+  if (incoming instanceof Http2ServerRequest) incoming.headers[':authority'] = 'localhost';
+  else incoming.headers.host = 'localhost';
+}
+
+async function settle(pending: Response | Promise<Response>, outgoing: NodeOutgoing): Promise<Response> {
+  const response = await pending;
+  // For HEAD Hono hands back a new response, without the mark that says that all has been written.
+  if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
+  // A 400 of the router's own says that the request could be read in two ways; what follows it on the connection
+  // may then be part of it, and is not read (RFC 9112 section 11.2).
+  if (response.status === 400 && !('stream' in outgoing)) outgoing.shouldKeepAlive = false;
+  if (response.status === 401 && 'stream' in outgoing) endConnectionAfter(outgoing.stream);
+  return response;
+}

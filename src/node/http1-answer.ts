@@ -1,0 +1,61 @@
+import type { ServerResponse } from 'node:http';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { InboundRequest } from '../proxy/inbound.ts';
+import { answerLines, hasContent, reasonPhrase } from './answer-lines.ts';
+import type { AnswerSink } from './answer-sink.ts';
+import { ClientSide } from './client-side.ts';
+
+/** An answer on its way into the HTTP/1.1 connection that its request came on. */
+export class Http1Answer implements AnswerSink {
+  readonly #outgoing: ServerResponse;
+  readonly #client: ClientSide;
+  #bodyBegun = false;
+  #hasContent = true;
+
+  constructor(outgoing: ServerResponse, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
+    this.#outgoing = outgoing;
+    this.#client = new ClientSide(outgoing, inbound);
+  }
+
+  attach(onDrain: () => void, onGone: () => void): void {
+    this.#client.attach(onDrain, onGone);
+  }
+
+  release(): void {
+    this.#client.release();
+  }
+
+  start(status: number, statusMessage: string, headers: RawHeaders): Response {
+    this.#hasContent = hasContent(status);
+    // Node's type wants an array that may be written to; it only reads.
+    const lines = answerLines(status, headers) as string[];
+    this.#outgoing.writeHead(status, reasonPhrase(statusMessage), lines);
+    // A watch has a head long before its first event: send it now, but not apart from a body that is here already.
+    setImmediate(flushHead, this);
+    return RESPONSE_ALREADY_SENT;
+  }
+
+  flush(): void {
+    if (!this.#bodyBegun) this.#outgoing.flushHeaders();
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (!this.#hasContent) return true;
+    this.#bodyBegun = true;
+    return this.#client.write(chunk);
+  }
+
+  end(): void {
+    this.#bodyBegun = true;
+    this.#outgoing.end();
+  }
+
+  breakOff(): void {
+    this.#outgoing.destroy();
+  }
+}
+
+function flushHead(answer: Http1Answer): void {
+  answer.flush();
+}

@@ -1,0 +1,143 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import { statusAnswer } from '../apimachinery/status.ts';
+import { type Logger, silentLogger } from '../observe/logger.ts';
+import type { DirectLane } from '../proxy/direct-lane.ts';
+import type { ServerObserver } from './connection-observer.ts';
+import { type FetchListener, type FetchListenerOptions, fetchListener } from './fetch-listener.ts';
+import { Http1Inbound } from './http1-inbound.ts';
+import { Http2Inbound } from './http2-inbound.ts';
+import type {
+  ClientCertificateOf,
+  NodeInboundOptions,
+  NodeInboundRequest,
+  NodeIncoming,
+  NodeOutgoing,
+} from './node-inbound.ts';
+import type { RequestDeadlines } from './request-deadlines.ts';
+import { faultOfHead } from './request-head.ts';
+import { releaseUnreadHttp1Body, releaseUnreadHttp2Body } from './unread-body.ts';
+
+export interface RequestHandlerOptions extends FetchListenerOptions {
+  /** Takes requests for resources past `fetch`. Default: `fetch` gets every request. */
+  readonly directLane?: DirectLane | undefined;
+  readonly clientCertificateOf: ClientCertificateOf;
+  /** What ends requests that take too long. Default: nothing does. */
+  readonly deadlines?: RequestDeadlines;
+  /** Told of connections, for metrics. Default: nobody. */
+  readonly observer?: ServerObserver | undefined;
+  /** Default: logs nothing. */
+  readonly logger?: Logger;
+}
+
+/** Hands each request to the direct lane or to the fetch handler, and has their answers written. */
+export class RequestHandler {
+  readonly #lane: DirectLane | undefined;
+  readonly #inboundOptions: NodeInboundOptions;
+  readonly #observer: ServerObserver | undefined;
+  readonly #logger: Logger;
+  readonly #fetchListener: FetchListener;
+
+  constructor(options: RequestHandlerOptions) {
+    const { directLane, clientCertificateOf, deadlines, observer, logger = silentLogger } = options;
+    this.#lane = directLane;
+    this.#inboundOptions = { clientCertificateOf, deadlines };
+    this.#observer = observer;
+    this.#logger = logger;
+    this.#fetchListener = fetchListener(options, logger);
+  }
+
+  /**
+   * A request by HTTP/2, before Node has built its compatibility objects.
+   * @param onClosed called when the stream is over; not, when it is not taken.
+   * @returns whether it goes by the direct lane; else `handle` is to get it.
+   */
+  takeStream(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    onClosed: () => void,
+  ): boolean {
+    const lane = this.#lane;
+    const { ':path': target = '', ':method': method = 'GET', expect } = headers;
+    // Node itself answers CONNECT, and what a client expects (RFC 9110 sections 9.3.6 and 10.1.1).
+    if (lane === undefined || expect !== undefined || method === 'CONNECT' || !lane.takes(target))
+      return false;
+    // A stream that fails must not find nobody listening: that would end the process. Who works on it sees its end.
+    stream.on('error', ignore);
+    const inbound = new Http2Inbound(stream, { method, target, rawHeaders }, this.#inboundOptions);
+    inbound.onFinished(onClosed);
+    if (inbound.hasBody) releaseUnreadHttp2Body(stream);
+    lane
+      .handle(inbound)
+      .then((response) => {
+        if (stream.headersSent || stream.destroyed) return undefined;
+        const incoming = new Http2ServerRequest(stream, headers, {}, rawHeaders);
+        const outgoing = new Http2ServerResponse(stream);
+        return this.#fetchListener(incoming, outgoing, inbound, response);
+      })
+      .catch((error: unknown) => this.#unwritten(stream, error));
+    return true;
+  }
+
+  /** A request by HTTP/1.1, or by HTTP/2 through Node's compatibility objects. */
+  handle(incoming: NodeIncoming, outgoing: NodeOutgoing): void {
+    const inbound =
+      incoming instanceof Http2ServerRequest
+        ? this.#http2Inbound(incoming)
+        : this.#http1Inbound(incoming, outgoing as ServerResponse);
+    if (inbound === undefined) return;
+    const handled =
+      this.#lane?.takes(inbound.target) === true
+        ? this.#handleDirectly(this.#lane, incoming, outgoing, inbound)
+        : this.#fetchListener(incoming, outgoing, inbound);
+    handled.catch((error: unknown) => this.#unwritten(outgoing, error));
+  }
+
+  async #handleDirectly(
+    lane: DirectLane,
+    incoming: NodeIncoming,
+    outgoing: NodeOutgoing,
+    inbound: NodeInboundRequest,
+  ): Promise<void> {
+    const response = await lane.handle(inbound);
+    if (!outgoing.headersSent) await this.#fetchListener(incoming, outgoing, inbound, response);
+  }
+
+  #http2Inbound({ stream, rawHeaders, method, url }: Http2ServerRequest): Http2Inbound {
+    const inbound = new Http2Inbound(stream, { method, target: url, rawHeaders }, this.#inboundOptions);
+    if (inbound.hasBody) releaseUnreadHttp2Body(stream);
+    return inbound;
+  }
+
+  /** @returns `undefined` for a head that was refused. */
+  #http1Inbound(incoming: IncomingMessage, outgoing: ServerResponse): Http1Inbound | undefined {
+    const fault = faultOfHead(incoming.httpVersion, incoming.rawHeaders);
+    if (fault !== undefined) {
+      this.#observer?.malformed();
+      refuseHead(outgoing, fault);
+      return undefined;
+    }
+    const inbound = new Http1Inbound(incoming, outgoing, this.#inboundOptions);
+    if (inbound.hasBody) releaseUnreadHttp1Body(incoming, outgoing);
+    return inbound;
+  }
+
+  /** Whatever cannot be written ends its own stream, never the process. */
+  #unwritten(stream: NodeOutgoing | ServerHttp2Stream, error: unknown): void {
+    this.#logger.error({ error: String(error) }, 'An answer could not be written');
+    stream.destroy(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+const ignore = (): void => {};
+
+function refuseHead(outgoing: ServerResponse, fault: string): void {
+  const { code, headers, body } = statusAnswer('BadRequest', `the request is no valid HTTP: ${fault}`);
+  outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
+}

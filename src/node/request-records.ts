@@ -1,0 +1,92 @@
+import { accessLog, accessLogVerbosity } from '../observe/access-log.ts';
+import { requestAudit } from '../observe/audit/request-audit.ts';
+import { FailureLog } from '../observe/failure-log.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { RequestObserver } from '../observe/request-observer.ts';
+import type { AuditConfig } from './audit/audit-config.ts';
+import { AuditLog } from './audit/audit-log.ts';
+import { type AuditOutput, DescriptorOutput, FileOutput } from './audit/audit-output.ts';
+import { maskText } from './mask-secrets.ts';
+import type { RouterMetrics } from './metrics/router-metrics.ts';
+import type { ServeConfig } from './serve-config.ts';
+import { createTracing, type Tracing } from './tracing/create-tracing.ts';
+
+/** What is kept of each request: a line, a trace, audit events; each only where it is asked for. */
+export interface RequestRecords {
+  readonly observers: readonly RequestObserver[];
+  /** Goes on in new files, for whoever has renamed the old ones. Never rejects. */
+  reopen(): Promise<void>;
+  /** Writes and sends what waits. Never rejects. */
+  close(): Promise<void>;
+}
+
+const standardOutput = 1;
+
+/** @throws when the audit log cannot be opened. */
+export async function createRequestRecords(
+  config: Pick<ServeConfig, 'logging' | 'records' | 'serverId' | 'commandLine'>,
+  logger: Logger,
+  metrics: RouterMetrics | undefined,
+): Promise<RequestRecords> {
+  const { tracing, audit } = config.records;
+  const failures = new FailureLog({ logger, clock: () => performance.now() });
+  const auditLog = audit === undefined ? undefined : await openAuditLog(audit, failures, metrics);
+  const traces: Tracing | undefined =
+    tracing &&
+    createTracing(tracing, {
+      instance: config.serverId,
+      version: config.commandLine.version,
+      failures,
+      logger,
+      onExported: (result, spans) => metrics?.spansExported(result, spans),
+    });
+  const observers: RequestObserver[] = [];
+  if (config.logging.verbosity >= accessLogVerbosity) {
+    observers.push(accessLog({ logger, clock: () => performance.now() }));
+  }
+  if (audit !== undefined && auditLog !== undefined) {
+    observers.push(requestAudit({ policy: audit.policy, sink: auditLog, mask: maskText, clock: epochClock }));
+  }
+  if (traces !== undefined) observers.push(traces.observer);
+  return {
+    observers,
+    async reopen() {
+      await auditLog?.reopen();
+    },
+    async close() {
+      await Promise.all([auditLog?.close(), traces?.close()]);
+    },
+  };
+}
+
+/** Milliseconds since the epoch, with fractions. */
+function epochClock(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+async function openAuditLog(
+  audit: AuditConfig,
+  failures: FailureLog,
+  metrics: RouterMetrics | undefined,
+): Promise<AuditLog> {
+  return new AuditLog({
+    output: await openOutput(audit, failures),
+    bufferSize: audit.bufferSize,
+    failures,
+    onEvents: (result, events) => metrics?.auditEvents(result, events),
+  });
+}
+
+async function openOutput(audit: AuditConfig, failures: FailureLog): Promise<AuditOutput> {
+  if (audit.path === '-') return new DescriptorOutput(standardOutput);
+  try {
+    return await FileOutput.open({
+      ...audit,
+      clock: Date.now,
+      onFault: (error) => failures.warn('audit rotation', { err: error }, 'The audit log cannot be rotated'),
+    });
+  } catch (cause) {
+    const text = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`--audit-log-path: ${text}`, { cause });
+  }
+}

@@ -1,0 +1,81 @@
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace-base';
+import type { FailureLog } from '../../observe/failure-log.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { RequestObserver } from '../../observe/request-observer.ts';
+import { type OnExported, ReportingExporter } from './reporting-exporter.ts';
+import { RequestTrace } from './request-trace.ts';
+import type { TracingConfig } from './tracing-configuration.ts';
+
+/** Spans that wait for the collector at most; more are dropped. About a kilobyte each. */
+const maxQueueSize = 2048;
+
+/** Milliseconds that the last spans have when the router ends. */
+const shutdownMilliseconds = 5_000;
+
+export interface TracingOptions {
+  /** What names this router among others: its server's ID, or nothing. */
+  readonly instance: string | undefined;
+  readonly version: string;
+  readonly failures: FailureLog;
+  readonly logger: Logger;
+  readonly onExported: OnExported;
+}
+
+export interface Tracing {
+  readonly observer: RequestObserver;
+  /** Sends what waits, for a few seconds at most. Never rejects. */
+  close(): Promise<void>;
+}
+
+/**
+ * Traces requests as configured. A collector that is slow or down costs spans, never requests: they wait in a bounded
+ * queue, and are sent in the background.
+ */
+export function createTracing(
+  { url, samplingRatePerMillion }: TracingConfig,
+  options: TracingOptions,
+): Tracing {
+  const { instance, version, failures, logger, onExported } = options;
+  const exporter = new ReportingExporter(new OTLPTraceExporter({ url }), failures, onExported);
+  const root =
+    samplingRatePerMillion === 0
+      ? new AlwaysOffSampler()
+      : new TraceIdRatioBasedSampler(samplingRatePerMillion / 1_000_000);
+  const provider = new BasicTracerProvider({
+    resource: defaultResource().merge(
+      resourceFromAttributes({
+        'service.name': 'mixed-version-proxy',
+        'service.version': version,
+        ...(instance === undefined ? {} : { 'service.instance.id': instance }),
+      }),
+    ),
+    sampler: new ParentBasedSampler({ root }),
+    spanProcessors: [new BatchSpanProcessor(exporter, { maxQueueSize })],
+  });
+  const tracer = provider.getTracer('mixed-version-proxy', version);
+  const clock = (): number => performance.timeOrigin + performance.now();
+  return {
+    observer: { begin: (inbound) => new RequestTrace(inbound, { tracer, clock }) },
+    close: () => endWithin(provider.shutdown(), logger),
+  };
+}
+
+async function endWithin(ending: Promise<void>, logger: Logger): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, shutdownMilliseconds);
+  try {
+    await Promise.race([ending, late]);
+  } catch (error) {
+    logger.warn({ err: error }, 'The last spans could not be exported');
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,177 @@
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  type SpanOptions,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import type { Caller } from '../../identity/user-info.ts';
+import type { AttemptFailure, DropReason, RequestObservation } from '../../observe/request-observer.ts';
+import { routeTemplate, spanName } from '../../observe/tracing/span-name.ts';
+import { readTraceContext } from '../../observe/tracing/trace-context.ts';
+import { isTraceContextTrusted } from '../../observe/tracing/trusted-trace-context.ts';
+import { auditIdOf } from '../../proxy/audit-id.ts';
+import type { Decision } from '../../proxy/decision.ts';
+import { type InboundRequest, queryOf } from '../../proxy/inbound.ts';
+import type { Destination } from '../../proxy/transport.ts';
+import { maskText } from '../mask-secrets.ts';
+import { linesOf, remoteSpanContext } from './span-context.ts';
+
+export interface RequestTraceOptions {
+  readonly tracer: Tracer;
+  /** Milliseconds since the epoch, with fractions. */
+  readonly clock: () => number;
+}
+
+/**
+ * The spans of one request: a server span, in it one for the decision and one (client) for each try, which ends with
+ * the head of its answer. Whether a request is traced can only be said once its caller is known, since only some
+ * callers have a say in it: the server span is begun then, with the time at which the request came.
+ */
+export class RequestTrace implements RequestObservation {
+  readonly #inbound: InboundRequest;
+  readonly #options: RequestTraceOptions;
+  readonly #begun: number;
+  #requestInfo: RequestInfo | undefined;
+  #identified = 0;
+  #server: Span | undefined;
+  #context: Context = ROOT_CONTEXT;
+  #attempt: Span | undefined;
+  #attempts = 0;
+  #isAnswered = false;
+
+  constructor(inbound: InboundRequest, options: RequestTraceOptions) {
+    this.#inbound = inbound;
+    this.#options = options;
+    this.#begun = options.clock();
+  }
+
+  accepted(requestInfo: RequestInfo): void {
+    this.#requestInfo = requestInfo;
+  }
+
+  identified(caller: Caller): void {
+    this.#identified = this.#options.clock();
+    this.#begin(isTraceContextTrusted(this.#inbound, caller));
+  }
+
+  decided({ decision, reason, candidates }: Decision): void {
+    if (this.#server?.isRecording() !== true) return;
+    const attributes = {
+      'mixed_version_proxy.decision': decision,
+      'mixed_version_proxy.reason': reason,
+      'mixed_version_proxy.candidates': candidates.length,
+    };
+    this.#server.setAttributes(attributes);
+    const options = { startTime: this.#identified, attributes };
+    this.#options.tracer.startSpan('decide', options, this.#context).end(this.#options.clock());
+  }
+
+  dropped(reason: DropReason): void {
+    this.#server?.addEvent('dropped', { reason });
+  }
+
+  attemptBegun({ kind, id }: Destination): void {
+    this.#attempts += 1;
+    if (this.#server?.isRecording() !== true) return;
+    const resent = this.#attempts === 1 ? {} : { 'http.request.resend_count': this.#attempts - 1 };
+    const attributes = {
+      'http.request.method': this.#inbound.method,
+      'mixed_version_proxy.destination.kind': kind,
+      'mixed_version_proxy.destination.id': id,
+      ...resent,
+    };
+    const options = { kind: SpanKind.CLIENT, startTime: this.#options.clock(), attributes };
+    this.#attempt = this.#options.tracer.startSpan(`try ${kind}`, options, this.#context);
+  }
+
+  /** Also of a request that is not traced: the next in line would else begin a trace of its own with it. */
+  outboundHeaders(): RawHeaders {
+    const span = this.#attempt ?? this.#server;
+    return span === undefined ? [] : linesOf(span.spanContext());
+  }
+
+  attemptAnswered(status: number): void {
+    this.#endAttempt({ 'http.response.status_code': status }, status >= 400);
+  }
+
+  attemptFailed(failure: AttemptFailure): void {
+    this.#endAttempt({ 'error.type': failure }, true);
+  }
+
+  panicked(error: unknown): void {
+    this.#begin(false)?.setAttribute('error.type', error instanceof Error ? error.name : 'unknown');
+  }
+
+  answered(status: number): void {
+    this.#isAnswered = true;
+    const server = this.#begin(false);
+    server?.setAttribute('http.response.status_code', status);
+    // A fault of the client's is none of the server's (OpenTelemetry semantic conventions for HTTP spans).
+    if (status >= 500) server?.setStatus({ code: SpanStatusCode.ERROR });
+  }
+
+  finished(): void {
+    if (!this.#isAnswered) this.#begin(false)?.setAttribute('error.type', 'ClientGone');
+    this.#endAttempt({ 'error.type': 'ClientGone' }, true);
+    this.#server?.end(this.#options.clock());
+  }
+
+  /** The server span, which callers that were never established have no say in. */
+  #begin(isTrusted: boolean): Span | undefined {
+    if (this.#server !== undefined) return this.#server;
+    const remote = readTraceContext(this.#inbound.headers);
+    const options: SpanOptions = {
+      kind: SpanKind.SERVER,
+      startTime: this.#begun,
+      attributes: this.#attributes(),
+    };
+    let parent = ROOT_CONTEXT;
+    if (remote !== undefined) {
+      const context = remoteSpanContext(remote);
+      if (isTrusted) parent = trace.setSpanContext(ROOT_CONTEXT, context);
+      // Not gone on with, but named: whoever looks into that trace finds this one.
+      else options.links = [{ context }];
+    }
+    const name = spanName(this.#inbound.method, this.#requestInfo);
+    this.#server = this.#options.tracer.startSpan(name, options, parent);
+    this.#context = trace.setSpan(parent, this.#server);
+    return this.#server;
+  }
+
+  #attributes(): Attributes {
+    const { method, target, headers, httpVersion, connection } = this.#inbound;
+    const query = queryOf(target);
+    const attributes: Attributes = {
+      'audit-id': auditIdOf(this.#inbound),
+      'http.request.method': method,
+      'url.scheme': 'https',
+      'url.path': maskText(query === '' ? target : target.slice(0, target.indexOf('?'))),
+    };
+    if (query !== '') attributes['url.query'] = maskText(`?${query}`).slice(1);
+    const route = this.#requestInfo && routeTemplate(this.#requestInfo);
+    if (route !== undefined) attributes['http.route'] = route;
+    if (this.#requestInfo !== undefined) attributes['k8s.verb'] = this.#requestInfo.verb;
+    const userAgent = firstHeader(headers, 'user-agent');
+    if (userAgent !== undefined) attributes['user_agent.original'] = userAgent;
+    if (httpVersion !== undefined) attributes['network.protocol.version'] = httpVersion;
+    const { remoteAddress } = connection;
+    if (remoteAddress !== undefined) attributes['client.address'] = remoteAddress;
+    return attributes;
+  }
+
+  #endAttempt(attributes: Attributes, isError: boolean): void {
+    const attempt = this.#attempt;
+    if (attempt === undefined) return;
+    this.#attempt = undefined;
+    attempt.setAttributes(attributes);
+    if (isError) attempt.setStatus({ code: SpanStatusCode.ERROR });
+    attempt.end(this.#options.clock());
+  }
+}

@@ -1,0 +1,127 @@
+import * as v from 'valibot';
+import { DocumentReader } from '../../snapshot/document-reader.ts';
+import { fieldPath, IssueList, type SnapshotIssue } from '../../snapshot/issues.ts';
+import { isJsonObject } from '../../snapshot/json-object.ts';
+import { auditLevels, auditStages } from './audit-event.ts';
+import type { AuditPolicy } from './audit-policy.ts';
+
+export type ParseAuditPolicyResult =
+  | {
+      readonly ok: true;
+      readonly value: AuditPolicy;
+      /** What is written there and has less effect here. */
+      readonly warnings: readonly SnapshotIssue[];
+    }
+  /** Every fault, each with its path. */
+  | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
+
+/** Absent and null are the same to Go's decoder. */
+const texts = v.optional(v.nullable(v.array(v.string('must be text'), 'must be a list')));
+const stages = v.optional(
+  v.nullable(v.array(v.picklist(auditStages, `must be one of ${auditStages.join(', ')}`), 'must be a list')),
+);
+const flag = v.optional(v.nullable(v.boolean('must be true or false')));
+
+const ruleSchema = v.strictObject({
+  level: v.picklist(auditLevels, `must be one of ${auditLevels.join(', ')}`),
+  users: texts,
+  userGroups: texts,
+  verbs: texts,
+  resources: v.optional(
+    v.nullable(
+      v.array(
+        v.strictObject({
+          group: v.optional(v.nullable(v.string('must be text'))),
+          resources: texts,
+          resourceNames: texts,
+        }),
+        'must be a list',
+      ),
+    ),
+  ),
+  namespaces: texts,
+  nonResourceURLs: texts,
+  omitStages: stages,
+  omitManagedFields: flag,
+});
+
+const schema = v.strictObject({
+  apiVersion: v.literal('audit.k8s.io/v1', 'must be audit.k8s.io/v1'),
+  kind: v.literal('Policy', 'must be Policy'),
+  metadata: v.optional(v.nullable(v.looseObject({}))),
+  rules: v.pipe(v.array(ruleSchema, 'must be a list'), v.minLength(1, 'must have at least one rule')),
+  omitStages: stages,
+  omitManagedFields: flag,
+});
+
+type Rule = v.InferOutput<typeof ruleSchema>;
+
+/**
+ * Reads an audit Policy, the shape first, then what Kubernetes wants of its fields
+ * (k8s.io/apiserver pkg/apis/audit/validation).
+ * @param document a value as `JSON.parse` makes it.
+ */
+export function parseAuditPolicy(document: unknown): ParseAuditPolicyResult {
+  // Not quoted, as the schema would: it may be a secret given by mistake.
+  if (!isJsonObject(document)) return { ok: false, issues: [{ path: '', message: 'must be an object' }] };
+  const issues = new IssueList();
+  const read = new DocumentReader(issues).read(schema, document, '');
+  if (read === undefined) return { ok: false, issues: issues.toArray() };
+  for (const [index, rule] of read.rules.entries()) checkRule(rule, fieldPath('rules', index), issues);
+  if (!issues.isEmpty) return { ok: false, issues: issues.toArray() };
+  const policy: AuditPolicy = {
+    rules: read.rules.map((rule) => ({
+      level: rule.level,
+      users: rule.users ?? [],
+      userGroups: rule.userGroups ?? [],
+      verbs: rule.verbs ?? [],
+      resources: (rule.resources ?? []).map(({ group, resources, resourceNames }) => ({
+        group: group ?? '',
+        resources: resources ?? [],
+        resourceNames: resourceNames ?? [],
+      })),
+      namespaces: rule.namespaces ?? [],
+      nonResourceURLs: rule.nonResourceURLs ?? [],
+      omitStages: rule.omitStages ?? [],
+    })),
+    omitStages: read.omitStages ?? [],
+  };
+  return { ok: true, value: policy, warnings: warningsOf(policy) };
+}
+
+function checkRule(rule: Rule, path: string, issues: IssueList): void {
+  const resources = rule.resources ?? [];
+  const urls = rule.nonResourceURLs ?? [];
+  if (urls.length > 0 && (resources.length > 0 || (rule.namespaces ?? []).length > 0)) {
+    issues.add(`${path}.nonResourceURLs`, 'must not be there beside resources or namespaces');
+  }
+  for (const [index, url] of urls.entries()) {
+    const star = url.indexOf('*');
+    if (url !== '*' && (!url.startsWith('/') || (star !== -1 && star < url.length - 1))) {
+      issues.add(
+        `${path}.nonResourceURLs[${index}]`,
+        'must be * or a path that begins with /, with a * at its end at most',
+      );
+    }
+  }
+  for (const [index, { group, resources: patterns, resourceNames }] of resources.entries()) {
+    const place = `${path}.resources[${index}]`;
+    if ((group ?? '').includes('/')) issues.add(`${place}.group`, 'must be a group without a version');
+    if ((resourceNames ?? []).length > 0 && (patterns ?? []).length === 0) {
+      issues.add(`${place}.resourceNames`, 'needs at least one resource beside it');
+    }
+  }
+}
+
+function warningsOf({ rules }: AuditPolicy): readonly SnapshotIssue[] {
+  return rules.flatMap(({ level }, index) =>
+    level === 'Request' || level === 'RequestResponse'
+      ? [
+          {
+            path: `rules[${index}].level`,
+            message: `${level} has the effect of Metadata here: bodies pass through, the API servers can keep them`,
+          },
+        ]
+      : [],
+  );
+}

@@ -1,0 +1,27 @@
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+import { defaultStalePolicy } from './decision.ts';
+import { type Explanation, explainRequest, type RequestToExplain } from './explain.ts';
+import type { MixedVersionProxyOptions } from './options.ts';
+
+/** Says where this router would send `request` at this moment. @param now milliseconds since the epoch */
+export function explainHere(
+  request: RequestToExplain,
+  table: RoutingTable | undefined,
+  options: Pick<
+    MixedVersionProxyOptions,
+    'serverId' | 'localServerDownPolicy' | 'health' | 'stalePolicy' | 'extensionRouting'
+  >,
+  now: number,
+): Explanation {
+  const { serverId, localServerDownPolicy = 'peer', health } = options;
+  return explainRequest(request, table, {
+    serverId,
+    localServerIsDown:
+      localServerDownPolicy === 'peer' && serverId !== undefined && health?.isUnhealthy(serverId) === true,
+    now,
+    stalePolicy: options.stalePolicy ?? defaultStalePolicy(serverId),
+    extensionRouting: options.extensionRouting ?? 'local',
+    fromVerifiedPeer: false,
+    healthOf: (id) => health?.report(id)?.status,
+  });
+}

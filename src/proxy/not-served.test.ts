@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mixedCluster } from '../../test/support/decision-rows.ts';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
+import { testApp, userConnection } from '../../test/support/test-app.ts';
+
+const plainNotFound = () =>
+  new Response('404 page not found\n', {
+    status: 404,
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'content-length': '19' },
+  });
+
+/** Jobs are served by peers alone, pods by everybody. */
+const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
+const pods = 'https://router.example/api/v1/namespaces/default/pods';
+
+/** @param denies whether the n-th server that is asked has no such path. */
+async function start(denies: (attempt: number) => boolean, answer: () => Response = plainNotFound) {
+  let attempts = 0;
+  const transport = recordingTransport(({ destination }) =>
+    denies(attempts++) ? answer() : Response.json({ answeredBy: destination.id }),
+  );
+  return testApp({ snapshot: mixedCluster, transport, connection: userConnection('alice', ['dev']) });
+}
+
+test('a server without what the snapshot says it has is replaced by another one that should have it', async () => {
+  for (const url of [jobs, pods]) {
+    const { app, transport } = await start((attempt) => attempt === 0);
+    assert.equal((await app.request(url)).status, 200, url);
+    const [first, second] = transport.sent;
+    assert.equal(transport.sent.length, 2, url);
+    assert.notEqual(first?.destination.id, second?.destination.id, url);
+  }
+});
+
+test('a write whose body is gone is answered with 503 and Retry-After, for it was not carried out', async () => {
+  const { app, transport } = await start(() => true);
+  const response = await app.request(jobs, { method: 'POST', body: '{}' });
+  assert.equal(response.status, 503);
+  assert.equal(response.headers.get('retry-after'), '1');
+  assert.equal(transport.sent.length, 1);
+});
+
+test('when nobody has it any more the answer is the 404 that a server gives', async () => {
+  const { app } = await start(() => true);
+  const response = await app.request(jobs);
+  assert.equal(response.status, 404);
+  assert.equal(await response.text(), '404 page not found\n');
+});
+
+test('an object that does not exist, and what an application behind proxy says, is passed on as it is', async () => {
+  const status = () => Response.json({ kind: 'Status', reason: 'NotFound' }, { status: 404 });
+  const named = await start(() => true, status);
+  assert.equal((await named.app.request(`${jobs}/one`)).status, 404);
+  assert.equal(named.transport.sent.length, 1);
+  const behindProxy = await start(() => true);
+  assert.equal((await behindProxy.app.request(`${pods}/one/proxy/index.html`)).status, 404);
+  assert.equal(behindProxy.transport.sent.length, 1);
+});
+
+test('what nobody serves is the 404 of one server alone', async () => {
+  const { app, transport } = await start(() => true);
+  const response = await app.request('https://router.example/apis/unknown.example/v1/things');
+  assert.equal(response.status, 404);
+  assert.equal(transport.sent.length, 1);
+});

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { threeServers, upgradedServers } from './support/clusters.ts';
+import { inChromium, startPageRouter, useChromium } from './support/status-page.ts';
+
+describe('the status page, live', inChromium, () => {
+  const browser = useChromium();
+
+  it('shows an upgrade that ends without a reload, and keeps what the reader was at', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    const { page, complaints } = await router.open(browser(), { height: 500 });
+    await page.getByRole('heading', { name: '2 versions side by side' }).waitFor();
+    await page.getByRole('rowheader', { name: 'podsecuritypolicies v1beta1' }).waitFor();
+
+    await page.evaluate('globalThis.isTheSamePage = true');
+    const groups = page.locator('#shared details[data-key=apps]');
+    await groups.locator('summary').click();
+    const url = page.locator('#explain-url');
+    await url.fill('/apis/batch');
+    const scrolled = await page.evaluate<number>('scrollY');
+    assert.notEqual(scrolled, 0);
+
+    await router.push(upgradedServers(router.ports));
+    await page.getByRole('heading', { name: 'All on v1.36.0' }).waitFor({ state: 'attached' });
+    await page.getByText('Every server serves the same resources.').waitFor({ state: 'attached' });
+    assert.equal(await page.locator('#differences table').count(), 0);
+    assert.equal(await page.evaluate('globalThis.isTheSamePage'), true);
+    assert.equal(await page.evaluate('document.activeElement.id'), 'explain-url');
+    assert.equal(await url.inputValue(), '/apis/batch');
+    assert.equal(await groups.getAttribute('open'), '');
+    assert.deepEqual(complaints, []);
+  });
+
+  it('shows decisions as they are made, without their queries', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    const { page } = await router.open(browser());
+    await page.getByText('None yet: requests show up here as they pass.').waitFor();
+    await router.ask('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas?token=hunter2');
+    const row = page.getByRole('row', { name: '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas' });
+    await row.waitFor();
+    assert.match((await row.textContent()) ?? '', /Peer\s+control-plane-3\s+ServedByPeer:.*200/s);
+    assert.doesNotMatch(await page.content(), /hunter2/);
+  });
+
+  it('asks for what has changed only, stops while it is paused, and goes on afterwards', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    const { page, requested } = await router.open(browser());
+    await page.waitForRequest(/live\?generation=7$/);
+    assert.equal(await page.getByRole('rowheader', { name: 'podsecuritypolicies v1beta1' }).count(), 1);
+
+    await page.getByRole('button', { name: 'Pause updates' }).click();
+    await page.getByText('Paused', { exact: true }).waitFor();
+    await router.push(upgradedServers(router.ports));
+    const asked = requested.length;
+    // Long enough for an update that had not been stopped.
+    await page.waitForTimeout(2_500);
+    assert.equal(requested.length, asked);
+    assert.equal(await page.getByRole('heading', { name: '2 versions side by side' }).count(), 1);
+
+    await page.getByRole('button', { name: 'Resume updates' }).click();
+    await page.getByRole('heading', { name: 'All on v1.36.0' }).waitFor();
+  });
+
+  it('says that it is not live while the router does not answer, and is live again when it does', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    const { page } = await router.open(browser());
+    await page.route('**/live?*', (route) => route.abort());
+    await page.getByText('Not live: the router does not answer').waitFor();
+    await page.unroute('**/live?*');
+    await page.route('**/live?*', (route) => route.fulfill({ status: 403, body: '{}' }));
+    await page.getByText('Not live: the router does not let you in any more').waitFor();
+    await page.unroute('**/live?*');
+    await page.getByText('Live', { exact: true }).waitFor();
+  });
+});
+
+describe('the explain box', inChromium, () => {
+  const browser = useChromium();
+  const path = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
+
+  for (const javaScriptEnabled of [true, false]) {
+    it(`walks the rules of a request ${javaScriptEnabled ? 'in place' : 'without a script'}`, async (context) => {
+      const router = await startPageRouter(context);
+      await router.push(threeServers(router.ports));
+      const { page, complaints, requested } = await router.open(browser(), { javaScriptEnabled });
+      await page.getByLabel('Method').selectOption('POST');
+      await page.getByLabel('Path or URL').fill(path);
+      await page.getByRole('button', { name: 'Explain' }).click();
+
+      const outcome = page.locator('#explanation-outcome');
+      await outcome.filter({ hasText: 'ServedByPeer' }).waitFor();
+      assert.equal(await page.locator('.rules li').count(), 7);
+      assert.match(
+        (await page.locator('.rules .matched').textContent()) ?? '',
+        /peers serve it\s+Match\s+reachable: cp-c/,
+      );
+      await page.getByText('Rules 8 and 9 were not asked any more.').waitFor();
+      const candidate = page.locator('#explanation table tbody tr');
+      assert.match((await candidate.textContent()) ?? '', /control-plane-3/);
+      assert.match((await page.locator('.request-info').textContent()) ?? '', /verb\s*create/);
+      assert.equal(await page.getByLabel('Path or URL').inputValue(), path);
+      assert.equal(await page.getByLabel('Method').inputValue(), 'POST');
+      assert.equal(new URL(page.url()).searchParams.get('url'), path);
+      // In place: the page itself was asked for once.
+      const pages = requested.filter((url) => /\/\.mixed-version-proxy\/(\?|$)/.test(url));
+      assert.equal(pages.length, javaScriptEnabled ? 1 : 2);
+      assert.deepEqual(complaints, []);
+    });
+  }
+
+  it('says why a request would be refused', async (context) => {
+    const router = await startPageRouter(context);
+    const { page } = await router.open(browser());
+    await page.getByLabel('Path or URL').fill('/api/v1/../pods');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await page.locator('#explanation-outcome', { hasText: 'AmbiguousRequestTarget' }).waitFor();
+  });
+});

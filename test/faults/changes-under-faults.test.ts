@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { eventually } from '../support/eventually.ts';
+import { proxyClientPair } from '../support/security/certificates.ts';
+import { type Protocol, protocols } from '../support/security/recording-backend.ts';
+import { answerWell, event, type Script } from './laboratory/asked.ts';
+import { type CredentialFiles, writeCredentialFiles } from './laboratory/credential-files.ts';
+import { inLaboratory, type Laboratory, type Member } from './laboratory/laboratory.ts';
+
+const jobs = 'batch/v1/jobs';
+const target = '/apis/batch/v1/jobs';
+const pairs = protocols.flatMap((server) => protocols.map((client) => ({ server, client })));
+
+const list = (protocol: Protocol) => ({ protocol, caller: 'alice', method: 'GET', target }) as const;
+const create = (protocol: Protocol) =>
+  ({ protocol, caller: 'admin', method: 'POST', target, body: '{"kind":"Job"}' }) as const;
+const watch = (protocol: Protocol) => ({ ...list(protocol), target: `${target}?watch=true` }) as const;
+
+/** As a server that does not have the resource. */
+const notFound: Script = (asked) => {
+  asked.begin(404, { 'content-length': '0' });
+  asked.end();
+};
+
+/** Every third request loses its connection. */
+function unreliable(): Script {
+  let requests = 0;
+  return (asked) => {
+    requests++;
+    return requests % 3 === 0 ? asked.cut() : answerWell(asked);
+  };
+}
+
+/** A local server without jobs, and two others with them: the first one as it is told, the second one well. */
+async function twoPeers(laboratory: Laboratory, protocol: Protocol, script: Script) {
+  const local = await laboratory.startServer('local', { protocols: [protocol], script: notFound });
+  const faulty = await laboratory.startServer('faulty', { protocols: [protocol], script });
+  const healthy = await laboratory.startServer('healthy', { protocols: [protocol] });
+  const members: readonly Member[] = [
+    { name: 'faulty', port: faulty.port, serves: [jobs] },
+    { name: 'healthy', port: healthy.port, serves: [jobs], isHealthy: true },
+    { name: 'local', port: local.port, serves: ['core/v1/pods'] },
+  ];
+  return { local, faulty, healthy, members };
+}
+
+for (const { server, client } of pairs) {
+  const between = `${client} to the router, ${server} to the servers`;
+
+  inLaboratory(
+    `a peer that dies in the middle of a shutdown takes down what it carried, and no more (${between})`,
+    async (laboratory) => {
+      const { faulty, members } = await twoPeers(laboratory, server, (asked) => {
+        asked.begin(200);
+        asked.send(asked.isWatch ? event(1) + event(2).slice(0, 5) : '{"items":[');
+      });
+      await laboratory.startRouter(members, { flags: { 'shutdown-watch-termination-grace-period': ['2s'] } });
+      // Each goes to the server that has less to do, the first one where both have as much.
+      const watched = await laboratory.open(watch(client));
+      const elsewhere = await laboratory.open(watch(client));
+      const listed = await laboratory.open(list(client));
+      await eventually(() => laboratory.answers.every(({ content }) => content !== ''));
+      const ended = laboratory.drain();
+      await faulty.stop();
+      await ended;
+      await eventually(() => laboratory.answers.every(({ end }) => end !== 'open'));
+      assert.equal(watched.answer.end, 'broken', 'in the middle of an event');
+      assert.equal(listed.answer.end, 'broken');
+      assert.deepEqual([elsewhere.answer.end, elsewhere.answer.content], ['whole', event(1)]);
+    },
+  );
+
+  inLaboratory(
+    `the front-proxy pair changes while a peer loses connections (${between})`,
+    async (laboratory) => {
+      const { members } = await twoPeers(laboratory, server, unreliable());
+      const rounds = 4;
+      let files: CredentialFiles | undefined;
+      await laboratory.startRouter(members, {
+        async configure(config) {
+          files = await writeCredentialFiles(laboratory.context, config);
+          return files.config;
+        },
+      });
+      for (let round = 0; round < rounds; round++) {
+        const underWay = [list(client), create(client), list(client)].map((request) =>
+          laboratory.ask(request),
+        );
+        // The same pair in other bytes: what is in use is built anew.
+        await files?.write('front-proxy-client.crt', `${proxyClientPair.chain}# ${round}\n`);
+        await laboratory.router.reload();
+        for (const answer of await Promise.all(underWay)) assertAnswered(answer);
+      }
+      const reloads = laboratory.logLines.filter((line) =>
+        /^\{"level".*front-proxy-client\.crt.*Reloaded: /.test(line),
+      );
+      assert.equal(reloads.length, rounds);
+    },
+  );
+
+  inLaboratory(
+    `a resource moves between servers while requests for it are under way (${between})`,
+    async (laboratory) => {
+      const { members } = await twoPeers(laboratory, server, answerWell);
+      await laboratory.startRouter(members);
+      const watching = await laboratory.open(watch(client));
+      await eventually(() => watching.answer.content === event(1));
+      for (let round = 0; round < 6; round++) {
+        const underWay = [list(client), create(client), list(client)].map((request) =>
+          laboratory.ask(request),
+        );
+        const leaving = round % 2 === 0 ? 'faulty' : 'healthy';
+        await laboratory.push(
+          members.map((member) => (member.name === leaving ? { ...member, serves: [] } : member)),
+        );
+        for (const { status, end } of await Promise.all(underWay))
+          assert.deepEqual([status, end], [200, 'whole']);
+      }
+      assert.equal(
+        watching.answer.end,
+        'open',
+        'what has been answered goes on, wherever the resource is now',
+      );
+      watching.giveUp();
+    },
+  );
+
+  inLaboratory(
+    `a server that was gone answers again as soon as it is back (${between})`,
+    async (laboratory) => {
+      const { faulty, members } = await twoPeers(laboratory, server, answerWell);
+      await laboratory.startRouter(members.filter(({ name }) => name !== 'healthy'));
+      for (let round = 0; round < 2; round++) {
+        const watching = await laboratory.open(watch(client));
+        await eventually(() => watching.answer.content === event(1));
+        assert.equal((await laboratory.ask(list(client))).status, 200);
+        await faulty.stop();
+        await eventually(() => watching.answer.end === 'broken');
+        for (const request of [list(client), create(client)]) {
+          const { status, content } = await laboratory.ask(request);
+          assert.equal(status, 503);
+          assert.match(content, /the request was not carried out/);
+        }
+        await faulty.start();
+        assert.equal((await laboratory.ask(create(client))).status, 200);
+      }
+    },
+  );
+}
+
+/** A read always; a write unless its connection was lost behind it. */
+function assertAnswered({ method, status, end, content }: Awaited<ReturnType<Laboratory['ask']>>): void {
+  assert.equal(end, 'whole');
+  if (method === 'POST' && status === 503) assert.match(content, /may have been carried out/);
+  else assert.equal(status, 200, content);
+}

@@ -1,0 +1,51 @@
+import type { ServeConfig } from '../../../src/node/serve-config.ts';
+import type { Protocol } from '../../support/security/recording-backend.ts';
+import type { Script } from './asked.ts';
+import type { Laboratory } from './laboratory.ts';
+import type { WireOptions } from './wire.ts';
+
+/** What a fault leaves of a request, which is what its client's answer depends on. */
+export type Damage =
+  /** Nothing arrived: even a write may be tried at another server. */
+  | 'not-arrived'
+  /** It may have arrived, and no answer began: a read may be tried at another server. */
+  | 'unanswered'
+  /** The server says that it has not processed it. What has a body has been read from the client by then. */
+  | 'refused'
+  /** As `unanswered`, once the router's patience is over; it has none for watches. */
+  | 'silent'
+  /** The head of an answer, and never its end. The router's patience is that of a whole request. */
+  | 'stuck'
+  /** An answer that breaks off. */
+  | 'broken-off'
+  /** None: unusual, and right. */
+  | 'none';
+
+/** Where the faulty server stands. */
+export type Place = 'peer' | 'local' | 'gateway';
+
+export const places: readonly Place[] = ['peer', 'local', 'gateway'];
+
+/** One thing that a server can do wrong, or strangely. */
+export interface Fault {
+  readonly name: string;
+  readonly damage: Damage;
+  /** Towards which protocols of the server it exists. Default both. */
+  readonly protocols?: readonly Protocol[];
+  /** Where the server may stand. Default everywhere. */
+  readonly places?: readonly Place[];
+  /** What the server does with a request. Default: answers well. */
+  readonly script?: (laboratory: Laboratory) => Script;
+  readonly tls?: Omit<WireOptions, 'protocols'>;
+  /** In place of a scripted server. @returns its port */
+  readonly listen?: (laboratory: Laboratory) => Promise<number>;
+  /** Makes the router as impatient as a test is. */
+  readonly configure?: (config: ServeConfig) => ServeConfig;
+}
+
+/** Time-outs in milliseconds, below what flags allow. */
+export function withTimeouts(
+  timeouts: Partial<ServeConfig['timeouts']>,
+): (config: ServeConfig) => ServeConfig {
+  return (config) => ({ ...config, timeouts: { ...config.timeouts, ...timeouts } });
+}

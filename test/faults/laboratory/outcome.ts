@@ -1,0 +1,57 @@
+import type { Damage, Place } from './fault.ts';
+import type { AnswerEnd } from './record.ts';
+
+export type Method = 'GET' | 'POST' | 'watch';
+
+/** What a client gets in the end. */
+export interface Outcome {
+  readonly status: number | undefined;
+  readonly end: AnswerEnd;
+  /** Which server's answer it is; the router's own for none. */
+  readonly from: 'faulty' | 'healthy' | 'router';
+  /** What the router's answer says of the request. */
+  readonly message?: RegExp;
+}
+
+const notCarriedOut = /could not be reached; the request was not carried out/;
+const maybeCarriedOut = /did not answer; the request may have been carried out/;
+
+/** How a request meets a fault. */
+export interface Meeting {
+  readonly damage: Damage;
+  readonly method: Method;
+  readonly hasAlternative: boolean;
+  readonly place: Place;
+}
+
+/** What has to come of a request that meets a fault. Pure. */
+export function expectedOutcome({ damage, method, hasAlternative, place }: Meeting): Outcome {
+  const isRead = method !== 'POST';
+  switch (damage) {
+    case 'not-arrived':
+      return hasAlternative ? fromHealthy(method) : unavailable(notCarriedOut);
+    case 'unanswered':
+      return hasAlternative && isRead ? fromHealthy(method) : unavailable(maybeCarriedOut);
+    case 'refused':
+      // The GETs before it have shown that nothing gets through to the local server, so it is not even asked.
+      if (!isRead && !(place === 'local' && hasAlternative)) return unavailable(maybeCarriedOut);
+      return hasAlternative ? fromHealthy(method) : unavailable(notCarriedOut);
+    case 'silent':
+      if (method === 'watch') return { status: undefined, end: 'open', from: 'faulty' };
+      return hasAlternative && isRead ? fromHealthy(method) : unavailable(maybeCarriedOut);
+    case 'stuck':
+      return { status: 200, end: method === 'watch' ? 'open' : 'broken', from: 'faulty' };
+    case 'broken-off':
+      return { status: 200, end: 'broken', from: 'faulty' };
+    case 'none':
+      return { status: 200, end: 'whole', from: 'faulty' };
+  }
+}
+
+function fromHealthy(method: Method): Outcome {
+  return { status: 200, end: method === 'watch' ? 'open' : 'whole', from: 'healthy' };
+}
+
+function unavailable(message: RegExp): Outcome {
+  return { status: 503, end: 'whole', from: 'router', message };
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import fc from 'fast-check';
+
+/** Something that takes bytes or values from anybody, and what must hold whatever it gets. */
+export interface FuzzTarget<Input> {
+  /** Also of its corpus: `corpus/<name>.json`. */
+  readonly name: string;
+  readonly arbitrary: fc.Arbitrary<Input>;
+  /** @throws when something does not hold. */
+  readonly holds: (input: Input) => void | Promise<void>;
+  /** Inputs in an ordinary test run. */
+  readonly runs: number;
+}
+
+interface CorpusEntry<Input> {
+  /** What it is about. */
+  readonly name: string;
+  readonly input: Input;
+}
+
+/** The same in every test run; a search takes another one each time (`npm run fuzz`). */
+const defaultSeed = 20_260_101;
+
+const setting = (name: string): number | undefined => {
+  const text = process.env[name];
+  return text === undefined ? undefined : Number(text);
+};
+
+/**
+ * Registers the tests of a target: each input of its corpus, then inputs that are made up. A failure names the seed,
+ * and the smallest input that shows it, for the corpus.
+ */
+export function fuzz<Input>(target: FuzzTarget<Input>): void {
+  const { name, arbitrary, holds, runs } = target;
+  test(`${name}: the corpus`, async (context) => {
+    for (const entry of await corpusOf<Input>(name)) {
+      await context.test(entry.name, async () => {
+        await holds(entry.input);
+      });
+    }
+  });
+  const seed = setting('FUZZ_SEED') ?? defaultSeed;
+  const numRuns = setting('FUZZ_RUNS') ?? runs;
+  test(`${name}: ${numRuns} made-up inputs, seed ${seed}`, async () => {
+    await fc.assert(
+      fc.asyncProperty(arbitrary, async (input) => {
+        await holds(input);
+      }),
+      { seed, numRuns },
+    );
+  });
+}
+
+async function corpusOf<Input>(name: string): Promise<readonly CorpusEntry<Input>[]> {
+  const text = await readFile(new URL(`./corpus/${name}.json`, import.meta.url), 'utf8');
+  const entries = JSON.parse(text) as readonly CorpusEntry<Input>[];
+  assert.ok(entries.length > 0, `${name} has no corpus`);
+  return entries;
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { allHeaders, headerLines } from '../../../src/apimachinery/raw-headers.ts';
+import { defaultIdentityHeaderNames } from '../../../src/identity/identity-header-names.ts';
+import { stampIdentity } from '../../../src/identity/stamp-identity.ts';
+import type { Caller } from '../../../src/identity/user-info.ts';
+import { cleanRequestHeaders } from '../../../src/proxy/header-hygiene.ts';
+import { fuzz } from '../fuzz-target.ts';
+import { mutated } from '../mutation.ts';
+
+const names = [
+  ...['X-Remote-User', 'X-Remote-Uid', 'X-Remote-Group', 'X-Remote-Extra-Scopes', 'X-Proxy-User'],
+  ...['Connection', 'Authorization', 'Impersonate-User', 'Cookie', 'Host', 'TE', 'Upgrade', 'Via', 'Accept'],
+  ...['x-kubernetes-peer-proxied', 'mixed-version-proxy-identity', 'Content-Length', 'Transfer-Encoding'],
+  ...['X-Forwarded-For', 'Sec-WebSocket-Protocol', ':path', 'Audit-ID'],
+];
+const configured = { ...defaultIdentityHeaderNames, username: ['X-Proxy-User'] };
+const jane: Caller = {
+  kind: 'authenticated',
+  user: { name: 'jane', uid: '', groups: ['dev', 'a, b'], extra: new Map() },
+  authenticator: 'x509',
+  viaVerifiedPeer: false,
+};
+const stranger: Caller = { kind: 'passthrough' };
+
+/** As a server reads it that turns names into variables (CVE-2025-64484). */
+const asVariable = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '_');
+const identityVariable =
+  /^(?:x_remote_(?:user|uid|group|extra_.*)|x_proxy_user|mixed_version_proxy_identity|x_kubernetes_peer_proxied)$/;
+
+const name = fc.oneof(
+  fc.constantFrom(...names),
+  fc.constantFrom(...names).map((each) => each.replaceAll('-', '_')),
+  mutated(fc.constantFrom(...names), ['_', '-', '.', 'x', 'X', ' ']),
+);
+const value = fc.oneof(fc.array(name, { maxLength: 4 }).map((each) => each.join(', ')), fc.constantFrom('root', 'true', ''));
+
+fuzz<readonly (readonly [string, string])[]>({
+  name: 'header-hygiene',
+  runs: 3_000,
+  arbitrary: fc.array(fc.tuple(name, value), { maxLength: 12 }),
+  holds(pairs) {
+    const headers = pairs.flat();
+    const cleaned = cleanRequestHeaders(headers, configured);
+    assert.deepEqual(cleanRequestHeaders(cleaned, configured), cleaned, 'what is clean stays as it is');
+    const left = [...pairs];
+    for (const [lineName, lineValue] of headerLines(cleaned)) {
+      const at = left.findIndex(([each, other]) => each === lineName && other === lineValue);
+      assert.notEqual(at, -1, 'nothing is made up, and order is kept');
+      left.splice(0, at + 1);
+      assert.doesNotMatch(asVariable(lineName), identityVariable);
+    }
+    const identityIn = (lines: readonly string[]): string[][] =>
+      [...headerLines(lines)].filter(([each]) => identityVariable.test(asVariable(each))).map((line) => [...line]);
+    const stamped = stampIdentity(cleaned, jane, configured);
+    assert.deepEqual(identityIn(stamped), [
+      ['X-Remote-User', 'jane'],
+      ['X-Remote-Group', 'dev'],
+      ['X-Remote-Group', 'a, b'],
+    ]);
+    assert.deepEqual(allHeaders(stamped, 'authorization'), []);
+    assert.deepEqual(identityIn(stampIdentity(cleaned, stranger, configured)), []);
+    // Nobody can strip a caller's credentials by nominating them.
+    assert.deepEqual(allHeaders(cleaned, 'authorization'), allHeaders(headers, 'authorization'));
+    assert.deepEqual(allHeaders(cleaned, 'impersonate-user'), allHeaders(headers, 'impersonate-user'));
+  },
+});

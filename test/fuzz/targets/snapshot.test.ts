@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
+import { decide } from '../../../src/proxy/decision.ts';
+import { buildRoutingTable } from '../../../src/snapshot/build-routing-table.ts';
+import { parseSnapshotKeys } from '../../../src/snapshot/keys.ts';
+import { openSnapshot } from '../../../src/snapshot/open.ts';
+import { parseSnapshotText } from '../../../src/snapshot/parse-snapshot.ts';
+import { sealSnapshot } from '../../../src/snapshot/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing-key.ts';
+import { SnapshotError } from '../../../src/snapshot/snapshot-error.ts';
+import { snapshotOf } from '../../support/snapshot-builder.ts';
+import { fuzz } from '../fuzz-target.ts';
+import { mutated } from '../mutation.ts';
+
+const { publicJwk, privateJwk } = await generateSigningKey('EdDSA');
+const parsedKeys = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+assert.ok(parsedKeys.ok);
+const { keys } = parsedKeys;
+const snapshot = snapshotOf(
+  { a: ['v1/pods', 'v1/pods/log'], b: ['v1/pods', 'batch/v1/jobs'] },
+  {
+    apiServices: [
+      { group: 'metrics.k8s.io', version: 'v1beta1', available: true, service: { namespace: 'n', name: 's', port: 443 } },
+    ],
+    customResourceGroups: [{ group: 'example.com', version: 'v1' }],
+  },
+);
+const json = JSON.stringify(snapshot);
+const sealed = await sealSnapshot(snapshot, signingKeyOf(privateJwk));
+
+const jsonPieces = [
+  ...['{', '}', '[', ']', ',', ':', '"', '\\', '\\u0000', 'null', 'true', '-1', '1e999', '0', '""', '{}', '[]'],
+  ...['"__proto__":', '"constructor":', '"servers":[]', '"generation":', '169.254.169.254:80', 'http://', '\u00ff'],
+];
+const targets = ['/api/v1/pods', '/apis/batch/v1/jobs', '/apis/example.com/v1/a', '/apis/metrics.k8s.io/v1beta1/nodes', '/apis'];
+
+fuzz<string>({
+  name: 'snapshot-text',
+  runs: 1_000,
+  arbitrary: mutated(fc.constant(json), jsonPieces),
+  async holds(text) {
+    const before = Object.getOwnPropertyNames(Object.prototype).length;
+    const parsed = await parseSnapshotText(text);
+    assert.equal(Object.getOwnPropertyNames(Object.prototype).length, before, 'prototypes stay as they are');
+    if (!parsed.ok) {
+      assert.ok(parsed.issues.length > 0, 'a refusal says why');
+      return;
+    }
+    // What is accepted can be used, and is what was sent.
+    assert.deepEqual(parsed.snapshot, JSON.parse(text));
+    const table = buildRoutingTable(parsed.snapshot);
+    for (const target of targets) {
+      const { decision, candidates } = decide(parseRequestInfo('GET', target), table, {
+        serverId: 'a',
+        localServerIsDown: false,
+        now: Date.now(),
+        query: '',
+        reroutedByVerifiedPeer: false,
+        stalePolicy: 'serve-stale',
+        extensionRouting: 'extension',
+      });
+      assert.ok(decision !== 'peer' || candidates.length > 0, target);
+    }
+  },
+});
+
+fuzz<{ readonly at: number; readonly text: string }>({
+  name: 'sealed-snapshot',
+  runs: 500,
+  arbitrary: fc.record({
+    at: fc.nat({ max: sealed.length }),
+    text: fc.oneof(fc.stringMatching(/^[A-Za-z0-9_-]{0,4}$/), fc.constantFrom('.', '..', '=', ' ', '\n', '+', '/', '\0')),
+  }),
+  async holds({ at, text }) {
+    for (const changed of [
+      sealed.slice(0, at) + text + sealed.slice(at),
+      sealed.slice(0, at) + text + sealed.slice(at + text.length),
+      sealed.slice(0, at) + text,
+    ]) {
+      if (changed === sealed) continue;
+      await assert.rejects(openSnapshot(changed, keys), SnapshotError);
+    }
+  },
+});

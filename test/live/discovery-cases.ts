@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type GetSuite, kubectls, routerContexts } from './live-suite.ts';
+import { tlsRequest } from './tls-request.ts';
+
+/** The whole cluster is seen through every router, in the same words. */
+export function registerDiscoveryCases(suite: GetSuite): void {
+  for (const kubectl of kubectls) {
+    for (const command of ['api-resources', 'api-versions']) {
+      test(`kubectl ${kubectl.version} ${command}: byte for byte the same through every router`, async () => {
+        const { ok } = suite();
+        const [first, ...others] = await Promise.all(
+          routerContexts.map((context) => ok(kubectl, context, [command])),
+        );
+        for (const other of others) assert.equal(other, first);
+      });
+    }
+
+    test(`kubectl ${kubectl.version} api-versions: names a group version that only the oldest serves`, async () => {
+      const { ok, older } = suite();
+      const listed = (await ok(kubectl, 'router-a', ['api-versions'])).split('\n');
+      assert.ok(listed.includes(older.apiVersion), older.apiVersion);
+    });
+
+    test(`kubectl ${kubectl.version} api-resources: names what only the newest serves, which the oldest alone lacks`, async () => {
+      const { ok, run, newer } = suite();
+      const named = new RegExp(`^${newer.resource}\\.`, 'm');
+      assert.match(await ok(kubectl, 'router-a', ['api-resources', '-o', 'name']), named);
+      const bare = await run(kubectl, 'direct-a', ['api-resources', '-o', 'name']);
+      assert.doesNotMatch(bare.stdout, named);
+    });
+
+    test(`kubectl ${kubectl.version} explain: either one's own through every router`, async () => {
+      const { ok, newer, older } = suite();
+      for (const context of routerContexts) {
+        for (const { resource, apiVersion, kind } of [newer, older]) {
+          const text = await ok(kubectl, context, [
+            'explain',
+            `${resource}.spec`,
+            `--api-version=${apiVersion}`,
+          ]);
+          assert.match(text, new RegExp(`KIND:\\s+${kind}`), `${context} ${resource}`);
+        }
+      }
+    });
+  }
+
+  test('OpenAPI v2: one document through every router, with both sides in it', async () => {
+    const { cluster, newer, older } = suite();
+    const bodies = await Promise.all(
+      [...cluster.sidecars, cluster.gateway].map(async ({ name, origin }) => {
+        const { statusCode, text } = await tlsRequest(`${origin}/openapi/v2`, cluster.admin);
+        assert.equal(statusCode, 200, name);
+        return text;
+      }),
+    );
+    assert.equal(new Set(bodies).size, 1);
+    const { paths } = JSON.parse(bodies[0] ?? '') as { paths: Record<string, unknown> };
+    for (const { apiVersion, resource } of [newer, older]) {
+      assert.ok(`/apis/${apiVersion}/${resource}` in paths, `${apiVersion} ${resource}`);
+    }
+  });
+
+  test('OpenAPI v3: one index through every router, and every document that it names is there', async (context) => {
+    const { cluster, older } = suite();
+    const indexes = await Promise.all(
+      [...cluster.sidecars, cluster.gateway].map(
+        async ({ origin }) => (await tlsRequest(`${origin}/openapi/v3`, cluster.admin)).text,
+      ),
+    );
+    assert.equal(new Set(indexes).size, 1);
+    const { paths } = JSON.parse(indexes[0] ?? '') as {
+      paths: Record<string, { serverRelativeURL: string }>;
+    };
+    assert.ok(`apis/${older.apiVersion}` in paths);
+    const [router] = cluster.sidecars;
+    for (const { serverRelativeURL } of Object.values(paths)) {
+      const { statusCode } = await tlsRequest(`${router.origin}${serverRelativeURL}`, cluster.admin);
+      assert.equal(statusCode, 200, serverRelativeURL);
+    }
+    context.diagnostic(`${Object.keys(paths).length} OpenAPI v3 documents`);
+  });
+
+  test('every group version that /apis names through the router of the oldest server has its document', async (context) => {
+    const { cluster } = suite();
+    const [router] = cluster.sidecars;
+    const { text } = await tlsRequest(`${router.origin}/apis`, cluster.admin);
+    const { groups } = JSON.parse(text) as { groups: { versions: { groupVersion: string }[] }[] };
+    const groupVersions = groups.flatMap(({ versions }) => versions.map(({ groupVersion }) => groupVersion));
+    for (const groupVersion of groupVersions) {
+      const { statusCode } = await tlsRequest(`${router.origin}/apis/${groupVersion}`, cluster.admin);
+      assert.equal(statusCode, 200, groupVersion);
+    }
+    context.diagnostic(`${groupVersions.length} group versions`);
+  });
+}

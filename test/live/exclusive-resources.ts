@@ -1,0 +1,109 @@
+import type { KubeApiServer } from './kube-apiserver.ts';
+import type { LiveCluster } from './live-cluster.ts';
+import { tlsRequest } from './tls-request.ts';
+
+/** A resource that one version serves and another does not, with what it takes to make and change one. */
+export interface ExclusiveResource {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Plural, as in paths. */
+  readonly resource: string;
+  readonly namespaced: boolean;
+  readonly spec: object;
+  /** A change, and the path of a field with the value it has then. */
+  readonly patch: { readonly spec: Readonly<Record<string, unknown>> };
+}
+
+/** What came and went between releases, as far as it is on by default and needs nothing else to be made. */
+const candidates: readonly ExclusiveResource[] = [
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    resource: 'validatingadmissionpolicies',
+    namespaced: false,
+    spec: {
+      failurePolicy: 'Fail',
+      validations: [{ expression: 'true' }],
+      matchConstraints: {
+        resourceRules: [
+          {
+            apiGroups: ['nothing.example.com'],
+            apiVersions: ['v1'],
+            operations: ['CREATE'],
+            resources: ['nothings'],
+          },
+        ],
+      },
+    },
+    patch: { spec: { failurePolicy: 'Ignore' } },
+  },
+  ...['v2beta2', 'v2beta1'].map((version) => ({
+    apiVersion: `autoscaling/${version}`,
+    kind: 'HorizontalPodAutoscaler',
+    resource: 'horizontalpodautoscalers',
+    namespaced: true,
+    spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } },
+    patch: { spec: { maxReplicas: 5 } },
+  })),
+  ...['v1', 'v1beta3', 'v1beta2', 'v1beta1'].map((version) => ({
+    apiVersion: `flowcontrol.apiserver.k8s.io/${version}`,
+    kind: 'FlowSchema',
+    resource: 'flowschemas',
+    namespaced: false,
+    spec: { matchingPrecedence: 900, priorityLevelConfiguration: { name: 'global-default' } },
+    patch: { spec: { matchingPrecedence: 901 } },
+  })),
+  {
+    apiVersion: 'resource.k8s.io/v1',
+    kind: 'DeviceClass',
+    resource: 'deviceclasses',
+    namespaced: false,
+    spec: { selectors: [{ cel: { expression: 'true' } }] },
+    patch: { spec: { selectors: [] } },
+  },
+];
+
+/**
+ * The first one that `has` serves and `lacks` does not, by their own answers.
+ * @throws when nothing known tells the two apart
+ */
+export async function exclusiveResource(
+  { admin }: LiveCluster,
+  has: KubeApiServer,
+  lacks: KubeApiServer,
+): Promise<ExclusiveResource> {
+  const serves = async ({ url }: KubeApiServer, path: string) =>
+    (await tlsRequest(`${url}${path}`, admin)).statusCode === 200;
+  for (const candidate of candidates) {
+    const path = collectionPath(candidate);
+    if ((await serves(has, path)) && !(await serves(lacks, path))) return candidate;
+  }
+  throw new Error(
+    `no known resource tells ${has.binary().version} from ${lacks.binary().version}: ` +
+      'give versions further apart, or add one that does to test/live/exclusive-resources.ts',
+  );
+}
+
+/** The path of all its objects, in `namespace` where it is namespaced and one is given. */
+export function collectionPath(
+  { apiVersion, resource, namespaced }: Pick<ExclusiveResource, 'apiVersion' | 'resource' | 'namespaced'>,
+  namespace?: string,
+): string {
+  const prefix = apiVersion.includes('/') ? '/apis' : '/api';
+  const scope = namespaced && namespace !== undefined ? `/namespaces/${namespace}` : '';
+  return `${prefix}/${apiVersion}${scope}/${resource}`;
+}
+
+/** How kubectl is told this very version: `horizontalpodautoscalers.v2beta2.autoscaling`. */
+export function kubectlName({ apiVersion, resource }: ExclusiveResource): string {
+  const [group = '', version = ''] = apiVersion.split('/');
+  return `${resource}.${version}.${group}`;
+}
+
+/** A manifest, JSON. */
+export function manifestOf(
+  { apiVersion, kind, spec }: Pick<ExclusiveResource, 'apiVersion' | 'kind' | 'spec'>,
+  name: string,
+): string {
+  return JSON.stringify({ apiVersion, kind, metadata: { name }, spec });
+}

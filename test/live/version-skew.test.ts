@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { versionSkewFlags } from './version-skew.ts';
+
+test('servers that Kubernetes supports beside each other run as they are', () => {
+  assert.deepEqual(versionSkewFlags({ minor: 32 }, [{ minor: 32 }, { minor: 33 }]), []);
+});
+
+test('servers further apart share no FlowSchemas, each told in the versions that it knows', () => {
+  const all = [{ minor: 25 }, { minor: 33 }];
+  const [priority, old] = versionSkewFlags({ minor: 25 }, all);
+  assert.equal(priority, '--enable-priority-and-fairness=false');
+  assert.equal(
+    old,
+    '--runtime-config=flowcontrol.apiserver.k8s.io/v1beta1=false,flowcontrol.apiserver.k8s.io/v1beta2=false',
+  );
+  const [, newer = ''] = versionSkewFlags({ minor: 33 }, all);
+  assert.match(newer, /\/v1=false/);
+  assert.doesNotMatch(newer, /v1beta1/);
+});

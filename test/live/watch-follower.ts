@@ -1,0 +1,151 @@
+import { request } from 'node:https';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ExclusiveResource } from './exclusive-resources.ts';
+import { type TlsCredentials, tlsRequest } from './tls-request.ts';
+
+const pause = 200;
+
+/** What is watched and written. */
+export interface WatchedCollection {
+  /** Of the collection. */
+  readonly path: string;
+  readonly object: Pick<ExclusiveResource, 'apiVersion' | 'kind' | 'spec'>;
+}
+
+export interface WatchCounts {
+  /** Connections that a watch began on. */
+  opened: number;
+  /** 404 in place of a watch: to a client the resource is gone. */
+  notFound: number;
+  /** Any other refusal, or no answer. */
+  failed: number;
+  /** 410: what has happened since is lost to a watch. */
+  gone: number;
+}
+
+/** Follows a collection as client-go's reflector does: on from the last version it saw, on a new connection. */
+export interface WatchFollower {
+  readonly counts: Readonly<WatchCounts>;
+  /** How often each object was seen to be added. */
+  readonly added: ReadonlyMap<string, number>;
+  stop(): Promise<void>;
+}
+
+interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  readonly object: {
+    readonly metadata?: { readonly name?: string; readonly resourceVersion?: string };
+    readonly code?: number;
+  };
+}
+
+/** Begins behind what is there now. */
+export async function startWatchFollower(
+  origin: string,
+  { path }: WatchedCollection,
+  credentials: TlsCredentials,
+): Promise<WatchFollower> {
+  const counts: WatchCounts = { opened: 0, notFound: 0, failed: 0, gone: 0 };
+  const added = new Map<string, number>();
+  const end = new AbortController();
+  let resourceVersion = await listVersion(`${origin}${path}`, credentials);
+
+  function take({ type, object }: WatchEvent): void {
+    const { name = '', resourceVersion: version } = object.metadata ?? {};
+    if (type === 'ERROR') {
+      if (object.code === 410) counts.gone++;
+      else counts.failed++;
+      return;
+    }
+    if (version !== undefined) resourceVersion = version;
+    if (type === 'ADDED') added.set(name, (added.get(name) ?? 0) + 1);
+  }
+
+  const running = (async () => {
+    while (!end.signal.aborted) {
+      const goneBefore = counts.gone;
+      const url = `${origin}${path}?watch=1&allowWatchBookmarks=true&resourceVersion=${resourceVersion}`;
+      try {
+        const statusCode = await followOnce(url, credentials, end.signal, () => counts.opened++, take);
+        if (statusCode === 404) counts.notFound++;
+        else if (statusCode === 410) counts.gone++;
+        else if (statusCode !== 200) counts.failed++;
+      } catch {
+        if (!end.signal.aborted) counts.failed++;
+      }
+      if (counts.gone > goneBefore) {
+        resourceVersion = await listVersion(`${origin}${path}`, credentials).catch(() => resourceVersion);
+      }
+      await sleep(pause, undefined, { signal: end.signal }).catch(() => undefined);
+    }
+  })();
+  return {
+    counts,
+    added,
+    stop() {
+      end.abort();
+      return running;
+    },
+  };
+}
+
+/** One line: `watches 4, 404 1, other failures 1, 410 0`. */
+export function describeWatch({ counts: { opened, notFound, failed, gone } }: WatchFollower): string {
+  return `watches ${opened}, 404 ${notFound}, other failures ${failed}, 410 ${gone}`;
+}
+
+/** Those of `written` that were never seen. */
+export function lostOf({ added }: WatchFollower, written: readonly string[]): readonly string[] {
+  return written.filter((name) => !added.has(name));
+}
+
+async function listVersion(url: string, credentials: TlsCredentials): Promise<string> {
+  for (;;) {
+    const { statusCode, text } = await tlsRequest(`${url}?limit=1`, credentials);
+    if (statusCode === 200) return JSON.parse(text).metadata.resourceVersion;
+    await sleep(pause);
+  }
+}
+
+/** @returns the code of the answer, once its watch has ended */
+function followOnce(
+  url: string,
+  credentials: TlsCredentials,
+  signal: AbortSignal,
+  onOpen: () => void,
+  onEvent: (event: WatchEvent) => void,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const options = { ...credentials, agent: false, servername: 'kubernetes.default.svc', signal } as const;
+    const outgoing = request(url, options, (incoming) => {
+      const { statusCode = 0 } = incoming;
+      incoming.once('error', reject);
+      if (statusCode !== 200) {
+        incoming.resume().once('end', () => resolve(statusCode));
+        return;
+      }
+      onOpen();
+      let isWhole = true;
+      createInterface({ input: incoming, crlfDelay: Number.POSITIVE_INFINITY })
+        .on('line', (line) => {
+          // A connection that breaks off may leave half an event; it comes again on the next one.
+          const event = parseEvent(line);
+          if (event === undefined) isWhole = false;
+          else if (isWhole) onEvent(event);
+        })
+        .once('error', reject)
+        .once('close', () => resolve(statusCode));
+    });
+    outgoing.once('error', reject);
+    outgoing.end();
+  });
+}
+
+function parseEvent(line: string): WatchEvent | undefined {
+  try {
+    return JSON.parse(line) as WatchEvent;
+  } catch {
+    return undefined;
+  }
+}

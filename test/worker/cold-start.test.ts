@@ -1,0 +1,51 @@
+// New isolates on real workerd, whose parts are loaded by the requests that first need them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type EdgeCluster, startEdgeCluster, verified } from '../support/edge-cluster.ts';
+import { workerOf } from '../support/worker-runtime.ts';
+
+const pods = '/api/v1/namespaces/default/pods';
+const jobs = '/apis/batch/v1/namespaces/default/jobs';
+
+async function ask({ miniflare }: EdgeCluster, worker: string, path: string): Promise<[number, string]> {
+  const response = await (await workerOf(miniflare, worker)).fetch(
+    `http://${worker}${path}`,
+    verified('CN=jane'),
+  );
+  return [response.status, await response.text()];
+}
+
+test('the first requests of an isolate, all at once, are answered as any later one', async () => {
+  const edge = await startEdgeCluster({}, { new: {} });
+  try {
+    await edge.pushGeneration(1);
+    const paths = [pods, jobs, '/livez', '/apis', '/readyz', '/.mixed-version-proxy/v1/status'];
+    const all = Array.from({ length: 30 }, (_, index) => paths[index % paths.length] ?? '');
+    const answers = await Promise.all(all.map((path) => ask(edge, 'new', path)));
+    const statuses = new Map(all.map((path) => [path, new Set<number>()]));
+    for (const [index, path] of all.entries()) statuses.get(path)?.add(answers[index]?.[0] ?? 0);
+    assert.deepEqual(
+      [...statuses].map(([path, seen]) => [path, [...seen]]),
+      paths.map((path) => [path, [path.includes('status') ? 403 : 200]]),
+    );
+    assert.equal(edge.peer.requests.filter(({ target }) => target === jobs).length, 5);
+  } finally {
+    await edge.close();
+  }
+});
+
+test('a part that cannot be loaded is a 500 Status for those who need it; everything else goes on', async () => {
+  const edge = await startEdgeCluster({}, {}, { lacks: /^fetch-handler/ });
+  try {
+    for (let request = 0; request < 2; request++) {
+      const [status, text] = await ask(edge, 'router', '/livez');
+      assert.equal(status, 500);
+      assert.equal((JSON.parse(text) as { kind: string }).kind, 'Status');
+      assert.equal((await ask(edge, 'router', pods))[0], 200);
+    }
+    // Each of them tried anew.
+    assert.equal(edge.log.filter((line) => line.includes('internal error')).length, 2);
+  } finally {
+    await edge.close();
+  }
+});

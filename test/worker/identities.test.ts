@@ -1,0 +1,220 @@
+// How a Worker learns who calls and tells it on, on real workerd: assertions, tokens, Access, and the gateway form.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
+import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
+import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
+import { assertionKeysFile, pinned, speaker } from '../support/assertions.ts';
+import { type EdgeCluster, startEdgeCluster, verified } from '../support/edge-cluster.ts';
+import type { DestinationRequest, EdgeDestination } from '../support/edge-destination.ts';
+import { tokenSigner } from '../support/token-signer.ts';
+import { snapshotObject, workerOf } from '../support/worker-runtime.ts';
+
+const pods = '/api/v1/namespaces/default/pods';
+const jobs = '/apis/batch/v1/namespaces/default/jobs?limit=5';
+const team = 'https://team.example';
+const audience = 'application-1';
+const issuerUrl = 'https://edge.example';
+
+/** The router that signs for its callers, and one that asserts to it. */
+const edgeKey = await speaker('edge', 'ES256');
+const front = await speaker('front');
+/** Of an issuer of bearer tokens, and of a team of Cloudflare Access. */
+const signer = await tokenSigner('team-key');
+const keysPath = '/issuer/keys';
+
+let edge: EdgeCluster;
+before(async () => {
+  edge = await startEdgeCluster(
+    ({ local }) => ({
+      ASSERTION_KEYS: assertionKeysFile([front]),
+      AUTHENTICATION_CONFIG: issuerOf('https://issuer.example', `${local.origin}${keysPath}`, 'sub', 'oidc:'),
+      ACCESS_CONFIG: issuerOf(team, `${local.origin}${keysPath}`, 'email', 'access:'),
+    }),
+    {
+      'router-b': {},
+      // Without the binding each isolate remembers for itself.
+      'router-c': { REPLAY_OBJECT: '' },
+      'router-d': { REPLAY_OBJECT: '' },
+      // Bound to another class, by mistake.
+      'router-e': { REPLAY_OBJECT: snapshotObject },
+      gateway: { SERVER_ID: '', LOCAL_SERVER: '', ASSERTION_KEYS: '', GATEWAY: 'true' },
+      asserting: {
+        PEER_MTLS: '',
+        ASSERTION_SIGNING_KEY: JSON.stringify(edgeKey.privateJwk),
+        ASSERTION_ISSUER: 'edge',
+      },
+      oidc: {
+        PEER_MTLS: '',
+        LOCAL_IDENTITY: 'oidc-token',
+        PEER_IDENTITY: 'oidc-token',
+        ASSERTION_SIGNING_KEY: JSON.stringify(edgeKey.privateJwk),
+        OIDC_ISSUER_URL: issuerUrl,
+        OIDC_AUDIENCE: 'the-cluster',
+      },
+    },
+  );
+  const { answer } = edge.local;
+  edge.local.answer = (incoming, outgoing) =>
+    incoming.url === keysPath
+      ? void outgoing.end(JSON.stringify({ keys: [signer.publicJwk] }))
+      : answer(incoming, outgoing);
+  const { status, body } = await edge.pushGeneration(1);
+  assert.equal(status, 200, JSON.stringify(body));
+});
+after(() => edge.close());
+
+function issuerOf(url: string, jwksURL: string, username: string, prefix: string): string {
+  return JSON.stringify({
+    apiVersion: 'mixed-version-proxy/v1alpha1',
+    kind: 'AuthenticationConfiguration',
+    jwt: [
+      {
+        issuer: { url, audiences: [audience], jwksURL },
+        claimMappings: { username: { claim: username, prefix }, groups: { claim: 'groups', prefix } },
+      },
+    ],
+  });
+}
+
+function lastOf({ requests }: EdgeDestination): DestinationRequest {
+  const request = requests.at(-1);
+  assert.ok(request !== undefined);
+  return request;
+}
+
+async function ask(worker: string, target: string, init: object): Promise<number> {
+  const response = await (await workerOf(edge.miniflare, worker)).fetch(`http://${worker}${target}`, init);
+  await response.body?.cancel();
+  return response.status;
+}
+
+const jane = { name: 'jane', uid: '', groups: ['dev', 'a, b'], extra: new Map([['floor', ['3']]]) };
+
+async function assertion(target: string): Promise<object> {
+  const { sign } = createAssertionSigner({ key: front.key, issuer: 'front' });
+  const request = { user: jane, destinationId: 'local', method: 'GET', target, rerouted: false };
+  return { headers: { [peerAssertionHeader]: (await sign(request)).text } };
+}
+
+test('the caller whom another router asserts is the caller that the peer is told', async () => {
+  assert.equal(await ask('router', jobs, await assertion(jobs)), 200);
+  const { headers, clientName } = lastOf(edge.peer);
+  assert.equal(clientName, 'front-proxy-client');
+  assert.deepEqual(allHeaders(headers, 'x-remote-user'), ['jane']);
+  assert.deepEqual(allHeaders(headers, 'x-remote-group'), ['dev', 'a, b', 'system:authenticated']);
+  assert.deepEqual(allHeaders(headers, peerAssertionHeader), []);
+});
+
+test('an assertion counts once among all isolates, in whatever order and however many at once', async () => {
+  const init = await assertion(pods);
+  assert.equal(await ask('router', pods, init), 200);
+  for (const worker of ['router', 'router-b']) assert.equal(await ask(worker, pods, init), 401, worker);
+  const atOnce = await assertion(pods);
+  const workers = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? 'router' : 'router-b'));
+  const statuses = await Promise.all(workers.map((worker) => ask(worker, pods, atOnce)));
+  assert.deepEqual(statuses.toSorted(), [200, ...Array.from({ length: 9 }, () => 401)]);
+});
+
+test('without the Durable Object an assertion counts once in each isolate', async () => {
+  const init = await assertion(pods);
+  for (const worker of ['router-c', 'router-d']) {
+    assert.equal(await ask(worker, pods, init), 200, worker);
+    assert.equal(await ask(worker, pods, init), 401, worker);
+  }
+});
+
+test('where nonces cannot be looked up an assertion is refused for now, everything else goes on', async () => {
+  const worker = await workerOf(edge.miniflare, 'router-e');
+  const response = await worker.fetch(`http://router${pods}`, await assertion(pods));
+  assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '1']);
+  const { reason, message } = (await response.json()) as { reason: string; message: string };
+  assert.deepEqual([reason, message.includes('send the request again')], ['ServiceUnavailable', true]);
+  assert.equal(await ask('router-e', pods, verified('CN=jane')), 200);
+  assert.ok(edge.log.some((line) => line.includes('answered with status 412')));
+});
+
+async function token(changes: Readonly<Record<string, unknown>>): Promise<string> {
+  const now = Math.floor(Date.now() / 1000);
+  return signer.sign({ aud: audience, groups: ['dev'], iat: now, exp: now + 300, ...changes });
+}
+
+test('a bearer token names the caller, by keys that were fetched once', async () => {
+  const authorization = `Bearer ${await token({ iss: 'https://issuer.example', sub: 'jane' })}`;
+  for (let request = 0; request < 2; request++) {
+    assert.equal(await ask('router', jobs, { headers: { authorization } }), 200);
+  }
+  const { headers } = lastOf(edge.peer);
+  assert.deepEqual(allHeaders(headers, 'x-remote-user'), ['oidc:jane']);
+  assert.deepEqual(allHeaders(headers, 'x-remote-group'), ['oidc:dev', 'system:authenticated']);
+  assert.deepEqual(allHeaders(headers, 'authorization'), []);
+  assert.equal(edge.local.requests.filter(({ target }) => target === keysPath).length, 1);
+  const expired = await token({ iss: 'https://issuer.example', sub: 'jane', exp: 1_000 });
+  assert.equal(await ask('router', jobs, { headers: { authorization: `Bearer ${expired}` } }), 401);
+});
+
+test('the token of Cloudflare Access names the caller, and one of another team or application is refused', async () => {
+  const email = 'jane@example.com';
+  const accepted = { 'cf-access-jwt-assertion': await token({ iss: team, email }) };
+  assert.equal(await ask('router', jobs, { headers: accepted }), 200);
+  const { headers } = lastOf(edge.peer);
+  assert.deepEqual(allHeaders(headers, 'x-remote-user'), [`access:${email}`]);
+  assert.deepEqual(allHeaders(headers, 'cf-access-jwt-assertion'), []);
+  const before = edge.peer.requests.length;
+  for (const changes of [{ iss: 'https://other.example' }, { iss: team, aud: 'application-2' }]) {
+    const refused = { 'cf-access-jwt-assertion': await token({ email, ...changes }) };
+    assert.equal(await ask('router', jobs, { headers: refused }), 401);
+  }
+  assert.equal(edge.peer.requests.length, before);
+});
+
+test('a destination is told by an assertion of its own, for this request alone', async () => {
+  const init = { headers: { 'x-remote-user': 'root' }, ...verified('CN=jane,O=a\\, b') };
+  assert.equal(await ask('asserting', jobs, init), 200);
+  const { headers, clientName, target } = lastOf(edge.peer);
+  assert.equal(clientName, undefined);
+  assert.deepEqual(allHeaders(headers, 'x-remote-user'), []);
+  const keys = await pinned(edgeKey);
+  const request = { method: 'GET', target, rerouted: true };
+  const [text = ''] = allHeaders(headers, peerAssertionHeader);
+  const verifier = new AssertionVerifier({ keys: () => keys, audience: 'peer' });
+  const { user, issuer } = await verifier.verify(text, request);
+  assert.deepEqual([issuer, user.name, user.groups], ['edge', 'jane', ['a, b', 'system:authenticated']]);
+  const other = new AssertionVerifier({ keys: () => keys, audience: 'local' });
+  await assert.rejects(other.verify(text, request), { code: 'WrongAudience' });
+});
+
+test('an API server that trusts the Worker as an issuer can verify its token with the keys that it publishes', async () => {
+  assert.equal(await ask('oidc', pods, verified('CN=jane,O=dev')), 200);
+  const { headers, clientName } = lastOf(edge.local);
+  assert.equal(clientName, undefined);
+  const [authorization = ''] = allHeaders(headers, 'authorization');
+  const worker = await workerOf(edge.miniflare, 'oidc');
+  const json = async (path: string) => (await worker.fetch(`http://oidc${path}`, {})).json();
+  const configuration = (await json('/.well-known/openid-configuration')) as {
+    issuer: string;
+    jwks_uri: string;
+  };
+  assert.equal(configuration.issuer, issuerUrl);
+  const keys = await json(new URL(configuration.jwks_uri).pathname);
+  const { payload } = await jwtVerify(
+    authorization.replace(/^Bearer /, ''),
+    createLocalJWKSet(keys as Parameters<typeof createLocalJWKSet>[0]),
+    { issuer: issuerUrl, audience: 'the-cluster' },
+  );
+  assert.ok(JSON.stringify(payload).includes('"jane"'), JSON.stringify(payload));
+});
+
+test('a gateway takes any server that serves the resource, merges discovery, and needs none of its own', async () => {
+  const before = edge.local.requests.length + edge.peer.requests.length;
+  for (let request = 0; request < 4; request++) {
+    assert.equal(await ask('gateway', pods, verified('CN=jane')), 200);
+  }
+  assert.equal(await ask('gateway', jobs, verified('CN=jane')), 200);
+  assert.deepEqual(allHeaders(lastOf(edge.peer).headers, 'x-remote-user'), ['jane']);
+  assert.equal(edge.local.requests.length + edge.peer.requests.length - before, 5);
+  assert.equal(await ask('gateway', '/livez', {}), 200);
+  assert.equal(await ask('gateway', '/apis', verified('CN=jane')), 200);
+});

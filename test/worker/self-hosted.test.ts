@@ -1,0 +1,73 @@
+// The Worker on self-hosted workerd: clients that leave early, and what outlives the process.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
+import { test } from 'node:test';
+import { connect as connectTls } from 'node:tls';
+import { startWorkerd } from '../../scripts/edge/start-workerd.ts';
+import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
+import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
+import { assertionKeysFile, speaker } from '../support/assertions.ts';
+import { askEdge, edgeCluster, edgeTlsOf, startEdge } from '../support/edge/edge-under-test.ts';
+import { startDestination } from '../support/edge-destination.ts';
+
+// One that only closes is noticed when something is written to it (docs/edge.md): a FIN may be half of a close.
+test('a client that resets its connection ends the request at the server at once, with or without a head', async (context) => {
+  const cluster = await edgeCluster(context);
+  const server = await startDestination('local', cluster.serving, cluster.frontProxyAuthority.certificate);
+  context.after(() => server.close());
+  const edge = await startEdge(context, startWorkerd, {
+    directory: await cluster.directory(),
+    tls: edgeTlsOf(cluster, false),
+    environment: { ...cluster.environment, LOCAL_SERVER: server.origin },
+  });
+  const port = Number(new URL(edge.origin).port);
+  for (const withHead of [false, true]) {
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    server.answer = (_incoming, outgoing) => {
+      outgoing.on('close', end);
+      if (withHead) outgoing.write('{"type":"ADDED"}\n');
+      arrive();
+    };
+    const connection = connectTcp(port, '127.0.0.1');
+    await once(connection, 'connect');
+    const client = connectTls({
+      socket: connection,
+      ca: cluster.authority.certificate,
+      servername: 'localhost',
+    });
+    client.on('error', () => {});
+    await once(client, 'secureConnect');
+    client.write('GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer x\r\n\r\n');
+    await arrived;
+    if (withHead) await once(client, 'data');
+    connection.resetAndDestroy();
+    await ended;
+  }
+  assert.equal(server.requests.length, 2);
+});
+
+test('an assertion that was used stays used when workerd is started anew', async (context) => {
+  const cluster = await edgeCluster(context);
+  const front = await speaker('front');
+  const options = {
+    directory: await cluster.directory(),
+    tls: edgeTlsOf(cluster, false),
+    environment: { ...cluster.environment, ASSERTION_KEYS: assertionKeysFile([front]) },
+  };
+  const target = '/api/v1/pods';
+  const { sign } = createAssertionSigner({ key: front.key, issuer: 'front', lifetimeSeconds: 60 });
+  const user = { name: 'jane', uid: '', groups: [], extra: new Map() };
+  const request = { user, destinationId: 'local', method: 'GET', target, rerouted: false };
+  const headers = { [peerAssertionHeader]: (await sign(request)).text };
+  const first = await startEdge(context, startWorkerd, options);
+  assert.equal((await askEdge(first, cluster, target, { headers })).status, 200);
+  await first.close();
+  const second = await startEdge(context, startWorkerd, options);
+  const { status, text } = await askEdge(second, cluster, target, { headers });
+  assert.equal(status, 401);
+  assert.match(text, /has been used before/);
+  const fresh = { [peerAssertionHeader]: (await sign(request)).text };
+  assert.equal((await askEdge(second, cluster, target, { headers: fresh })).status, 200);
+});

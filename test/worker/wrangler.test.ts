@@ -1,0 +1,110 @@
+// wrangler.toml, the file that operators use: what wrangler uploads by it, and that it runs, with nothing but variables.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setDefaultCACertificates } from 'node:tls';
+import { promisify } from 'node:util';
+import { createTestHarness, type TestHarness } from 'wrangler';
+import { entryModule } from '../../scripts/worker/bundle-worker.ts';
+import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
+import { speaker } from '../support/assertions.ts';
+import { createAuthority } from '../support/certificates.ts';
+import { apiServer, syncToken } from '../support/edge-api-server.ts';
+import { type EdgeDestination, startDestination } from '../support/edge-destination.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+let directory: string;
+let uploaded: { readonly stdout: string; readonly directory: string };
+let local: EdgeDestination;
+let peer: EdgeDestination;
+let harness: TestHarness;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'worker-wrangler-'));
+  uploaded = await dryRun(join(directory, 'uploaded'));
+  const authority = await createAuthority('edge-test');
+  const serving = await authority.issue({ commonName: 'local', dnsNames: ['localhost'], usage: 'server' });
+  local = await startDestination('local', serving, authority.certificate);
+  peer = await startDestination('peer', serving, authority.certificate);
+  // Stands for the trust store of the platform: the harness has this process fetch for its Workers.
+  setDefaultCACertificates([authority.certificate]);
+  const syncKey = await speaker('sync');
+  harness = createTestHarness({
+    root,
+    workers: [
+      {
+        configPath: 'wrangler.toml',
+        prebuiltWorkerDir: uploaded.directory,
+        vars: {
+          SERVER_ID: 'local',
+          LOCAL_SERVER: local.origin,
+          SNAPSHOT_KEYS: JSON.stringify({ keys: [syncKey.publicJwk] }),
+          CLIENT_CERTIFICATES: 'cf',
+          ALLOW_LOOPBACK_PEERS: true,
+          SYNC_SERVERS: [
+            { id: 'local', url: local.origin },
+            { id: 'peer', url: peer.origin },
+          ],
+        },
+        secrets: {
+          ASSERTION_SIGNING_KEY: JSON.stringify((await speaker('edge')).privateJwk),
+          SYNC_TOKEN: syncToken,
+          SYNC_SIGNING_KEY: JSON.stringify(syncKey.privateJwk),
+        },
+      },
+    ],
+  });
+  await harness.listen();
+});
+after(async () => {
+  await harness.close();
+  await local.close();
+  await peer.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function dryRun(outdir: string): Promise<typeof uploaded> {
+  const wrangler = join(root, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [wrangler, 'deploy', '--dry-run', '--outdir', outdir],
+    { cwd: root, env: { ...process.env, WRANGLER_SEND_METRICS: 'false' }, timeout: 60_000 },
+  );
+  return { stdout, directory: outdir };
+}
+
+test('wrangler takes the modules as they are, offline and without an account', async () => {
+  assert.match(uploaded.stdout, /SNAPSHOT_OBJECT \(SnapshotObject\)/);
+  assert.match(uploaded.stdout, /REPLAY_OBJECT \(ReplayObject\)/);
+  const files = await readdir(uploaded.directory);
+  assert.ok(files.includes(entryModule), files.join());
+  assert.ok(files.length > 10, files.join());
+});
+
+test('the cron trigger makes the snapshot that requests are then routed by, told to peers by assertions', async () => {
+  local.answer = apiServer({ '': 'pods' });
+  peer.answer = apiServer({ '': 'pods', batch: 'jobs' });
+  const worker = harness.getWorker();
+  const { outcome } = await worker.scheduled({ cron: '*/5 * * * *', scheduledTime: new Date() });
+  assert.equal(outcome, 'ok', JSON.stringify(harness.getLogs()));
+  await worker.evictDurableObject('SnapshotObject', { name: 'snapshot' });
+  peer.answer = (_incoming, outgoing) => void outgoing.end('{}');
+  const response = await worker.fetch('/apis/batch/v1/namespaces/default/jobs', {
+    cf: {
+      tlsClientAuth: {
+        certPresented: '1',
+        certVerified: 'SUCCESS',
+        certRevoked: '0',
+        certSubjectDNRFC2253: 'CN=jane',
+      },
+    },
+  } as object);
+  assert.deepEqual([response.status, await response.text()], [200, '{}'], JSON.stringify(harness.getLogs()));
+  const { headers = [], target } = peer.requests.at(-1) ?? {};
+  assert.equal(target, '/apis/batch/v1/namespaces/default/jobs');
+  assert.equal(allHeaders(headers, peerAssertionHeader).length, 1);
+});
