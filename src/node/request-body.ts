@@ -73,6 +73,8 @@ export class RequestBody extends Readable {
     this.#stream = this.#source.open();
     this.#stream.on('data', this.#onData).on('end', this.#onEnd);
     this.#stream.on('close', this.#onClose).on('error', this.#onClose);
+    // Node ends an HTTP/2 stream without content whether or not anybody reads it.
+    if (this.#stream.readableEnded) this.#onEnd();
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {

@@ -113,7 +113,10 @@ export interface WorkerEnvironment {
    * routes to at `url`; `readFrom` (https origin) is where it reads, by default `url`.
    */
   readonly SYNC_SERVERS?: JsonVariable;
-  /** Secret: bearer token that may read discovery, APIServices and CustomResourceDefinitions. */
+  /**
+   * Secret: bearer token that may read discovery, and list APIServices, CustomResourceDefinitions, StorageVersions and
+   * the Leases of `kube-system`.
+   */
   readonly SYNC_TOKEN?: string;
   /** Secret: private JWK (JSON) that snapshots are signed with; its public half is in `SNAPSHOT_KEYS`. */
   readonly SYNC_SIGNING_KEY?: JsonVariable;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 
 /** Something that takes bytes or values from anybody, and what must hold whatever it gets. */
@@ -8,8 +8,11 @@ export interface FuzzTarget<Input> {
   /** Also of its corpus: `corpus/<name>.json`. */
   readonly name: string;
   readonly arbitrary: fc.Arbitrary<Input>;
-  /** @throws when something does not hold. */
-  readonly holds: (input: Input) => void | Promise<void>;
+  /**
+   * @param context of the test that many inputs share: what is started for it ends with it.
+   * @throws when something does not hold.
+   */
+  readonly holds: (input: Input, context: TestContext) => void | Promise<void>;
   /** Inputs in an ordinary test run. */
   readonly runs: number;
 }
@@ -37,16 +40,16 @@ export function fuzz<Input>(target: FuzzTarget<Input>): void {
   test(`${name}: the corpus`, async (context) => {
     for (const entry of await corpusOf<Input>(name)) {
       await context.test(entry.name, async () => {
-        await holds(entry.input);
+        await holds(entry.input, context);
       });
     }
   });
   const seed = setting('FUZZ_SEED') ?? defaultSeed;
   const numRuns = setting('FUZZ_RUNS') ?? runs;
-  test(`${name}: ${numRuns} made-up inputs, seed ${seed}`, async () => {
+  test(`${name}: ${numRuns} made-up inputs, seed ${seed}`, async (context) => {
     await fc.assert(
       fc.asyncProperty(arbitrary, async (input) => {
-        await holds(input);
+        await holds(input, context);
       }),
       { seed, numRuns },
     );

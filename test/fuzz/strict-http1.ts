@@ -3,6 +3,8 @@ export interface StrictRequest {
   readonly method: string;
   readonly target: string;
   readonly body: string;
+  /** Its body has come to its end; only the last request of a stream may lack that. */
+  readonly complete: boolean;
 }
 
 const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
@@ -14,7 +16,7 @@ interface Framing {
 }
 
 /**
- * The requests that stand whole in a stream of bytes, up to the first one about which two parsers could disagree. An
+ * The requests that stand in a stream of bytes, up to the first one about which two parsers could disagree. An
  * oracle for the router's own reading: what it takes for a request must be one of these, in order.
  * @param bytes a byte string
  */
@@ -32,8 +34,9 @@ export function requestsIn(bytes: string): StrictRequest[] {
     if (method === undefined || target === undefined || framing === undefined) return requests;
     rest = rest.slice(headEnd + 4);
     const taken = framing.length === 'chunked' ? chunkedBody(rest) : bodyOf(rest, framing.length);
-    if (taken === undefined) return requests;
-    requests.push({ method, target, body: taken.body });
+    // A head is passed on before its body is there, and before its faults show.
+    if (taken === undefined) return [...requests, { method, target, body: '', complete: false }];
+    requests.push({ method, target, body: taken.body, complete: true });
     rest = rest.slice(taken.length);
   }
 }
@@ -80,7 +83,8 @@ function chunkedBody(text: string): Taken | undefined {
     const length = Number.parseInt(size, 16);
     at = lineEnd + 2;
     if (length === 0) break;
-    if (text.length < at + length + 2 || text.slice(at + length, at + length + 2) !== '\r\n') return undefined;
+    if (text.length < at + length + 2 || text.slice(at + length, at + length + 2) !== '\r\n')
+      return undefined;
     body += text.slice(at, at + length);
     at += length + 2;
   }

@@ -43,5 +43,5 @@ export const upgradeResultsSchema = v.strictObject({
 });
 
 /** What came of one way to upgrade, by set-up. */
-export type UpgradeOutcomes = Partial<Record<SetUpName, SetUpOutcome>>;
+export type UpgradeOutcomes = { [Name in SetUpName]?: SetUpOutcome | undefined };
 export type UpgradeResults = v.InferOutput<typeof upgradeResultsSchema>;

@@ -18,6 +18,8 @@ import type { SyncServer } from '../../sync/sync-options.ts';
 
 /** Milliseconds for the lists of one server; those of the next one are asked for then. */
 const listTimeout = 5_000;
+/** Milliseconds for all of them, however many servers do not answer: the round has to read the others yet. */
+const allListsTimeout = 15_000;
 
 /** A list of objects that every server of a cluster can give, of whichever gives it first. */
 type Listed = { readonly items: readonly unknown[] } | { readonly reason: string } | undefined;
@@ -37,22 +39,18 @@ export function createListedCluster(servers: readonly SyncServer[], clock: () =>
     onChange: () => () => {},
     async ready(signal) {
       const warnings: string[] = [];
-      const storageVersions = await firstList(
-        servers,
-        storageVersionsPath,
-        parseStorageVersion,
-        warnings,
-        signal,
-      );
+      const deadline = AbortSignal.any([signal, AbortSignal.timeout(allListsTimeout)]);
+      const list = <Item>(path: string, parse: (object: unknown) => Item): Promise<readonly Item[]> =>
+        firstList(servers, path, parse, warnings, deadline);
+      const [storageVersions, ...leases] = await Promise.all([
+        list(storageVersionsPath, parseStorageVersion),
+        ...identityLeaseSelectors.map((selector) =>
+          list(`${leasesPath}?labelSelector=${encodeURIComponent(selector)}`, parseIdentityLease),
+        ),
+      ]);
       // By ID: a Lease that has both labels is in both lists.
-      const leases = new Map<string, IdentityLease>();
-      for (const selector of identityLeaseSelectors) {
-        const path = `${leasesPath}?labelSelector=${encodeURIComponent(selector)}`;
-        for (const lease of await firstList(servers, path, parseIdentityLease, warnings, signal)) {
-          leases.set(lease.id, lease);
-        }
-      }
-      warnings.push(...unlisted(servers, [...leases.values()], clock()));
+      const byId = new Map(leases.flat().map((lease) => [lease.id, lease]));
+      warnings.push(...unlisted(servers, [...byId.values()], clock()));
       read = { storageVersions: servedByStorageVersions(storageVersions), warnings };
     },
     look: () => ({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createAssertionSigner } from '../../../src/identity/assertion/sign-assertion.ts';
 import { PeerAssertionError } from '../../../src/identity/assertion/peer-assertion-error.ts';
+import { createAssertionSigner } from '../../../src/identity/assertion/sign-assertion.ts';
 import { AssertionVerifier } from '../../../src/identity/assertion/verify-assertion.ts';
 import { jane, janesRequest, pinned, signedAt, speaker } from '../../support/assertions.ts';
 import { fuzz } from '../fuzz-target.ts';
@@ -31,7 +31,11 @@ fuzz<Input>({
   runs: 1_000,
   arbitrary: fc.record({
     at: fc.nat({ max: assertion.length }),
-    text: fc.oneof(fc.constant(''), fc.stringMatching(/^[A-Za-z0-9_-]{1,3}$/), fc.constantFrom('.', '=', ' ', ',', '\0')),
+    text: fc.oneof(
+      fc.constant(''),
+      fc.stringMatching(/^[A-Za-z0-9_-]{1,3}$/),
+      fc.constantFrom('.', '=', ' ', ',', '\0'),
+    ),
     cut: fc.constantFrom(0, 0, 1, 10),
     method: fc.constantFrom(janesRequest.method, janesRequest.method, 'DELETE'),
     target: fc.oneof(
@@ -42,7 +46,11 @@ fuzz<Input>({
     later: fc.oneof(fc.constant(0), fc.integer({ min: -120_000, max: 120_000 })),
   }),
   async holds({ at, text, cut, method, target, rerouted, later }) {
-    const verifier = new AssertionVerifier({ keys: () => keys, audience: 'cp-b', clock: () => signedAt + later });
+    const verifier = new AssertionVerifier({
+      keys: () => keys,
+      audience: 'cp-b',
+      clock: () => signedAt + later,
+    });
     const changed = assertion.slice(0, at) + text + assertion.slice(at + cut);
     const isGood =
       changed === assertion &&

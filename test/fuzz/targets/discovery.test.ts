@@ -62,10 +62,18 @@ fuzz<string>({
     });
     const merged = mergeDiscovery([view('healthy', healthy), view('odd', groups)]);
     const other = mergeDiscovery([view('odd', groups), view('healthy', healthy)]);
-    assert.equal(JSON.stringify(merged.groups), JSON.stringify(other.groups), 'the order of servers means nothing');
+    assert.equal(
+      JSON.stringify(merged.groups),
+      JSON.stringify(other.groups),
+      'the order of servers means nothing',
+    );
     // One odd server hides nothing of the others, and nothing is shown that none serves.
-    assert.deepEqual(served(merged.groups), new Set([...served(merged.groups)].filter((each) =>
-      served(healthy).has(each) || served(groups).has(each))));
+    assert.deepEqual(
+      served(merged.groups),
+      new Set(
+        [...served(merged.groups)].filter((each) => served(healthy).has(each) || served(groups).has(each)),
+      ),
+    );
     for (const each of served(healthy)) assert.ok(served(merged.groups).has(each), each);
   },
 });

@@ -33,7 +33,10 @@ const name = fc.oneof(
   fc.constantFrom(...names).map((each) => each.replaceAll('-', '_')),
   mutated(fc.constantFrom(...names), ['_', '-', '.', 'x', 'X', ' ']),
 );
-const value = fc.oneof(fc.array(name, { maxLength: 4 }).map((each) => each.join(', ')), fc.constantFrom('root', 'true', ''));
+const value = fc.oneof(
+  fc.array(name, { maxLength: 4 }).map((each) => each.join(', ')),
+  fc.constantFrom('root', 'true', ''),
+);
 
 fuzz<readonly (readonly [string, string])[]>({
   name: 'header-hygiene',
@@ -51,7 +54,9 @@ fuzz<readonly (readonly [string, string])[]>({
       assert.doesNotMatch(asVariable(lineName), identityVariable);
     }
     const identityIn = (lines: readonly string[]): string[][] =>
-      [...headerLines(lines)].filter(([each]) => identityVariable.test(asVariable(each))).map((line) => [...line]);
+      [...headerLines(lines)]
+        .filter(([each]) => identityVariable.test(asVariable(each)))
+        .map((line) => [...line]);
     const stamped = stampIdentity(cleaned, jane, configured);
     assert.deepEqual(identityIn(stamped), [
       ['X-Remote-User', 'jane'],

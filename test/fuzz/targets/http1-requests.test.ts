@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { test } from 'node:test';
+import type { TestContext } from 'node:test';
 import { connect } from 'node:tls';
 import fc from 'fast-check';
 import { allHeaders } from '../../../src/apimachinery/raw-headers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { clientTls } from '../../support/security/certificates.ts';
 import type { ReceivedRequest } from '../../support/security/recording-backend.ts';
-import { type RouterUnderTest, startRouterUnderTest, targets } from '../../support/security/router-under-test.ts';
+import {
+  type RouterUnderTest,
+  startRouterUnderTest,
+  targets,
+} from '../../support/security/router-under-test.ts';
 import { chunkedSmuggled, smuggled } from '../../support/security/smuggling-vectors.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { mutated } from '../mutation.ts';
@@ -41,10 +45,40 @@ const more = [
 
 /** Where HTTP/1.1 has its seams, and what an attacker would like to get through. */
 const pieces = [
-  ...['\r\n', '\n', '\r', '\r\n\r\n', '\0', ' ', '\t', ':', ',', ';', '0\r\n\r\n', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/2.0'],
-  ...['Content-Length: 0\r\n', 'Content-Length: 5\r\n', 'Transfer-Encoding: chunked\r\n', 'Transfer-Encoding: x\r\n'],
-  ...['Connection: close\r\n', 'Connection: X-Remote-User\r\n', 'Expect: 100-continue\r\n', 'X-Remote-User: root\r\n'],
-  ...['X_Remote_Group: system:masters\r\n', 'x-kubernetes-peer-proxied: true\r\n', 'Host: evil\r\n', smuggled],
+  ...[
+    '\r\n',
+    '\n',
+    '\r',
+    '\r\n\r\n',
+    '\0',
+    ' ',
+    '\t',
+    ':',
+    ',',
+    ';',
+    '0\r\n\r\n',
+    'HTTP/1.1',
+    'HTTP/1.0',
+    'HTTP/2.0',
+  ],
+  ...[
+    'Content-Length: 0\r\n',
+    'Content-Length: 5\r\n',
+    'Transfer-Encoding: chunked\r\n',
+    'Transfer-Encoding: x\r\n',
+  ],
+  ...[
+    'Connection: close\r\n',
+    'Connection: X-Remote-User\r\n',
+    'Expect: 100-continue\r\n',
+    'X-Remote-User: root\r\n',
+  ],
+  ...[
+    'X_Remote_Group: system:masters\r\n',
+    'x-kubernetes-peer-proxied: true\r\n',
+    'Host: evil\r\n',
+    smuggled,
+  ],
   ...['Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n', 'Content-Length: +5\r\n', ' folded\r\n', '\u00e9'],
 ];
 
@@ -55,13 +89,95 @@ interface Input {
   readonly cuts: readonly number[];
 }
 
-/** Started with the first input: all of them go to one router, as in life. */
-let starting: Promise<RouterUnderTest> | undefined;
-const ready = Promise.withResolvers<void>();
-const done = Promise.withResolvers<void>();
-test('a router in front of recording servers', { timeout: 0 }, async (context) => {
-  starting = startRouterUnderTest(context);
-  await starting;
-  ready.resolve();
-  await done.promise;
+/** One for all inputs of a test: as in life, what one of them leaves behind would meet the next one. */
+const routers = new WeakMap<TestContext, Promise<RouterUnderTest>>();
+
+function routerOf(context: TestContext): Promise<RouterUnderTest> {
+  const router = routers.get(context) ?? startRouterUnderTest(context);
+  routers.set(context, router);
+  return router;
+}
+
+/** Writes the bytes as one client, and waits until nothing more can come. @returns all that came */
+async function exchange(port: number, { bytes, cuts }: Input, expected: number): Promise<string> {
+  const socket = connect({
+    ...{ host: '127.0.0.1', port, servername: 'localhost', ALPNProtocols: ['http/1.1'] },
+    ...clientTls('alice'),
+  });
+  let received = '';
+  let ended = false;
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.toString('latin1');
+  });
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    ended = true;
+  });
+  await once(socket, 'secureConnect');
+  const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].toSorted(
+    (left, right) => left - right,
+  );
+  let from = 0;
+  for (const end of [...ends, bytes.length]) {
+    if (socket.writable) socket.write(Buffer.from(bytes.slice(from, end), 'latin1'));
+    from = end;
+    // A packet of its own.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const isTunnel = (): boolean =>
+    received.startsWith('HTTP/1.1 101 ') || received.includes('\r\n\r\nHTTP/1.1 101 ');
+  await eventually(() => ended || isTunnel() || statusesIn(received).length >= expected);
+  socket.end();
+  await eventually(() => ended);
+  return received;
+}
+
+function statusesIn(received: string): number[] {
+  return [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)]
+    .map(([, code]) => Number(code))
+    .filter((code) => code >= 200);
+}
+
+const nameOf = ({ method, target }: { readonly method: string; readonly target: string }): string =>
+  `${method} ${target}`;
+
+/** Whoever the bytes say that they are, the connection is Alice's. */
+function assertIsAlice({ headers, clientCertificate }: ReceivedRequest): void {
+  assert.deepEqual(allHeaders(headers, 'x-remote-user'), ['alice']);
+  assert.deepEqual(allHeaders(headers, 'x-remote-group'), ['dev', 'system:authenticated']);
+  assert.equal(clientCertificate, 'front-proxy-client');
+}
+
+fuzz<Input>({
+  name: 'http1-requests',
+  runs: 300,
+  arbitrary: fc.record({
+    bytes: fc
+      .array(mutated(fc.constantFrom(...seeds, ...more), pieces), { minLength: 1, maxLength: 3 })
+      .map((requests) => requests.join('')),
+    cuts: fc.array(fc.nat({ max: 10_000 }), { maxLength: 4 }),
+  }),
+  async holds(input, context) {
+    const router = await routerOf(context);
+    for (const backend of [router.local, router.peer, router.extension]) backend.clear();
+    router.logLines.length = 0;
+    const sent = requestsIn(input.bytes);
+    const whole = sent.filter(({ complete }) => complete);
+    const received = await exchange(router.port, input, whole.length);
+
+    const statuses = statusesIn(received);
+    assert.ok(statuses.length <= sent.length + 1, `${statuses.length} answers to ${sent.length} requests`);
+    const left = [...sent];
+    for (const arrived of router.allRequests()) {
+      assertIsAlice(arrived);
+      const at = left.findIndex((request) => nameOf(request) === nameOf(arrived));
+      assert.notEqual(at, -1, `${nameOf(arrived)} arrived, and was not sent`);
+      const [request] = left.splice(at, 1);
+      if (arrived.complete) assert.deepEqual([true, arrived.body], [request?.complete, request?.body]);
+    }
+    const failures = router.logLines.filter((line) =>
+      /A request failed|could not be written|upgrade failed/.test(line),
+    );
+    assert.deepEqual(failures, []);
+  },
 });

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { parseRequestInfo, type RequestInfo, RequestInfoError } from '../../../src/apimachinery/request-info.ts';
+import {
+  parseRequestInfo,
+  type RequestInfo,
+  RequestInfoError,
+} from '../../../src/apimachinery/request-info.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { mutated } from '../mutation.ts';
 
@@ -11,8 +15,34 @@ const vectors = JSON.parse(
 
 /** Where path and query have their seams. */
 const pieces = [
-  ...['/', '//', '/.', '/..', '/./', '/../', '%2e', '%2E%2e', '%2f', '%2F..', '%5c', '\\', '%00', '%', '%zz', ';'],
-  ...['?', '#', '&', '=', 'watch=true', 'fieldSelector=metadata.name%3D', 'http://evil.example/', '//evil.example'],
+  ...[
+    '/',
+    '//',
+    '/.',
+    '/..',
+    '/./',
+    '/../',
+    '%2e',
+    '%2E%2e',
+    '%2f',
+    '%2F..',
+    '%5c',
+    '\\',
+    '%00',
+    '%',
+    '%zz',
+    ';',
+  ],
+  ...[
+    '?',
+    '#',
+    '&',
+    '=',
+    'watch=true',
+    'fieldSelector=metadata.name%3D',
+    'http://evil.example/',
+    '//evil.example',
+  ],
   ...['api', 'apis', 'namespaces', 'proxy', 'watch', 'status', '%25', '%c0%ae', '\u00e9', ' ', '\t', '\r\n'],
 ];
 
@@ -51,7 +81,14 @@ fuzz<Input>({
     // What the query says never changes which resource it is.
     const other = parse({ method: input.method, target: path });
     assert.ok(other, 'the path alone is acceptable, too');
-    for (const key of ['isResourceRequest', 'apiGroup', 'apiVersion', 'namespace', 'resource', 'subresource'] as const) {
+    for (const key of [
+      'isResourceRequest',
+      'apiGroup',
+      'apiVersion',
+      'namespace',
+      'resource',
+      'subresource',
+    ] as const) {
       assert.equal(other[key], info[key], key);
     }
   },

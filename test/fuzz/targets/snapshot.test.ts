@@ -21,7 +21,12 @@ const snapshot = snapshotOf(
   { a: ['v1/pods', 'v1/pods/log'], b: ['v1/pods', 'batch/v1/jobs'] },
   {
     apiServices: [
-      { group: 'metrics.k8s.io', version: 'v1beta1', available: true, service: { namespace: 'n', name: 's', port: 443 } },
+      {
+        group: 'metrics.k8s.io',
+        version: 'v1beta1',
+        available: true,
+        service: { namespace: 'n', name: 's', port: 443 },
+      },
     ],
     customResourceGroups: [{ group: 'example.com', version: 'v1' }],
   },
@@ -30,10 +35,42 @@ const json = JSON.stringify(snapshot);
 const sealed = await sealSnapshot(snapshot, signingKeyOf(privateJwk));
 
 const jsonPieces = [
-  ...['{', '}', '[', ']', ',', ':', '"', '\\', '\\u0000', 'null', 'true', '-1', '1e999', '0', '""', '{}', '[]'],
-  ...['"__proto__":', '"constructor":', '"servers":[]', '"generation":', '169.254.169.254:80', 'http://', '\u00ff'],
+  ...[
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '"',
+    '\\',
+    '\\u0000',
+    'null',
+    'true',
+    '-1',
+    '1e999',
+    '0',
+    '""',
+    '{}',
+    '[]',
+  ],
+  ...[
+    '"__proto__":',
+    '"constructor":',
+    '"servers":[]',
+    '"generation":',
+    '169.254.169.254:80',
+    'http://',
+    '\u00ff',
+  ],
 ];
-const targets = ['/api/v1/pods', '/apis/batch/v1/jobs', '/apis/example.com/v1/a', '/apis/metrics.k8s.io/v1beta1/nodes', '/apis'];
+const targets = [
+  '/api/v1/pods',
+  '/apis/batch/v1/jobs',
+  '/apis/example.com/v1/a',
+  '/apis/metrics.k8s.io/v1beta1/nodes',
+  '/apis',
+];
 
 fuzz<string>({
   name: 'snapshot-text',
@@ -70,7 +107,10 @@ fuzz<{ readonly at: number; readonly text: string }>({
   runs: 500,
   arbitrary: fc.record({
     at: fc.nat({ max: sealed.length }),
-    text: fc.oneof(fc.stringMatching(/^[A-Za-z0-9_-]{0,4}$/), fc.constantFrom('.', '..', '=', ' ', '\n', '+', '/', '\0')),
+    text: fc.oneof(
+      fc.stringMatching(/^[A-Za-z0-9_-]{0,4}$/),
+      fc.constantFrom('.', '..', '=', ' ', '\n', '+', '/', '\0'),
+    ),
   }),
   async holds({ at, text }) {
     for (const changed of [
