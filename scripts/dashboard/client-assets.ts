@@ -13,11 +13,11 @@ export async function clientAssetsText(): Promise<string> {
 
 /** The page's style sheet, as it stands between its tags. */
 export const clientStyle =
-  ${literal(style)};
+  ${JSON.stringify(style)};
 
 /** The page's script, as it stands between its tags. */
 export const clientScript =
-  ${literal(script)};
+  ${JSON.stringify(script)};
 `;
 }
 
@@ -39,13 +39,4 @@ async function bundle(entry: string): Promise<string> {
   // Either would end its element early (HTML, section 13.1.2.6).
   if (/<\/(script|style)|<!--/i.test(text)) throw new Error(`${entry} cannot stand between its tags`);
   return text;
-}
-
-/** In the quotes that the formatter would choose: those that need fewer escapes. */
-function literal(text: string): string {
-  const inDouble = JSON.stringify(text);
-  const singles = text.split("'").length;
-  const doubles = text.split('"').length;
-  if (doubles < singles) return inDouble;
-  return `'${inDouble.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 }

@@ -69,7 +69,11 @@ export async function runDemo({ directory, signal, onReady, routerFlags }: DemoO
     ending.unshift(
       await startDemoSync({
         signingKey: join(path('keys'), signingKeyFile),
-        servers: apiServers.map(({ serverId, url, version }) => ({ id: serverId, url, hostname: `control-plane-${version}` })),
+        servers: apiServers.map(({ serverId, url, version }) => ({
+          id: serverId,
+          url,
+          hostname: `control-plane-${version}`,
+        })),
         targets: routers.map(({ origin }) => ({ url: origin })),
         certificates,
         logger,

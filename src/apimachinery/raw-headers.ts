@@ -7,7 +7,7 @@
  */
 export type RawHeaders = readonly string[];
 
-/** Walks the lines of `headers` as pairs. */
+/** Walks the lines of `headers` as pairs. Each costs an object: what every request passes goes by index instead. */
 export function* headerLines(headers: RawHeaders): Generator<readonly [name: string, value: string]> {
   for (let index = 0; index + 1 < headers.length; index += 2) {
     yield [headers[index] as string, headers[index + 1] as string];
@@ -18,7 +18,7 @@ export function* headerLines(headers: RawHeaders): Generator<readonly [name: str
 export function firstHeader(headers: RawHeaders, name: string): string | undefined {
   const wanted = name.toLowerCase();
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    if ((headers[index] as string).toLowerCase() === wanted) return headers[index + 1];
+    if (isNamed(headers[index] as string, wanted)) return headers[index + 1];
   }
   return undefined;
 }
@@ -27,10 +27,15 @@ export function firstHeader(headers: RawHeaders, name: string): string | undefin
 export function allHeaders(headers: RawHeaders, name: string): string[] {
   const wanted = name.toLowerCase();
   const values: string[] = [];
-  for (const [line, value] of headerLines(headers)) {
-    if (line.toLowerCase() === wanted) values.push(value);
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    if (isNamed(headers[index] as string, wanted)) values.push(headers[index + 1] as string);
   }
   return values;
+}
+
+/** By its length first: lower case, a new string, is only needed for few of the lines. */
+function isNamed(line: string, lowerCaseName: string): boolean {
+  return line.length === lowerCaseName.length && line.toLowerCase() === lowerCaseName;
 }
 
 /** The lines of web `Headers`. Repeated names arrive joined, except where the runtime keeps them apart. */

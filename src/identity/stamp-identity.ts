@@ -1,4 +1,4 @@
-import { headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import {
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
@@ -12,7 +12,7 @@ import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bea
 
 /**
  * The one place where an established identity is written onto a request, for every way out: local, peer,
- * extension, second try, upgrade. `headers` have been through `cleanRequestHeaders`.
+ * extension, second try, upgrade. The lines are a fresh list. `headers` have been through `cleanRequestHeaders`.
  *
  * For an authenticated caller the result holds exactly the caller's X-Remote headers, as client-go writes them
  * (transport/round_trippers.go), or `token` in their place, and no credentials of the client any more: the
@@ -30,11 +30,13 @@ export function stampIdentity(
   caller: Caller,
   names: IdentityHeaderNames = defaultIdentityHeaderNames,
   token?: IdentityToken,
-): RawHeaders {
+): string[] {
   const isIdentityHeader = identityHeaderMatcher(names);
   const authenticated = caller.kind === 'authenticated';
   const stamped: string[] = [];
-  for (const [name, value] of headerLines(headers)) {
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    const value = headers[index + 1] as string;
     const lowerCaseName = name.toLowerCase();
     if (isIdentityHeader(lowerCaseName)) continue;
     const kept = authenticated ? withoutCredentials(lowerCaseName, value) : value;

@@ -32,7 +32,12 @@ const discardMilliseconds = 5_000;
 export class Exchange {
   /** The answer once its head is in. @throws {TransportError} */
   readonly response: Promise<Response>;
-  readonly #options: ExchangeOptions;
+  readonly #origin: string;
+  readonly #sink: AnswerSink;
+  readonly #headTimeout: number;
+  readonly #bodyOpened: () => boolean;
+  /** Up to the head: what it holds of the request must not stay for as long as a watch is open. */
+  #onResponseHead: OnResponseHead | undefined;
   readonly #resolve: (response: Response) => void;
   readonly #reject: (error: TransportError) => void;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -42,12 +47,16 @@ export class Exchange {
   #restarted = false;
 
   constructor(options: ExchangeOptions) {
-    this.#options = options;
+    const { origin, sink, onResponseHead, headTimeout, bodyOpened } = options;
+    this.#origin = origin;
+    this.#sink = sink;
+    this.#onResponseHead = onResponseHead;
+    this.#headTimeout = headTimeout;
+    this.#bodyOpened = bodyOpened;
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     this.response = promise;
     this.#resolve = resolve;
     this.#reject = reject;
-    const { headTimeout, sink } = options;
     // One timer for everything up to the head: queueing, connecting, sending and waiting.
     if (headTimeout > 0) this.#timer = setTimeout(() => this.#timedOut(), headTimeout);
     sink.attach(
@@ -85,7 +94,9 @@ export class Exchange {
   /** The final head of the answer; interim ones (1xx) are the driver's to ignore. */
   head(status: number, statusMessage: string, headers: RawHeaders): void {
     if (this.#state !== 'waiting') return;
-    const { onResponseHead, sink } = this.#options;
+    const sink = this.#sink;
+    const onResponseHead = this.#onResponseHead as OnResponseHead;
+    this.#onResponseHead = undefined;
     try {
       const disposition = onResponseHead({ status, headers });
       if (disposition.kind === 'replace') {
@@ -101,9 +112,8 @@ export class Exchange {
       this.#resolve(response);
     } catch (error) {
       // A head that this side cannot write (bytes that HTTP does not allow) is no answer either.
-      const { origin } = this.#options;
       this.fail(
-        new TransportError('InvalidResponse', `${origin}: the head of the answer cannot be passed on`, {
+        new TransportError('InvalidResponse', `${this.#origin}: the head of the answer cannot be passed on`, {
           requestMayHaveArrived: true,
           cause: error,
         }),
@@ -116,30 +126,30 @@ export class Exchange {
     // undici's parser reports an empty chunk each time it is resumed with nothing to parse: pausing for that one
     // too, and being resumed by its reader, would go round for ever.
     if (this.#state !== 'answering' || chunk.byteLength === 0) return;
-    if (!this.#options.sink.write(chunk)) this.#source?.pause();
+    if (!this.#sink.write(chunk)) this.#source?.pause();
   }
 
   end(): void {
     clearTimeout(this.#discardTimer);
     if (this.#state !== 'answering') return;
     this.#finish();
-    this.#options.sink.end();
-    this.#options.sink.release();
+    this.#sink.end();
+    this.#sink.release();
   }
 
   /** @param refused the destination said that it did not process the request. */
   fail(error: unknown, refused = false): void {
     clearTimeout(this.#discardTimer);
     if (this.#state === 'over') return;
-    const { sink, origin, bodyOpened } = this.#options;
+    const sink = this.#sink;
     const begun = this.#state === 'answering';
     this.#finish();
     sink.release();
     const failure = toTransportError(error, {
-      origin,
+      origin: this.#origin,
       sent: this.#source !== undefined,
       refused,
-      bodyOpened: bodyOpened(),
+      bodyOpened: this.#bodyOpened(),
     });
     // Too late for a status: the client's stream breaks, so that it cannot take the part for the whole.
     if (begun) sink.breakOff(failure);
@@ -153,15 +163,14 @@ export class Exchange {
   #discard(headers: RawHeaders): void {
     const length = firstHeader(headers, 'content-length');
     const isShort = length !== undefined && /^\d+$/.test(length) && Number(length) <= maximumDiscarded;
-    if (!isShort || this.#options.bodyOpened()) this.#source?.abort();
+    if (!isShort || this.#bodyOpened()) this.#source?.abort();
     else this.#discardTimer = setTimeout(() => this.#source?.abort(), discardMilliseconds);
   }
 
   #timedOut(): void {
-    const { origin, headTimeout } = this.#options;
     const source = this.#source;
     this.fail(
-      new TransportError('Timeout', `${origin}: no answer within ${headTimeout} ms`, {
+      new TransportError('Timeout', `${this.#origin}: no answer within ${this.#headTimeout} ms`, {
         requestMayHaveArrived: source !== undefined,
       }),
     );
@@ -173,10 +182,10 @@ export class Exchange {
     const waiting = this.#state === 'waiting';
     const source = this.#source;
     this.#finish();
-    this.#options.sink.release();
+    this.#sink.release();
     if (waiting) {
       this.#reject(
-        new TransportError('ClientGone', `${this.#options.origin}: the client went away`, {
+        new TransportError('ClientGone', `${this.#origin}: the client went away`, {
           requestMayHaveArrived: source !== undefined,
         }),
       );

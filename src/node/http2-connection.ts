@@ -60,8 +60,8 @@ export class Http2Connection {
     this.#session.once('connect', () => this.#session.setLocalWindowSize(streamWindow * maximumStreams));
     const stopNoticing = noticeSilence({
       bytesRead: () => socket.bytesRead,
-      onQuiet: () => console.log("quiet", socket.bytesRead) as never ?? this.#askForLife(),
-      onDead: () => console.log("dead") as never ?? this.#session.destroy(new Error('the destination has fallen silent')),
+      onQuiet: () => this.#askForLife(),
+      onDead: () => this.#session.destroy(new Error('the destination has fallen silent')),
     });
     this.#session.on('goaway', () => this.#drain());
     this.#session.on('error', () => this.#drain());

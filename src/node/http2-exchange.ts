@@ -51,7 +51,7 @@ export function exchangeOverHttp2(
     if (expectedLength === undefined && !stream.endAfterHeaders) {
       hasEndStream = false;
       onEndOfData(stream, () => {
-        hasEndStream = !stream.closed;
+        hasEndStream = !stream.closed || stream.state.remoteClose === 1;
       });
     }
     exchange.head(status, '', lines);
@@ -92,10 +92,11 @@ export function exchangeOverHttp2(
 }
 
 /**
- * Calls back when Node takes the end of the data in, whoever has caused it: END_STREAM while the stream is still open,
- * a reset once it is closed. At 'end' the two cannot be told apart any more: a stream that has its END_STREAM is
- * closed, too, before a slow client has taken the last of it; and after a reset with NO_ERROR nothing else shows that
- * the END_STREAM is missing (RFC 9113 section 8.1 has an answer end with one).
+ * Calls back when Node takes the end of the data in, whoever has caused it. With END_STREAM that is while the stream is
+ * still open, or, where reading is paused, as it closes: nghttp2 then still knows that the other side had ended it.
+ * With a reset it is as the stream closes, and nghttp2 knows of no end. At 'end' the two cannot be told apart any more;
+ * and after a reset with NO_ERROR nothing else shows that the END_STREAM is missing (RFC 9113 section 8.1 has an answer
+ * end with one).
  */
 function onEndOfData(stream: ClientHttp2Stream, listener: () => void): void {
   const push = stream.push;

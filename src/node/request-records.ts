@@ -9,7 +9,8 @@ import { type AuditOutput, DescriptorOutput, FileOutput } from './audit/audit-ou
 import { maskText } from './mask-secrets.ts';
 import type { RouterMetrics } from './metrics/router-metrics.ts';
 import type { ServeConfig } from './serve-config.ts';
-import { createTracing, type Tracing } from './tracing/create-tracing.ts';
+import type { Tracing } from './tracing/create-tracing.ts';
+import type { TracingConfig } from './tracing/tracing-configuration.ts';
 
 /** What is kept of each request: a line, a trace, audit events; each only where it is asked for. */
 export interface RequestRecords {
@@ -31,15 +32,8 @@ export async function createRequestRecords(
   const { tracing, audit } = config.records;
   const failures = new FailureLog({ logger, clock: () => performance.now() });
   const auditLog = audit === undefined ? undefined : await openAuditLog(audit, failures, metrics);
-  const traces: Tracing | undefined =
-    tracing &&
-    createTracing(tracing, {
-      instance: config.serverId,
-      version: config.commandLine.version,
-      failures,
-      logger,
-      onExported: (result, spans) => metrics?.spansExported(result, spans),
-    });
+  const traces =
+    tracing === undefined ? undefined : await startTracing(tracing, config, logger, failures, metrics);
   const observers: RequestObserver[] = [];
   if (config.logging.verbosity >= accessLogVerbosity) {
     observers.push(accessLog({ logger, clock: () => performance.now() }));
@@ -62,6 +56,24 @@ export async function createRequestRecords(
 /** Milliseconds since the epoch, with fractions. */
 function epochClock(): number {
   return performance.timeOrigin + performance.now();
+}
+
+async function startTracing(
+  tracing: TracingConfig,
+  { serverId, commandLine }: Pick<ServeConfig, 'serverId' | 'commandLine'>,
+  logger: Logger,
+  failures: FailureLog,
+  metrics: RouterMetrics | undefined,
+): Promise<Tracing> {
+  // Only now: OpenTelemetry's modules take a while to load, and memory, that most routers need not spend.
+  const { createTracing } = await import('./tracing/create-tracing.ts');
+  return createTracing(tracing, {
+    instance: serverId,
+    version: commandLine.version,
+    failures,
+    logger,
+    onExported: (result, spans) => metrics?.spansExported(result, spans),
+  });
 }
 
 async function openAuditLog(

@@ -73,16 +73,18 @@ export class UndiciTransport implements Transport {
     this.#limits = { ...defaultLimits, ...limits };
   }
 
-  async send(
+  send(
     outbound: OutboundRequest,
     inbound: InboundRequest,
     onResponseHead: OnResponseHead,
   ): Promise<Response> {
     const source = bodySourceOf(inbound);
     if (source?.opened === true) {
-      throw new TransportError('ConnectionClosed', 'part of the request body went to another destination', {
-        requestMayHaveArrived: true,
-      });
+      return Promise.reject(
+        new TransportError('ConnectionClosed', 'part of the request body went to another destination', {
+          requestMayHaveArrived: true,
+        }),
+      );
     }
     const headTimeout = outbound.longRunning ? 0 : this.#headTimeout;
     return this.exchange(outbound, this.#sinkFor(outbound, inbound), onResponseHead, headTimeout, source);

@@ -179,20 +179,24 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     return answer instanceof TransportError ? noAnswer(request, answer) : answer;
   }
 
-  return async (request, send) => {
+  return (request, send) => {
     budget.deposit();
     const { decision } = request;
     switch (decision.decision) {
       case 'local':
-        return local === undefined ? knowledgeMissing() : deliverToLocal(request, local, send);
+        return local === undefined
+          ? Promise.resolve(knowledgeMissing())
+          : deliverToLocal(request, local, send);
       case 'peer':
         return deliverToPeer(request, decision.candidates, send);
       case 'extension': {
         const destination = extensionDestination(decision.apiService);
-        return destination === undefined ? serviceUnavailable() : deliverToOne(request, destination, send);
+        return destination === undefined
+          ? Promise.resolve(serviceUnavailable())
+          : deliverToOne(request, destination, send);
       }
       case 'unavailable':
-        return unavailable(decision.reason);
+        return Promise.resolve(unavailable(decision.reason));
     }
   };
 }

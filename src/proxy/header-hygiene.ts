@@ -1,4 +1,4 @@
-import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import {
   defaultIdentityHeaderNames,
   hyphenated,
@@ -76,7 +76,8 @@ function withoutConnectionHeaders(
   // then; two parsers behind each other could otherwise find two ends of one body.
   const lengthIsOverridden = firstHeader(headers, 'transfer-encoding') !== undefined;
   const kept: string[] = [];
-  for (const [name, value] of headerLines(headers)) {
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
     const lowerCaseName = name.toLowerCase();
     if (
       hopByHop.has(lowerCaseName) ||
@@ -87,7 +88,7 @@ function withoutConnectionHeaders(
     ) {
       continue;
     }
-    kept.push(name, value);
+    kept.push(name, headers[index + 1] as string);
   }
   return kept;
 }

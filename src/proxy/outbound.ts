@@ -51,7 +51,7 @@ function ready(
   const named = withAuditIdForDestination(cleaned, inbound);
   // Before the stamp: whatever an observer adds, nothing but the stamp says who calls.
   const observed = withObserversLines(named, inbound.observed?.outboundHeaders(destination));
-  const headers = [...stampIdentity(observed, caller, identityHeaderNames, token)];
+  const headers = stampIdentity(observed, caller, identityHeaderNames, token);
   const forwardedFor = withForwardedFor(headers, inbound.connection.remoteAddress);
   forwardedFor.push(viaHeader, viaMember(inbound.httpVersion ?? '1.1', pseudonym));
   // At most one hop: the peer serves it itself (KEP-4020; the header is Kubernetes' own). Set, never added to.
@@ -73,6 +73,8 @@ function withObserversLines(headers: RawHeaders, lines: RawHeaders = []): RawHea
   if (lines.length === 0) return headers;
   const names = new Set<string>();
   for (const [name] of headerLines(lines)) names.add(name.toLowerCase());
+  // It belongs to the traceparent beside it (W3C Trace Context section 3.3) and goes with it.
+  if (names.has('traceparent')) names.add('tracestate');
   const others: string[] = [];
   for (const [name, value] of headerLines(headers)) {
     if (!names.has(name.toLowerCase())) others.push(name, value);

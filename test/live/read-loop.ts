@@ -17,8 +17,8 @@ export interface ReadCounts {
 
 export interface ReadLoop {
   readonly counts: Readonly<ReadCounts>;
-  /** What was neither `ok` nor `notFound`: how often, by code or error. */
-  readonly others: ReadonlyMap<string, number>;
+  /** What was not `ok`: how often, by code and path, or by error. */
+  readonly failures: ReadonlyMap<string, number>;
   stop(): Promise<void>;
 }
 
@@ -29,8 +29,8 @@ export function startReadLoop(
   credentials: TlsCredentials,
 ): ReadLoop {
   const counts: ReadCounts = { ok: 0, notFound: 0, refused: 0, broken: 0 };
-  const others = new Map<string, number>();
-  const note = (what: string) => others.set(what, (others.get(what) ?? 0) + 1);
+  const failures = new Map<string, number>();
+  const note = (what: string) => failures.set(what, (failures.get(what) ?? 0) + 1);
   let isStopped = false;
   const running = (async () => {
     while (!isStopped) {
@@ -38,10 +38,12 @@ export function startReadLoop(
         try {
           const { statusCode } = await tlsRequest(`${origin}${path}`, credentials);
           if (statusCode === 200) counts.ok++;
-          else if (statusCode === 404) counts.notFound++;
-          else {
+          else if (statusCode === 404) {
+            counts.notFound++;
+            note(`404 ${path}`);
+          } else {
             counts.refused++;
-            note(`${statusCode}`);
+            note(`${statusCode} ${path}`);
           }
         } catch (error) {
           counts.broken++;
@@ -53,7 +55,7 @@ export function startReadLoop(
   })();
   return {
     counts,
-    others,
+    failures,
     stop() {
       isStopped = true;
       return running;
@@ -61,9 +63,9 @@ export function startReadLoop(
   };
 }
 
-/** One line: `ok 120, 404 3, refused 1 (503 ×1), broken 0`. */
-export function describeReads({ counts, others }: ReadLoop): string {
-  const details = [...others].map(([what, times]) => `${what} ×${times}`).join(', ');
+/** One line: `ok 120, 404 0, refused 1, broken 0 (503 /api/v1/namespaces ×1)`. */
+export function describeReads({ counts, failures }: ReadLoop): string {
+  const details = [...failures].map(([what, times]) => `${what} ×${times}`).join(', ');
   return (
     `ok ${counts.ok}, 404 ${counts.notFound}, refused ${counts.refused}, broken ${counts.broken}` +
     (details === '' ? '' : ` (${details})`)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectionPath, kubectlName } from './exclusive-resources.ts';
+import { collectionPath } from './exclusive-resources.ts';
 import { type GetSuite, kubectls, namespace } from './live-suite.ts';
 import { startObjectWriter } from './object-writer.ts';
 import { describeReads, startReadLoop } from './read-loop.ts';
@@ -69,7 +69,7 @@ export function registerRestartCases(suite: GetSuite): void {
       await waitUntil('the router finds it unhealthy', async () => (await localHealth()) === 'unhealthy');
       assert.equal((await tlsRequest(`${origin}/readyz`, cluster.admin)).statusCode, 200);
       for (const resource of [newer, older]) {
-        await ok(kubectl, 'router-a', ['get', kubectlName(resource), '-A', '-o', 'name']);
+        await ok(kubectl, 'router-a', ['get', '--raw', collectionPath(resource)]);
       }
       await ok(kubectl, 'router-a', ['get', 'namespace', namespace, '-o', 'name']);
       await ok(kubectl, 'router-a', ['api-resources', '-o', 'name']);
@@ -80,6 +80,8 @@ export function registerRestartCases(suite: GetSuite): void {
       await waitUntil('the router finds it healthy again', async () => (await localHealth()) === 'healthy');
     } finally {
       await reads.stop();
+      // What comes next finds every server as it was.
+      if (!server.isRunning()) await server.launch(server.binary());
     }
     assert.equal(reads.counts.notFound, 0);
     context.diagnostic(`reads through its router: ${describeReads(reads)}`);

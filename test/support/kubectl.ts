@@ -72,7 +72,8 @@ export function runKubectl(
         resolve({ code, stdout, stderr });
       },
     );
-    child.stdin?.end(input);
+    // kubectl may end before it has taken its input: its exit code tells of that.
+    child.stdin?.on('error', () => {}).end(input);
   });
 }
 

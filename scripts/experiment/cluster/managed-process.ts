@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A program of the experiment that is stopped, killed and started again. */
@@ -23,9 +25,13 @@ export interface ManagedProgram {
   readonly stopWithin?: number;
 }
 
+/** Hundreds of starts of the same programs: what Node has compiled once is kept. */
+const compileCache = join(tmpdir(), 'mixed-version-proxy-compile-cache');
+
 /** Starts a script with this process's own Node. */
 export function startProcess(program: ManagedProgram): ManagedProcess {
   const child = spawn(process.execPath, [...program.arguments], {
+    env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
     stdio: [
       'ignore',
       'pipe',

@@ -12,7 +12,7 @@ import { frame, type StoreCall, type StoreReply, storeDescriptors, unframe } fro
 
 /**
  * The store of a server process: a copy of the one in the process that started it, as a watch cache is a copy of
- * etcd. Writes are made there, and every read first asks for what is new, so that servers agree as over one etcd.
+ * etcd. Writes are made there, and gets and lists first ask for what is new, so that servers agree as over one etcd.
  *
  * Calls block the process: the example server takes its store to be memory. They answer within a millisecond.
  */
@@ -37,8 +37,9 @@ export class RemoteStore extends ExampleStore {
     return super.list(key, namespace);
   }
 
+  /** What is newer arrives as news: thousands of watches that come back at once need not ask for it each. */
   override eventsSince(key: StorageKey, revision: number): StoredEvent[] {
-    this.#refresh();
+    if (revision > this.revision) this.#refresh();
     return super.eventsSince(key, revision);
   }
 

@@ -50,9 +50,9 @@ export class Router {
     });
   }
 
-  /** @throws when it is not ready within 30 s */
+  /** @throws when it is not ready within two minutes, which on a crowded machine may be needed */
   async ready(): Promise<void> {
-    const until = Date.now() + 30_000;
+    const until = Date.now() + 120_000;
     while (!(await this.#isReady())) {
       if (Date.now() > until) throw new Error(`${this.name} did not become ready: see its log`);
       await sleep(50);

@@ -22,11 +22,11 @@ export interface SoakRun {
 
 /** Milliseconds. */
 const sampleEvery = 5_000;
-const changeSnapshotEvery = 4_000;
-const writeEvery = 4_000;
+const changeSnapshotEvery = 6_000;
+const writeEvery = 8_000;
 const readEvery = 200;
 /** Watches that are begun in a second at the start. */
-const openedPerSecond = 100;
+const openedPerSecond = 60;
 
 const restless = 20;
 
@@ -38,7 +38,7 @@ export async function runSoak({ minutes, watches, seed, tell }: SoakRun): Promis
   const cluster = await startExperimentCluster({
     setUp: 'sidecar',
     versions: ['1.25', '1.26', '1.36'],
-    bookmarkInterval: 10_000,
+    bookmarkInterval: 30_000,
     historyLimit: 10_000,
   });
   const ending = new AbortController();

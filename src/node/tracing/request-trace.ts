@@ -50,6 +50,8 @@ export class RequestTrace implements RequestObservation {
     this.#inbound = inbound;
     this.#options = options;
     this.#begun = options.clock();
+    // Now, so that the destination is told the one that stands in the span.
+    auditIdOf(inbound);
   }
 
   accepted(requestInfo: RequestInfo): void {
@@ -106,32 +108,28 @@ export class RequestTrace implements RequestObservation {
   }
 
   panicked(error: unknown): void {
-    this.#begin(false)?.setAttribute('error.type', error instanceof Error ? error.name : 'unknown');
+    this.#begin(false).setAttribute('error.type', error instanceof Error ? error.name : 'unknown');
   }
 
   answered(status: number): void {
     this.#isAnswered = true;
     const server = this.#begin(false);
-    server?.setAttribute('http.response.status_code', status);
+    server.setAttribute('http.response.status_code', status);
     // A fault of the client's is none of the server's (OpenTelemetry semantic conventions for HTTP spans).
-    if (status >= 500) server?.setStatus({ code: SpanStatusCode.ERROR });
+    if (status >= 500) server.setStatus({ code: SpanStatusCode.ERROR });
   }
 
   finished(): void {
-    if (!this.#isAnswered) this.#begin(false)?.setAttribute('error.type', 'ClientGone');
+    if (!this.#isAnswered) this.#begin(false).setAttribute('error.type', 'ClientGone');
     this.#endAttempt({ 'error.type': 'ClientGone' }, true);
     this.#server?.end(this.#options.clock());
   }
 
   /** The server span, which callers that were never established have no say in. */
-  #begin(isTrusted: boolean): Span | undefined {
+  #begin(isTrusted: boolean): Span {
     if (this.#server !== undefined) return this.#server;
     const remote = readTraceContext(this.#inbound.headers);
-    const options: SpanOptions = {
-      kind: SpanKind.SERVER,
-      startTime: this.#begun,
-      attributes: this.#attributes(),
-    };
+    const options: SpanOptions = { kind: SpanKind.SERVER, startTime: this.#begun };
     let parent = ROOT_CONTEXT;
     if (remote !== undefined) {
       const context = remoteSpanContext(remote);
@@ -140,9 +138,12 @@ export class RequestTrace implements RequestObservation {
       else options.links = [{ context }];
     }
     const name = spanName(this.#inbound.method, this.#requestInfo);
-    this.#server = this.#options.tracer.startSpan(name, options, parent);
-    this.#context = trace.setSpan(parent, this.#server);
-    return this.#server;
+    const server = this.#options.tracer.startSpan(name, options, parent);
+    this.#server = server;
+    this.#context = trace.setSpan(parent, server);
+    // Most requests are not sampled, and need none.
+    if (server.isRecording()) server.setAttributes(this.#attributes());
+    return server;
   }
 
   #attributes(): Attributes {

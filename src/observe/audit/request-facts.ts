@@ -51,6 +51,8 @@ export function auditedUser(user: UserInfo | undefined): AuditUser {
 
 /** Whom the `Impersonate-` headers name (k8s.io/apiserver pkg/endpoints/filters/impersonation); not judged here. Pure. */
 export function impersonatedUser(headers: RawHeaders): AuditUser | undefined {
+  // Hardly any request has one.
+  if (!headers.some((text) => /^impersonate-/i.test(text))) return undefined;
   const username = firstHeader(headers, 'impersonate-user') ?? '';
   const uid = firstHeader(headers, 'impersonate-uid') ?? '';
   const groups = allHeaders(headers, 'impersonate-group').map(fromByteString);
@@ -90,6 +92,7 @@ export function microTime(milliseconds: number): string {
 const utf8 = new TextDecoder('utf-8');
 
 function fromByteString(value: string): string {
+  if (/^[\x20-\x7e]*$/.test(value)) return value;
   return utf8.decode(Uint8Array.from(value, (character) => character.charCodeAt(0)));
 }
 

@@ -6,7 +6,7 @@ export function accessibilityFaults(page: Page): Promise<string[]> {
 }
 
 /** Runs in the page, so that it must not use anything from around it. */
-const findFaults = String.raw`() => {
+const findFaults = `() => {
   const faults = [];
   const all = (selector) => [...document.querySelectorAll(selector)];
   const fault = (element, text) => faults.push(element.outerHTML.slice(0, 120) + ': ' + text);

@@ -15,7 +15,7 @@ const everywhere = [
 const older = [...everywhere, 'policy/v1beta1/podsecuritypolicies', 'batch/v1beta1/cronjobs'];
 const newer = [...everywhere, 'flowcontrol.apiserver.k8s.io/v1/flowschemas', 'v1/pods/resize'];
 
-const conflicting = (scope: string): NonNullable<ServerOptions['discovery']> => [
+const conflicting = (scope: 'Namespaced' | 'Cluster'): NonNullable<ServerOptions['discovery']> => [
   {
     metadata: { name: 'apps' },
     versions: [

@@ -50,7 +50,7 @@ export async function openPage(
   url: string,
   { width = 1280, height = 900, query = '', ...options }: OpenOptions,
   extra: BrowserContextOptions = {},
-  prepare: (page: Page) => Promise<void> = async () => {},
+  prepare: (page: Page) => Promise<unknown> = async () => {},
 ): Promise<OpenedPage> {
   const browserContext = await browser.newContext({
     viewport: { width, height },
@@ -60,6 +60,8 @@ export async function openPage(
   });
   context.after(() => browserContext.close());
   const page = await browserContext.newPage();
+  // Time passes as ever, and can be made to pass faster: nobody waits for the next update.
+  await page.clock.install();
   page.setDefaultTimeout(15_000);
   const complaints: string[] = [];
   const requested: string[] = [];
@@ -114,6 +116,11 @@ export async function startPageRouter(context: TestContext): Promise<PageRouter>
         clientCertificates: [{ origin, cert: Buffer.from(pair.chain), key: Buffer.from(pair.privateKey) }],
       }),
   };
+}
+
+/** Lets the page's next update come, however long its pause is. */
+export function passTime(page: Page): Promise<void> {
+  return page.clock.runFor(31_000);
 }
 
 /** Keeps a picture for people to look at where `STATUS_PAGE_PICTURES` names a folder. */

@@ -14,6 +14,9 @@ const { text: assertion } = await createAssertionSigner({
   clock: () => signedAt,
 }).sign(janesRequest);
 
+/** What the signature is of (RFC 7515 section 5.2). The signature itself has more than one spelling. */
+const signedPart = (jws: string): string => jws.split('.').slice(0, 2).join('.');
+
 interface Input {
   /** Where the assertion is changed. */
   readonly at: number;
@@ -53,7 +56,7 @@ fuzz<Input>({
     });
     const changed = assertion.slice(0, at) + text + assertion.slice(at + cut);
     const isGood =
-      changed === assertion &&
+      signedPart(changed) === signedPart(assertion) &&
       method === janesRequest.method &&
       target === janesRequest.target &&
       rerouted === janesRequest.rerouted;
@@ -67,7 +70,7 @@ fuzz<Input>({
       assert.ok(later > -10_000 && later < 60_000, 'and in its time');
       assert.deepEqual(believed.user, jane);
       await assert.rejects(verify, { code: 'Replayed' });
-    } else if (later === 0) {
+    } else if (later === 0 && changed === assertion) {
       assert.ok(!isGood, 'what is good is believed');
     }
   },

@@ -34,6 +34,9 @@ const snapshot = snapshotOf(
 const json = JSON.stringify(snapshot);
 const sealed = await sealSnapshot(snapshot, signingKeyOf(privateJwk));
 
+/** What the signature is of (RFC 7515 section 5.2). The signature itself has more than one spelling. */
+const signedPart = (jws: string): string => jws.split('.').slice(0, 2).join('.');
+
 const jsonPieces = [
   ...[
     '{',
@@ -74,7 +77,7 @@ const targets = [
 
 fuzz<string>({
   name: 'snapshot-text',
-  runs: 1_000,
+  runs: 400,
   arbitrary: mutated(fc.constant(json), jsonPieces),
   async holds(text) {
     const before = Object.getOwnPropertyNames(Object.prototype).length;
@@ -104,7 +107,7 @@ fuzz<string>({
 
 fuzz<{ readonly at: number; readonly text: string }>({
   name: 'sealed-snapshot',
-  runs: 500,
+  runs: 200,
   arbitrary: fc.record({
     at: fc.nat({ max: sealed.length }),
     text: fc.oneof(
@@ -118,8 +121,13 @@ fuzz<{ readonly at: number; readonly text: string }>({
       sealed.slice(0, at) + text + sealed.slice(at + text.length),
       sealed.slice(0, at) + text,
     ]) {
-      if (changed === sealed) continue;
-      await assert.rejects(openSnapshot(changed, keys), SnapshotError);
+      const opened = await openSnapshot(changed, keys).catch((error: unknown) => {
+        assert.ok(error instanceof SnapshotError, String(error));
+        return undefined;
+      });
+      if (opened === undefined) continue;
+      assert.equal(signedPart(changed), signedPart(sealed));
+      assert.deepEqual(opened.snapshot, snapshot);
     }
   },
 });

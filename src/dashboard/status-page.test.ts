@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { testApp, userConnection } from '../../test/support/test-app.ts';
+
+const page = 'https://router.test/.mixed-version-proxy/';
+const snapshot = snapshotOf(
+  {
+    'cp-a': { serves: ['v1/pods'], version: 'v1.25.0' },
+    'cp-b': { serves: ['v1/pods', 'batch/v1/jobs'], version: 'v1.26.0' },
+  },
+  { generation: 7 },
+);
+const connection = userConnection('admin', ['system:masters']);
+
+async function get(url: string, init?: RequestInit): Promise<Response> {
+  const { app } = await testApp({ snapshot, connection });
+  return app.fetch(new Request(url, init));
+}
+
+describe('the status page', () => {
+  it('is served under a policy that allows exactly its own style and script, and nothing from anywhere', async () => {
+    const response = await get(page);
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.equal(response.headers.get('x-content-type-options'), 'nosniff');
+    assert.equal(response.headers.get('referrer-policy'), 'no-referrer');
+    assert.equal(response.headers.get('cache-control'), 'no-store');
+    assert.equal(response.headers.get('cross-origin-resource-policy'), 'same-origin');
+
+    const policy = response.headers.get('content-security-policy') ?? '';
+    assert.match(policy, /^default-src 'none';/);
+    assert.match(policy, /frame-ancestors 'none'/);
+    assert.match(policy, /base-uri 'none'/);
+    assert.doesNotMatch(policy, /unsafe|\*|http|script-src 'self'|style-src 'self'/);
+    const text = await response.text();
+    for (const [element, directive] of [
+      ['style', 'style-src'],
+      ['script', 'script-src'],
+    ] as const) {
+      const content = new RegExp(`<${element}>(.*?)</${element}>`, 's').exec(text)?.[1] ?? '';
+      assert.notEqual(content, '');
+      const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(content));
+      const hash = Buffer.from(digest).toString('base64');
+      assert.ok(policy.includes(`${directive} 'sha256-${hash}'`), directive);
+    }
+    // Neither would be allowed.
+    assert.doesNotMatch(text, /\sstyle="|\son[a-z]+="|\ssrc="/);
+  });
+
+  it('is reached with and without its last slash', async () => {
+    const response = await get(page.slice(0, -1), { redirect: 'manual' });
+    assert.equal(response.status, 308);
+    assert.equal(response.headers.get('location'), '/.mixed-version-proxy/');
+  });
+
+  it('is small: less than 40 KB with everything it needs', async () => {
+    const { length } = await (await get(page)).arrayBuffer().then((buffer) => new Uint8Array(buffer));
+    assert.ok(length < 40_000, String(length));
+  });
+
+  it('only reads: other methods do not exist, and a HEAD has no body', async () => {
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+      assert.equal((await get(page, { method })).status, 404, method);
+    }
+    const head = await get(page, { method: 'HEAD' });
+    assert.equal(head.status, 200);
+    assert.equal(await head.text(), '');
+  });
+
+  it('is for allowed callers only, with all its parts', async () => {
+    for (const path of ['', 'live', 'explanation?url=/api']) {
+      for (const [caller, status] of [
+        [{}, 401],
+        [userConnection('alice', ['developers']), 403],
+      ] as const) {
+        const { app } = await testApp({ snapshot, connection: caller });
+        assert.equal((await app.fetch(new Request(page + path))).status, status, path);
+      }
+    }
+  });
+
+  it('leaves out of an update what the page has already', async () => {
+    const known = await (await get(`${page}live?generation=7`)).text();
+    assert.match(known, /<section id="differences" data-unchanged><\/section>/);
+    assert.match(known, /<section id="shared" data-unchanged><\/section>/);
+    assert.match(known, /id="servers"/);
+    for (const generation of ['6', '', 'x', '07x']) {
+      const text = await (await get(`${page}live?generation=${generation}`)).text();
+      assert.doesNotMatch(text, /data-unchanged/);
+      assert.match(text, /jobs/);
+    }
+  });
+
+  it('explains nothing for an empty form, and gives an explanation under a policy that runs nothing', async () => {
+    assert.doesNotMatch(await (await get(`${page}?method=GET&url=`)).text(), /class="rules"/);
+    const response = await get(`${page}explanation?method=GET&url=/apis/batch/v1/jobs`);
+    assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none';/);
+    assert.match(await response.text(), /Rules, the first match wins/);
+  });
+
+  it('does not take the place of other own paths', async () => {
+    assert.equal((await get(`${page}nosuch`)).status, 404);
+    assert.equal((await get(`${page}v1/status`)).headers.get('content-type'), 'application/json');
+  });
+});

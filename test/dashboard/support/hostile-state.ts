@@ -1,0 +1,173 @@
+import type { StatusPageSources } from '../../../src/dashboard/status-page.ts';
+import type { RouterStatus } from '../../../src/observe/router-status.ts';
+import type { Explanation } from '../../../src/proxy/explain.ts';
+import type { HealthStatus } from '../../../src/proxy/health/health-state.ts';
+import type { RoutingTable } from '../../../src/snapshot/routing-table.ts';
+import type { ServedSet, SnapshotServer } from '../../../src/snapshot/types.ts';
+
+/** What an attacker would write into a field: it leaves text, attributes, comments and scripts alike. */
+export function hostileText(field: string): string {
+  return `${field}'"--></script></style></title><img src=x onerror="attacked=1"><script>attacked=1</script>&lt;\``;
+}
+
+const now = Date.UTC(2026, 0, 1, 12);
+const noRefusal: Pick<Explanation, 'decision' | 'reason'> = { decision: 'peer', reason: 'ServedByPeer' };
+
+/** What a page is made of, with hostile text in every field that comes from elsewhere. */
+export function hostileSources(): StatusPageSources & { readonly fields: readonly string[] } {
+  const fields = new Set<string>();
+  const hostile = (field: string): string => {
+    fields.add(field);
+    return hostileText(field);
+  };
+  const [one, other] = ['one', 'other'].map(
+    (name): SnapshotServer => ({
+      id: hostile(`id-${name}`),
+      address: hostile(`address-${name}`),
+      version: hostile(`version-${name}`),
+      hostname: hostile(`hostname-${name}`),
+      serves: name,
+    }),
+  );
+  const servers = [one, other].filter((server) => server !== undefined);
+  const set = (names: readonly string[]): ServedSet => ({
+    storageVersions: Object.fromEntries(
+      names.map((name) => [`${hostile('group')}.${hostile(name)}`, [hostile('served-version')]]),
+    ),
+  });
+  const table: RoutingTable = {
+    snapshot: {
+      apiVersion: 'mixed-version-proxy/v1alpha1',
+      kind: 'StorageVersionSnapshot',
+      metadata: {
+        generation: 1,
+        createdAt: new Date(now).toISOString(),
+        lifetimeSeconds: 600,
+        cluster: hostile('cluster'),
+        source: 'discovery',
+      },
+      servers,
+      servedSets: { one: set(['shared', 'differing']), other: set(['shared']) },
+      apiServices: [
+        {
+          group: hostile('extension-group'),
+          version: hostile('extension-version'),
+          service: { namespace: hostile('namespace'), name: hostile('service'), port: 443 },
+          available: false,
+        },
+      ],
+      customResourceGroups: [],
+    },
+    generation: 1,
+    createdAt: now,
+    expiresAt: now + 600_000,
+    servers: servers.map(({ id, version }) => ({
+      id,
+      version,
+      origin: undefined,
+      serverName: '',
+      stale: true,
+    })),
+    reachable: [],
+    server: () => undefined,
+    resource: () => undefined,
+    extension: () => undefined,
+    isCustomResource: () => false,
+  };
+  return {
+    state: () => ({
+      status: hostileStatus(servers, hostile),
+      table,
+      readiness: { healthy: false, failures: [{ name: hostile('check'), reason: hostile('check-reason') }] },
+      inFlight: () => 1,
+      lastProbe: () => ({ outcome: 'unreachable', at: now, milliseconds: 5 }),
+      recentDecisions: [
+        {
+          at: now,
+          method: hostile('decided-method'),
+          path: hostile('decided-path'),
+          decision: 'peer',
+          reason: 'ServedByPeer',
+          destination: hostile('destination'),
+          attempts: 2,
+          failure: 'ConnectFailed',
+          status: 503,
+        },
+      ],
+      now,
+    }),
+    explain: () => hostileExplanation(hostile),
+    get fields() {
+      hostile('url');
+      return [...fields];
+    },
+  };
+}
+
+function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: string) => string): RouterStatus {
+  const health = { status: 'unhealthy' as HealthStatus, cause: 'unreachable' as const, since: null };
+  return {
+    form: 'sidecar',
+    serverId: hostile('server-id'),
+    localServer: health,
+    enabled: true,
+    stalePolicy: 'local',
+    snapshot: { generation: 1, createdAt: '', expiresAt: '', expired: false, source: 'discovery' },
+    servers: servers.map(({ id, address = null, version = null }) => ({
+      id,
+      address,
+      version,
+      local: false,
+      stale: true,
+      health,
+    })),
+    discovery: {
+      conflictCount: 1,
+      conflicts: [
+        {
+          group: hostile('conflict-group'),
+          version: hostile('conflict-version'),
+          resource: hostile('conflict-resource'),
+          subresource: hostile('conflict-subresource'),
+          field: 'kind',
+          claims: [
+            { value: hostile('claim'), serverIds: [hostile('claimant')] },
+            { value: hostile('other-claim'), serverIds: [] },
+          ],
+        },
+      ],
+    },
+    documents: [
+      { path: hostile('document'), server: hostile('document-server'), problem: hostile('problem') },
+    ],
+    certificates: [],
+    keyFiles: [],
+    warnings: [hostile('warning')],
+  };
+}
+
+function hostileExplanation(hostile: (field: string) => string): Explanation {
+  return {
+    ...noRefusal,
+    requestInfo: {
+      isResourceRequest: true,
+      path: hostile('path'),
+      verb: hostile('verb'),
+      apiPrefix: hostile('api-prefix'),
+      apiGroup: hostile('api-group'),
+      apiVersion: hostile('api-version'),
+      namespace: hostile('request-namespace'),
+      resource: hostile('resource'),
+      subresource: hostile('subresource'),
+      name: hostile('name'),
+      parts: [hostile('part')],
+      fieldSelector: hostile('field-selector'),
+      labelSelector: hostile('label-selector'),
+    },
+    candidates: [
+      { id: hostile('candidate'), address: hostile('candidate-address'), serverName: hostile('server-name') },
+    ],
+    notes: [hostile('note')],
+    trace: [{ rule: `7 ${hostile('rule')}`, matched: true, detail: hostile('detail') }],
+  };
+}
