@@ -13,11 +13,24 @@ import { chromiumMissing, launchChromium } from './chromium.ts';
 const images = resolve(import.meta.dirname, '../../docs/images');
 const pagePath = '/.mixed-version-proxy/?method=GET&url=/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
 
-/** Name of the file, and how the page is looked at. */
-const pictures: readonly (readonly [string, BrowserContextOptions])[] = [
-  ['status-desktop-light.png', { viewport: { width: 1280, height: 1000 }, colorScheme: 'light' }],
-  ['status-desktop-dark.png', { viewport: { width: 1280, height: 1000 }, colorScheme: 'dark' }],
-  ['status-phone-light.png', { viewport: { width: 375, height: 812 }, colorScheme: 'light' }],
+interface Picture {
+  readonly name: string;
+  readonly options: BrowserContextOptions;
+  /** What of the page; default: what can be seen of it at first. */
+  readonly part?: string;
+}
+
+const pictures: readonly Picture[] = [
+  {
+    name: 'status-overview.png',
+    options: { viewport: { width: 1280, height: 1060 }, colorScheme: 'light' },
+  },
+  {
+    name: 'status-explain.png',
+    options: { viewport: { width: 1280, height: 1000 }, colorScheme: 'dark' },
+    part: '#explain',
+  },
+  { name: 'status-phone.png', options: { viewport: { width: 375, height: 812 }, colorScheme: 'dark' } },
 ];
 
 /** Requests that the page is to show as decided. */
@@ -58,7 +71,7 @@ async function takePictures({ routers, certificates }: RunningDemo): Promise<voi
   for (const path of requests) await ask(`${origin}${path}`, pair);
   const browser = await launchChromium();
   try {
-    for (const [name, options] of pictures) {
+    for (const { name, options, part } of pictures) {
       const context = await browser.newContext({
         ...options,
         ignoreHTTPSErrors: true,
@@ -67,7 +80,8 @@ async function takePictures({ routers, certificates }: RunningDemo): Promise<voi
       });
       const page = await context.newPage();
       await page.goto(`${origin}${pagePath}`);
-      await page.screenshot({ path: join(images, name), fullPage: true });
+      const path = join(images, name);
+      await (part === undefined ? page.screenshot({ path }) : page.locator(part).screenshot({ path }));
       process.stdout.write(`docs/images/${name}\n`);
       await context.close();
     }

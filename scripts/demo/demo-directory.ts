@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectory } from '../../src/node/make-directory.ts';
 
 /** Holds the process ID of the demo that the directory belongs to. */
 const markerFile = 'demo.pid';
@@ -19,7 +20,7 @@ export interface DemoDirectory {
  * @throws {Error} saying which other directory to take
  */
 export async function takeDirectory(directory: string): Promise<DemoDirectory> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory, 0o700);
   const path = (name: string): string => join(directory, name);
   const entries = await readdir(directory);
   if (entries.length > 0) {

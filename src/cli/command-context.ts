@@ -1,6 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { onReloadSignal } from '../node/reload-signal.ts';
 import { type ShutdownSignal, shutdownSignal } from '../node/shutdown-signal.ts';
+import { CommandFailure } from './command-failure.ts';
+import { readTextFile } from './read-text-file.ts';
+import { standardInput } from './standard-input.ts';
+
+export { CommandFailure, type ExitCode } from './command-failure.ts';
 
 /** What a subcommand may touch of the process that runs it. Tests bring their own. */
 export interface CommandContext {
@@ -18,29 +22,13 @@ export interface CommandContext {
   readonly onReloadSignal: (listener: () => void) => void;
 }
 
-/** Exit codes: 0 done, 1 failed while running, 2 called or configured wrongly. */
-export type ExitCode = 0 | 1 | 2;
-
-/** Ends a subcommand with one line per problem on standard error. */
-export class CommandFailure extends Error {
-  override readonly name = 'CommandFailure';
-  readonly exitCode: ExitCode;
-  readonly lines: readonly string[];
-
-  constructor(exitCode: ExitCode, lines: readonly string[], options?: ErrorOptions) {
-    super(lines.join('\n'), options);
-    this.exitCode = exitCode;
-    this.lines = lines;
-  }
-}
-
 /** The context of the real process. */
 export function processContext(): CommandContext {
   // A reader that has seen enough (`… | head`) closes the pipe. Each write hears of it; without a listener the
   // stream's own event would end the process with a stack trace.
   process.stdout.on('error', () => {});
   return {
-    stdin: process.stdin,
+    stdin: standardInput(),
     writeOutput: (text) =>
       new Promise((resolve, reject) => {
         process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
@@ -48,7 +36,7 @@ export function processContext(): CommandContext {
     writeError: (text) => {
       process.stderr.write(text);
     },
-    readFile: (path) => readFileSync(path, 'utf8'),
+    readFile: (path) => readTextFile(path),
     clock: Date.now,
     shutdownSignal,
     onReloadSignal,

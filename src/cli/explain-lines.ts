@@ -1,6 +1,7 @@
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { Explanation, RequestToExplain } from '../proxy/explain.ts';
 import { type CommandContext, type ExitCode, messageOf } from './command-context.ts';
+import { isMethod } from './explain-notes.ts';
 import { readLines } from './line-reader.ts';
 
 /**
@@ -51,6 +52,7 @@ function parseRequest(text: string): RequestToExplain {
   if (!isRecord(value)) throw new TypeError('expected an object with "method" and "url"');
   const { method, url, headers } = value;
   if (typeof method !== 'string' || method === '') throw new TypeError('"method" must be a non-empty string');
+  if (!isMethod(method)) throw new TypeError('"method" cannot be an HTTP method');
   if (typeof url !== 'string' || url === '') throw new TypeError('"url" must be a non-empty string');
   return { method, url, headers: parseHeaders(headers) };
 }

@@ -7,6 +7,7 @@ import type { RoutingTable } from '../snapshot/routing-table.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from './command-context.ts';
 import { explainLines } from './explain-lines.ts';
+import { isMethod, notesOnRequest } from './explain-notes.ts';
 import { explanationText } from './explain-text.ts';
 import { readSnapshotInput } from './snapshot-input.ts';
 
@@ -107,9 +108,15 @@ async function runExplain(
   if (method === undefined || url === undefined) {
     throw new CommandFailure(2, ['METHOD and URL are required, for example: explain GET /api/v1/pods']);
   }
+  if (!isMethod(method)) {
+    throw new CommandFailure(2, [`${JSON.stringify(method)} cannot be an HTTP method: name one such as GET`]);
+  }
   const request = { method, url, headers };
   const explained = explain(request);
-  const explanation = { ...explained, notes: [...notes, ...notesFor(options), ...explained.notes] };
+  const explanation = {
+    ...explained,
+    notes: [...notes, ...notesOnRequest(method, url), ...notesFor(options), ...explained.notes],
+  };
   await context.writeOutput(
     options.output === 'json'
       ? `${JSON.stringify({ ...explanation, user: options.as }, null, 2)}\n`

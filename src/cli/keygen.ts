@@ -1,7 +1,8 @@
-import { chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Option } from 'commander';
 import type { JWK } from 'jose';
+import { makeDirectory } from '../node/make-directory.ts';
 import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from '../snapshot/keys.ts';
 import { generateSigningKey } from '../snapshot/signing-key.ts';
@@ -17,9 +18,9 @@ export function registerKeygen(program: CliCommand, context: CommandContext, rep
   program
     .command('keygen')
     .helpGroup('Set up:')
-    .summary('Make a key pair for signing snapshots')
+    .summary('Make a key pair for signing snapshots or assertions')
     .description(
-      `Make a key pair for signing snapshots: ${signingKeyFile} for the sync job, and ${publicKeysFile} for every router. Keys that are in ${publicKeysFile} already stay valid beside the new one, for rotation.`,
+      `Make a key pair for signing snapshots: ${signingKeyFile} for the sync job, and ${publicKeysFile} for every router. Keys that are in ${publicKeysFile} already stay valid beside the new one, for rotation. A pair of the same kind signs assertions about callers: the private key goes to serve --assertion-signing-key, and the public one, with an "issuer" added, to --assertion-keys of the routers that are to believe it.`,
     )
     .examples(
       { comment: 'The first key pair.', line: 'keygen --out keys' },
@@ -52,7 +53,7 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
   const publicPath = join(directory, publicKeysFile);
   const { kid, privateJwk, publicJwk } = await generateSigningKey(algorithm);
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(directory, 0o700);
     const known = await readPublicKeys(publicPath);
     // Exclusive: checking first and writing later would leave a gap for another run to fall into.
     const file = await open(privatePath, 'wx', 0o600);

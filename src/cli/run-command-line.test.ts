@@ -82,6 +82,15 @@ describe('the command line', () => {
     assert.equal((await run(['explain', 'GET', '/', '-o', 'yaml'])).code, 2);
   });
 
+  it('knows no help for a command that it does not know', async () => {
+    const { code, output, errors } = await run(['help', 'nosuch']);
+    assert.equal(code, 2);
+    assert.equal(output, '');
+    assert.match(errors, /unknown command 'nosuch'/);
+    assert.match((await run(['help', 'explain'])).output, /Usage:\n {2}mixed-version-proxy explain/);
+    assert.match((await run(['help'])).output, /Usage:\n {2}mixed-version-proxy <command>/);
+  });
+
   it('prints its version', async () => {
     assert.match((await run(['version'])).output, /^mixed-version-proxy v\d+\.\d+\.\d+\nNode\.js v\d+/);
     assert.match((await run(['--version'])).output, /^v\d+\.\d+\.\d+\n$/);
@@ -169,6 +178,29 @@ describe('explain', () => {
     const wrong = await run([...signed, '--snapshot-keys', 'other-keys.json']);
     assert.equal(wrong.code, 2);
     assert.match(wrong.errors, /UnknownKey/);
+  });
+
+  it('refuses what can be no method, and says what an odd one is', async () => {
+    const odd = await run(['explain', 'GET /x', '/api']);
+    assert.equal(odd.code, 2);
+    assert.match(odd.errors, /"GET \/x" cannot be an HTTP method/);
+    assert.match(
+      (await run(['explain', 'get', '/api'])).output,
+      /methods are case-sensitive, GET is another/,
+    );
+    assert.match((await run(['explain', 'BREW', '/api'])).output, /BREW is no method that Kubernetes knows/);
+    const { code, output } = await run(['explain', '--stdin'], ['{"method":"A B","url":"/api"}\n']);
+    assert.equal(code, 1);
+    assert.match(output, /cannot be an HTTP method/);
+  });
+
+  it('says which paths the router answers itself', async () => {
+    for (const path of ['/readyz', '/livez/ping', '/metrics', 'https://router:6443/healthz?verbose']) {
+      assert.match((await run(['explain', 'GET', path])).output, /the router answers \/\w+/, path);
+    }
+    const own = await run(['explain', 'GET', '/.mixed-version-proxy/v1/status']);
+    assert.match(own.output, /is the router's own/);
+    assert.doesNotMatch((await run(['explain', 'GET', '/readyzz'])).output, /the router answers/);
   });
 
   it('wants method and URL, or --stdin', async () => {

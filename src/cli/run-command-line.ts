@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import type { CliCommand } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from './command-context.ts';
 import { createProgram } from './program.ts';
 
@@ -17,12 +18,21 @@ export async function runCommandLine(args: readonly string[], context: CommandCo
   );
   try {
     // Called without anything, it explains itself, as kubectl does.
-    await program.parseAsync(args.length === 0 ? ['--help'] : args, { from: 'user' });
+    await program.parseAsync(helpAsFlag(args, program), { from: 'user' });
   } catch (error) {
     code = exitCodeOf(error, context);
   }
   if (help !== '') await context.writeOutput(help);
   return code;
+}
+
+/** `help nosuch` is as wrong as `nosuch`; left to commander, it would print the help of the whole program. */
+function helpAsFlag(args: readonly string[], program: CliCommand): readonly string[] {
+  const [command, topic] = args;
+  if (command === undefined) return ['--help'];
+  if (command !== 'help' || topic === undefined || topic.startsWith('-')) return args;
+  const isKnown = program.commands.some((known) => known.name() === topic);
+  return isKnown ? [topic, '--help'] : [topic];
 }
 
 function exitCodeOf(error: unknown, context: CommandContext): ExitCode {

@@ -48,7 +48,13 @@ async function start(
     failure = error;
   });
   if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
-  return { config, code: code ?? failure?.exitCode, lines: failure?.lines ?? [], errors: written.errors };
+  return {
+    config,
+    code: code ?? failure?.exitCode,
+    lines: failure?.lines ?? [],
+    errors: written.errors,
+    output: written.output,
+  };
 }
 
 describe('serve', () => {
@@ -149,10 +155,21 @@ describe('serve', () => {
     const { code, lines } = await start(['--frobnicate=1', '--sever-id', 'cp-a', '--secure-port=x']);
     assert.equal(code, 2);
     assert.ok(lines.includes('unknown flag --frobnicate'), lines.join('\n'));
-    assert.ok(lines.includes('unknown flag --sever-id'));
+    assert.ok(lines.includes('unknown flag --sever-id: did you mean --server-id?'));
     assert.ok(lines.some((line) => line.startsWith('--secure-port must be')));
     const { lines: stray } = await start([...complete, 'now']);
     assert.ok(stray.includes('unexpected argument "now": serve takes flags only'), stray.join('\n'));
+  });
+
+  it('checks everything and starts nothing with --dry-run', async () => {
+    const whole = await start(['--dry-run', ...complete]);
+    assert.equal(whole.code, 0);
+    assert.equal(whole.config, undefined);
+    assert.match(whole.output, /nothing is wrong/);
+    const faulty = await start([...complete, '--dry-run', '--secure-port=x']);
+    assert.equal(faulty.code, 2);
+    assert.equal((await start([...complete, '--dry-run=perhaps'])).code, 2);
+    assert.equal((await start([...complete, '--dry-run=false'])).code, 1);
   });
 
   it('shuts the router down once it is asked to end, and then ends with exit code 0', async () => {

@@ -1,12 +1,13 @@
 import { Option } from 'commander';
-import { readHostNetwork } from '../node/default-interface.ts';
 import { createPinoLogger } from '../node/pino-logger.ts';
 import type { RunningRouter, ServeConfig } from '../node/serve-config.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';
-import { type FlagDefinition, type RawServeOptions, serveFlagGroups } from './serve-flags.ts';
-import { validateServeOptions } from './validate-serve-options.ts';
+import { configurationFlagGroup } from './configuration-flag-group.ts';
+import { type FlagDefinition, type FlagGroup, serveFlagGroups } from './serve-flags.ts';
+import { readServeInput, type ServeArguments } from './serve-input.ts';
+import { unknownArguments } from './unknown-arguments.ts';
 import { packageVersion } from './version.ts';
 
 /** Starts a router and resolves once it listens; rejects when it cannot. */
@@ -51,7 +52,8 @@ export function registerServe(
   // Reported with everything else that is wrong, instead of ending the run at the first one.
   command.allowUnknownOption().allowExcessArguments();
   const names = new Map<string, string>();
-  for (const group of serveFlagGroups) {
+  const groups: readonly FlagGroup[] = [configurationFlagGroup, ...serveFlagGroups];
+  for (const group of groups) {
     for (const flag of group.flags) {
       const option = flagOption(flag).helpGroup(group.heading);
       names.set(option.attributeName(), flag.name);
@@ -59,19 +61,13 @@ export function registerServe(
     }
   }
   command.action(async (options: Readonly<Record<string, readonly string[]>>) => {
-    const raw = Object.fromEntries(
-      Object.entries(options).map(([attribute, given]) => [names.get(attribute) ?? attribute, given]),
+    const given: Readonly<Partial<Record<string, readonly string[]>>> = Object.fromEntries(
+      Object.entries(options).map(([attribute, values]) => [names.get(attribute) ?? attribute, values]),
     );
-    report(await runServe(raw, unknownArguments(command.args), context, loadStartRouter));
+    const { config = [], 'dry-run': dryRun = [], ...flags } = given;
+    const unknown = unknownArguments(command.args, [...names.values()]);
+    report(await runServe({ flags, configurationFiles: config, dryRun, unknown }, context, loadStartRouter));
   });
-}
-
-/** One line each. The value of an unknown flag stands behind it as a word of its own and is not named twice. */
-function unknownArguments(rest: readonly string[]): readonly string[] {
-  const flags = rest.filter((argument) => argument.startsWith('-'));
-  return flags.length > 0
-    ? flags.map((flag) => `unknown flag ${flag.split('=')[0]}`)
-    : rest.map((argument) => `unexpected argument ${JSON.stringify(argument)}: serve takes flags only`);
 }
 
 function flagOption(flag: FlagDefinition): Option {
@@ -91,20 +87,15 @@ function flagOption(flag: FlagDefinition): Option {
 }
 
 async function runServe(
-  raw: RawServeOptions,
-  unknown: readonly string[],
+  given: ServeArguments,
   context: CommandContext,
   loadStartRouter: () => Promise<StartRouter>,
 ): Promise<ExitCode> {
-  const result = await validateServeOptions(raw, {
-    readFile: context.readFile,
-    network: readHostNetwork(),
-    now: context.clock(),
-  });
-  for (const { message } of result.warnings) context.writeError(`warning: ${message}\n`);
-  const faults = result.ok ? [] : result.faults.map(({ message }) => message);
-  if (!result.ok || unknown.length > 0) throw new CommandFailure(2, [...unknown, ...faults]);
-  const { config } = result;
+  const { config, isDryRun } = await readServeInput(given, context);
+  if (isDryRun) {
+    await context.writeOutput('nothing is wrong: the router can start with this configuration\n');
+    return 0;
+  }
   const logger = createPinoLogger(config.logging, { write: context.writeError });
   const startRouter = await loadStartRouter();
   // Installed before the start, so that a signal during it is not lost.

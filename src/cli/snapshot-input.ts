@@ -31,7 +31,7 @@ export async function readSnapshotInput(
 ): Promise<SnapshotInput> {
   const keys = keysPath === undefined ? undefined : await readSnapshotKeysInput(context, keysPath);
   const text = readInputFile(context, 'snapshot', path).trim();
-  if (text.startsWith('{')) {
+  if (/^[[{]/.test(text)) {
     if (keys !== undefined) {
       throw new CommandFailure(2, [`${path} is not signed, so --snapshot-keys cannot be applied to it`]);
     }
@@ -93,6 +93,10 @@ function payloadText(path: string, text: string): string {
     if (parts.length !== 3) throw new TypeError('not three parts');
     return new TextDecoder('utf-8', { fatal: true }).decode(base64url.decode(parts[1] ?? ''));
   } catch (cause) {
-    throw new CommandFailure(2, [`${path} is neither JSON nor a compact JWS`], { cause });
+    const isCutOff = /^eyJ[\w-]*(\.[\w-]*)?$/.test(text);
+    const reason = isCutOff
+      ? `${path} is cut off: a compact JWS has three parts, this one has ${parts.length}`
+      : `${path} is neither JSON nor a compact JWS`;
+    throw new CommandFailure(2, [reason], { cause });
   }
 }

@@ -86,6 +86,6 @@ test('a kubeconfig that cannot be used ends the command with its reason', async 
     '--out=x',
     '--kubeconfig=/nowhere/kubeconfig',
   ]);
-  assert.equal(code, 1);
+  assert.equal(code, 2);
   assert.match(errors, /\/nowhere\/kubeconfig cannot be used as a kubeconfig/);
 });

@@ -151,7 +151,7 @@ async function record({ folder, options }: RecordSync, context: CommandContext):
 }
 
 async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext): Promise<ExitCode> {
-  const { runSync, runSyncOnce } = await import('../sync/node/index.ts');
+  const { ClusterAccessError, runSync, runSyncOnce } = await import('../sync/node/index.ts');
   const stop = new AbortController();
   void context.shutdownSignal().then((signal) => {
     logger.info({ signal }, 'Shutting down');
@@ -167,7 +167,9 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
     }
     return 0;
   } catch (cause) {
-    throw new CommandFailure(1, [messageOf(cause)], { cause });
+    // Configured wrongly, not failed while running: a supervisor need not try again.
+    const code = cause instanceof ClusterAccessError ? 2 : 1;
+    throw new CommandFailure(code, [messageOf(cause)], { cause });
   }
 }
 

@@ -14,12 +14,12 @@ import { readHealthFlags } from './health-flags.ts';
 import { readJwtFlags } from './jwt-flags.ts';
 import { readObservabilityFlags } from './observability-flags.ts';
 import { readPerformanceFlags } from './performance-flags.ts';
-import { readRequestRecordsFlags } from './request-records-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
+import { readRequestRecordsFlags } from './request-records-flags.ts';
 import type { RawServeOptions } from './serve-flags.ts';
 import { readSnapshotFlags } from './snapshot-flags.ts';
-import { packageVersion } from './version.ts';
 import { readTrafficFlags } from './traffic-flags.ts';
+import { packageVersion } from './version.ts';
 
 /** Under which name a gateway's assertions are signed unless it is given another. */
 const gatewayIssuer = 'gateway';

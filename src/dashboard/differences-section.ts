@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { badge, count, icon, type Markup } from './markup.ts';
+import { count, icon, type Markup } from './markup.ts';
 import type { MatrixCell, MatrixGroup, MatrixRow, ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
 
@@ -84,53 +84,4 @@ function symbol(cell: MatrixCell): Markup {
 
 function hasUnknown(groups: readonly MatrixGroup[]): boolean {
   return groups.some(({ rows }) => rows.some(({ cells }) => cells.includes('unknown')));
-}
-
-/** Resources that every server serves, one fold a group. */
-export function sharedSection({ shared }: ServedMatrix): Markup {
-  const resources = shared.reduce((sum, group) => sum + group.resources.length, 0);
-  return html`<section id="shared" class="card" aria-labelledby="shared-heading">
-<h2 id="shared-heading">Served by every server</h2>
-${
-  shared.length === 0
-    ? html`<p class="muted">Nothing is known yet.</p>`
-    : html`<p class="muted">${count(resources, 'resource')} in ${count(shared.length, 'group')}</p>`
-}
-<div class="groups">${shared.map(
-    ({ group, resources: listed }) => html`<details data-key="${group}">
-<summary><span class="name">${group === '' ? 'core' : group}</span> <span class="tag">${listed.length}</span></summary>
-<ul>${listed.map(
-      ({ resource, versions }) =>
-        html`<li><span class="name">${resource}</span> <span class="version">${versions.join(', ')}</span></li>`,
-    )}</ul>
-</details>`,
-  )}</div>
-</section>`;
-}
-
-/** Aggregated APIs, which stand beside the API servers. Empty where there are none. */
-export function extensionsSection(
-  apiServices: readonly {
-    readonly group: string;
-    readonly version: string;
-    readonly available: boolean;
-    readonly service?: { readonly namespace: string; readonly name: string } | undefined;
-  }[],
-): Markup {
-  const extensions = apiServices.filter(({ service }) => service !== undefined);
-  if (extensions.length === 0) return html``;
-  return html`<section id="extensions" class="card" aria-labelledby="extensions-heading">
-<h2 id="extensions-heading">Extension API servers</h2>
-<table>
-<caption class="visually-hidden">Group versions that extension API servers serve</caption>
-<thead><tr><th scope="col">Group version</th><th scope="col">Service</th><th scope="col">State</th></tr></thead>
-<tbody>${extensions.map(
-    ({ group, version, service, available }) => html`<tr>
-<th scope="row"><span class="name">${group}/${version}</span></th>
-<td><span class="name">${service?.namespace}/${service?.name}</span></td>
-<td>${available ? badge('good', 'Available') : badge('bad', 'Not available')}</td>
-</tr>`,
-  )}</tbody>
-</table>
-</section>`;
 }

@@ -3,16 +3,13 @@ import { clientScript, clientStyle } from './client-assets.ts';
 import { clusterView } from './cluster-view.ts';
 import { conflictsSection } from './conflicts-section.ts';
 import { decisionsSection } from './decisions-section.ts';
-import {
-  differencesSection,
-  extensionsSection,
-  sharedSection,
-  unchangedSection,
-} from './differences-section.ts';
+import { differencesSection, unchangedSection } from './differences-section.ts';
 import { type Explained, explainSection } from './explain-section.ts';
+import { extensionsSection } from './extensions-section.ts';
 import type { Markup } from './markup.ts';
 import type { PageState } from './page-state.ts';
 import { serversSection } from './servers-section.ts';
+import { sharedSection } from './shared-section.ts';
 import { summarySection } from './summary-section.ts';
 import { upgradeSection } from './upgrade-section.ts';
 

@@ -32,7 +32,8 @@ export function exchangeOverHttp2(
   const stream = open(method, target, requestLines(headers), body === undefined);
   let expectedLength: number | undefined;
   let receivedLength = 0;
-  let hasEndStream = true;
+  let needsEndStream = false;
+  let hasEndStream = false;
 
   const giveUp = (): void => {
     if (stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
@@ -41,6 +42,11 @@ export function exchangeOverHttp2(
   };
   exchange.started({ pause: () => stream.pause(), resume: () => stream.resume(), abort: giveUp });
 
+  // From the start: an end that comes in one segment with the head is taken in before 'response' is emitted. (A reset
+  // sets `stream.state.remoteClose`, too: it tells nothing.)
+  onEndOfData(stream, () => {
+    hasEndStream = !stream.closed;
+  });
   // Interim heads (1xx) come as 'headers' and are ignored.
   stream.on('response', (_headers, _flags, rawHeaders) => {
     const lines = withoutPseudoHeaders(rawHeaders);
@@ -48,12 +54,7 @@ export function exchangeOverHttp2(
     // A 304 and an answer to HEAD name the length of a body that is not there (RFC 9110 section 8.6).
     if (method !== 'HEAD' && status !== 304) expectedLength = contentLength(lines);
     // With a length nghttp2 and the count below notice what is missing.
-    if (expectedLength === undefined && !stream.endAfterHeaders) {
-      hasEndStream = false;
-      onEndOfData(stream, () => {
-        hasEndStream = !stream.closed || stream.state.remoteClose === 1;
-      });
-    }
+    needsEndStream = expectedLength === undefined && !stream.endAfterHeaders;
     exchange.head(status, '', lines);
   });
   stream.on('data', (chunk: Uint8Array) => {
@@ -63,7 +64,7 @@ export function exchangeOverHttp2(
   stream.on('end', () => {
     // Node also ends the readable side of a stream that was reset. NO_ERROR is no fault: a destination may
     // answer in full and then stop the upload with it (RFC 9113 section 8.1).
-    const whole = hasEndStream && stream.rstCode === constants.NGHTTP2_NO_ERROR;
+    const whole = (hasEndStream || !needsEndStream) && stream.rstCode === constants.NGHTTP2_NO_ERROR;
     if (whole && (expectedLength === undefined || expectedLength === receivedLength)) exchange.end();
     else exchange.fail(new Error(`the answer broke off (HTTP/2 code ${stream.rstCode})`));
     // Nobody wants the rest of the upload (RFC 9113 section 8.1); unended, the stream would count against the
@@ -85,18 +86,29 @@ export function exchangeOverHttp2(
     else exchange.fail(error, true);
   });
 
-  if (body !== undefined) {
-    body.on('error', giveUp);
-    body.pipe(stream);
+  if (body !== undefined) sendBody(body, contentLength(headers), stream, giveUp);
+}
+
+function sendBody(
+  body: RequestBody,
+  length: number | undefined,
+  stream: ClientHttp2Stream,
+  onBrokenOff: () => void,
+): void {
+  const whole = length === undefined ? undefined : body.takeWhole(length);
+  if (whole !== undefined) {
+    stream.end(whole);
+    return;
   }
+  body.on('error', onBrokenOff);
+  body.pipe(stream);
 }
 
 /**
- * Calls back when Node takes the end of the data in, whoever has caused it. With END_STREAM that is while the stream is
- * still open, or, where reading is paused, as it closes: nghttp2 then still knows that the other side had ended it.
- * With a reset it is as the stream closes, and nghttp2 knows of no end. At 'end' the two cannot be told apart any more;
- * and after a reset with NO_ERROR nothing else shows that the END_STREAM is missing (RFC 9113 section 8.1 has an answer
- * end with one).
+ * Calls back when Node takes the end of the data in, whoever has caused it: END_STREAM while the stream is still open,
+ * a reset once it is closed. At 'end' the two cannot be told apart any more: a stream that has its END_STREAM is
+ * closed, too, before a slow client has taken the last of it; and after a reset with NO_ERROR nothing else shows that
+ * the END_STREAM is missing (RFC 9113 section 8.1 has an answer end with one).
  */
 function onEndOfData(stream: ClientHttp2Stream, listener: () => void): void {
   const push = stream.push;

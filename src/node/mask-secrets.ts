@@ -14,8 +14,9 @@ const secretPatterns: readonly (readonly [pattern: RegExp, replacement: string])
   [/\beyJ[\w-]+(\.[\w-]*){2,4}/g, mask],
   // kube-apiserver takes a bearer token as a subprotocol of a WebSocket.
   [/\bbase64url\.bearer\.authorization\.k8s\.io\.[\w-]+/gi, mask],
-  // Of kubeadm and of kubelets that join (kubernetes bootstrap tokens): six characters, a dot, sixteen.
-  [/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, mask],
+  // Of kubeadm and of kubelets that join (kubernetes bootstrap tokens): six characters, a dot, sixteen, and no part
+  // of the name of a host or an API group.
+  [/(?<![\w./-])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])/g, mask],
   [
     /([?&;](?:[\w-]*token|client_secret|password|api_?key|code|sig|(?:x-amz-)?(?:signature|credential))=)[^&;\s"'#]+/gi,
     `$1${mask}`,

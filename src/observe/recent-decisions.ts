@@ -46,19 +46,20 @@ const othersPerSecond = 20;
 export class RecentDecisions implements RequestObserver {
   readonly #local: Sample;
   readonly #others: Sample;
-  readonly #clock: () => number;
+  /** One for all requests, so that a request costs one small object. */
+  readonly #takePlace: TakePlace;
 
   constructor({ clock = Date.now, monotonicClock = () => performance.now() }: RecentDecisionsOptions = {}) {
-    this.#clock = clock;
     this.#local = new Sample(localPerSecond, monotonicClock);
     this.#others = new Sample(othersPerSecond, monotonicClock);
+    this.#takePlace = (decision) => {
+      const sample = decision.decision === 'local' ? this.#local : this.#others;
+      return sample.hasRoom() ? { sample, at: clock() } : undefined;
+    };
   }
 
   begin(inbound: InboundRequest): RequestObservation {
-    return new DecisionObservation(inbound, (decision) => {
-      const sample = decision.decision === 'local' ? this.#local : this.#others;
-      return sample.hasRoom() ? { sample, at: this.#clock() } : undefined;
-    });
+    return new DecisionObservation(inbound, this.#takePlace);
   }
 
   /** The newest first. */

@@ -21,7 +21,8 @@ export class NotServedAnswer extends Response {
 
 /**
  * Whether the answer contradicts the decision. An object that does not exist is a Status, in the client's form; the
- * plain text is the mux's, which has no handler for the path (k8s.io/apiserver pkg/server/mux/pathrecorder.go).
+ * plain text, known by its length, is the mux's, which has no handler for the path (k8s.io/apiserver
+ * pkg/server/mux/pathrecorder.go).
  * What the subresource `proxy` answers is the word of an application.
  */
 export function deniesWhatSnapshotSays(
@@ -33,7 +34,7 @@ export function deniesWhatSnapshotSays(
     (reason === 'ServedLocally' || reason === 'ServedByPeer') &&
     requestInfo.subresource !== 'proxy' &&
     /^text\/plain *(;|$)/i.test(firstHeader(headers, 'content-type') ?? '') &&
-    (firstHeader(headers, 'content-length') ?? String(body.length)) === String(body.length)
+    firstHeader(headers, 'content-length') === String(body.length)
   );
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { threeServers, upgradedServers } from './support/clusters.ts';
-import { inChromium, passTime, startPageRouter, useChromium } from './support/status-page.ts';
+import { inChromium, passTime, passTimeUntil, startPageRouter, useChromium } from './support/status-page.ts';
 
 describe('the status page, live', inChromium, () => {
   const browser = useChromium();
@@ -22,8 +22,7 @@ describe('the status page, live', inChromium, () => {
     assert.notEqual(scrolled, 0);
 
     await router.push(upgradedServers(router.ports));
-    await passTime(page);
-    await page.getByRole('heading', { name: 'All on v1.36.0' }).waitFor({ state: 'attached' });
+    await passTimeUntil(page, page.getByRole('heading', { name: 'All on v1.36.0' }));
     await page.getByText('Every server serves the same resources.').waitFor({ state: 'attached' });
     assert.equal(await page.locator('#differences table').count(), 0);
     assert.equal(await page.evaluate('globalThis.isTheSamePage'), true);
@@ -39,9 +38,8 @@ describe('the status page, live', inChromium, () => {
     const { page } = await router.open(browser());
     await page.getByText('None yet: requests show up here as they pass.').waitFor();
     await router.ask('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas?token=hunter2');
-    await passTime(page);
     const row = page.getByRole('row', { name: '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas' });
-    await row.waitFor();
+    await passTimeUntil(page, row.filter({ hasText: '200' }));
     assert.match((await row.textContent()) ?? '', /Peer\s+control-plane-3\s+ServedByPeer:.*200/s);
     assert.doesNotMatch(await page.content(), /hunter2/);
   });
@@ -64,7 +62,7 @@ describe('the status page, live', inChromium, () => {
     assert.equal(await page.getByRole('heading', { name: '2 versions side by side' }).count(), 1);
 
     await page.getByRole('button', { name: 'Resume updates' }).click();
-    await page.getByRole('heading', { name: 'All on v1.36.0' }).waitFor();
+    await passTimeUntil(page, page.getByRole('heading', { name: 'All on v1.36.0' }));
   });
 
   it('says that it is not live while the router does not answer, and is live again when it does', async (context) => {
@@ -72,15 +70,12 @@ describe('the status page, live', inChromium, () => {
     await router.push(threeServers(router.ports));
     const { page } = await router.open(browser());
     await page.route('**/live?*', (route) => route.abort());
-    await passTime(page);
-    await page.getByText('Not live: the router does not answer').waitFor();
+    await passTimeUntil(page, page.getByText('Not live: the router does not answer'));
     await page.unroute('**/live?*');
     await page.route('**/live?*', (route) => route.fulfill({ status: 403, body: '{}' }));
-    await passTime(page);
-    await page.getByText('Not live: the router does not let you in any more').waitFor();
+    await passTimeUntil(page, page.getByText('Not live: the router does not let you in any more'));
     await page.unroute('**/live?*');
-    await passTime(page);
-    await page.getByText('Live', { exact: true }).waitFor();
+    await passTimeUntil(page, page.getByText('Live', { exact: true }));
   });
 });
 

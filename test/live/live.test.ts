@@ -14,6 +14,9 @@ import { registerUpgradeCases } from './upgrade-cases.ts';
 
 const assets = assetsOfEnvironment();
 
+// Servers are ended as the process exits, which a signal alone would not let it do in order.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 if (!assets.ok) {
   const reason = `no kube-apiserver binaries given (npm run test:live tells how): ${assets.problems.join('; ')}`;
   test('real kube-apiservers of different versions', { skip: !assets.given && reason }, () => {

@@ -19,6 +19,8 @@ export interface ReadLoop {
   readonly counts: Readonly<ReadCounts>;
   /** What was not `ok`: how often, by code and path, or by error. */
   readonly failures: ReadonlyMap<string, number>;
+  /** Resolves once everything that was being read has been, and what is asked for now is. */
+  nextTurn(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -32,9 +34,13 @@ export function startReadLoop(
   const failures = new Map<string, number>();
   const note = (what: string) => failures.set(what, (failures.get(what) ?? 0) + 1);
   let isStopped = false;
+  let turns = 0;
   const running = (async () => {
     while (!isStopped) {
-      for (const path of paths()) {
+      const inTurn = paths();
+      // Begun elsewhere each time: in step with a load balancer's own turn, a path would meet one server only.
+      const start = turns % Math.max(inTurn.length, 1);
+      for (const path of [...inTurn.slice(start), ...inTurn.slice(0, start)]) {
         try {
           const { statusCode } = await tlsRequest(`${origin}${path}`, credentials);
           if (statusCode === 200) counts.ok++;
@@ -51,11 +57,16 @@ export function startReadLoop(
         }
         await sleep(pause);
       }
+      turns++;
     }
   })();
   return {
     counts,
     failures,
+    async nextTurn() {
+      const from = turns;
+      while (turns < from + 2 && !isStopped) await sleep(pause);
+    },
     stop() {
       isStopped = true;
       return running;

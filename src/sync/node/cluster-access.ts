@@ -1,5 +1,6 @@
 import type { RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
+import { ClusterAccessError } from './cluster-access-error.ts';
 
 /** Where a cluster is, and as whom to go there. */
 export type ClusterAccessOptions =
@@ -33,7 +34,7 @@ const freshMilliseconds = 10_000;
  * Reads a kubeconfig, with everything that @kubernetes/client-node knows of: files, inline data, exec plugins,
  * OIDC, token files.
  *
- * @throws {TypeError} that says what is wrong with it
+ * @throws {ClusterAccessError} that says what is wrong with it
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
   // Loaded only where it is used: it is larger than all else together.
@@ -44,20 +45,23 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   else loadFromFile(config, options.kubeconfig, options.context);
   const cluster = config.getCurrentCluster();
   if (cluster === null) {
-    throw new TypeError(`${name} has no cluster for its context ${config.getCurrentContext() ?? '(none)'}.`);
+    throw new ClusterAccessError(
+      `${name} has no cluster for its context ${config.getCurrentContext() ?? '(none)'}.`,
+    );
   }
   if (config.getCurrentUser() === null) {
-    throw new TypeError(`${name} has no user for its context ${config.getCurrentContext()}.`);
+    throw new ClusterAccessError(`${name} has no user for its context ${config.getCurrentContext()}.`);
   }
   if (cluster.skipTLSVerify) {
-    throw new TypeError(
+    throw new ClusterAccessError(
       `${name} turns off the check of the server's certificate: what is read goes into signed snapshots, so ` +
         'name its certificate-authority instead.',
     );
   }
-  if (!cluster.server.startsWith('https://')) throw new TypeError(`${name}: ${cluster.server} is not https.`);
+  if (!cluster.server.startsWith('https://'))
+    throw new ClusterAccessError(`${name}: ${cluster.server} is not https.`);
   if (cluster.proxyUrl !== undefined) {
-    throw new TypeError(
+    throw new ClusterAccessError(
       `${name} has a proxy-url: the sync job reaches API servers directly, each by its address.`,
     );
   }
@@ -81,7 +85,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
 function loadFromCluster(config: KubeConfig): void {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
   if (host === undefined || port === undefined) {
-    throw new TypeError(
+    throw new ClusterAccessError(
       'This is no pod of a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set. Name a kubeconfig.',
     );
   }
@@ -93,12 +97,12 @@ function loadFromFile(config: KubeConfig, file: string, context: string | undefi
     config.loadFromFile(file);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new TypeError(`${file} cannot be used as a kubeconfig: ${reason}`, { cause });
+    throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${reason}`, { cause });
   }
   if (context === undefined) return;
   if (config.getContextObject(context) === null) {
     const known = config.getContexts().map(({ name }) => name);
-    throw new TypeError(`${file} has no context ${context}; it has ${known.join(', ') || 'none'}.`);
+    throw new ClusterAccessError(`${file} has no context ${context}; it has ${known.join(', ') || 'none'}.`);
   }
   config.setCurrentContext(context);
 }

@@ -6,6 +6,7 @@ export {
   type ClusterCredentials,
   loadClusterAccess,
 } from './cluster-access.ts';
+export { ClusterAccessError } from './cluster-access-error.ts';
 export { type FileTargetOptions, fileTarget } from './file-target.ts';
 export { type HttpsTarget, type HttpsTargetOptions, httpsTarget } from './https-target.ts';
 export { type HttpLeaseClient, httpLeaseClient, type LeaseClientOptions } from './lease-client.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, type TestContext } from 'node:test';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '../../../scripts/dashboard/chromium.ts';
 import { sealSnapshot } from '../../../src/snapshot/seal.ts';
 import { signingKeyOf } from '../../../src/snapshot/signing-key.ts';
@@ -118,7 +118,20 @@ export async function startPageRouter(context: TestContext): Promise<PageRouter>
   };
 }
 
-/** Lets the page's next update come, however long its pause is. */
+/**
+ * Makes time pass on the page, and so one update come after the other, until `locator` finds something. How long an
+ * answer takes is not the page's time, so that one jump may come too early for the next update.
+ */
+export async function passTimeUntil(page: Page, locator: Locator): Promise<void> {
+  for (let jump = 0; jump < 100; jump++) {
+    if ((await locator.count()) > 0) return;
+    await passTime(page);
+    await page.waitForTimeout(50);
+  }
+  assert.fail(`no update brought ${locator}`);
+}
+
+/** Longer than the page ever waits for its next update. */
 export function passTime(page: Page): Promise<void> {
   return page.clock.runFor(31_000);
 }

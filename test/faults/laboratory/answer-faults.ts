@@ -11,7 +11,7 @@ const part = '{"type":"ADDED"}\n{"type"';
 /** Lines of about 1 KiB. */
 const longLine = ['x-long', 'a'.repeat(1_000)] as const;
 
-const impatient = withTimeouts({ responseHeader: 500 });
+const impatient = withTimeouts({ responseHeader: 3_000 });
 
 /** Faults between the request and the head of its answer. */
 const beforeTheHead: readonly Fault[] = [
@@ -87,8 +87,8 @@ const behindTheHead: readonly Fault[] = [
     name: 'begins an answer and says nothing more',
     damage: 'stuck',
     script: () => begin,
-    configure: withTimeouts({ request: 1 }),
-    // It takes two seconds, and nothing of it depends on who the server is.
+    configure: withTimeouts({ request: 2_000 }),
+    // It takes some seconds, and nothing of it depends on who the server is.
     places: ['peer'],
   },
   brokenOff('resets in the middle of its answer', (asked) => asked.reset()),

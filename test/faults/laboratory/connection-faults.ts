@@ -20,7 +20,7 @@ const expiredPair = await clusterAuthority.issue({
 });
 
 /** Enough for any handshake that does go on. */
-const impatient = withTimeouts({ tlsHandshake: 500 });
+const impatient = withTimeouts({ tlsHandshake: 3_000 });
 
 /** Faults that stand before the first byte of a request. */
 export const connectionFaults: readonly Fault[] = [

@@ -71,6 +71,8 @@ fuzz<Input>({
     const info = parse(input);
     if (info === undefined) return;
     const { target } = input;
+    // No URL has an empty path, and no request line an empty target.
+    if (target === '') return;
     const path = target.split('?', 1)[0] ?? '';
     // No other parser reads another path there (reply-from GHSA-2q7r-29rg-6m5h), and no other host.
     const url = new URL(`https://destination.invalid${target}`);

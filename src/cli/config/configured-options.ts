@@ -1,0 +1,74 @@
+import { dirname, resolve } from 'node:path';
+import { flagValueType } from '../flag-value-type.ts';
+import type { FlagFault } from '../flag-values.ts';
+import type { RawServeOptions, ServeFlagName } from '../serve-flags.ts';
+import type { ConfigurationFault, ConfiguredValue, FilePosition } from './parse-configuration.ts';
+
+/** What a configuration file sets, as if it had been given by flags. */
+export interface ConfiguredOptions {
+  readonly file: string;
+  readonly raw: RawServeOptions;
+  /** Where each of them stands. */
+  readonly origins: ReadonlyMap<string, FilePosition & { readonly path: string }>;
+}
+
+/** Turns the values of `file` into what flags would say. Paths in it are relative to the folder it is in. */
+export function configuredOptions(file: string, values: readonly ConfiguredValue[]): ConfiguredOptions {
+  const folder = dirname(file);
+  return {
+    file,
+    raw: Object.fromEntries(values.map(({ flag, value }) => [flag.name, occurrencesOf(flag, value, folder)])),
+    origins: new Map(values.map(({ flag, path, position }) => [`--${flag.name}`, { ...position, path }])),
+  };
+}
+
+function occurrencesOf(flag: ConfiguredValue['flag'], value: unknown, folder: string): readonly string[] {
+  // Standard output, where a log may go, is no path.
+  const fromFolder = (path: unknown) => (path === '-' ? '-' : resolve(folder, String(path)));
+  switch (flagValueType(flag).type) {
+    case 'file':
+      return [fromFolder(value)];
+    case 'files':
+      return listOccurrences(value, fromFolder);
+    case 'list':
+      return listOccurrences(value, String);
+    case 'gates':
+      return Object.entries(value as Readonly<Record<string, boolean>>).map(([gate, on]) => `${gate}=${on}`);
+    default:
+      return [String(value)];
+  }
+}
+
+/** Quoted, so that an entry with commas stays one (pflag's CSV form). No entry at all is a blank flag. */
+function listOccurrences(value: unknown, textOf: (entry: unknown) => string): readonly string[] {
+  const entries = Array.isArray(value) ? value.map(textOf) : [];
+  return entries.length === 0 ? [''] : entries.map((entry) => `"${entry.replaceAll('"', '""')}"`);
+}
+
+/** What was given by flags wins, value by value, as in Kubernetes' own components. */
+export function withFlags(
+  configured: ConfiguredOptions | undefined,
+  flags: RawServeOptions,
+): RawServeOptions {
+  return { ...configured?.raw, ...flags };
+}
+
+/** `router.yaml:12:9: serving.port must be …`: editors and terminals follow it. */
+export function describeConfigurationFault(
+  file: string,
+  { line, column, path, message }: ConfigurationFault,
+): string {
+  return `${file}:${line}:${column}: ${path === '' ? message : `${path} ${message}`}`;
+}
+
+/** The message of a fault, behind the place in the file that the value comes from, if it comes from there. */
+export function locateFault(
+  { flag, message }: FlagFault,
+  configured: ConfiguredOptions | undefined,
+  flags: RawServeOptions,
+): string {
+  const origin = configured?.origins.get(flag);
+  const isOverridden = flags[flag.slice(2) as ServeFlagName] !== undefined;
+  if (configured === undefined || origin === undefined || isOverridden) return message;
+  return `${configured.file}:${origin.line}:${origin.column}: ${origin.path}: ${message}`;
+}

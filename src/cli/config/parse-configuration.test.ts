@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type FlagGroup, serveFlagGroups } from '../serve-flags.ts';
+import { describeConfigurationFault } from './configured-options.ts';
+import { parseConfiguration } from './parse-configuration.ts';
+import { routerConfigurationKeys } from './router-configuration-keys.ts';
+
+const header = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: RouterConfiguration\n';
+
+/** `line:column: what`, one for each fault. */
+function faultsOf(text: string): string[] {
+  const parsed = parseConfiguration(text);
+  assert.ok(!parsed.ok, 'there are faults');
+  return parsed.faults.map((fault) => describeConfigurationFault('f', fault).replace(/^f:/, ''));
+}
+
+function valuesOf(text: string): Record<string, unknown> {
+  const parsed = parseConfiguration(text);
+  assert.ok(parsed.ok, JSON.stringify(parsed));
+  return Object.fromEntries(parsed.values.map(({ flag, value }) => [flag.name, value]));
+}
+
+describe('a configuration file', () => {
+  it('is YAML with nested keys, each of which is a flag', () => {
+    const text = `${header}
+# comments are welcome
+featureGates: { UnknownVersionInteroperabilityProxy: true }
+localServer:
+  id: cp-a
+serving:
+  port: 7443
+health:
+authentication:
+  requestHeader:
+    allowedNames: [front-proxy-client, "a, b"]
+limits:
+  goawayChance: 0.001
+metrics:
+  enabled: false
+timeouts:
+  request: 1m30s
+`;
+    assert.deepEqual(valuesOf(text), {
+      'feature-gates': { UnknownVersionInteroperabilityProxy: true },
+      'server-id': 'cp-a',
+      'secure-port': 7443,
+      'requestheader-allowed-names': ['front-proxy-client', 'a, b'],
+      'goaway-chance': 0.001,
+      'enable-metrics': false,
+      'request-timeout': '1m30s',
+    });
+  });
+
+  it('may be JSON', () => {
+    const document = {
+      apiVersion: 'mixed-version-proxy/v1alpha1',
+      kind: 'RouterConfiguration',
+      serving: { port: 1 },
+    };
+    assert.deepEqual(valuesOf(JSON.stringify(document, null, 2)), { 'secure-port': 1 });
+  });
+
+  it('reports every fault at once, in the order of the file, each with line, column and path', () => {
+    const text = `apiVersion: mixed-version-proxy/v2
+kind: RouterConfiguration
+serving:
+  prot: 7443
+  port: "7443"
+  colour: red
+timeouts:
+  request: soon
+peers: none
+ownPaths:
+  allowedUsers:
+    - alice
+    - 7
+featureGates:
+  UnknownVersionInteroperabilityProxy: "true"
+extensionRouting: everywhere
+`;
+    assert.deepEqual(faultsOf(text), [
+      '1:13: apiVersion must be mixed-version-proxy/v1alpha1',
+      '4:3: serving.prot is no key of this configuration; did you mean port?',
+      '5:9: serving.port must be a whole number, not "7443"',
+      '6:3: serving.colour is no key of this configuration',
+      '8:12: timeouts.request must be a duration such as 10s or 1m30s, not "soon"',
+      '9:8: peers must be an object',
+      '13:7: ownPaths.allowedUsers[1] must be text, not 7',
+      '15:40: featureGates.UnknownVersionInteroperabilityProxy must be true or false, not "true"',
+      '16:19: extensionRouting must be one of local, extension, not "everywhere"',
+    ]);
+  });
+
+  it('is refused where a key is given twice, at either level', () => {
+    assert.deepEqual(faultsOf(`${header}gateway: true\ngateway: false\nserving:\n  port: 1\n  port: 2\n`), [
+      '4:1: is a key that was given before',
+      '7:3: is a key that was given before',
+    ]);
+  });
+
+  it('is refused without kind, with another one, and when it is empty', () => {
+    assert.deepEqual(faultsOf('apiVersion: mixed-version-proxy/v1alpha1\n'), [
+      '1:1: kind is required: RouterConfiguration',
+    ]);
+    assert.match(faultsOf(header.replace('Router', 'Edge')).join(), /2:7: kind must be RouterConfiguration/);
+    for (const text of ['', '# nothing\n', '---\n']) assert.equal(faultsOf(text).length, 1, text);
+    assert.match(faultsOf('- a\n').join(), /must be an object with apiVersion and kind/);
+  });
+
+  it('is refused with a second document, an alias or a tag', () => {
+    assert.match(faultsOf(`${header}---\n${header}`).join(), /^3:.*second document/);
+    assert.match(faultsOf(`${header}localServer: { id: &a x, serverName: *a }\n`).join(), /is an alias/);
+    assert.match(faultsOf(`${header}localServer: { id: !secret x }\n`).join(), /TAG_RESOLVE_FAILED/);
+  });
+
+  it('is not quoted where it is no YAML: it may be a key given by mistake', () => {
+    const faults = faultsOf('-----BEGIN PRIVATE KEY-----\nhunter2: {\n').join('\n');
+    assert.ok(!faults.includes('hunter2'), faults);
+    assert.match(faults, /neither YAML nor JSON/);
+  });
+
+  it('takes YAML 1.2 at its word: yes and on are no booleans', () => {
+    assert.deepEqual(faultsOf(`${header}gateway: yes\n`), ['3:10: gateway must be true or false, not "yes"']);
+  });
+
+  it('has no members of a prototype as keys', () => {
+    assert.match(
+      faultsOf(`${header}__proto__: {}\nconstructor: 1\n`).join('\n'),
+      /__proto__.*\n.*constructor/,
+    );
+  });
+
+  it('has a key for every flag of serve', () => {
+    const groups: readonly FlagGroup[] = serveFlagGroups;
+    const names = groups.flatMap(({ flags }) => flags.map(({ name }) => name));
+    assert.deepEqual(Object.keys(routerConfigurationKeys).toSorted(), names.toSorted());
+  });
+});

@@ -1,0 +1,199 @@
+import * as v from 'valibot';
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  visit,
+} from 'yaml';
+import { fieldPath, quoted } from '../../snapshot/issues.ts';
+import { similarName } from '../similar-name.ts';
+import {
+  type ConfigurationField,
+  type ConfigurationSection,
+  configurationVersion,
+  routerConfiguration,
+  routerConfigurationKind,
+} from './configuration-kind.ts';
+
+/** Where in a file, both counted from 1. */
+export interface FilePosition {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** What is wrong at one place of a configuration file. */
+export interface ConfigurationFault extends FilePosition {
+  /** For example `serving.port`; empty for the document as a whole. */
+  readonly path: string;
+  /** A predicate, to be read behind the path. */
+  readonly message: string;
+}
+
+/** A value that the file sets. */
+export interface ConfiguredValue {
+  readonly flag: ConfigurationField['flag'];
+  /** As its schema has it. */
+  readonly value: unknown;
+  readonly path: string;
+  readonly position: FilePosition;
+}
+
+export type ParseConfigurationResult =
+  | { readonly ok: true; readonly values: readonly ConfiguredValue[] }
+  /** Every fault, in the order of the file. */
+  | { readonly ok: false; readonly faults: readonly ConfigurationFault[] };
+
+/**
+ * Reads a RouterConfiguration, YAML 1.2 or JSON. Strict: unknown and repeated keys, wrong types, more than one
+ * document, anchors and tags are faults, and each says where it stands. Pure.
+ */
+export function parseConfiguration(text: string): ParseConfigurationResult {
+  const reader = new ConfigurationReader();
+  const values = reader.read(text);
+  const { faults } = reader;
+  if (faults.length === 0) return { ok: true, values };
+  return { ok: false, faults: faults.toSorted((a, b) => a.line - b.line || a.column - b.column) };
+}
+
+class ConfigurationReader {
+  readonly faults: ConfigurationFault[] = [];
+  readonly #values: ConfiguredValue[] = [];
+  readonly #lines = new LineCounter();
+
+  read(text: string): readonly ConfiguredValue[] {
+    const documents = parseAllDocuments(text, {
+      lineCounter: this.#lines,
+      prettyErrors: false,
+      strict: true,
+      uniqueKeys: true,
+      logLevel: 'silent',
+    });
+    const [document, second] = 'empty' in documents ? [] : documents;
+    if (second?.range !== undefined) {
+      this.#fault(second.range[0], '', 'holds a second document: one file is one configuration');
+    }
+    for (const { code, pos } of [...(document?.errors ?? []), ...(document?.warnings ?? [])]) {
+      // Without the parser's words: they quote the text, and it may be a key given by mistake.
+      const message =
+        code === 'DUPLICATE_KEY' ? 'is a key that was given before' : `is neither YAML nor JSON (${code})`;
+      this.#fault(pos[0], '', message);
+    }
+    if (document === undefined || document.contents === null) {
+      this.#fault(0, '', `is empty: begin with apiVersion: ${configurationVersion}`);
+      return [];
+    }
+    if (this.faults.length > 0) return [];
+    visit(document, {
+      Alias: (_, { range }) => this.#fault(range?.[0], '', 'is an alias: write the value out'),
+    });
+    this.#document(document.contents);
+    return this.#values;
+  }
+
+  #document(contents: Node): void {
+    if (!isMap(contents)) {
+      this.#fault(contents.range?.[0], '', 'must be an object with apiVersion and kind');
+      return;
+    }
+    const rest: Pair[] = [];
+    const header = new Map<string, unknown>();
+    for (const pair of contents.items) {
+      const name = keyOf(pair);
+      if (name !== 'apiVersion' && name !== 'kind') rest.push(pair);
+      else {
+        header.set(name, isScalar(pair.value) ? pair.value.value : undefined);
+        const wanted = name === 'kind' ? routerConfigurationKind : configurationVersion;
+        if (header.get(name) !== wanted) this.#fault(startOf(pair.value), name, `must be ${wanted}`);
+      }
+    }
+    for (const [name, wanted] of [
+      ['apiVersion', configurationVersion],
+      ['kind', routerConfigurationKind],
+    ] as const) {
+      if (!header.has(name)) this.#fault(contents.range?.[0], name, `is required: ${wanted}`);
+    }
+    this.#members(rest, routerConfiguration, '');
+  }
+
+  #members(pairs: readonly Pair[], section: ConfigurationSection, path: string): void {
+    for (const pair of pairs) {
+      const name = keyOf(pair);
+      if (name === undefined) {
+        this.#fault(startOf(pair.key), path, 'has a key that is no name');
+        continue;
+      }
+      const memberPath = fieldPath(path, name);
+      const member = section.members.get(name);
+      if (member === undefined) {
+        const similar = similarName(name, [...section.members.keys()]);
+        const hint = similar === undefined ? '' : `; did you mean ${similar}?`;
+        this.#fault(startOf(pair.key), memberPath, `is no key of this configuration${hint}`);
+      } else if ('flag' in member) this.#value(pair, member, memberPath);
+      else if (isMap(pair.value)) this.#members(pair.value.items, member, memberPath);
+      // A section of which everything is commented out is none.
+      else if (!isEmpty(pair.value)) this.#fault(startOf(pair.value), memberPath, 'must be an object');
+    }
+  }
+
+  #value(pair: Pair, { flag, schema }: ConfigurationField, path: string): void {
+    const node = pair.value;
+    if (isAlias(node)) return;
+    const result = v.safeParse(schema, plainValue(node));
+    if (result.success) {
+      const position = this.#position(startOf(node));
+      this.#values.push({ flag, value: result.output, path, position });
+      return;
+    }
+    for (const { path: items = [], message } of result.issues) {
+      const keys = items.flatMap(({ key }) =>
+        typeof key === 'string' || typeof key === 'number' ? [key] : [],
+      );
+      this.#fault(startOf(nodeAt(node, keys)) ?? startOf(pair.key), keys.reduce(fieldPath, path), message);
+    }
+  }
+
+  #fault(offset: number | undefined, path: string, message: string): void {
+    this.faults.push({ ...this.#position(offset), path, message });
+  }
+
+  #position(offset = 0): FilePosition {
+    const { line, col } = this.#lines.linePos(offset);
+    // Nothing is known of a text without lines: then the fault is at its beginning.
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  }
+}
+
+function keyOf({ key }: Pair): string | undefined {
+  return isScalar(key) && typeof key.value === 'string' ? key.value : undefined;
+}
+
+function startOf(node: unknown): number | undefined {
+  return isMap(node) || isSeq(node) || isScalar(node) ? node.range?.[0] : undefined;
+}
+
+function isEmpty(node: unknown): boolean {
+  return node === null || (isScalar(node) && node.value === null);
+}
+
+/** The value of a node without aliases, as JSON has it. */
+function plainValue(node: unknown): unknown {
+  if (isScalar(node)) return node.value;
+  if (isSeq(node)) return node.items.map(plainValue);
+  if (!isMap(node)) return null;
+  return Object.fromEntries(
+    node.items.map((pair) => [keyOf(pair) ?? quoted(String(pair.key)), plainValue(pair.value)]),
+  );
+}
+
+function nodeAt(node: unknown, keys: readonly (string | number)[]): unknown {
+  const [key, ...rest] = keys;
+  if (key === undefined) return node;
+  if (isSeq(node) && typeof key === 'number') return nodeAt(node.items[key], rest);
+  if (isMap(node)) return nodeAt(node.items.find((pair) => keyOf(pair) === key)?.value, rest);
+  return node;
+}

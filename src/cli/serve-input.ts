@@ -1,0 +1,79 @@
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { readHostNetwork } from '../node/default-interface.ts';
+import type { ServeConfig } from '../node/serve-config.ts';
+import { type CommandContext, CommandFailure, messageOf } from './command-context.ts';
+import { type ConfiguredOptions, locateFault, withFlags } from './config/configured-options.ts';
+import { readConfigurationFile } from './config/read-configuration-file.ts';
+import { parseBoolean } from './flag-values.ts';
+import type { RawServeOptions } from './serve-flags.ts';
+import { validateServeOptions } from './validate-serve-options.ts';
+
+/** What `serve` was called with. */
+export interface ServeArguments {
+  readonly flags: RawServeOptions;
+  /** Occurrences of `--config`; the last counts. */
+  readonly configurationFiles: readonly string[];
+  /** Occurrences of `--dry-run`; the last counts. */
+  readonly dryRun: readonly string[];
+  /** A line for each argument that nothing is known of. */
+  readonly unknown: readonly string[];
+}
+
+export interface ServeInput {
+  readonly config: ServeConfig;
+  readonly isDryRun: boolean;
+}
+
+/**
+ * Checks all that `serve` was called with: flags, configuration file, and the files that they name. Warnings are
+ * printed.
+ * @throws {CommandFailure} exit code 2, one line for every fault.
+ */
+export async function readServeInput(given: ServeArguments, context: CommandContext): Promise<ServeInput> {
+  const faults = [...given.unknown];
+  const isDryRun = parseBoolean(given.dryRun.at(-1) ?? 'false');
+  if (isDryRun === undefined) faults.push(`--dry-run must be true or false, not "${given.dryRun.at(-1)}"`);
+  const configured = readConfigured(given.configurationFiles.at(-1), context, faults);
+  const result = await validateServeOptions(withFlags(configured, given.flags), {
+    readFile: context.readFile,
+    network: readHostNetwork(),
+    now: context.clock(),
+  });
+  for (const warning of result.warnings) {
+    context.writeError(`warning: ${locateFault(warning, configured, given.flags)}\n`);
+  }
+  if (!result.ok) faults.push(...result.faults.map((fault) => locateFault(fault, configured, given.flags)));
+  else faults.push(...(await unwritableFiles(result.config)));
+  if (!result.ok || isDryRun === undefined || faults.length > 0) throw new CommandFailure(2, faults);
+  return { config: result.config, isDryRun };
+}
+
+/** `undefined` without a file. A faulty one ends the run: what it leaves out would look like more faults. */
+function readConfigured(
+  file: string | undefined,
+  context: CommandContext,
+  faults: readonly string[],
+): ConfiguredOptions | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readConfigurationFile(context, file);
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    throw new CommandFailure(error.exitCode, [...faults, ...error.lines], { cause: error });
+  }
+}
+
+/** A snapshot that cannot be kept would be missed at the next start, when it is too late to hear of it. */
+async function unwritableFiles({ snapshot }: ServeConfig): Promise<readonly string[]> {
+  if (snapshot.file === undefined) return [];
+  const folder = dirname(snapshot.file);
+  try {
+    // Replaced by renaming, so it is the folder that has to be writable.
+    await access(folder, constants.W_OK | constants.X_OK);
+    return [];
+  } catch (error) {
+    return [`--snapshot-file: snapshots cannot be kept in ${folder}: ${messageOf(error)}`];
+  }
+}

@@ -1,0 +1,17 @@
+import { similarName } from './similar-name.ts';
+
+/**
+ * One line for each argument that `serve` does not know. The value of an unknown flag stands behind it as a word of
+ * its own and is not named twice.
+ */
+export function unknownArguments(rest: readonly string[], flagNames: readonly string[]): readonly string[] {
+  const flags = rest.filter((argument) => argument.startsWith('-'));
+  if (flags.length === 0) {
+    return rest.map((argument) => `unexpected argument ${JSON.stringify(argument)}: serve takes flags only`);
+  }
+  return flags.map((flag) => {
+    const given = flag.split('=')[0] ?? flag;
+    const similar = similarName(given.replace(/^-+/, ''), flagNames);
+    return `unknown flag ${given}${similar === undefined ? '' : `: did you mean --${similar}?`}`;
+  });
+}
