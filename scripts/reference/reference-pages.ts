@@ -1,6 +1,8 @@
+import { configurationJsonSchema } from './configuration-schema.ts';
+import { flagsPage } from './flags-page.ts';
 import { metricsPage } from './metrics-page.ts';
 
-/** A page of docs/ that is written from the code. */
+/** A page of docs/, or another file, that is written from the code. */
 export interface ReferencePage {
   /** From the root of the repository. */
   readonly path: string;
@@ -9,4 +11,8 @@ export interface ReferencePage {
 }
 
 /** Every such page. `npm run docs:reference` writes them, and a test fails for one that is not up to date. */
-export const referencePages: readonly ReferencePage[] = [{ path: 'docs/metrics.md', text: metricsPage }];
+export const referencePages: readonly ReferencePage[] = [
+  { path: 'docs/metrics.md', text: metricsPage },
+  { path: 'docs/flags.md', text: flagsPage },
+  { path: 'deploy/config.schema.json', text: configurationJsonSchema },
+];

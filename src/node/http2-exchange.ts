@@ -86,22 +86,10 @@ export function exchangeOverHttp2(
     else exchange.fail(error, true);
   });
 
-  if (body !== undefined) sendBody(body, contentLength(headers), stream, giveUp);
-}
-
-function sendBody(
-  body: RequestBody,
-  length: number | undefined,
-  stream: ClientHttp2Stream,
-  onBrokenOff: () => void,
-): void {
-  const whole = length === undefined ? undefined : body.takeWhole(length);
-  if (whole !== undefined) {
-    stream.end(whole);
-    return;
+  if (body !== undefined) {
+    body.on('error', giveUp);
+    body.pipe(stream);
   }
-  body.on('error', onBrokenOff);
-  body.pipe(stream);
 }
 
 /**

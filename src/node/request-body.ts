@@ -4,7 +4,6 @@ import { Readable } from 'node:stream';
 export class BodySource {
   readonly #open: () => Readable;
   readonly #isCutShort: () => boolean;
-  #stream: Readable | undefined;
   #opened = false;
 
   /** @param isCutShort whether what has ended is a part only. Default: it never is. */
@@ -25,31 +24,7 @@ export class BodySource {
 
   open(): Readable {
     this.#opened = true;
-    return this.#openOnce();
-  }
-
-  /**
-   * The whole body, where all of it is here and nobody has begun to read it.
-   * @param length that the request names.
-   * @returns `undefined` otherwise; nothing was read then.
-   */
-  takeWhole(length: number): Buffer | undefined {
-    if (this.#opened) return undefined;
-    const stream = this.#openOnce();
-    if (length === 0 || stream.readableLength !== length || stream.destroyed || this.#isCutShort()) {
-      return undefined;
-    }
-    this.#opened = true;
-    // A stream that fails later must not find nobody listening, and its end is still to be read.
-    stream.on('error', () => {});
-    const bytes: Buffer = stream.read();
-    stream.resume();
-    return bytes;
-  }
-
-  #openOnce(): Readable {
-    this.#stream ??= this.#open();
-    return this.#stream;
+    return this.#open();
   }
 }
 
@@ -69,18 +44,6 @@ export class RequestBody extends Readable {
     super();
     this.#source = source;
     this.#onProgress = onProgress;
-  }
-
-  /**
-   * The whole body, where it has come already, as that of nearly every write to an API server has: it then goes out in
-   * one frame that is the last one, and no stream need be piped.
-   * @param length that the request names.
-   * @returns `undefined` where part of it is still to come: pipe it then.
-   */
-  takeWhole(length: number): Buffer | undefined {
-    const bytes = this.#stream === undefined ? this.#source.takeWhole(length) : undefined;
-    if (bytes !== undefined) this.#onProgress();
-    return bytes;
   }
 
   readonly #onData = (chunk: Uint8Array): void => {

@@ -159,3 +159,27 @@ test('a server that answers elsewhere is read there, and one that is gone is for
   readers.follow([]);
   assert.equal((await readers.round(signal, undefined)).size, 0);
 });
+
+test('a group version that a server had before is asked for again, though nothing lists it any more', async () => {
+  const list = (groupVersion: string) => ({
+    kind: 'APIResourceList',
+    groupVersion,
+    resources: [{ name: 'things', namespaced: true, kind: 'Thing', verbs: ['get'] }],
+  });
+  const server = fakeServer({
+    ...answers,
+    '/openapi/v3': { paths: { 'apis/old.example.com/v1': { serverRelativeURL: '/openapi/v3/x' } } },
+    '/apis/old.example.com/v1': list('old.example.com/v1'),
+  });
+  const { readers, signal } = setUp({ server });
+  const things = async () => {
+    const reading = (await readers.round(signal, undefined)).get('server');
+    assert.ok(reading?.ok);
+    return reading.set.storageVersions['old.example.com.things'];
+  };
+  assert.deepEqual(await things(), ['v1']);
+  server.answers.set('/openapi/v3', refusesConnections);
+  assert.deepEqual(await things(), ['v1']);
+  server.answers.delete('/apis/old.example.com/v1');
+  assert.equal(await things(), undefined);
+});

@@ -32,6 +32,7 @@ ownPaths:
   allowedUsers: [alice]
 `;
 
+const nothing: readonly string[] = [];
 let certificates: ReadonlyMap<string, string>;
 before(async () => {
   certificates = await serveFiles();
@@ -46,7 +47,7 @@ async function read(text: string, flags: RawServeOptions = {}) {
   const given = { flags, configurationFiles: ['/etc/router/router.yaml'], dryRun: [], unknown: [] };
   try {
     const { config } = await readServeInput(given, context);
-    return { config, lines: [], errors: written.errors };
+    return { config, lines: nothing, errors: written.errors };
   } catch (error) {
     assert.ok(error instanceof CommandFailure, String(error));
     assert.equal(error.exitCode, 2);
