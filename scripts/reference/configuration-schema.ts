@@ -5,5 +5,13 @@ import { routerConfigurationSchema } from '../../src/cli/config/configuration-ki
 export function configurationJsonSchema(): string {
   // Checks behind the types (that numbers are safe, that text is not blank) have no words in JSON Schema.
   const schema = toJsonSchema(routerConfigurationSchema(), { errorMode: 'ignore' });
-  return `${JSON.stringify({ ...schema, title: 'RouterConfiguration' }, null, 2)}\n`;
+  const text = JSON.stringify({ ...schema, title: 'RouterConfiguration' }, null, 2);
+  return `${text.replace(listOfTexts, inOneLine)}\n`;
+}
+
+// As the formatter of this repository writes JSON.
+const listOfTexts = /\[\s+("[^"\n]*"(?:,\s+"[^"\n]*")*)\s+\]/g;
+
+function inOneLine(_list: string, items: string): string {
+  return `[${items.replace(/,\s+/g, ', ')}]`;
 }

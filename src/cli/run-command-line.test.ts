@@ -274,7 +274,22 @@ describe('validate', () => {
   it('ends with exit code 2 for a file that is missing, no snapshot, or not signed as asked', async () => {
     assert.equal((await run(['validate', 'missing.json'])).code, 2);
     assert.match((await run(['validate', 'noise'])).errors, /neither JSON nor a compact JWS/);
+    files.set('list.json', '[]');
+    assert.match((await run(['validate', 'list.json'])).errors, /list\.json must be an object/);
+    files.set('cut.jws', (files.get('snapshot.jws') ?? '').split('.').slice(0, 2).join('.'));
+    assert.match((await run(['validate', 'cut.jws'])).errors, /is cut off: .* three parts, this one has 2/);
     assert.equal((await run(['validate', 'snapshot.json', '--snapshot-keys', 'keys.json'])).code, 2);
     assert.equal((await run(['validate', 'snapshot.jws', '--snapshot-keys', 'other-keys.json'])).code, 2);
+  });
+
+  it('checks a configuration file with all it names, and tells every fault with its place', async () => {
+    const configuration = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: RouterConfiguration\n';
+    files.set('router.yaml', `${configuration}serving:\n  port: 70000\ngateway: true\n`);
+    const { code, output, errors } = await run(['validate', '--config', 'router.yaml']);
+    assert.equal(code, 2);
+    assert.equal(output, '');
+    assert.match(errors, /^error: router\.yaml:4:9: serving\.port: --secure-port must be/m);
+    assert.match(errors, /^error: --tls-cert-file is required/m);
+    assert.equal((await run(['validate', 'snapshot.json', '--config', 'router.yaml'])).code, 2);
   });
 });
