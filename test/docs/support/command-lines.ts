@@ -12,7 +12,9 @@ export interface ShownCommand {
 /** Whether a block holds commands, rather than a file or a diagram. A block without a language may hold them. */
 export function isCommandBlock({ language, lines }: FencedBlock): boolean {
   if (['sh', 'bash', 'shell', 'console'].includes(language)) return true;
-  return language === '' && lines.some((line) => /^(\$ )?(npm|npx|kubectl|curl|mixed-version-proxy)\b/.test(line));
+  return (
+    language === '' && lines.some((line) => /^(\$ )?(npm|npx|kubectl|curl|mixed-version-proxy)\b/.test(line))
+  );
 }
 
 /** The commands of a block, in order. In `console` blocks they stand behind `$ `, and what follows is output. Pure. */

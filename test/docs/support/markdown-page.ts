@@ -48,7 +48,8 @@ export function parseMarkdownPage(text: string): MarkdownPage {
       open = undefined;
     }
   }
-  if (open !== undefined) throw new SyntaxError(`the block that begins in line ${open.block.line} has no end`);
+  if (open !== undefined)
+    throw new SyntaxError(`the block that begins in line ${open.block.line} has no end`);
   return { blocks, prose, links: prose.flatMap(linksOf), anchors: new Set(prose.flatMap(anchorOf)) };
 }
 

@@ -13,5 +13,8 @@ export function outputPattern(shown: readonly string[]): RegExp {
 
 /** Output in the form that `outputPattern` matches. */
 export function normalized(output: string): string {
-  return output.replaceAll(/[ \t]+/g, ' ').replaceAll(/ *\n/g, '\n').trim();
+  return output
+    .replaceAll(/[ \t]+/g, ' ')
+    .replaceAll(/ *\n/g, '\n')
+    .trim();
 }

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { faultsOfCalls } from './support/command-flags.ts';
+import { commandsOf, isCommandBlock } from './support/command-lines.ts';
+import { declarations } from './support/declarations.ts';
+import { readPages, root } from './support/pages.ts';
+
+const pages = await readPages();
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  scripts: Record<string, string>;
+};
+
+describe('the commands that the pages show', () => {
+  test('are run, or say why they are not', () => {
+    const undeclared = pages.flatMap(({ path, blocks }) =>
+      blocks
+        .filter(
+          (block) => isCommandBlock(block) && !block.declarations.some((word) => declarations.has(word)),
+        )
+        .map(({ line }) => `${path}:${line}: say what to do with it (${[...declarations].join(', ')})`),
+    );
+    assert.deepEqual(undeclared, []);
+  });
+
+  test('are in blocks that say that they hold commands', () => {
+    const unmarked = pages.flatMap(({ path, blocks }) =>
+      blocks
+        .filter((block) => isCommandBlock(block) && block.language === '')
+        .map(({ line }) => `${path}:${line}: begin it with \`\`\`sh or \`\`\`console`),
+    );
+    assert.deepEqual(unmarked, []);
+  });
+
+  test('use commands and flags that mixed-version-proxy has', () => {
+    const faults = pages.flatMap(({ path, blocks }) =>
+      blocks
+        .filter(isCommandBlock)
+        .flatMap(commandsOf)
+        .flatMap(({ line, command }) => faultsOfCalls(command).map((fault) => `${path}:${line}: ${fault}`)),
+    );
+    assert.deepEqual(faults, []);
+  });
+
+  test('and the sentences around them name npm scripts that there are', () => {
+    const faults = pages.flatMap(({ path, blocks, prose }) => {
+      const shown = blocks.flatMap((block) =>
+        block.lines.map((text, index) => ({ line: block.line + index + 1, text })),
+      );
+      return [...prose, ...shown].flatMap(({ line, text }) =>
+        [...text.matchAll(/\bnpm run ([\w:-]+)/g)]
+          .map(([, name = '']) => name.replace(/:$/, ''))
+          .filter((name) => !Object.hasOwn(manifest.scripts, name))
+          .map((name) => `${path}:${line}: there is no npm script ${name}`),
+      );
+    });
+    assert.deepEqual(faults, []);
+  });
+});
+
+describe('the check of commands', () => {
+  test('finds a flag that the command lacks, also behind a pipe', () => {
+    assert.deepEqual(
+      faultsOfCalls('cat x | bin/mixed-version-proxy explain --stdin --nosuch=1 # --not-this'),
+      ['explain has no flag --nosuch'],
+    );
+  });
+
+  test('finds a command that there is not', () => {
+    assert.deepEqual(faultsOfCalls('mixed-version-proxy conquer'), ['there is no command conquer']);
+  });
+
+  test('leaves the flags of other programs alone', () => {
+    assert.deepEqual(faultsOfCalls('kubectl get pods --watch && mixed-version-proxy --version'), []);
+  });
+});

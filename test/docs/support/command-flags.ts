@@ -1,0 +1,45 @@
+import { createProgram } from '../../../src/cli/program.ts';
+import { commandContext } from '../../support/command-context.ts';
+import { wordsOf } from './command-lines.ts';
+
+const programName = 'mixed-version-proxy';
+
+/** Flags by subcommand, as the command line itself defines them; `''` are those of the program. */
+function flagsByCommand(): ReadonlyMap<string, ReadonlySet<string>> {
+  const { context } = commandContext(new Map());
+  const program = createProgram(
+    context,
+    () => {},
+    () => {},
+  );
+  const flagsOf = (command: { readonly options: readonly { readonly long?: string | undefined }[] }) =>
+    new Set(['--help', ...command.options.flatMap(({ long }) => long ?? [])]);
+  return new Map([
+    ['', flagsOf(program)],
+    ['help', new Set<string>()],
+    ...program.commands.map((command) => [command.name(), flagsOf(command)] as const),
+  ]);
+}
+
+const known = flagsByCommand();
+
+/** What is wrong with the calls of mixed-version-proxy in one line for a shell; empty when nothing is. */
+export function faultsOfCalls(command: string): readonly string[] {
+  return command.split(/[|;]|&&/).flatMap((call) => {
+    const words = wordsOf(call);
+    const at = words.findIndex((word) => word === programName || word.endsWith(`/${programName}`));
+    return at === -1 ? [] : faultsOfArguments(words.slice(at + 1));
+  });
+}
+
+function faultsOfArguments(words: readonly string[]): readonly string[] {
+  const [first = ''] = words;
+  const name = first.startsWith('-') || first === '' ? '' : first;
+  const flags = known.get(name);
+  if (flags === undefined) return [`there is no command ${name}`];
+  return words
+    .filter((word) => word.startsWith('--'))
+    .map((word) => word.split('=')[0] ?? word)
+    .filter((flag) => !flags.has(flag))
+    .map((flag) => `${name} has no flag ${flag}`);
+}
