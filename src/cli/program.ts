@@ -1,5 +1,6 @@
 import { CliCommand, type ReportExitCode } from './cli-command.ts';
 import type { CommandContext } from './command-context.ts';
+import { registerCompletion } from './completion/register-completion.ts';
 import { registerDemo } from './demo.ts';
 import { registerExplain } from './explain.ts';
 import { registerKeygen } from './keygen.ts';
@@ -40,6 +41,7 @@ export function createProgram(
   registerExplain(program, context, report);
   registerValidate(program, context, report);
   registerKeygen(program, context, report);
+  registerCompletion(program, context, report);
   registerVersion(program, context, report);
   return program;
 }

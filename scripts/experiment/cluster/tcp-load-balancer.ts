@@ -78,12 +78,13 @@ export async function startTcpLoadBalancer(backends: readonly number[]): Promise
   };
 }
 
-/** What comes in on either side leaves on the other; a reset is passed on as one, an end as an end. */
+/** What comes in on either side leaves on the other; when one side is gone the other ends. */
 function join(client: Socket, backend: Socket): void {
   backend.setNoDelay(true);
   client.pipe(backend);
   backend.pipe(client);
-  backend.once('error', () => client.resetAndDestroy());
+  // Not resetAndDestroy(): behind an end() it leaves the handle open, and Node turns round for ever at its exit.
+  backend.once('error', () => client.destroy());
   backend.once('close', () => client.destroy());
 }
 

@@ -1,0 +1,30 @@
+/** A package.json, as far as it is looked at here. */
+export interface PackageManifest {
+  readonly name: string;
+  readonly version: string;
+  readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly [field: string]: unknown;
+}
+
+/**
+ * What is for a checkout only.
+ *
+ * `optionalDependencies` are runtimes of 150 MB and more that the tests and an older Node need: npm installs a
+ * package's optional dependencies for whoever depends on it, so they must not be in what is published. `private`
+ * keeps a checkout from being published by accident; what `npm run package` makes is meant to be.
+ */
+const checkoutOnly: ReadonlySet<string> = new Set([
+  'private',
+  'scripts',
+  'devDependencies',
+  'optionalDependencies',
+  'allowScripts',
+]);
+
+/** The package.json of the published package. Pure. */
+export function publishedManifest(manifest: PackageManifest): PackageManifest {
+  const { name, version, exports, dependencies } = manifest;
+  const rest = Object.entries(manifest).filter(([field]) => !checkoutOnly.has(field));
+  return { ...Object.fromEntries(rest), name, version, exports, dependencies };
+}

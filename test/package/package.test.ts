@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { type MadePackage, makePackage, root } from '../../scripts/package/make-package.ts';
+
+const tool = (path: string) => join(root, 'node_modules', path);
+
+describe('the published package', () => {
+  let out: string;
+  let consumer: string;
+  let made: MadePackage;
+  before(() => {
+    out = mkdtempSync(join(tmpdir(), 'package-'));
+    made = makePackage(out);
+    consumer = join(out, 'consumer');
+    const modules = join(consumer, 'node_modules');
+    mkdirSync(join(modules, made.manifest.name), { recursive: true });
+    execFileSync('tar', [
+      '-xzf',
+      made.tarball,
+      '--strip-components=1',
+      '-C',
+      join(modules, made.manifest.name),
+    ]);
+    // Only what it declares, so that a dependency that it lacks is not found here either; and Node's types, which
+    // whoever uses `./node` has.
+    for (const name of [...Object.keys(made.manifest.dependencies), '@types/node']) {
+      mkdirSync(dirname(join(modules, name)), { recursive: true });
+      symlinkSync(tool(name), join(modules, name));
+    }
+    writeFileSync(join(consumer, 'package.json'), JSON.stringify({ type: 'module', private: true }));
+    writeFileSync(join(consumer, 'program.ts'), program);
+  });
+  after(() => rmSync(out, { recursive: true, force: true }));
+
+  const run = (script: string, args: readonly string[], cwd = consumer) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], {
+      cwd,
+      encoding: 'utf8',
+    });
+    return { status, output: `${stdout}${stderr}` };
+  };
+
+  test('brings no runtime and no install script to those who depend on it', () => {
+    for (const field of ['optionalDependencies', 'devDependencies', 'scripts', 'private', 'allowScripts']) {
+      assert.equal(field in made.manifest, false, field);
+    }
+  });
+
+  test('has an exports map that publint finds nothing wrong with', () => {
+    const { status, output } = run(tool('publint/src/cli.js'), [made.directory, '--strict', '--pack=false']);
+    assert.equal(status, 0, output);
+  });
+
+  test('has types that every resolver of ECMAScript modules finds', () => {
+    const { status, output } = run(tool('@arethetypeswrong/cli/dist/index.js'), [
+      made.tarball,
+      '--profile=esm-only',
+      '--no-emoji',
+    ]);
+    assert.equal(status, 0, output);
+  });
+
+  for (const [module, moduleResolution] of [
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ] as const) {
+    test(`is type-checked in a consumer's program with moduleResolution ${moduleResolution}`, () => {
+      const { status, output } = run(tool('typescript/bin/tsc'), [
+        ...['--noEmit', '--strict', '--target', 'es2024', '--lib', 'es2024', '--types', 'node'],
+        ...['--module', module, '--moduleResolution', moduleResolution, '--skipLibCheck', 'program.ts'],
+      ]);
+      assert.equal(status, 0, output);
+    });
+  }
+
+  test("runs in a consumer's program", () => {
+    const { status, output } = run(join(consumer, 'program.ts'), []);
+    assert.equal(status, 0, output);
+    assert.equal(output, 'list jobs, 503, function function function function\n');
+  });
+
+  test('has a command that starts from where it is installed', () => {
+    const launcher = join(consumer, 'node_modules', made.manifest.name, 'bin/mixed-version-proxy');
+    assert.deepEqual(run(launcher, ['--version']), { status: 0, output: `v${made.manifest.version}\n` });
+  });
+});
+
+/** Uses every entry point, as somebody would who depends on the package. */
+const program = `
+import { type Transport, TransportError, createApp, parseRequestInfo } from 'mixed-version-proxy';
+import { startRouter } from 'mixed-version-proxy/node';
+import { buildSnapshot } from 'mixed-version-proxy/sync';
+import { runSync } from 'mixed-version-proxy/sync/node';
+import worker, { SnapshotObject } from 'mixed-version-proxy/worker';
+import { createMemorySnapshotStore, createAddressPolicy, SnapshotReceiver } from 'mixed-version-proxy';
+
+const { verb, resource } = parseRequestInfo('GET', '/apis/batch/v1/jobs');
+const nothingThere: Transport = {
+  async send() {
+    throw new TransportError('ConnectFailed', 'nothing listens', { requestMayHaveArrived: false });
+  },
+};
+const app = createApp({
+  serverId: 'a',
+  local: {
+    kind: 'local',
+    id: 'a',
+    origin: 'https://127.0.0.1:6444',
+    serverName: 'kubernetes.default.svc',
+    trust: { kind: 'peer-ca' },
+  },
+  routingTable: new SnapshotReceiver({
+    keys: () => new Map(),
+    addressPolicy: createAddressPolicy({}),
+    store: createMemorySnapshotStore(),
+  }),
+  transport: nothingThere,
+});
+const { status } = await app.fetch(new Request('https://router.example/apis/batch/v1/jobs'));
+const loaded = [startRouter, buildSnapshot, runSync, worker.fetch].map((each) => typeof each).join(' ');
+if (typeof SnapshotObject !== 'function') throw new Error('SnapshotObject');
+console.log(\`\${verb} \${resource}, \${status}, \${loaded}\`);
+`;
