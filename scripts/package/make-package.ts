@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type PackageManifest, publishedManifest } from './published-manifest.ts';
@@ -21,12 +21,7 @@ export interface MadePackage {
 export function makePackage(out: string): MadePackage {
   const directory = join(out, 'package');
   mkdirSync(directory);
-  const compiler = join(root, 'node_modules/typescript/bin/tsc');
-  execFileSync(
-    process.execPath,
-    [compiler, '-p', 'tsconfig.build.json', '--outDir', join(directory, 'dist'), '--sourceMap', 'false'],
-    { cwd: root },
-  );
+  build(join(directory, 'dist'));
   cpSync(join(root, 'bin'), join(directory, 'bin'), { recursive: true });
   for (const page of pages) cpSync(join(root, page), join(directory, page));
   const manifest = publishedManifest(
@@ -36,8 +31,20 @@ export function makePackage(out: string): MadePackage {
   const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', out], {
     cwd: directory,
     encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   return { directory, tarball: join(out, tarballName(JSON.parse(packed))), manifest };
+}
+
+/** @throws {Error} with what the compiler says of sources that cannot be built */
+function build(out: string): void {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [compiler, '-p', 'tsconfig.build.json', '--outDir', out, '--sourceMap', 'false'],
+    { cwd: root, encoding: 'utf8' },
+  );
+  if (status !== 0) throw new Error(`the sources cannot be built:\n${stdout}`);
 }
 
 /** npm 12 answers with an object by package name, npm 11 and older with a list. */

@@ -1,4 +1,5 @@
 import { configurationJsonSchema } from './configuration-schema.ts';
+import { errorsPage } from './errors-page.ts';
 import { flagsPage } from './flags-page.ts';
 import { metricsPage } from './metrics-page.ts';
 
@@ -13,6 +14,7 @@ export interface ReferencePage {
 /** Every such page. `npm run docs:reference` writes them, and a test fails for one that is not up to date. */
 export const referencePages: readonly ReferencePage[] = [
   { path: 'docs/metrics.md', text: metricsPage },
+  { path: 'docs/errors.md', text: errorsPage },
   { path: 'docs/flags.md', text: flagsPage },
   { path: 'deploy/config.schema.json', text: configurationJsonSchema },
 ];

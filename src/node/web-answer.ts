@@ -19,12 +19,18 @@ export class WebAnswer implements AnswerSink {
     this.#onDrain = onDrain;
     this.#onGone = onGone;
     if (this.#signal.aborted) onGone();
-    else this.#signal.addEventListener('abort', onGone);
+    else this.#signal.addEventListener('abort', this.#onAbort);
   }
 
   release(): void {
-    this.#signal.removeEventListener('abort', this.#onGone);
+    this.#signal.removeEventListener('abort', this.#onAbort);
   }
+
+  /** As with `fetch`: who gave up and reads on all the same is told so, and does not wait for ever. */
+  readonly #onAbort = (): void => {
+    this.#onGone();
+    this.#controller?.error(this.#signal.reason);
+  };
 
   start(status: number, statusMessage: string, headers: RawHeaders): Response {
     this.#hasContent = hasContent(status);

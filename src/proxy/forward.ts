@@ -1,7 +1,7 @@
 import { namedAnswer, withAuditIdForClient } from './audit-id.ts';
 import type { StandIn } from './handler-environment.ts';
 import { cleanResponseHeaders } from './header-hygiene.ts';
-import { deniesWhatSnapshotSays, NotServedAnswer } from './not-served.ts';
+import { denialOfWhatSnapshotSays } from './not-served.ts';
 import { refuseRedirect } from './redirect.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import type { Transport } from './transport.ts';
@@ -21,7 +21,8 @@ export async function forward(
   const answer = await router.deliver(request, (outbound) =>
     transport.send(outbound, inbound, (head) => {
       observed?.attemptAnswered(head.status);
-      if (deniesWhatSnapshotSays(request, head)) return { kind: 'replace', response: new NotServedAnswer() };
+      const denial = denialOfWhatSnapshotSays(request, head);
+      if (denial !== undefined) return { kind: 'replace', response: denial };
       const response = refuseRedirect(request, outbound.destination, head) ?? standIn?.(head.status);
       // Here, for the answer may go past the `Response` that this way ends in.
       observed?.answered(response?.status ?? head.status);

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { mixedCluster } from '../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { notServedStatus } from './not-served-status.ts';
 
 const plainNotFound = () =>
   new Response('404 page not found\n', {
@@ -31,6 +32,32 @@ test('a server without what the snapshot says it has is replaced by another one 
     assert.equal(transport.sent.length, 2, url);
     assert.notEqual(first?.destination.id, second?.destination.id, url);
   }
+});
+
+/** As API servers of 1.25 to 1.33 answer under a group that they have in another version. */
+const statusNotFound = () =>
+  new Response(notServedStatus, {
+    status: 404,
+    headers: { 'content-type': 'application/json', 'content-length': String(notServedStatus.length) },
+  });
+
+test('the same where the server has the group in another version, and says so in a Status', async () => {
+  for (const url of [jobs, pods, `${jobs}/one`]) {
+    const { app, transport } = await start((attempt) => attempt === 0, statusNotFound);
+    assert.equal((await app.request(url)).status, 200, url);
+    assert.equal(transport.sent.length, 2, url);
+  }
+  const { app } = await start(() => true, statusNotFound);
+  const response = await app.request(jobs);
+  assert.equal(response.status, 404);
+  assert.equal(await response.text(), notServedStatus);
+});
+
+test('a write that was answered with a Status keeps that answer', async () => {
+  const { app, transport } = await start(() => true, statusNotFound);
+  const response = await app.request(jobs, { method: 'POST', body: '{}' });
+  assert.equal(response.status, 404);
+  assert.equal(transport.sent.length, 1);
 });
 
 test('a write whose body is gone is answered with 503 and Retry-After, for it was not carried out', async () => {

@@ -1,5 +1,6 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
+import { isNotServedStatus, notServedStatus } from './not-served-status.ts';
 import type { AdmittedRequest } from './router.ts';
 import type { ResponseHead } from './transport.ts';
 
@@ -11,31 +12,44 @@ const body = '404 page not found\n';
  * upgraded, or restarted with other flags, since. Given in place of the server's own answer, of which it is a copy.
  */
 export class NotServedAnswer extends Response {
-  constructor() {
-    super(body, {
+  /** @param isStatus whether it was a Status; one in protobuf is given in JSON, which every client reads too. */
+  constructor(isStatus: boolean) {
+    super(isStatus ? notServedStatus : body, {
       status: 404,
-      headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+      headers: isStatus
+        ? { 'content-type': 'application/json' }
+        : { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
     });
   }
 }
 
 /**
- * Whether the answer contradicts the decision. An object that does not exist is a Status, in the client's form; the
- * plain text, known by its length, is the mux's, which has no handler for the path (k8s.io/apiserver
- * pkg/server/mux/pathrecorder.go).
+ * The answer that takes the place of one which contradicts the decision; `undefined` for any other.
+ *
+ * A server that has nothing under a group answers with the plain text of its mux, known by its length
+ * (k8s.io/apiserver pkg/server/mux/pathrecorder.go). Under a group that it has in another version it answers with a
+ * Status, as for an object that does not exist: told apart for reads only, which may be asked again.
  * What the subresource `proxy` answers is the word of an application.
  */
-export function deniesWhatSnapshotSays(
-  { decision: { reason }, requestInfo }: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
+export function denialOfWhatSnapshotSays(
+  {
+    decision: { reason },
+    requestInfo,
+    inbound: { method },
+  }: Pick<AdmittedRequest, 'decision' | 'requestInfo'> & { readonly inbound: { readonly method: string } },
   { status, headers }: ResponseHead,
-): boolean {
-  return (
-    status === 404 &&
-    (reason === 'ServedLocally' || reason === 'ServedByPeer') &&
-    requestInfo.subresource !== 'proxy' &&
-    /^text\/plain *(;|$)/i.test(firstHeader(headers, 'content-type') ?? '') &&
-    firstHeader(headers, 'content-length') === String(body.length)
-  );
+): NotServedAnswer | undefined {
+  if (status !== 404 || (reason !== 'ServedLocally' && reason !== 'ServedByPeer')) return undefined;
+  if (requestInfo.subresource === 'proxy') return undefined;
+  const contentType = firstHeader(headers, 'content-type') ?? '';
+  const length = firstHeader(headers, 'content-length') ?? '';
+  if (/^text\/plain *(;|$)/i.test(contentType)) {
+    return length === String(body.length) ? new NotServedAnswer(false) : undefined;
+  }
+  const isRead = method === 'GET' || method === 'HEAD';
+  return isRead && isNotServedStatus(requestInfo, contentType, length)
+    ? new NotServedAnswer(true)
+    : undefined;
 }
 
 /** Not knowing is not the same as not existing: the next snapshot tells. */

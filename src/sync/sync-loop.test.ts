@@ -115,6 +115,29 @@ test('an upgrade and a fault in its middle reach the router, and the fault un-ro
   assert.equal(warnings.filter((warning) => warning.includes('server b keeps')).length, 1);
 });
 
+test('the first snapshot of all waits for the slowest server, and lacks nobody', async () => {
+  const a = fakeServer(older);
+  const b = fakeServer(newer);
+  const released = Promise.withResolvers<void>();
+  const slow: FakeServer = {
+    ...b,
+    get: async (...given) => {
+      await released.promise;
+      return b.get(...given);
+    },
+  };
+  const target = recordingTarget();
+  const { loop, clock, nextRound, stop } = start(optionsFor({ a, b: slow }, { targets: [target] }));
+  await eventually(() => a.asked.includes('/apis'));
+  await clock.advance(5_000);
+  assert.equal(loop.status().lastRoundAt, undefined, 'the round goes on');
+  released.resolve();
+  await nextRound();
+  await eventually(() => target.taken.length === 1);
+  assert.deepEqual(serves(target.taken[0], 'b'), ['core.pods v1', 'autoscaling.horizontalpodautoscalers v2']);
+  await stop();
+});
+
 test('a restart while a server is down keeps the server, from the snapshot of the earlier run', async () => {
   const previous = (await syncOnce(optionsFor({ a: fakeServer(older), b: fakeServer(newer) }, {}), never))
     .snapshot;

@@ -93,7 +93,9 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     // A process that leads from its start has just read what targets hold: `previous`.
     if (leads && !led && last !== undefined) await takeLead(signal);
     led = leads;
-    const outcome = await runRound(context, known, publication.heldGeneration(), timing.patience, signal);
+    // The first snapshot of all waits for the slowest server: without it, what that one alone serves would be a 404.
+    const patience = known === undefined ? undefined : timing.patience;
+    const outcome = await runRound(context, known, publication.heldGeneration(), patience, signal);
     if (signal.aborted) return;
     last = { endedAt: clock.now(), outcome };
     logNewWarnings(outcome.warnings);

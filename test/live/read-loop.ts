@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type TlsCredentials, tlsRequest } from './tls-request.ts';
 
-/** How much of an answer is shown for a failure, in characters. */
-const shownText = 300;
 /** Milliseconds between two reads. */
 const pause = 20;
 
@@ -44,11 +42,11 @@ export function startReadLoop(
       const start = turns % Math.max(inTurn.length, 1);
       for (const path of [...inTurn.slice(start), ...inTurn.slice(0, start)]) {
         try {
-          const { statusCode, text } = await tlsRequest(`${origin}${path}`, credentials);
+          const { statusCode } = await tlsRequest(`${origin}${path}`, credentials);
           if (statusCode === 200) counts.ok++;
           else if (statusCode === 404) {
             counts.notFound++;
-            note(`404 ${path}: ${text.slice(0, shownText).trim()}`);
+            note(`404 ${path}`);
           } else {
             counts.refused++;
             note(`${statusCode} ${path}`);

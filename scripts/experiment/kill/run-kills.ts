@@ -3,6 +3,7 @@ import { startLoad } from '../clients/load.ts';
 import { startExperimentCluster } from '../cluster/experiment-cluster.ts';
 import { Findings } from '../record/findings.ts';
 import { ChangeTimes, doubledWrites, missedEvents, untilCaughtUp } from '../record/outcome.ts';
+import { isFault } from '../record/verdict.ts';
 import { SeededRandom } from '../seeded-random.ts';
 import { type KilledSetUp, type KillOutcome, type VictimName, victimNames } from './kill-results.ts';
 import { killRound } from './kill-round.ts';
@@ -65,7 +66,7 @@ export async function runKills(run: KillRun): Promise<KillOutcome> {
       doubledWrites: doubledWrites(store).length,
       findings: findings.counts(),
       details: findings.all
-        .filter(({ name }) => name !== 'brokenWatches' && name !== 'brokenReads')
+        .filter(({ name }) => isFault(name))
         .slice(0, 40)
         .map(({ name, at, detail }) => `${seconds(at)} s ${name}: ${detail}`),
     };

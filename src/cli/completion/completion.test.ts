@@ -37,7 +37,7 @@ async function offered(...words: readonly string[]): Promise<readonly string[]> 
 
 describe('completion in bash', { skip: skipWithout('bash') }, () => {
   it('offers commands', async () => {
-    assert.deepEqual(await offered('s'), ['serve', 'sync']);
+    assert.deepEqual(await offered('s'), ['serve', 'sync', 'status']);
     assert.ok((await offered('')).includes('explain'));
     assert.deepEqual(await offered('help', 'val'), ['validate']);
     assert.deepEqual(await offered('completion', ''), ['bash', 'zsh', 'fish']);

@@ -13,7 +13,8 @@ export interface Page extends MarkdownPage {
 
 /** Every page that is written for readers. */
 export async function readPages(): Promise<readonly Page[]> {
-  const paths = await Array.fromAsync(glob(['*.md', 'docs/**/*.md', 'deploy/**/*.md'], { cwd: root }));
+  const paths: string[] = [];
+  for await (const path of glob(['*.md', 'docs/**/*.md', 'deploy/**/*.md'], { cwd: root })) paths.push(path);
   return paths.sort().map((path) => ({ path, ...readPage(path) }));
 }
 

@@ -1,0 +1,19 @@
+/** An API server written with Hono that sends what only a peer serves to that peer. */
+
+import { Hono } from 'hono';
+import { mixedVersionProxy, type RoutingTableSource, type Transport } from '../src/index.ts';
+import { local, oldServer } from './two-versions.ts';
+
+/**
+ * @param routingTable the snapshot in force; in production a `SnapshotReceiver`, which checks what is pushed to it
+ * @param transport how peers are reached; on Node `UndiciTransport` of 'mixed-version-proxy/node'
+ */
+export function createApiServer(routingTable: RoutingTableSource, transport: Transport) {
+  const app = new Hono();
+  app.use(mixedVersionProxy({ serverId: oldServer, local, routingTable, transport }));
+  // What this server serves itself: reached only by requests that belong here.
+  app.get('/apis/batch/v1/jobs', (context) =>
+    context.json({ kind: 'JobList', apiVersion: 'batch/v1', metadata: {}, items: [] }),
+  );
+  return app;
+}

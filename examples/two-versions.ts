@@ -1,0 +1,39 @@
+/** The cluster of the examples: an old server that lacks CronJobs and a new one that has them. */
+// In a program of your own: from 'mixed-version-proxy'.
+import { buildRoutingTable, type Destination, type RoutingTable } from '../src/index.ts';
+
+export const oldServer = 'apiserver-old';
+export const newServer = 'apiserver-new';
+
+/** The server that a router stands in front of. */
+export const local: Destination = {
+  kind: 'local',
+  id: oldServer,
+  origin: 'https://10.0.0.1:6443',
+  serverName: 'kubernetes.default.svc',
+  trust: { kind: 'peer-ca' },
+};
+
+/** @param createdAt milliseconds since the epoch; the table is good for an hour from then on */
+export function twoVersions(createdAt: number): RoutingTable {
+  return buildRoutingTable({
+    apiVersion: 'mixed-version-proxy/v1alpha1',
+    kind: 'StorageVersionSnapshot',
+    metadata: {
+      generation: 1,
+      createdAt: new Date(createdAt).toISOString(),
+      lifetimeSeconds: 3600,
+      source: 'discovery',
+    },
+    servers: [
+      { id: oldServer, address: '10.0.0.1:6443', version: 'v1.20.0', serves: 'old' },
+      { id: newServer, address: '10.0.0.2:6443', version: 'v1.21.0', serves: 'new' },
+    ],
+    servedSets: {
+      old: { storageVersions: { 'batch.jobs': ['v1'] } },
+      new: { storageVersions: { 'batch.jobs': ['v1'], 'batch.cronjobs': ['v1'] } },
+    },
+    apiServices: [],
+    customResourceGroups: [],
+  });
+}

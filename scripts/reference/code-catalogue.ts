@@ -1,0 +1,174 @@
+/** A union of codes, and where a reader meets it. */
+export interface CodeUnion {
+  readonly heading: string;
+  /** The source that declares it, from the root of the repository. */
+  readonly source: string;
+  readonly name: string;
+  /** Where its codes are seen and what follows from them. */
+  readonly introduction: string;
+  /** For codes whose comment in the source says nothing. */
+  readonly descriptions?: Readonly<Record<string, string>>;
+}
+
+/** Every union of codes that somebody outside the code can meet, in the order of docs/errors.md. */
+export const codeUnions: readonly CodeUnion[] = [
+  {
+    heading: 'Decisions',
+    source: 'src/proxy/decision.ts',
+    name: 'DecisionReason',
+    introduction:
+      'Why a request goes where it goes. Shown by `mixed-version-proxy explain`, `v1/explain`, the status page, and the log from `-v=4` on.',
+    descriptions: {
+      NotAResourceRequest: 'The path names no resource: the local server answers it.',
+      MergedDocument: 'A discovery or OpenAPI document, answered from what all servers serve.',
+      AlreadyRerouted: 'A verified peer has rerouted it: it goes no further than the local server.',
+      NoSnapshot: 'There has been no snapshot yet: `--snapshot-stale-policy` decides.',
+      SnapshotExpired: 'The snapshot is past its lifetime: `--snapshot-stale-policy` decides.',
+      ServedLocally: 'The local server serves it.',
+      ExtensionAPIServer:
+        'An aggregated API: to its server, or through the local aggregator (`--extension-routing`).',
+      ExtensionAPIServerUnavailable: 'An aggregated API whose APIService is not available: 503.',
+      CustomResource:
+        "Served through a CustomResourceDefinition, which is every server's: the local one answers.",
+      ServedByPeer: 'The local server does not serve it, the candidates do.',
+      PeerAddressUnknown: 'Peers serve it and none has a usable address: 503.',
+      NotServedByAnyServer: 'No server serves it: the local one answers 404.',
+      LocalServerDown: 'The local server is down: `--local-server-down-policy` decides.',
+      FeatureGateDisabled: 'UnknownVersionInteroperabilityProxy is off: everything goes to the local server.',
+    },
+  },
+  {
+    heading: 'Request targets',
+    source: 'src/apimachinery/request-info-types.ts',
+    name: 'RequestInfoErrorCode',
+    introduction: 'Thrown by `parseRequestInfo` as `RequestInfoError`.',
+  },
+  {
+    heading: 'Destinations that give no answer',
+    source: 'src/proxy/transport.ts',
+    name: 'TransportErrorCode',
+    introduction:
+      'In the log line of a failed attempt, and in `TransportError`. The client gets a second try elsewhere where that is safe, else 503.',
+  },
+  {
+    heading: 'Attempts',
+    source: 'src/observe/request-observer.ts',
+    name: 'AttemptFailure',
+    introduction: 'What request observers are told beside the codes above.',
+  },
+  {
+    heading: 'Requests turned away',
+    source: 'src/observe/request-observer.ts',
+    name: 'DropReason',
+    introduction: "For the router's own sake: see [limits.md](limits.md) and [shutdown.md](shutdown.md).",
+  },
+  {
+    heading: 'Snapshots',
+    source: 'src/snapshot/snapshot-error.ts',
+    name: 'SnapshotErrorCode',
+    introduction:
+      'Why a pushed snapshot was not taken: `Unsigned`, `UnknownKey` and `BadSignature` are answered with 401, `TooLarge` with 413, `Invalid` with 422 and every fault, `NotNewer` with 409. What was held is still held.',
+    descriptions: { TooLarge: 'Larger than any snapshot may be.' },
+  },
+  {
+    heading: 'Peer assertions',
+    source: 'src/identity/assertion/peer-assertion-error.ts',
+    name: 'PeerAssertionErrorCode',
+    introduction:
+      'An assertion that is not believed ends its request with 401 (`NoncesUnavailable`: 503): [peer-assertion.md](peer-assertion.md).',
+    descriptions: {
+      Expired: 'Past its `exp`: older than it may be, or the clocks differ.',
+      NotYetValid: 'Its `iat` or `nbf` lies ahead: the clocks differ.',
+      Replayed: 'Its nonce has been used.',
+    },
+  },
+  {
+    heading: 'JSON Web Tokens',
+    source: 'src/identity/jwt/token-error.ts',
+    name: 'TokenErrorCode',
+    introduction:
+      'From a configured issuer. What is wrong whoever looks at it ends in 401; what this router cannot judge (`KeysUnavailable`, `UnknownKey`, `UnsupportedAlgorithm`, `DistributedClaim`, `ReservedName`, `UnboundToken`) passes through to the API server.',
+    descriptions: {
+      MalformedToken: 'No compact JWS with JSON claims.',
+      InvalidSignature: 'The signature does not hold under the key that it names.',
+      Expired: 'Past its `exp`.',
+      NotYetValid: 'Its `nbf` lies ahead: the clocks may differ.',
+      WrongAudience: 'For none of the configured audiences.',
+      RequiredClaimMismatch: 'A required claim has another value.',
+      EmailNotVerified: 'The user name is an email address that the issuer has not verified.',
+      UnsupportedAlgorithm: 'An algorithm that this runtime has not, though the API server may.',
+    },
+  },
+  {
+    heading: "Keys of tokens' issuers",
+    source: 'src/identity/jwt/fetch-document.ts',
+    name: 'KeyLoadErrorCode',
+    introduction:
+      'In the log, when the keys of an issuer cannot be loaded. Keys that are held go on counting.',
+    descriptions: {
+      Unreachable: 'No whole answer in time.',
+      UnexpectedStatus: 'An answer other than 200.',
+      RedirectRefused: 'A redirect to another origin, or too many of them.',
+      TooLarge: 'Larger than such a document may be.',
+      InvalidDocument: 'Not JSON, or not the document.',
+    },
+  },
+  {
+    heading: 'Identities that cannot be sent on',
+    source: 'src/identity/identity-text.ts',
+    name: 'IdentityTextErrorCode',
+    introduction: 'A name that no header line carries unchanged is refused at the door, not altered.',
+  },
+  {
+    heading: 'Identity tokens',
+    source: 'src/identity/identity-token.ts',
+    name: 'IdentityTokenErrorCode',
+    introduction: 'With `--peer-identity` or `--local-identity`. The request has not been sent.',
+  },
+  {
+    heading: 'Names of identity headers',
+    source: 'src/identity/identity-header-names.ts',
+    name: 'IdentityHeaderNamesErrorCode',
+    introduction: 'In `--requestheader-*-headers`, at the start.',
+    descriptions: {
+      EmptyHeaderName: 'A blank entry in the list.',
+      InvalidHeaderName: 'Not a token of RFC 9110 section 5.6.2.',
+    },
+  },
+  {
+    heading: 'Serving',
+    source: 'src/node/server-error.ts',
+    name: 'ServerErrorCode',
+    introduction: 'The router cannot start, exit code 1.',
+    descriptions: { ListenFailed: 'Listening failed in another way, which the message names.' },
+  },
+  {
+    heading: 'Certificates',
+    source: 'src/node/certificate-pem.ts',
+    name: 'CertificatePemErrorCode',
+    introduction: 'At the start, exit code 2; on a reload, in the log, and what was in use stays in use.',
+    descriptions: { NoCertificate: 'The file holds no PEM certificate.' },
+  },
+  {
+    heading: 'Client authorities',
+    source: 'src/node/client-authorities.ts',
+    name: 'ClientAuthorityErrorCode',
+    introduction: 'At the start, and on a reload.',
+    descriptions: {
+      SharedAuthority:
+        'One authority is in `--client-ca-file` and in `--requestheader-client-ca-file`: users could pass as front proxies.',
+    },
+  },
+  {
+    heading: 'Reading API servers',
+    source: 'src/sync/document-reader.ts',
+    name: 'ReadErrorCode',
+    introduction: 'Of the sync job: the server keeps its last known set, marked stale.',
+  },
+  {
+    heading: 'Discovery documents',
+    source: 'src/discovery/parse-document.ts',
+    name: 'DiscoveryDocumentErrorCode',
+    introduction: 'A document that cannot be used is never taken for "serves nothing".',
+  },
+];

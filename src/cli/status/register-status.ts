@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Option } from 'commander';
+import { clusterView } from '../../dashboard/cluster-view.ts';
+import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
+import { parseSnapshotText } from '../../snapshot/parse-snapshot.ts';
+import type { CliCommand, ReportExitCode } from '../cli-command.ts';
+import { type CommandContext, CommandFailure, messageOf } from '../command-context.ts';
+import { askRouter, type RouterAnswer } from './ask-router.ts';
+import {
+  type RouterConnection,
+  type RouterConnectionFlags,
+  readRouterConnection,
+} from './router-connection.ts';
+import { type StatusReport, statusText } from './status-text.ts';
+import { parseStatusView } from './status-view.ts';
+
+interface StatusOptions extends RouterConnectionFlags {
+  readonly output: 'text' | 'wide' | 'json';
+  readonly watch?: true;
+}
+
+const watchInterval = 2_000;
+
+export function registerStatus(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  program
+    .command('status')
+    .helpGroup('Inspect:')
+    .summary('Show what a running router knows')
+    .description(
+      'Show what a running router knows: its servers with version and health, which groups they serve differently, its snapshot, and what somebody should see to. The caller has to be one of --allowed-users or --allowed-groups of the router.',
+    )
+    .examples(
+      {
+        comment: 'As the user of a kubeconfig; the router is the server that it names.',
+        line: 'status --kubeconfig admin.conf',
+      },
+      {
+        comment: 'One router of several, with every resource that differs.',
+        line: [
+          'status --server https://10.0.0.1:7443 --certificate-authority ca.crt \\',
+          '    --client-certificate admin.crt --client-key admin.key -o wide',
+        ].join('\n'),
+      },
+    )
+    .option('--server <https://host:port>', 'The router. Default: the server of --kubeconfig.')
+    .option(
+      '--tls-server-name <name>',
+      "Name that the router's certificate must carry. Default: the host of --server.",
+    )
+    .option('--certificate-authority <file>', "CA bundle that the router's certificate is checked against.")
+    .option('--client-certificate <file>', 'Client certificate to ask with.')
+    .option('--client-key <file>', 'Private key for --client-certificate.')
+    .option('--token-file <file>', 'Bearer token to ask with.')
+    .option('--kubeconfig <file>', 'Where server and credentials come from, unless flags name others.')
+    .option('--context <name>', 'Context of --kubeconfig. Default: its current one.')
+    .option('--watch', `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C.`)
+    .addOption(
+      new Option('-o, --output <form>', 'Form of the answer; json is what the router says.')
+        .choices(['text', 'wide', 'json'])
+        .default('text'),
+    )
+    .action(async (options: StatusOptions) => {
+      const connection = await readRouterConnection(options, context);
+      if (options.watch === true) await watch(connection, options, context);
+      else await context.writeOutput(await statusOutput(connection, options, context));
+      report(0);
+    });
+}
+
+async function watch(
+  connection: RouterConnection,
+  options: StatusOptions,
+  context: CommandContext,
+): Promise<void> {
+  const stop = new AbortController();
+  void context.shutdownSignal().then(() => stop.abort());
+  while (!stop.signal.aborted) {
+    // A router that restarts is missing for a moment: that is what one watches for.
+    const output = await statusOutput(connection, options, context).catch((error: unknown) => {
+      if (!(error instanceof CommandFailure)) throw error;
+      return `${error.lines.join('\n')}\n`;
+    });
+    await context.writeOutput(`${new Date(context.clock()).toISOString()}\n${output}\n`);
+    await sleep(watchInterval, undefined, { signal: stop.signal }).catch(() => undefined);
+  }
+}
+
+/** @throws {CommandFailure} exit code 1 when the router does not tell. */
+async function statusOutput(
+  connection: RouterConnection,
+  { output }: StatusOptions,
+  context: CommandContext,
+): Promise<string> {
+  const answer = await ask(connection, 'v1/status');
+  if (answer.status !== 200) throw notTold(connection, answer);
+  const status = parseStatusView(answer.text);
+  if (status === undefined) {
+    throw new CommandFailure(1, [`${connection.origin} answers, but not as a router does: is it one?`]);
+  }
+  if (output === 'json') return `${JSON.stringify(JSON.parse(answer.text), null, 2)}\n`;
+  const cluster = status.snapshot === null ? undefined : await readCluster(connection);
+  return statusText({ status, cluster }, context.clock(), output === 'wide');
+}
+
+async function readCluster(connection: RouterConnection): Promise<StatusReport['cluster']> {
+  const answer = await ask(connection, 'v1/snapshot');
+  if (answer.status !== 200) return undefined;
+  const parsed = await parseSnapshotText(answer.text);
+  return parsed.ok ? clusterView(buildRoutingTable(parsed.snapshot)) : undefined;
+}
+
+async function ask(connection: RouterConnection, path: string): Promise<RouterAnswer> {
+  try {
+    return await askRouter(connection, path);
+  } catch (cause) {
+    throw new CommandFailure(1, [`${connection.origin} cannot be asked: ${messageOf(cause)}`], { cause });
+  }
+}
+
+const advice: Readonly<Partial<Record<number, string>>> = {
+  401: 'it does not know who asks: give --client-certificate and --client-key, or --token-file',
+  403: 'the caller is neither in its --allowed-users nor in its --allowed-groups',
+  404: 'it has no such path: is it a router, or an API server?',
+};
+
+function notTold({ origin }: RouterConnection, { status }: RouterAnswer): CommandFailure {
+  return new CommandFailure(1, [`${origin} answers with ${status}: ${advice[status] ?? 'see its log'}`]);
+}

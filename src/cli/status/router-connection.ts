@@ -1,0 +1,84 @@
+import { parseHttpsOrigin } from '../../snapshot/host-port.ts';
+import { type CommandContext, CommandFailure, messageOf } from '../command-context.ts';
+import { readFlagFile } from '../flag-files.ts';
+
+/** The flags that say where a router is and as whom to ask it, as commander gives them. */
+export interface RouterConnectionFlags {
+  readonly server?: string;
+  readonly tlsServerName?: string;
+  readonly certificateAuthority?: string;
+  readonly clientCertificate?: string;
+  readonly clientKey?: string;
+  readonly tokenFile?: string;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+/** How a router is asked. Texts are PEM; `undefined` where there is none. */
+export interface RouterConnection {
+  /** `https://host:port`. */
+  readonly origin: string;
+  /** The name its certificate must carry; default the host. */
+  readonly serverName: string | undefined;
+  /** Default: the system's own. */
+  readonly certificateAuthorities: string | undefined;
+  readonly clientCertificate: { readonly certificate: string; readonly key: string } | undefined;
+  /** Name, value, name, value, …; with credentials. */
+  readonly headers: readonly string[];
+}
+
+/**
+ * Reads where the router is, and the credentials for it. What flags leave out comes from the kubeconfig.
+ * @throws {CommandFailure} exit code 2, one line for every fault.
+ */
+export async function readRouterConnection(
+  flags: RouterConnectionFlags,
+  context: CommandContext,
+): Promise<RouterConnection> {
+  const faults: string[] = [];
+  const read = (flag: string, path: string | undefined): string | undefined =>
+    path === undefined ? undefined : readFlagFile(flag, path, context, faults);
+  const certificateAuthorities = read('--certificate-authority', flags.certificateAuthority);
+  const certificate = read('--client-certificate', flags.clientCertificate);
+  const key = read('--client-key', flags.clientKey);
+  const token = read('--token-file', flags.tokenFile)?.trim();
+  if ((certificate === undefined) !== (key === undefined)) {
+    faults.push('--client-certificate and --client-key go together: give both');
+  }
+  if (flags.context !== undefined && flags.kubeconfig === undefined) {
+    faults.push('--context needs --kubeconfig beside it');
+  }
+  const access = await readKubeconfig(flags, faults);
+  const server = flags.server ?? access?.server;
+  if (server === undefined && flags.kubeconfig === undefined) {
+    faults.push('--server is required, for example --server https://10.0.0.1:6443; or --kubeconfig');
+  }
+  const parsed = server === undefined ? undefined : parseHttpsOrigin(server);
+  if (parsed?.ok === false) faults.push(`--server "${server}" ${parsed.message}`);
+  // What could not stand in a header is no token; the file is not quoted, it may be another secret.
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
+    faults.push(`--token-file: ${flags.tokenFile} must hold one token and nothing else`);
+  }
+  if (server === undefined || faults.length > 0) throw new CommandFailure(2, faults);
+  return {
+    origin: server,
+    serverName: flags.tlsServerName ?? access?.serverName,
+    certificateAuthorities: certificateAuthorities ?? access?.certificateAuthorities,
+    clientCertificate:
+      certificate === undefined || key === undefined ? access?.clientCertificate : { certificate, key },
+    headers: token === undefined ? (access?.headers ?? []) : ['authorization', `Bearer ${token}`],
+  };
+}
+
+async function readKubeconfig({ kubeconfig, context }: RouterConnectionFlags, faults: string[]) {
+  if (kubeconfig === undefined) return undefined;
+  // Loaded only where it is used: it is most of what this command would start with.
+  const { loadClusterAccess } = await import('../../sync/node/index.ts');
+  try {
+    const access = await loadClusterAccess({ kubeconfig, context });
+    return { server: access.server, ...(await access.credentials()) };
+  } catch (error) {
+    faults.push(`--kubeconfig: ${messageOf(error)}`);
+    return undefined;
+  }
+}

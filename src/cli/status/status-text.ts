@@ -1,0 +1,125 @@
+import type { ClusterView } from '../../dashboard/cluster-view.ts';
+import { durationText } from '../../dashboard/duration-text.ts';
+import type { MatrixCell, MatrixGroup } from '../../dashboard/served-matrix.ts';
+import type { ServerColumn } from '../../dashboard/server-columns.ts';
+import type { StatusView } from './status-view.ts';
+import { textTable } from './text-table.ts';
+
+/** What `status` prints. */
+export interface StatusReport {
+  readonly status: StatusView;
+  /** `undefined` while there is no snapshot. */
+  readonly cluster: ClusterView | undefined;
+}
+
+/**
+ * The report as text: the router, its servers, which groups they serve differently, and what somebody should see
+ * to. Fits 80 columns unless IDs are longer than that. Pure.
+ * @param now milliseconds since the epoch
+ * @param isWide every resource that differs, in place of a count for each group
+ */
+export function statusText({ status, cluster }: StatusReport, now: number, isWide: boolean): string {
+  const sections = [
+    textTable([
+      ['Router:', routerLine(status)],
+      ['Snapshot:', snapshotLine(status, now)],
+      ...(cluster === undefined ? [] : [['Servers:', upgradeLine(cluster)]]),
+    ]),
+    status.servers.length === 0 ? '' : serverTable(status, now),
+    cluster === undefined ? '' : differences(cluster, isWide),
+    list(
+      'Conflicts in discovery',
+      status.discovery.conflicts.map(conflictLine),
+      status.discovery.conflictCount,
+    ),
+    list(
+      'Documents',
+      status.documents.map(({ server, path, problem }) => `${server} ${path}: ${problem}`),
+    ),
+    list('Warnings', status.warnings),
+  ];
+  return `${sections.filter((section) => section !== '').join('\n\n')}\n`.replaceAll(controlCharacters, '?');
+}
+
+/** All but the line feed: what a router says is not to steer the terminal. */
+const controlCharacters = /(?!\n)\p{Cc}/gu;
+
+function routerLine({ form, serverId, enabled, stalePolicy }: StatusView): string {
+  const where = serverId === null ? form : `${form} of ${serverId}`;
+  return enabled
+    ? `${where}, stale policy ${stalePolicy}`
+    : `${where}, feature gate off: everything is local`;
+}
+
+function snapshotLine({ snapshot }: StatusView, now: number): string {
+  if (snapshot === null) return 'none yet: is the sync job running, and does it push to this router?';
+  const { generation, createdAt, expiresAt, expired, source } = snapshot;
+  const age = durationText(now - Date.parse(createdAt));
+  const expiry = Date.parse(expiresAt);
+  const life = expired
+    ? `expired ${durationText(now - expiry)} ago`
+    : `expires in ${durationText(expiry - now)}`;
+  return `generation ${generation}, ${age} old, ${life}, from ${source}`;
+}
+
+function upgradeLine({ upgrade: { shares, servers, state } }: ClusterView): string {
+  const counts = shares.map(({ version, servers: count }) => `${count} ${version ?? 'of unknown version'}`);
+  const name = { uniform: 'all alike', differing: 'they serve different things', mixed: 'mixed versions' }[
+    state
+  ];
+  return `${servers}, ${name}: ${counts.join(', ')}`;
+}
+
+function serverTable({ servers }: StatusView, now: number): string {
+  const rows = servers.map(({ id, local, address, version, stale, health }) => {
+    const since = health.since === null ? '' : ` ${durationText(now - Date.parse(health.since))}`;
+    const cause = health.cause === null ? '' : ` (${health.cause})`;
+    const marks = [...(local ? ['local'] : []), ...(stale ? ['stale'] : [])].join(',');
+    return [id, version ?? '-', `${health.status}${cause}${since}`, address ?? '-', marks];
+  });
+  return textTable([['SERVER', 'VERSION', 'HEALTH', 'ADDRESS', ''], ...rows]);
+}
+
+function differences({ columns, matrix }: ClusterView, isWide: boolean): string {
+  if (matrix.differingRows === 0) return `All servers serve the same ${matrix.resources} resources.`;
+  const heads = columns.map(columnHead);
+  return isWide
+    ? textTable([['RESOURCE', ...heads], ...matrix.differing.flatMap(resourceRows)])
+    : textTable([['GROUP', ...heads], ...matrix.differing.map(groupRow)]);
+}
+
+function columnHead({ version, servers }: ServerColumn): string {
+  const [first] = servers;
+  return version ?? first?.id ?? '-';
+}
+
+/** How many of the group's resources that are not everywhere each column serves. */
+function groupRow({ group, rows }: MatrixGroup): readonly string[] {
+  const counts = (rows[0]?.cells ?? []).map(
+    (_, column) => `${rows.filter(({ cells }) => cells[column] === 'served').length} of ${rows.length}`,
+  );
+  return [group === '' ? 'core' : group, ...counts];
+}
+
+const cellText: Readonly<Record<MatrixCell, string>> = { served: 'yes', missing: '-', unknown: '?' };
+
+function resourceRows({ group, rows }: MatrixGroup): readonly (readonly string[])[] {
+  return rows.map(({ version, resource, subresource, cells }) => {
+    const name = subresource === '' ? resource : `${resource}/${subresource}`;
+    return [`${group === '' ? '' : `${group}/`}${version} ${name}`, ...cells.map((cell) => cellText[cell])];
+  });
+}
+
+function conflictLine({ group, version, resource, subresource, field, claims }: Conflict): string {
+  const name = `${group === '' ? '' : `${group}/`}${version} ${resource}${subresource === '' ? '' : `/${subresource}`}`;
+  const said = claims.map(({ value, serverIds }) => `"${value}" say ${serverIds.join(', ')}`);
+  return `${name}: ${field} ${said.join('; ')}`;
+}
+
+type Conflict = StatusView['discovery']['conflicts'][number];
+
+function list(heading: string, lines: readonly string[], count: number = lines.length): string {
+  if (lines.length === 0) return '';
+  const more = count > lines.length ? [`  and ${count - lines.length} more`] : [];
+  return [`${heading}:`, ...lines.map((line) => `  ${line}`), ...more].join('\n');
+}

@@ -1,0 +1,61 @@
+import * as v from 'valibot';
+
+const health = v.object({
+  status: v.string(),
+  cause: v.nullable(v.string()),
+  since: v.nullable(v.string()),
+});
+
+/** What the command shows of `v1/status` (src/observe/router-status.ts); a newer router may say more. */
+const statusViewSchema = v.object({
+  form: v.string(),
+  serverId: v.nullable(v.string()),
+  enabled: v.boolean(),
+  stalePolicy: v.string(),
+  snapshot: v.nullable(
+    v.object({
+      generation: v.number(),
+      createdAt: v.string(),
+      expiresAt: v.string(),
+      expired: v.boolean(),
+      source: v.string(),
+    }),
+  ),
+  servers: v.array(
+    v.object({
+      id: v.string(),
+      local: v.boolean(),
+      address: v.nullable(v.string()),
+      version: v.nullable(v.string()),
+      stale: v.boolean(),
+      health,
+    }),
+  ),
+  discovery: v.object({
+    conflictCount: v.number(),
+    conflicts: v.array(
+      v.object({
+        group: v.string(),
+        version: v.string(),
+        resource: v.string(),
+        subresource: v.string(),
+        field: v.string(),
+        claims: v.array(v.object({ value: v.string(), serverIds: v.array(v.string()) })),
+      }),
+    ),
+  }),
+  documents: v.array(v.object({ path: v.string(), server: v.string(), problem: v.string() })),
+  warnings: v.array(v.string()),
+});
+
+export type StatusView = v.InferOutput<typeof statusViewSchema>;
+
+/** @param text what `v1/status` answered. `undefined` when it is something else. */
+export function parseStatusView(text: string): StatusView | undefined {
+  try {
+    const result = v.safeParse(statusViewSchema, JSON.parse(text));
+    return result.success ? result.output : undefined;
+  } catch {
+    return undefined;
+  }
+}

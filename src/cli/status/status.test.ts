@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { before, describe, it, type TestContext } from 'node:test';
+import { runCommand, type Written } from '../../../test/support/command-context.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { startRouterWithFiles } from '../../../test/support/started-router.ts';
+import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
+import { clusterView } from '../../dashboard/cluster-view.ts';
+import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
+import { sealSnapshot } from '../../snapshot/seal.ts';
+import { signingKeyOf } from '../../snapshot/signing-key.ts';
+import { type StatusReport, statusText } from './status-text.ts';
+import type { StatusView } from './status-view.ts';
+
+const snapshot = snapshotOf({
+  'cp-a': { version: 'v1.25.0', serves: ['v1/pods', 'autoscaling/v2beta2/horizontalpodautoscalers'] },
+  'cp-b': { version: 'v1.36.0', serves: ['v1/pods', 'apps/v1/deployments', 'apps/v1/daemonsets'] },
+});
+
+/** A running router, and a way to ask it by the command. */
+async function runningRouter(context: TestContext) {
+  const started = await startRouterWithFiles(context);
+  const admin = await started.user('admin', ['system:masters']);
+  const stranger = await started.user('stranger');
+  const files = new Map([
+    ['ca.crt', started.authorities.cluster.certificate],
+    ['admin.crt', admin.chain],
+    ['admin.key', admin.privateKey],
+    ['stranger.crt', stranger.chain],
+    ['stranger.key', stranger.privateKey],
+  ]);
+  const ask = (user: string, ...more: readonly string[]): Promise<Written & { readonly code: number }> =>
+    runCommand(files, [
+      'status',
+      `--server=https://127.0.0.1:${started.port}`,
+      '--certificate-authority=ca.crt',
+      `--client-certificate=${user}.crt`,
+      `--client-key=${user}.key`,
+      ...more,
+    ]);
+  const push = async () => {
+    const session = openHttp2(context, {
+      port: started.port,
+      ca: started.authorities.cluster.certificate,
+      pair: admin,
+    });
+    const body = await sealSnapshot(snapshot, signingKeyOf(started.snapshotKey.privateJwk));
+    const { status } = await askOverHttp2(session, '/.mixed-version-proxy/v1/snapshot', {
+      method: 'PUT',
+      body,
+    });
+    assert.equal(status, 200);
+  };
+  return { ask, push };
+}
+
+describe('status', () => {
+  it('shows what a running router knows, as text and as JSON', async (context) => {
+    const { ask, push } = await runningRouter(context);
+    assert.match((await ask('admin')).output, /Snapshot: +none yet/);
+    await push();
+    const { code, output } = await ask('admin');
+    assert.equal(code, 0);
+    assert.match(output, /^Router: +sidecar of cp-a, stale policy local$/m);
+    assert.match(output, /^Snapshot: +generation 1, /m);
+    assert.match(output, /^cp-b +v1\.36\.0 +unknown /m);
+    assert.match(output, /^GROUP +v1\.25\.0 +v1\.36\.0$/m);
+    assert.match(output, /^apps +0 of 2 +2 of 2$/m);
+    assert.match((await ask('admin', '-o', 'wide')).output, /^apps\/v1 deployments +- +yes$/m);
+    assert.equal(JSON.parse((await ask('admin', '-o', 'json')).output).serverId, 'cp-a');
+  });
+
+  it('says what to do when the router tells nothing, or cannot be reached', async (context) => {
+    const { ask } = await runningRouter(context);
+    const stranger = await ask('stranger');
+    assert.equal(stranger.code, 1);
+    assert.match(stranger.errors, /answers with 403: the caller is neither in its --allowed-users/);
+    const wrongName = await ask('admin', '--tls-server-name=example.com');
+    assert.equal(wrongName.code, 1);
+    assert.match(wrongName.errors, /cannot be asked: .*example\.com/);
+  });
+
+  it('names every fault of its flags at once', async () => {
+    const { code, errors } = await runCommand(new Map([['token', 'two words']]), [
+      'status',
+      '--server=http://router',
+      '--client-key=none.key',
+      '--token-file=token',
+      '--context=x',
+    ]);
+    assert.equal(code, 2);
+    for (const fault of [
+      /--client-key: cannot read none\.key/,
+      /--client-certificate and --client-key go together/,
+      /--server "http:\/\/router"/,
+      /--token-file: token must hold one token/,
+      /--context needs --kubeconfig/,
+    ]) {
+      assert.match(errors, fault);
+    }
+    assert.ok(!errors.includes('two words'));
+  });
+});
+
+describe('the text of status', () => {
+  let report: StatusReport;
+  const now = Date.parse('2026-01-01T00:05:00Z');
+  const status: StatusView = {
+    form: 'gateway',
+    serverId: null,
+    enabled: true,
+    stalePolicy: 'serve-stale',
+    snapshot: {
+      generation: 42,
+      createdAt: '2026-01-01T00:00:00Z',
+      expiresAt: '2026-01-01T00:04:00Z',
+      expired: true,
+      source: 'discovery',
+    },
+    servers: [
+      {
+        id: 'apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa',
+        local: false,
+        address: '10.0.0.1:6443',
+        version: 'v1.25.16',
+        stale: true,
+        health: { status: 'unhealthy', cause: 'unreachable', since: '2026-01-01T00:03:00Z' },
+      },
+    ],
+    discovery: {
+      conflictCount: 2,
+      conflicts: [
+        {
+          group: 'apps',
+          version: 'v1',
+          resource: 'deployments',
+          subresource: 'scale',
+          field: 'kind',
+          claims: [{ value: 'Scale', serverIds: ['cp-a'] }],
+        },
+      ],
+    },
+    documents: [],
+    warnings: ['--tls-cert-file: it expired \u001b[2J'],
+  };
+  before(() => {
+    report = { status, cluster: clusterView(buildRoutingTable(snapshot)) };
+  });
+
+  it('tells of age, expiry, health, conflicts and warnings', () => {
+    const text = statusText(report, now, false);
+    assert.match(text, /generation 42, 5 min 0 s old, expired 1 min 0 s ago, from discovery/);
+    assert.match(text, /unhealthy \(unreachable\) 2 min 0 s +10\.0\.0\.1:6443 +stale/);
+    assert.match(text, /apps\/v1 deployments\/scale: kind "Scale" say cp-a\n {2}and 1 more/);
+    assert.match(text, /Warnings:\n {2}--tls-cert-file/);
+  });
+
+  it('lets no router steer the terminal', () => {
+    assert.ok(!statusText(report, now, false).includes('\u001b'));
+  });
+
+  it('says so when all servers serve the same', () => {
+    const alike = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] });
+    const cluster = clusterView(buildRoutingTable(alike));
+    assert.match(statusText({ status, cluster }, now, false), /All servers serve the same 1 resources/);
+  });
+});

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isNotServedStatus, notServedStatus } from './not-served-status.ts';
+
+const json = 'application/json';
+const protobuf = 'application/vnd.kubernetes.protobuf';
+const deployment = { apiGroup: 'apps', resource: 'deployments', subresource: '', name: 'web' };
+
+/** The Status of an object that does not exist, as API servers write it. */
+function objectNotFound(resource: string, group: string, name: string): string {
+  const details = group === '' ? { name, kind: resource } : { name, group, kind: resource };
+  return `${JSON.stringify({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: `${resource}${group === '' ? '' : `.${group}`} "${name}" not found`,
+    reason: 'NotFound',
+    details,
+    code: 404,
+  })}\n`;
+}
+
+test('the Status of a path that a server does not serve is known by its length in both forms of clients', () => {
+  for (const name of ['', 'web']) {
+    const request = { ...deployment, name };
+    assert.equal(isNotServedStatus(request, json, String(notServedStatus.length)), true);
+    assert.equal(isNotServedStatus(request, `${json}; charset=utf-8`, String(notServedStatus.length)), true);
+    assert.equal(isNotServedStatus(request, protobuf, '116'), true);
+  }
+});
+
+test('the Status of an object that does not exist is never taken for it, whatever its length', () => {
+  for (const [resource, apiGroup] of [
+    ['pods', ''],
+    ['configmaps', ''],
+    ['events', ''],
+    ['deployments', 'apps'],
+    ['horizontalpodautoscalers', 'autoscaling'],
+    ['jobs', 'batch'],
+    ['roles', 'rbac.authorization.k8s.io'],
+  ] as const) {
+    for (let length = 1; length <= 63; length++) {
+      const request = { apiGroup, resource, subresource: '', name: 'x'.repeat(length) };
+      const body = objectNotFound(resource, apiGroup, request.name);
+      assert.equal(isNotServedStatus(request, json, String(body.length)), false, `${resource} ${length}`);
+    }
+  }
+});
+
+test('an object whose NotFound Status in protobuf has just that length is not taken for it', () => {
+  // As 1.33 answers: 114 bytes for the deployment x.
+  assert.equal(isNotServedStatus({ ...deployment, name: 'x' }, protobuf, '114'), false);
+  assert.equal(isNotServedStatus({ ...deployment, name: 'xy' }, protobuf, '116'), false);
+});
+
+test('answers of kubelets, other forms and names that are written in other words are left alone', () => {
+  const length = String(notServedStatus.length);
+  assert.equal(isNotServedStatus({ ...deployment, subresource: 'log' }, json, length), false);
+  assert.equal(isNotServedStatus({ ...deployment, name: 'a<b' }, json, length), false);
+  assert.equal(isNotServedStatus(deployment, 'application/yaml', '154'), false);
+  assert.equal(isNotServedStatus(deployment, json, ''), false);
+});

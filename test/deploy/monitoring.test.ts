@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import * as v from 'valibot';
+import { parse } from 'yaml';
+import { dashboardText } from '../../scripts/monitoring/dashboard.ts';
+import { panelRows } from '../../scripts/monitoring/dashboard-panels.ts';
+import { namesIn } from './support/expression-names.ts';
+import { knownMetrics } from './support/known-metrics.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const folder = join(root, 'deploy/monitoring');
+const known = await knownMetrics();
+
+const alertSchema = v.strictObject({
+  alert: v.pipe(v.string(), v.regex(/^MixedVersionProxy[A-Za-z]+$/)),
+  expr: v.string(),
+  for: v.optional(v.pipe(v.string(), v.regex(/^\d+[sm]$/))),
+  labels: v.strictObject({ severity: v.picklist(['critical', 'warning']) }),
+  annotations: v.strictObject({ summary: v.string(), runbook_url: v.string() }),
+});
+const { groups } = v.parse(
+  v.strictObject({ groups: v.array(v.strictObject({ name: v.string(), rules: v.array(alertSchema) })) }),
+  parse(readFileSync(join(folder, 'alerts.yaml'), 'utf8')),
+);
+const alerts = groups.flatMap(({ rules }) => rules);
+
+/** What an expression names that nothing exposes. */
+function faultsOf(expression: string): readonly string[] {
+  const { metrics, labels } = namesIn(expression);
+  const labelsThere = new Set(metrics.flatMap((metric) => [...(known.get(metric) ?? [])]));
+  return [
+    ...metrics.filter((metric) => !known.has(metric)).map((metric) => `there is no metric ${metric}`),
+    ...labels
+      .filter((label) => !labelsThere.has(label))
+      .map((label) => `no metric in it has a label ${label}`),
+  ];
+}
+
+describe('alerts', () => {
+  test('ask only for metrics and labels that routers and sync jobs expose', () => {
+    for (const { alert, expr } of alerts) {
+      assert.ok(namesIn(expr).metrics.length > 0, alert);
+      assert.deepEqual(faultsOf(expr), [], alert);
+    }
+  });
+
+  test('a metric or a label that does not exist would be noticed', () => {
+    assert.deepEqual(faultsOf('rate(mixed_version_proxy_requests{code="503"}[5m]) > 0'), [
+      'there is no metric mixed_version_proxy_requests',
+      'no metric in it has a label code',
+    ]);
+    assert.deepEqual(faultsOf('sum by (server) (mixed_version_proxy_destination_health)'), [
+      'no metric in it has a label server',
+    ]);
+  });
+
+  test('each has a name of its own and a runbook, and each runbook an alert', async () => {
+    const names = alerts.map(({ alert }) => alert);
+    assert.equal(new Set(names).size, names.length);
+    for (const { alert, annotations } of alerts) {
+      assert.equal(annotations.runbook_url, `docs/runbooks/${alert}.md`);
+    }
+    const pages = (await readdir(join(root, 'docs/runbooks'))).filter((name) => name !== 'README.md');
+    assert.deepEqual(pages.sort(), names.map((name) => `${name}.md`).sort());
+  });
+
+  test('each runbook says what the alert means, what it costs, how to find the cause and what to do', () => {
+    for (const { alert } of alerts) {
+      const page = readFileSync(join(root, 'docs/runbooks', `${alert}.md`), 'utf8');
+      const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);
+      assert.deepEqual(headings, [alert, 'Meaning', 'Impact', 'Diagnosis', 'Mitigation'], alert);
+      assert.match(page, /^## Diagnosis\n\n(?:[^\n]+\n\n)?```sh cluster\n/m, alert);
+    }
+  });
+
+  test('summaries name only labels that the expression leaves', () => {
+    for (const { alert, expr, annotations } of alerts) {
+      const { metrics, labels } = namesIn(expr);
+      const there = / by \(|^sum\(|^\(sum/.test(expr)
+        ? labels
+        : metrics.flatMap((metric) => [...(known.get(metric) ?? [])]);
+      for (const [, label = ''] of annotations.summary.matchAll(/\$labels\.(\w+)/g)) {
+        assert.ok(there.includes(label), `${alert}: ${label}`);
+      }
+    }
+  });
+
+  const hasPromtool = spawnSync('promtool', ['--version']).error === undefined;
+  test('promtool takes the rules and their unit tests', {
+    skip: hasPromtool ? false : 'promtool is not on PATH (Debian: apt install prometheus)',
+  }, () => {
+    execFileSync('promtool', ['check', 'rules', 'alerts.yaml'], { cwd: folder, stdio: 'pipe' });
+    execFileSync('promtool', ['test', 'rules', 'alerts.test.yaml'], { cwd: folder, stdio: 'pipe' });
+  });
+});
+
+describe('the dashboard', () => {
+  test('is the one that `node scripts/monitoring/write-dashboard.ts` writes', () => {
+    assert.equal(readFileSync(join(folder, 'dashboard.json'), 'utf8'), dashboardText(panelRows));
+  });
+
+  test('asks only for metrics and labels that routers and sync jobs expose, and shows labels that are left', () => {
+    for (const { title, queries } of panelRows.flatMap(({ panels }) => panels)) {
+      for (const { expression, legend } of queries) {
+        assert.deepEqual(faultsOf(expression), [], title);
+        const { labels } = namesIn(expression);
+        for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g)) {
+          assert.ok(labels.includes(label), `${title}: ${label}`);
+        }
+      }
+    }
+  });
+
+  test('fits the grid, four panels a row', () => {
+    for (const { title, panels } of panelRows) assert.equal(panels.length, 4, title);
+  });
+});

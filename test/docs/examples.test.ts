@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createApiServer } from '../../examples/library-middleware.ts';
+import { fetchTransport } from '../../examples/own-transport.ts';
+import { ask } from '../../examples/test-double.ts';
+import { newServer, twoVersions } from '../../examples/two-versions.ts';
+
+const minute = 60_000;
+const get = (path: string) => new Request(`https://router.example${path}`);
+
+describe('examples/test-double.ts', () => {
+  test('shows a request that goes to the peer', async () => {
+    const { status, sent } = await ask('GET', '/apis/batch/v1/cronjobs', minute);
+    assert.equal(status, 200);
+    assert.deepEqual(
+      sent.map(({ destination, target }) => [destination.kind, destination.id, target]),
+      [['peer', newServer, '/apis/batch/v1/cronjobs']],
+    );
+  });
+
+  test('shows a request that stays', async () => {
+    assert.deepEqual(await ask('GET', '/apis/batch/v1/jobs', minute), { status: 200, sent: [] });
+  });
+
+  test('moves the clock past the lifetime of the snapshot', async () => {
+    assert.deepEqual((await ask('GET', '/apis/batch/v1/cronjobs', 61 * minute)).sent, []);
+  });
+});
+
+describe('examples/library-middleware.ts with examples/own-transport.ts', () => {
+  const asked: Request[] = [];
+  const table = twoVersions(Date.now());
+  const peer = async (request: Request) => {
+    asked.push(request);
+    return new Response('from the peer', { status: 207, headers: { 'x-from': 'peer' } });
+  };
+  const app = createApiServer({ current: () => table }, fetchTransport(peer));
+
+  test('answers what it serves itself', async () => {
+    const response = await app.fetch(get('/apis/batch/v1/jobs'));
+    assert.equal(((await response.json()) as { kind: string }).kind, 'JobList');
+    assert.equal(asked.length, 0);
+  });
+
+  test("passes a peer's answer on, whatever its code", async () => {
+    const response = await app.fetch(get('/apis/batch/v1/cronjobs?limit=1'));
+    assert.equal(response.status, 207);
+    assert.equal(response.headers.get('x-from'), 'peer');
+    assert.equal(await response.text(), 'from the peer');
+    const [request] = asked;
+    assert.equal(request?.url, 'https://10.0.0.2:6443/apis/batch/v1/cronjobs?limit=1');
+    assert.equal(request?.headers.get('x-kubernetes-peer-proxied'), 'true');
+  });
+
+  test('sends a body on', async () => {
+    const response = await app.fetch(
+      new Request('https://router.example/apis/batch/v1/namespaces/default/cronjobs', {
+        method: 'POST',
+        body: '{}',
+      }),
+    );
+    assert.equal(response.status, 207);
+    assert.equal(await asked.at(-1)?.text(), '{}');
+  });
+
+  test('answers 503 when the peer cannot be reached', async () => {
+    const unreachable = createApiServer(
+      { current: () => table },
+      fetchTransport(() => Promise.reject(new TypeError('fetch failed'))),
+    );
+    const response = await unreachable.fetch(get('/apis/batch/v1/cronjobs'));
+    assert.equal(response.status, 503);
+    assert.equal(((await response.json()) as { reason: string }).reason, 'ServiceUnavailable');
+  });
+});
