@@ -72,7 +72,11 @@ const chokepoints = {
     calledIn: ['src/node/request-handler.ts', 'src/node/upgrade-request.ts'],
   },
   // Which addresses may be dialled.
-  guardedLookup: { definedIn: 'src/node/guarded-lookup.ts', calledIn: ['src/node/tls-dialer.ts'] },
+  // Also by status and doctor, which ask on connections of their own.
+  guardedLookup: {
+    definedIn: 'src/node/guarded-lookup.ts',
+    calledIn: ['src/cli/ask-over-https.ts', 'src/node/tls-dialer.ts'],
+  },
 } as const;
 
 for (const [name, { definedIn, calledIn }] of Object.entries(chokepoints)) {
@@ -170,6 +174,8 @@ test('connections to destinations are opened in one place, behind the address po
     /\b(?:import|export)\b[^;]*\b(?:connect|request|get|Agent|Client|Pool|fetch)\b[^;]*from '(?:node:(?:net|tls|http|https|http2)|undici)'/;
   const openers = placesOf(clients).filter((file) => !file.startsWith('src/sync/'));
   assert.deepEqual(openers, [
+    // status and doctor, run by hand: they ask as themselves, and doctor asks peers behind the address policy.
+    'src/cli/ask-over-https.ts',
     // A pool of HTTP/1.1 connections that the dialer opens.
     'src/node/destination-connections.ts',
     // HTTP/2 over a socket of the dialer.

@@ -51,8 +51,7 @@ export const panelRows: readonly PanelRow[] = [
       },
       {
         title: 'Rerouted requests that failed',
-        description:
-          'Share of rerouted requests that ended in 503, and requests that no peer could be found for.',
+        description: 'Share of rerouted requests that ended in 503.',
         unit: 'percentunit',
         queries: [
           {

@@ -3,7 +3,8 @@ import type { Panel, PanelRow } from './dashboard-panels.ts';
 /** Grafana's grid is 24 wide; four panels stand side by side. */
 const panelWidth = 6;
 const panelHeight = 8;
-const dataSource = { type: 'prometheus', uid: '${datasource}' };
+// Grafana's own placeholder, for the data source that the reader picks.
+const dataSource = { type: 'prometheus', uid: '$datasource' };
 
 /** A Grafana dashboard (schema version 39, which Grafana 11 and newer read) with the panels in their order. Pure. */
 export function dashboardOf(rows: readonly PanelRow[]): object {
@@ -81,9 +82,4 @@ function graphOf(
       legendFormat: legend,
     })),
   };
-}
-
-/** The file as it stands in deploy/monitoring. */
-export function dashboardText(rows: readonly PanelRow[]): string {
-  return `${JSON.stringify(dashboardOf(rows), undefined, 2)}\n`;
 }

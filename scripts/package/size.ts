@@ -1,10 +1,11 @@
 /** How large what is shipped is: `npm run size`. Each line: what, bytes, bytes gzipped. */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
+import { entryOf } from '../worker/bundle-size.ts';
+import { bundleWorker } from '../worker/bundle-worker.ts';
 import { makePackage, root } from './make-package.ts';
 
 const out = mkdtempSync(join(tmpdir(), 'size-'));
@@ -27,20 +28,20 @@ try {
       logLevel: 'error',
     });
     const bundled = isPortable ? 'with its dependencies' : 'without its dependencies';
-    print(`${name}, one module, ${bundled}`, Buffer.concat(outputFiles.map(({ contents }) => contents)));
+    print(`${name}, one module, ${bundled}`, ...outputFiles.map(({ contents }) => contents));
   }
-  execFileSync(process.execPath, [join(root, 'scripts/worker/build-worker.ts')], { cwd: root });
-  for (const name of filesUnder(join(root, 'dist-worker')).filter((path) => path.endsWith('.js'))) {
-    print(`./worker, ${name.slice(root.length + 1)}`, readFileSync(name));
-  }
+  const modules = await bundleWorker();
+  print('./worker, what a start loads', ...entryOf(modules).map(({ contents }) => contents));
+  print('./worker, all modules', ...modules.map(({ contents }) => contents));
   const installed = filesUnder(directory).reduce((sum, path) => sum + statSync(path).size, 0);
   process.stdout.write(`the package, packed: ${statSync(tarball).size}; installed: ${installed}\n`);
 } finally {
   rmSync(out, { recursive: true, force: true });
 }
 
-function print(what: string, content: Uint8Array): void {
-  process.stdout.write(`${what}: ${content.length} bytes, ${gzipSync(content).length} gzipped\n`);
+function print(what: string, ...parts: readonly (string | Uint8Array)[]): void {
+  const bytes = Buffer.concat(parts.map((part) => Buffer.from(part)));
+  process.stdout.write(`${what}: ${bytes.length} bytes, ${gzipSync(bytes).length} gzipped\n`);
 }
 
 function filesUnder(directory: string): readonly string[] {

@@ -72,6 +72,11 @@ describe('the check of commands', () => {
   });
 
   test('leaves the flags of other programs alone', () => {
-    assert.deepEqual(faultsOfCalls('kubectl get pods --watch && mixed-version-proxy --version'), []);
+    assert.deepEqual(
+      faultsOfCalls(
+        'kubectl get pods --watch && mixed-version-proxy --version; journalctl --unit mixed-version-proxy --since today',
+      ),
+      [],
+    );
   });
 });

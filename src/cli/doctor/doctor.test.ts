@@ -136,6 +136,15 @@ describe('doctor', () => {
     assert.match(of(findings, 'server cp-a'), /^failed: .*of another CA: see --peer-ca-file/);
   });
 
+  it('does not ask a peer at an address that the router would not call', async (context) => {
+    const { path, examine } = await installation(context);
+    const text = await readFile(path('router.yaml'), 'utf8');
+    await writeFile(path('router.yaml'), text.replace(', allowLoopback: true', ''));
+    const { findings } = await examine();
+    assert.match(of(findings, 'server cp-b'), /^failed: .*cannot be reached: 127\.0\.0\.1 .*loopback/);
+    assert.match(of(findings, 'server cp-a'), /^ok: /);
+  });
+
   it('stops at a configuration that cannot be used, with every fault of it', async () => {
     const files = new Map([['router.yaml', 'kind: RouterConfiguration\nservign: {}\n']]);
     const { code, output, errors } = await runCommand(files, ['doctor', '--config', 'router.yaml']);

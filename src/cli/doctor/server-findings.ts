@@ -1,7 +1,8 @@
-import { request } from 'node:https';
 import { durationText } from '../../dashboard/duration-text.ts';
 import type { ServeConfig } from '../../node/serve-config.ts';
+import { type AddressPolicy, createAddressPolicy } from '../../snapshot/address-policy.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import { askOverHttps, type HttpsAnswer } from '../ask-over-https.ts';
 import { messageOf } from '../command-context.ts';
 import type { Finding } from './finding.ts';
 
@@ -11,6 +12,8 @@ interface Candidate {
   readonly origin: string;
   readonly serverName: string;
   readonly certificateAuthorities: string;
+  /** For peers, whose addresses are the snapshot's. */
+  readonly addressPolicy?: AddressPolicy;
 }
 
 /** Milliseconds that a server may take. */
@@ -49,13 +52,14 @@ export async function serverFindings(
 
 function candidatesOf(config: ServeConfig, table: RoutingTable | undefined): readonly Candidate[] {
   const { local, peerCa, serverId } = config;
+  const addressPolicy = createAddressPolicy(config.peerAddresses);
   const own: Candidate[] =
     local === undefined ? [] : [{ ...local, id: serverId ?? 'local', certificateAuthorities: local.ca.pem }];
   if (peerCa === undefined) return own;
   const peers = (table?.servers ?? []).flatMap(({ id, origin, serverName }) =>
     origin === undefined || id === serverId
       ? []
-      : [{ id, origin, serverName, certificateAuthorities: peerCa.pem }],
+      : [{ id, origin, serverName, certificateAuthorities: peerCa.pem, addressPolicy }],
   );
   return [...own, ...peers];
 }
@@ -85,28 +89,22 @@ async function tryServer(
 }
 
 function askReadiness(
-  { origin, serverName, certificateAuthorities }: Candidate,
+  { origin, serverName, certificateAuthorities, addressPolicy }: Candidate,
   proxyClient: ServeConfig['proxyClient'],
-): Promise<{ readonly status: number; readonly date: string | undefined }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; date: string | undefined }>();
-  const outgoing = request(`${origin}/readyz`, {
-    agent: false,
-    ca: certificateAuthorities,
-    servername: serverName,
-    signal: AbortSignal.timeout(patience),
-    ...(proxyClient === undefined
-      ? {}
-      : { cert: proxyClient.certificate.pem, key: proxyClient.privateKey.pem }),
+): Promise<HttpsAnswer> {
+  return askOverHttps({
+    url: `${origin}/readyz`,
+    serverName,
+    certificateAuthorities,
+    clientCertificate: proxyClient && {
+      certificate: proxyClient.certificate.pem,
+      key: proxyClient.privateKey.pem,
+    },
+    headers: [],
+    addressPolicy,
+    patience,
+    longestAnswer: 1024 * 1024,
   });
-  outgoing.on('error', reject);
-  outgoing.on('response', (incoming) => {
-    const { statusCode = 0, headers } = incoming;
-    // What it says in detail is not needed, and may be long.
-    incoming.destroy();
-    resolve({ status: statusCode, date: headers.date });
-  });
-  outgoing.end();
-  return promise;
 }
 
 function adviceOn(status: number): string {

@@ -3,9 +3,10 @@ import { Option } from 'commander';
 import { clusterView } from '../../dashboard/cluster-view.ts';
 import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
 import { parseSnapshotText } from '../../snapshot/parse-snapshot.ts';
+import type { HttpsAnswer } from '../ask-over-https.ts';
 import type { CliCommand, ReportExitCode } from '../cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../command-context.ts';
-import { askRouter, type RouterAnswer } from './ask-router.ts';
+import { askRouter } from './ask-router.ts';
 import {
   type RouterConnection,
   type RouterConnectionFlags,
@@ -109,7 +110,7 @@ async function readCluster(connection: RouterConnection): Promise<StatusReport['
   return parsed.ok ? clusterView(buildRoutingTable(parsed.snapshot)) : undefined;
 }
 
-async function ask(connection: RouterConnection, path: string): Promise<RouterAnswer> {
+async function ask(connection: RouterConnection, path: string): Promise<HttpsAnswer> {
   try {
     return await askRouter(connection, path);
   } catch (cause) {
@@ -123,6 +124,6 @@ const advice: Readonly<Partial<Record<number, string>>> = {
   404: 'it has no such path: is it a router, or an API server?',
 };
 
-function notTold({ origin }: RouterConnection, { status }: RouterAnswer): CommandFailure {
+function notTold({ origin }: RouterConnection, { status }: HttpsAnswer): CommandFailure {
   return new CommandFailure(1, [`${origin} answers with ${status}: ${advice[status] ?? 'see its log'}`]);
 }

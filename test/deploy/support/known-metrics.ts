@@ -35,6 +35,8 @@ async function syncMetricsText(): Promise<string> {
     lastRoundAt: 1,
     servers: [],
     warnings: [],
-    targets: [{ target: 'router', lastAcceptedAt: 1 }],
+    targets: [
+      { target: 'router', heldGeneration: 1, lastResult: 'accepted', failures: 0, lastAcceptedAt: 1 },
+    ],
   });
 }

@@ -25,10 +25,12 @@ const known = flagsByCommand();
 
 /** What is wrong with the calls of mixed-version-proxy in one line for a shell; empty when nothing is. */
 export function faultsOfCalls(command: string): readonly string[] {
-  return command.split(/[|;]|&&/).flatMap((call) => {
+  return command.split(/[|;]|&&|[<$]\(/).flatMap((call) => {
+    // Behind variables that are set for it, and behind what only starts it.
     const words = wordsOf(call);
-    const at = words.findIndex((word) => word === programName || word.endsWith(`/${programName}`));
-    return at === -1 ? [] : faultsOfArguments(words.slice(at + 1));
+    const at = words.findIndex((word) => !/^(\w+=.*|sudo|exec|npx)$/.test(word));
+    const isOurs = words[at] === programName || words[at]?.endsWith(`/${programName}`) === true;
+    return isOurs ? faultsOfArguments(words.slice(at + 1).map((word) => word.replace(/\)$/, ''))) : [];
   });
 }
 

@@ -3,7 +3,7 @@
  * page does not show.
  */
 export const runDeclarations = {
-  run: 'Run as it stands, in an empty directory beside which the repository stands.',
+  run: 'Run as it stands, in a directory that has what a checkout has (bin, deploy, examples, scripts, test) and can be written to.',
   demo: 'Run against the demo, in the directory that it was started in.',
 } as const;
 

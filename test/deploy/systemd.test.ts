@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { faultsOfCalls } from '../docs/support/command-flags.ts';
+import { parseUnitFile } from './support/unit-file.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const installed = '/usr/local/bin/mixed-version-proxy';
+const hasAnalyze = spawnSync('systemd-analyze', ['--version']).error === undefined;
+const skip = hasAnalyze ? false : 'systemd-analyze is not on PATH (Debian: apt install systemd)';
+
+for (const name of ['mixed-version-proxy.service', 'mixed-version-proxy-sync.service']) {
+  describe(`deploy/systemd/${name}`, () => {
+    const text = readFileSync(join(root, 'deploy/systemd', name), 'utf8');
+    const service = parseUnitFile(text).get('Service') ?? assert.fail('no section Service');
+    const setting = (key: string) => service.get(key)?.at(-1) ?? assert.fail(`no ${key}`);
+
+    test('starts a command with flags that it has', () => {
+      assert.ok(setting('ExecStart').startsWith(`${installed} `));
+      assert.deepEqual(faultsOfCalls(setting('ExecStart')), []);
+    });
+
+    test('is not root, gains nothing, and writes only to its state directory', () => {
+      assert.match(setting('User'), /^mixed-version-proxy/);
+      assert.equal(setting('CapabilityBoundingSet'), '');
+      assert.equal(setting('NoNewPrivileges'), 'yes');
+      assert.equal(setting('ProtectSystem'), 'strict');
+      assert.equal(setting('StateDirectory'), setting('User'));
+      assert.ok(!service.has('ReadWritePaths'));
+      for (const [, path = ''] of setting('ExecStart').matchAll(/--state-file=(\S+)/g)) {
+        assert.ok(path.startsWith(`/var/lib/${setting('StateDirectory')}/`), path);
+      }
+    });
+
+    test('is started again, unless its configuration is wrong', () => {
+      assert.equal(setting('Restart'), 'always');
+      assert.equal(setting('RestartPreventExitStatus'), '2');
+    });
+
+    test('systemd finds no fault in it, and little exposure', { skip }, async (context) => {
+      const folder = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-unit-'));
+      context.after(() => rm(folder, { recursive: true }));
+      const unit = join(folder, name);
+      // verify wants the program to be there.
+      await writeFile(unit, text.replaceAll(installed, join(root, 'bin/mixed-version-proxy')));
+      const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', unit], {
+        encoding: 'utf8',
+      });
+      assert.equal(status, 0, stderr);
+      assert.ok(!stderr.includes(name), stderr);
+      // The threshold is in tenths: 2.0.
+      execFileSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', unit], {
+        stdio: 'pipe',
+      });
+    });
+  });
+}
+
+test('the router may take as long to end as its time-outs allow', () => {
+  const unit = parseUnitFile(
+    readFileSync(join(root, 'deploy/systemd/mixed-version-proxy.service'), 'utf8'),
+  ).get('Service');
+  const [seconds = ''] = unit?.get('TimeoutStopSec') ?? [];
+  // --request-timeout is 60 s by default, and --shutdown-delay-duration 15 s in docs/shutdown.md.
+  assert.ok(Number(seconds) >= 75, seconds);
+});
