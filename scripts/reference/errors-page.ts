@@ -29,6 +29,8 @@ const exitCodes = [
   '| 2 | called or configured wrongly: each fault stands on a line of its own on standard error, and nothing was done |',
   '| 130, 143 | ended at once by a second SIGINT or SIGTERM |',
   '',
+  '`doctor` ends with 1 after a warning and with 2 when something does not work ([inspecting.md](inspecting.md)).',
+  '',
 ];
 
 function section({ heading, source, name, introduction: text, descriptions = {} }: CodeUnion): string[] {

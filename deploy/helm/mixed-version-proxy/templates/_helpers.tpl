@@ -1,0 +1,45 @@
+{{- define "mvp.image" -}}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
+{{- end }}
+{{- define "mvp.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+# So that the user above may read the mounted keys.
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+{{- define "mvp.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+{{- define "mvp.configuration" -}}
+apiVersion: mixed-version-proxy/v1alpha1
+kind: RouterConfiguration
+gateway: true
+serving:
+  port: 6443
+  certFile: /etc/router/serving/tls.crt
+  keyFile: /etc/router/serving/tls.key
+peers:
+  caFile: /etc/router/trust/ca.crt
+frontProxy:
+  certFile: /etc/router/front-proxy/tls.crt
+  keyFile: /etc/router/front-proxy/tls.key
+authentication:
+  clientCAFile: /etc/router/trust/ca.crt
+  requestHeader:
+    clientCAFile: /etc/router/trust/front-proxy-ca.crt
+    allowedNames: [front-proxy-client]
+snapshot:
+  keysFile: /etc/router/trust/snapshot-keys.json
+  file: /var/lib/mixed-version-proxy/snapshot
+ownPaths:
+  allowedUsers: [mixed-version-proxy-sync]
+shutdown:
+  delay: 15s
+logging:
+  format: json
+{{- end }}

@@ -1,0 +1,28 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+
+const root = resolve(import.meta.dirname, '../..');
+/** From the root of the repository. */
+export const chartPath = 'deploy/helm/mixed-version-proxy';
+/** What the chart makes with its default values, for those who have no Helm. From the root of the repository. */
+export const manifestsPath = 'deploy/kubernetes/mixed-version-proxy.yaml';
+
+/** Whether `helm` is on PATH. */
+export function hasHelm(): boolean {
+  return spawnSync('helm', ['version']).error === undefined;
+}
+
+/**
+ * The chart as the release `mixed-version-proxy` in `kube-system`, without a cluster. @param values of `helm --set`
+ * @throws Error with what helm says
+ */
+export function renderChart(values: readonly string[] = []): string {
+  const settings = values.flatMap((value) => ['--set', value]);
+  // A helm that was built from source takes itself for one of Kubernetes 1.20.
+  const cluster = ['--namespace', 'kube-system', '--kube-version', '1.36.0'];
+  return execFileSync('helm', ['template', 'mixed-version-proxy', chartPath, ...cluster, ...settings], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
