@@ -55,8 +55,6 @@ export class Http1ReadConnection {
   send(read: Http1Read): void {
     this.#read = read;
     this.#bodyLength = undefined;
-    // The last answer may have ended while its reader was the slower one.
-    if (this.#socket.isPaused()) this.#socket.resume();
     read.exchange.started(this.#sourceFor(read));
     this.#socket.write(read.head, 'latin1');
   }
@@ -166,9 +164,24 @@ export class Http1ReadConnection {
   #finish(read: Http1Read, surplus: Buffer): void {
     this.#read = undefined;
     this.#chunked = undefined;
-    if (this.#persistent && surplus.length === 0 && this.#socket.writable) this.#events.onIdle(this);
-    else this.#socket.destroy();
+    if (surplus.length > 0) this.#socket.destroy();
+    else if (this.#socket.isPaused()) this.#readUp();
+    else this.#fallIdle();
     read.exchange.end();
+  }
+
+  /**
+   * Paused for a slow reader, the socket may hold surplus that nobody has seen, which the next caller would be
+   * given. It comes up within a whole turn of the event loop, and ends the connection.
+   */
+  #readUp(): void {
+    this.#socket.resume();
+    setImmediate(() => setImmediate(() => this.#fallIdle()));
+  }
+
+  #fallIdle(): void {
+    if (this.#persistent && this.#socket.writable) this.#events.onIdle(this);
+    else this.#socket.destroy();
   }
 
   /** The destination sends no more. */

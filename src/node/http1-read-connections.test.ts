@@ -124,6 +124,20 @@ describe('connections for short reads', () => {
     await eventually(() => peer.openConnections() === 0);
   });
 
+  test("attack: bytes held back behind an answer with a slow reader are not the next caller's", async (context) => {
+    const peer = await answering(context, (socket) => {
+      socket.write(ok);
+      // Comes while the connection is paused for a reader that has not begun to read.
+      setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret'), 20);
+    });
+    const { ask, askIdle, connections } = await readsFrom(context, peer);
+    const slow = await askIdle();
+    await eventually(() => connections.isEmpty);
+    const next = ask();
+    assert.equal(next, undefined);
+    assert.equal(await slow.text(), 'ok');
+  });
+
   test('attack: an answer to nothing ends the connection', async (context) => {
     const peer = await startRawPeer(context, (socket) => void setTimeout(() => socket.write(ok), 20));
     const { connections } = await readsFrom(context, peer);

@@ -3,8 +3,8 @@ import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { IdentityMode } from '../identity/identity-token.ts';
 import type { ExternalIssuerConfig } from '../identity/jwt/parse-configuration.ts';
 import type { StalePolicy } from '../proxy/decision.ts';
-import type { LocalServerDownPolicy } from '../proxy/options.ts';
 import type { InFlightLimits } from '../proxy/in-flight/requests-in-flight.ts';
+import type { LocalServerDownPolicy } from '../proxy/options.ts';
 import type { AddressPolicyOptions } from '../snapshot/address-policy.ts';
 import type { PinnedKeySet } from '../snapshot/keys.ts';
 import type { LoadedSigningKey } from '../snapshot/signing-key.ts';
@@ -95,13 +95,15 @@ export interface ServeConfig {
   readonly serverId: string | undefined;
   /** The feature gate UnknownVersionInteroperabilityProxy. Off: plain pass-through to the local server. */
   readonly featureGateEnabled: boolean;
-  readonly local: {
-    /** `https://host:port`. */
-    readonly origin: string;
-    /** The name its serving certificate must carry. */
-    readonly serverName: string;
-    readonly ca: PemFile;
-  } | undefined;
+  readonly local:
+    | {
+        /** `https://host:port`. */
+        readonly origin: string;
+        /** The name its serving certificate must carry. */
+        readonly serverName: string;
+        readonly ca: PemFile;
+      }
+    | undefined;
   /** What becomes of requests for the local server while it is down. */
   readonly localServerDownPolicy: LocalServerDownPolicy;
   /** `undefined`: servers are not probed. */

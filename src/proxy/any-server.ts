@@ -21,8 +21,10 @@ export function inPlaceOfLocal(
   // With nobody else to ask the local server is asked all the same: it may be back.
   if (others.length === 0) return local;
   // A merged document stays one: what the server says is only whether the caller may read it.
-  const reason = local.reason === 'MergedDocument' ? local.reason : 'LocalServerDown';
-  return { decision: 'peer', reason, candidates: others };
+  if (local.reason === 'MergedDocument') {
+    return { decision: 'peer', reason: local.reason, candidates: others };
+  }
+  return { decision: 'peer', reason: 'LocalServerDown', inPlaceOf: local.reason, candidates: others };
 }
 
 const noServerHasAnAddress: Decision = Object.freeze({

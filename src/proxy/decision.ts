@@ -60,6 +60,8 @@ export type Decision =
   | {
       readonly decision: 'peer';
       readonly reason: DecisionReason;
+      /** With `LocalServerDown`: why the request would have been the local server's. */
+      readonly inPlaceOf?: DecisionReason;
       readonly candidates: readonly RoutingServer[];
     }
   | {

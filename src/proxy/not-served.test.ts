@@ -3,6 +3,9 @@ import { test } from 'node:test';
 import { mixedCluster } from '../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import type { DecisionReason } from './decision.ts';
+import { denialOfWhatSnapshotSays } from './not-served.ts';
 import { notServedStatus } from './not-served-status.ts';
 
 const plainNotFound = () =>
@@ -32,6 +35,22 @@ test('a server without what the snapshot says it has is replaced by another one 
     assert.equal(transport.sent.length, 2, url);
     assert.notEqual(first?.destination.id, second?.destination.id, url);
   }
+});
+
+test('so is a peer that was asked in the place of a local server that is down', () => {
+  const head = { status: 404, statusMessage: '', headers: [...plainNotFound().headers].flat() };
+  const asked = (inPlaceOf: DecisionReason) =>
+    denialOfWhatSnapshotSays(
+      {
+        decision: { decision: 'peer', reason: 'LocalServerDown', inPlaceOf, candidates: [] },
+        requestInfo: parseRequestInfo('GET', '/apis/batch/v1/namespaces/default/jobs'),
+        inbound: { method: 'GET' },
+      },
+      head,
+    );
+  assert.notEqual(asked('ServedLocally'), undefined);
+  // What nobody serves has a 404 that is right.
+  assert.equal(asked('NotServedByAnyServer'), undefined);
 });
 
 /** As API servers of 1.25 to 1.33 answer under a group that they have in another version. */

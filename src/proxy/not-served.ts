@@ -1,5 +1,6 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
+import type { Decision } from './decision.ts';
 import { isNotServedStatus, notServedStatus } from './not-served-status.ts';
 import type { AdmittedRequest } from './router.ts';
 import type { ResponseHead } from './transport.ts';
@@ -33,13 +34,13 @@ export class NotServedAnswer extends Response {
  */
 export function denialOfWhatSnapshotSays(
   {
-    decision: { reason },
+    decision,
     requestInfo,
     inbound: { method },
   }: Pick<AdmittedRequest, 'decision' | 'requestInfo'> & { readonly inbound: { readonly method: string } },
   { status, headers }: ResponseHead,
 ): NotServedAnswer | undefined {
-  if (status !== 404 || (reason !== 'ServedLocally' && reason !== 'ServedByPeer')) return undefined;
+  if (status !== 404 || !saysThatItIsServed(decision)) return undefined;
   if (requestInfo.subresource === 'proxy') return undefined;
   const contentType = firstHeader(headers, 'content-type') ?? '';
   const length = firstHeader(headers, 'content-length') ?? '';
@@ -50,6 +51,14 @@ export function denialOfWhatSnapshotSays(
   return isRead && isNotServedStatus(requestInfo, contentType, length)
     ? new NotServedAnswer(true)
     : undefined;
+}
+
+/** Whether the servers asked should have the resource, by the snapshot. */
+function saysThatItIsServed(decision: Decision): boolean {
+  const { reason } = decision;
+  if (reason === 'ServedLocally' || reason === 'ServedByPeer') return true;
+  // What nobody serves goes to whichever peer is up, and its 404 is right.
+  return decision.decision === 'peer' && decision.inPlaceOf === 'ServedLocally';
 }
 
 /** Not knowing is not the same as not existing: the next snapshot tells. */

@@ -152,7 +152,11 @@ describe('the chart', () => {
       renderChart(['serviceMonitor.enabled=true', 'prometheusRule.enabled=true', 'gateway.replicas=3']),
     );
     const added = rendered.filter(({ apiVersion }) => apiVersion.startsWith('monitoring.coreos.com/'));
-    assert.deepEqual(added.map(({ kind }) => kind).sort(), ['PodMonitor', 'PrometheusRule', 'ServiceMonitor']);
+    assert.deepEqual(added.map(({ kind }) => kind).sort(), [
+      'PodMonitor',
+      'PrometheusRule',
+      'ServiceMonitor',
+    ]);
     assert.ok(objects.every(({ apiVersion }) => !apiVersion.startsWith('monitoring.coreos.com/')));
   });
 

@@ -114,6 +114,21 @@ test('peers without an address and requests that cannot be built are upstream er
   assert.equal(value(name, { type: 'proxy_transport', ...jobs }), 1);
 });
 
+test('a destination whose answer was not passed on has nothing in flight after the second try', () => {
+  const { begin, value } = measured();
+  const { observed, end } = begin('/apis/batch/v1/jobs');
+  observed.decided(toPeer);
+  observed.attemptBegun(peer);
+  observed.attemptAnswered(404);
+  observed.attemptBegun({ ...peer, id: 'c' });
+  const name = 'mixed_version_proxy_destination_inflight_requests';
+  assert.equal(value(name, { destination: 'b' }), 0);
+  assert.equal(value(name, { destination: 'c' }), 1);
+  observed.attemptAnswered(200);
+  end();
+  assert.equal(value(name, { destination: 'c' }), 0);
+});
+
 test('a tunnel counts as open until its socket closes', () => {
   const { begin, value } = measured();
   const { observed, end } = begin('/api/v1/namespaces/a/pods/b/exec', 'POST');

@@ -121,6 +121,8 @@ class RequestMeasurement implements RequestObservation {
   }
 
   attemptBegun(destination: Destination): void {
+    // A second try after an answer that was not passed on: the first destination is done with.
+    this.#endAttempt();
     const now = this.#metrics.clock();
     this.#attempts += 1;
     if (this.#attempts === 1) this.#metrics.routing.observe((now - this.#begun) / 1000);

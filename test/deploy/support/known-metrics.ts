@@ -35,8 +35,6 @@ async function syncMetricsText(): Promise<string> {
     lastRoundAt: 1,
     servers: [],
     warnings: [],
-    targets: [
-      { target: 'router', heldGeneration: 1, lastResult: 'accepted', failures: 0, lastAcceptedAt: 1 },
-    ],
+    targets: [{ target: 'router', heldGeneration: 1, lastResult: undefined, failures: 0, lastAcceptedAt: 1 }],
   });
 }

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+
+const root = resolve(import.meta.dirname, '../..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const manifest = JSON.parse(read('package.json')) as { version: string; license: string };
+
+/** Instructions in their order, continued lines joined. */
+const instructions = read('deploy/docker/Dockerfile')
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'))
+  .join('\n')
+  .replace(/\\\n\s*/g, '')
+  .split('\n')
+  .map((line) => {
+    const [, name = '', rest = ''] = /^([A-Z]+) (.+)$/.exec(line) ?? assert.fail(line);
+    return { name, rest };
+  });
+const lastStage = instructions.slice(instructions.findLastIndex(({ name }) => name === 'FROM'));
+const words = (text: string) => text.split(' ').filter((word) => !word.startsWith('--'));
+
+/** What is copied out of the checkout. */
+const sources = instructions
+  .filter(({ name, rest }) => name === 'COPY' && !rest.includes('--from='))
+  .flatMap(({ rest }) => words(rest).slice(0, -1));
+
+test('the image copies what there is, and its context holds just that', () => {
+  for (const source of sources) assert.ok(existsSync(join(root, source)), source);
+  const kept = read('deploy/docker/Dockerfile.dockerignore')
+    .split('\n')
+    .filter((line) => line.startsWith('!'))
+    .map((line) => line.slice(1));
+  assert.deepEqual(kept.sort(), [...sources].sort());
+});
+
+test('the build has every source that tsconfig.build.json names', () => {
+  const { include } = JSON.parse(read('tsconfig.build.json')) as { include: string[] };
+  for (const path of include) assert.ok(sources.includes(path), path);
+});
+
+test('the image runs as nobody, without a shell, what the build leaves in it', () => {
+  const of = (wanted: string) => lastStage.filter(({ name }) => name === wanted).map(({ rest }) => rest);
+  assert.deepEqual(of('USER'), ['65532:65532']);
+  assert.deepEqual(of('RUN'), []);
+  assert.deepEqual(of('ENTRYPOINT'), ['["/nodejs/bin/node", "/app/bin/mixed-version-proxy"]']);
+  const copied = of('COPY').flatMap((rest) => words(rest).slice(0, -1));
+  assert.deepEqual(copied, ['/app/package.json', '/app/node_modules', '/app/bin', '/app/dist']);
+});
+
+test('its labels are those of the package', () => {
+  const labels = lastStage.find(({ name }) => name === 'LABEL')?.rest ?? '';
+  assert.ok(labels.includes(`image.version="${manifest.version}"`), labels);
+  assert.ok(labels.includes(`image.licenses="${manifest.license}"`), labels);
+});
