@@ -12,5 +12,3 @@ export interface SyncObserver {
     readonly result: DeliveryResult['kind'];
   }): void;
 }
-
-export const silentObserver: SyncObserver = { serverRead() {}, delivered() {} };

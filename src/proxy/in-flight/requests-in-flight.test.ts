@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { type RequestKind, requestKindOf } from './request-kind.ts';
-import { noInFlightLimits, RequestsInFlight } from './requests-in-flight.ts';
+import { type InFlightLimits, RequestsInFlight } from './requests-in-flight.ts';
+
+const noInFlightLimits: InFlightLimits = { readOnly: 0, mutating: 0, longRunning: 0 };
 
 test('requests count as kube-apiserver counts them', () => {
   const kinds = (

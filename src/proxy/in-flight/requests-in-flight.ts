@@ -12,8 +12,6 @@ export interface InFlightReading {
   rejected(kind: RequestKind): number;
 }
 
-export const noInFlightLimits: InFlightLimits = { readOnly: 0, mutating: 0, longRunning: 0 };
-
 /** Counts requests in flight, each kind apart, and says when there are too many. No clock, nothing to wait for. */
 export class RequestsInFlight implements InFlightReading {
   readonly limits: InFlightLimits;

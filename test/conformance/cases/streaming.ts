@@ -10,9 +10,6 @@ const alice = user('alice');
 const watch = { target: `${targets.peer3}?watch=true`, headers: ['Accept-Encoding', 'gzip'] };
 const watchHead = ['Content-Type', 'application/json', 'Cache-Control', 'no-cache, private'];
 
-/** A second is far more than a hop takes and far less than any buffer waits. */
-const firstByteLimit = 1_000;
-
 export const streaming: CaseGroup = {
   title: 'Streams',
   cases: [
@@ -43,9 +40,8 @@ export const streaming: CaseGroup = {
         answer.write('event 1\n');
         const received = await exchange.answer;
         await received.body.until('event 1\n');
-        const delay = performance.now() - sentAt;
-        world.figure('First event of a watch, head included', delay);
-        assert.ok(delay < firstByteLimit, `${delay} ms`);
+        // The server has not ended its answer: what holds events back until then would wait for ever here.
+        world.figure('First event of a watch, head included', performance.now() - sentAt);
         for (let event = 2; event <= 5; event++) {
           const writtenAt = performance.now();
           answer.write(`event ${event}\n`);
