@@ -46,7 +46,8 @@ export class Http2Inbound extends NodeInboundRequest {
   }
 
   get isClosed(): boolean {
-    return this.carrier.destroyed;
+    // Between the two Node may still hold the stream for whoever reads its body; no answer can be written any more.
+    return this.carrier.destroyed || this.carrier.closed;
   }
 
   answerSink(): AnswerSink {
@@ -59,7 +60,8 @@ export class Http2Inbound extends NodeInboundRequest {
   }
 
   protected get isAnswered(): boolean {
-    return this.carrier.writableFinished && this.carrier.rstCode === 0;
+    // Of a stream that is reset before its answer has ended Node ends the writable side, too.
+    return this.carrier.writableFinished && this.carrier.rstCode === 0 && !this.carrier.aborted;
   }
 
   protected onClose(listener: () => void): void {

@@ -57,3 +57,24 @@ test('a process that stood still ends what became due meanwhile, and nothing els
   assert.deepEqual(told, [1, 1]);
   assert.equal(deadlines.expired, 2);
 });
+
+test('a request that cannot be ended is told of, and keeps no other from its end', (context) => {
+  const failures: unknown[] = [];
+  const clock = { now: 0 };
+  const onFailed = (error: unknown) => failures.push(error);
+  const deadlines = new RequestDeadlines({ timeout: 1_000, clock: () => clock.now, onFailed });
+  context.after(() => deadlines.stop());
+  const failure = new Error('the stream is gone');
+  let ended = 0;
+  deadlines.add({
+    expire() {
+      throw failure;
+    },
+  });
+  deadlines.add({ expire: () => ended++ });
+  clock.now = 10_000;
+  deadlines.look();
+  assert.deepEqual(failures, [failure]);
+  assert.equal(ended, 1);
+  assert.equal(deadlines.expired, 2);
+});

@@ -16,6 +16,8 @@ export interface RequestDeadlinesOptions {
   readonly clock?: () => number;
   /** Told how many requests have just been ended. */
   readonly onExpired?: (requests: number) => void;
+  /** Told why a request could not be ended; the others are. Default: nobody. */
+  readonly onFailed?: (error: unknown) => void;
 }
 
 /**
@@ -27,16 +29,18 @@ export class RequestDeadlines {
   readonly #ticks: number;
   readonly #clock: () => number;
   readonly #onExpired: (requests: number) => void;
+  readonly #onFailed: (error: unknown) => void;
   /** By the tick at which they are over. Oldest first, for the time-out is the same for all. */
   readonly #buckets = new Map<number, Set<Expiring>>();
   readonly #timer: NodeJS.Timeout;
   #expired = 0;
 
   constructor(options: RequestDeadlinesOptions) {
-    const { timeout, clock = () => performance.now(), onExpired = () => {} } = options;
+    const { timeout, clock = () => performance.now(), onExpired = () => {}, onFailed = () => {} } = options;
     this.#ticks = Math.ceil(timeout / granularity) + 1;
     this.#clock = clock;
     this.#onExpired = onExpired;
+    this.#onFailed = onFailed;
     // Alone, it does not keep the process from ending.
     this.#timer = setInterval(() => this.look(), granularity).unref();
   }
@@ -66,11 +70,20 @@ export class RequestDeadlines {
       if (tick > now) break;
       this.#buckets.delete(tick);
       requests += bucket.size;
-      for (const request of bucket) request.expire();
+      for (const request of bucket) this.#end(request);
     }
     if (requests === 0) return;
     this.#expired += requests;
     this.#onExpired(requests);
+  }
+
+  /** An error that left the timer would end the process, and everybody's requests with it. */
+  #end(request: Expiring): void {
+    try {
+      request.expire();
+    } catch (error) {
+      this.#onFailed(error);
+    }
   }
 
   /** No deadline is met any more. */

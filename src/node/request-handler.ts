@@ -12,6 +12,7 @@ import type { ServerObserver } from './connection-observer.ts';
 import { type FetchListener, type FetchListenerOptions, fetchListener } from './fetch-listener.ts';
 import { Http1Inbound } from './http1-inbound.ts';
 import { Http2Inbound } from './http2-inbound.ts';
+import { destroyClosedUpload } from './http2-reset-upload.ts';
 import type {
   ClientCertificateOf,
   NodeInboundOptions,
@@ -72,11 +73,11 @@ export class RequestHandler {
     stream.on('error', ignore);
     const inbound = new Http2Inbound(stream, { method, target, rawHeaders }, this.#inboundOptions);
     inbound.onFinished(onClosed);
-    if (inbound.hasBody) releaseUnreadHttp2Body(stream);
+    if (inbound.hasBody) lookAfterHttp2Body(stream);
     lane
       .handle(inbound)
       .then((response) => {
-        if (stream.headersSent || stream.destroyed) return undefined;
+        if (stream.headersSent || inbound.isClosed) return undefined;
         const incoming = new Http2ServerRequest(stream, headers, {}, rawHeaders);
         const outgoing = new Http2ServerResponse(stream);
         return this.#fetchListener(incoming, outgoing, inbound, response);
@@ -111,7 +112,7 @@ export class RequestHandler {
 
   #http2Inbound({ stream, rawHeaders, method, url }: Http2ServerRequest): Http2Inbound {
     const inbound = new Http2Inbound(stream, { method, target: url, rawHeaders }, this.#inboundOptions);
-    if (inbound.hasBody) releaseUnreadHttp2Body(stream);
+    if (inbound.hasBody) lookAfterHttp2Body(stream);
     return inbound;
   }
 
@@ -136,6 +137,11 @@ export class RequestHandler {
 }
 
 const ignore = (): void => {};
+
+function lookAfterHttp2Body(stream: ServerHttp2Stream): void {
+  releaseUnreadHttp2Body(stream);
+  destroyClosedUpload(stream);
+}
 
 function refuseHead(outgoing: ServerResponse, fault: string): void {
   const { code, headers, body } = statusAnswer('BadRequest', `the request is no valid HTTP: ${fault}`);

@@ -39,7 +39,7 @@ export function endHttp2TimedOut(
   method: string,
   more: Readonly<Record<string, string>> = {},
 ): boolean {
-  if (stream.headersSent) {
+  if (stream.headersSent || stream.closed) {
     // INTERNAL_ERROR: close() would end the stream in good order first.
     stream.destroy(new Error('the request took longer than the request time-out'));
     return false;

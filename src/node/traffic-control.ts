@@ -36,6 +36,9 @@ export class TrafficControl {
           'Requests took longer than --request-timeout',
         );
       },
+      onFailed: (error) => {
+        logger.error({ error: String(error) }, 'A request that took longer than --request-timeout could not be ended');
+      },
     });
   }
 
