@@ -116,12 +116,14 @@ test('a transport is asked to send in two places, and both have the request from
   assert.deepEqual(placesOf(/(?<!transport)\.send\(/), [
     'src/node/destination-connections.ts',
     'src/node/destination-connections.ts',
+    'src/node/destination-connections.ts',
     'src/node/http1-read-connections.ts',
     'src/node/undici-transport.ts',
   ]);
-  // The connections for reads are to be had from behind the transport only.
+  // The connections for reads and for large heads are to be had from behind the transport only.
   assert.deepEqual(placesOf(/\bnew Http1ReadConnections\(/), ['src/node/destination-connections.ts']);
   assert.deepEqual(placesOf(/\bnew Http1ReadConnection\(/), ['src/node/http1-read-connections.ts']);
+  assert.deepEqual(placesOf(/\bnew LargeHeadConnections\(/), ['src/node/destination-connections.ts']);
   assert.deepEqual(placesOf(/\bnew DestinationConnections\(/), ['src/node/undici-transport.ts']);
 
   assert.match(
@@ -182,11 +184,19 @@ test('connections to destinations are opened in one place, behind the address po
     'src/node/http2-connection.ts',
     // Token issuers' documents, from the URLs of the configuration.
     'src/node/issuer-fetch.ts',
+    // HTTP/1.1 over a socket of the dialer, from `DestinationConnections`.
+    'src/node/large-head-connections.ts',
     'src/node/tls-dialer.ts',
     // An upgrade over a socket of the dialer.
     'src/node/upgrade-dial.ts',
   ]);
   assert.match(sourceOf('src/node/http2-connection.ts'), /createConnection: \(\) => socket/);
+  // Handed the one socket, it opens none itself.
+  assert.match(sourceOf('src/node/large-head-connections.ts'), /connect: \(_options, callback\) => \{/);
+  assert.match(
+    sourceOf('src/node/destination-connections.ts'),
+    /new LargeHeadConnections\(\{[^}]*connect: \(protocol\) => this\.#connect\(\[protocol\]\),/,
+  );
   assert.match(sourceOf('src/node/upgrade-dial.ts'), /createConnection: \(\) => socket/);
   assert.match(sourceOf('src/node/destination-connections.ts'), /this\.#dialer\.dial\(/);
 });

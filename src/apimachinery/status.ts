@@ -29,6 +29,8 @@ export type StatusReason =
   | 'UnsupportedMediaType'
   | 'Invalid'
   | 'TooManyRequests'
+  /** HTTP's own (RFC 6585 section 5): Kubernetes has no reason for it. */
+  | 'RequestHeaderFieldsTooLarge'
   | 'InternalError'
   | 'ServiceUnavailable'
   | 'Timeout';
@@ -45,6 +47,7 @@ const codes: Record<StatusReason, number> = {
   UnsupportedMediaType: 415,
   Invalid: 422,
   TooManyRequests: 429,
+  RequestHeaderFieldsTooLarge: 431,
   InternalError: 500,
   ServiceUnavailable: 503,
   Timeout: 504,

@@ -2,11 +2,13 @@ import type { TLSSocket } from 'node:tls';
 import { Pool } from 'undici';
 import type { Destination, OutboundRequest } from '../proxy/transport.ts';
 import type { Exchange } from './exchange.ts';
+import { headTooLarge, maximumSharedHead } from './head-size.ts';
 import { exchangeOverHttp1 } from './http1-exchange.ts';
 import { Http1ReadConnections } from './http1-read-connections.ts';
 import type { Http1ReadInbox } from './http1-read-inbox.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { exchangeOverHttp2, type OpenStream } from './http2-exchange.ts';
+import { LargeHeadConnections } from './large-head-connections.ts';
 import type { RequestBody } from './request-body.ts';
 import { maximumHeaderBytes } from './server-limits.ts';
 import type { TlsDialer } from './tls-dialer.ts';
@@ -30,6 +32,8 @@ interface Queued {
   readonly outbound: OutboundRequest;
   readonly body: RequestBody | undefined;
   readonly exchange: Exchange;
+  /** Bytes, from `headSize`. */
+  readonly headSize: number;
   /** A connection of `#reads` has failed it: a second one may be no better. */
   readonly unanswered?: boolean;
 }
@@ -50,6 +54,7 @@ export class DestinationConnections {
   readonly #draining = new Set<Http2Connection>();
   #http1: Pool | undefined;
   readonly #reads: Http1ReadConnections;
+  readonly #largeHeads: LargeHeadConnections;
   readonly #retiredPools = new Set<Pool>();
   /** What ALPN agreed on for a connection that the HTTP/1.1 pool has not asked for yet. */
   #spareSocket: TLSSocket | undefined;
@@ -72,6 +77,10 @@ export class DestinationConnections {
       keepAliveTimeout: limits.keepAliveTimeout,
       connect: (inbox) => this.#connect(['http/1.1'], inbox),
     });
+    this.#largeHeads = new LargeHeadConnections({
+      origin: destination.origin,
+      connect: (protocol) => this.#connect([protocol]),
+    });
   }
 
   get origin(): string {
@@ -87,12 +96,18 @@ export class DestinationConnections {
       this.#draining.size === 0 &&
       this.#http1 === undefined &&
       this.#retiredPools.size === 0 &&
-      this.#reads.isEmpty
+      this.#reads.isEmpty &&
+      this.#largeHeads.isEmpty
     );
   }
 
-  send(outbound: OutboundRequest, body: RequestBody | undefined, exchange: Exchange): void {
-    this.#enqueue({ outbound, body, exchange });
+  /** @param headSize bytes, from `headSize`. */
+  send(outbound: OutboundRequest, body: RequestBody | undefined, exchange: Exchange, headSize: number): void {
+    const request = { outbound, body, exchange, headSize };
+    // In the pool a connection carries one request at a time anyway.
+    const mayShare = headSize <= maximumSharedHead || this.#http1 !== undefined;
+    if (mayShare || this.#state === 'destroyed') this.#enqueue(request);
+    else this.#largeHeads.send(request);
   }
 
   /** Lets what is in flight end; then the connections close. What is queued is still served. */
@@ -108,6 +123,7 @@ export class DestinationConnections {
     this.#state = 'destroyed';
     for (const connection of [...this.#http2, ...this.#draining]) connection.destroy();
     this.#reads.destroy();
+    this.#largeHeads.destroy();
     const pools = this.#http1 === undefined ? this.#retiredPools : [this.#http1, ...this.#retiredPools];
     for (const pool of pools) pool.destroy().catch(() => {});
     this.#spareSocket?.destroy();
@@ -140,9 +156,10 @@ export class DestinationConnections {
   }
 
   /** @returns false when there is no connection with room. */
-  #sendNow({ outbound, body, exchange, unanswered = false }: Queued): boolean {
+  #sendNow(request: Queued): boolean {
+    const { outbound, body, exchange, headSize, unanswered = false } = request;
     if (body === undefined && !unanswered) {
-      const sendAgain = (): void => this.#enqueue({ outbound, body, exchange, unanswered: true });
+      const sendAgain = (): void => this.#enqueue({ ...request, unanswered: true });
       if (this.#reads.send(outbound, exchange, sendAgain)) return true;
     }
     if (this.#http1 !== undefined) {
@@ -151,9 +168,13 @@ export class DestinationConnections {
     }
     const connection = this.#leastUsed();
     if (connection === undefined) return false;
+    if (headSize > connection.maximumHeadSize) {
+      exchange.fail(headTooLarge(this.origin, headSize));
+      return true;
+    }
     try {
       const open: OpenStream = (...request) => connection.open(...request);
-      exchangeOverHttp2(open, outbound, body, exchange, () => this.send(outbound, body, exchange));
+      exchangeOverHttp2(open, outbound, body, exchange, () => this.send(outbound, body, exchange, headSize));
     } catch (error) {
       exchange.fail(error);
     }

@@ -33,6 +33,8 @@ export class Http2Connection {
   readonly #authority: string;
   readonly #maximumStreams: number;
   readonly #events: Http2ConnectionEvents;
+  /** Resolves once the destination's settings are here, or the connection is gone. */
+  readonly settingsReceived: Promise<void>;
   #streams = 0;
   /** Streams that were reset, less those that time has forgotten. */
   #resets = 0;
@@ -58,6 +60,9 @@ export class Http2Connection {
     // All streams together must not be held to the 64 KiB that a connection starts with: one slow reader would
     // starve the others (kubernetes#67902).
     this.#session.once('connect', () => this.#session.setLocalWindowSize(streamWindow * maximumStreams));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.settingsReceived = promise;
+    this.#session.once('remoteSettings', () => resolve());
     const stopNoticing = noticeSilence({
       bytesRead: () => socket.bytesRead,
       onQuiet: () => this.#askForLife(),
@@ -67,6 +72,7 @@ export class Http2Connection {
     this.#session.on('error', () => this.#drain());
     this.#session.on('close', () => {
       stopNoticing();
+      resolve();
       this.#drain();
       events.onClosed(this);
     });
@@ -75,6 +81,17 @@ export class Http2Connection {
   /** Streams that are open now. */
   get streams(): number {
     return this.#streams;
+  }
+
+  /**
+   * Bytes of a head that may be sent, as RFC 9113 section 6.5.2 counts them. Until the destination has said otherwise,
+   * as many as we send at all.
+   */
+  get maximumHeadSize(): number {
+    // Not there before the connection is up, whatever its type says.
+    const settings: { readonly maxHeaderListSize?: number | undefined } | undefined =
+      this.#session.remoteSettings;
+    return Math.min(settings?.maxHeaderListSize ?? maximumHeaderBytes, maximumHeaderBytes);
   }
 
   /** Whether one more stream may be opened. */

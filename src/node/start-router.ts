@@ -173,6 +173,7 @@ async function start(config: ServeConfig, logger: Logger, opened: Opened): Promi
       clientCertificateOf,
       headTimeout: config.timeouts.request,
       openStreams: traffic.openStreams,
+      deadlines: traffic.deadlines,
       logger,
     }),
     ...traffic.serverOptions(),

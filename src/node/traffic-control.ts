@@ -37,7 +37,10 @@ export class TrafficControl {
         );
       },
       onFailed: (error) => {
-        logger.error({ error: String(error) }, 'A request that took longer than --request-timeout could not be ended');
+        logger.error(
+          { error: String(error) },
+          'A request that took longer than --request-timeout could not be ended',
+        );
       },
     });
   }

@@ -12,6 +12,7 @@ import { bodySourceOf } from './body-source.ts';
 import type { DialObserver } from './connection-observer.ts';
 import { type ConnectionLimits, DestinationConnections } from './destination-connections.ts';
 import { Exchange } from './exchange.ts';
+import { headSize } from './head-size.ts';
 import { LongRunningAnswer } from './long-running-answer.ts';
 import { NodeInboundRequest } from './node-inbound.ts';
 import type { OpenStreams } from './open-streams.ts';
@@ -111,7 +112,8 @@ export class UndiciTransport implements Transport {
     });
     const body = source === undefined ? undefined : new RequestBody(source, () => exchange.progressed());
     if (this.#closed) exchange.fail(new Error('the transport is closed'));
-    else if (!exchange.isOver) this.#connectionsFor(outbound).send(outbound, body, exchange);
+    else if (!exchange.isOver)
+      this.#connectionsFor(outbound).send(outbound, body, exchange, headSize(outbound));
     return exchange.response;
   }
 

@@ -93,7 +93,9 @@ export async function dialUpgrade(
     settled();
     resolve({ kind: 'declined', answer });
   });
-  request.end();
+  // Gone between the dial's end and here: nobody would be told of that any more.
+  if (signal.aborted) clientGone();
+  else request.end();
   return promise;
 }
 

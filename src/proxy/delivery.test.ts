@@ -43,6 +43,34 @@ test('a read that broke off before its answer is asked of another peer', async (
   assert.equal(transport.sent.length, 2);
 });
 
+test('a head that is too large for a peer is answered with 431, without a second try', async () => {
+  const { app, transport } = await withFailingFirst('RequestHeaderFieldsTooLarge', false);
+  const response = await app.request(jobs);
+  assert.equal(response.status, 431);
+  assert.equal(response.headers.get('retry-after'), null);
+  const { kind, reason } = (await response.json()) as { kind: string; reason: string };
+  assert.deepEqual([kind, reason], ['Status', 'RequestHeaderFieldsTooLarge']);
+  assert.equal(transport.sent.length, 1);
+});
+
+test('a head that is too large for a peer does not have that peer avoided', async () => {
+  const transport = recordingTransport(({ destination, target }) => {
+    if (!target.endsWith('large')) return Response.json({ answeredBy: destination.id });
+    throw new TransportError('RequestHeaderFieldsTooLarge', 'too large', { requestMayHaveArrived: false });
+  });
+  const { app } = await testApp({ snapshot: mixedCluster, transport });
+  const asked = new Set<string>();
+  for (let time = 0; time < 40; time++) {
+    await app.request(`${jobs}?large`);
+    const sent = transport.sent.at(-1);
+    if (sent !== undefined) asked.add(sent.destination.id);
+  }
+  transport.sent.length = 0;
+  for (let time = 0; time < 40; time++) await app.request(jobs);
+  assert.deepEqual(new Set(transport.sent.map(({ destination }) => destination.id)), asked);
+  assert.equal(asked.size, 2);
+});
+
 test('the second try carries the same identity, mark and target as the first', async () => {
   const { app, transport } = await withFailingFirst('ConnectFailed', false);
   await app.request(`${jobs}?limit=500`);

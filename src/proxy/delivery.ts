@@ -69,7 +69,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       if (error instanceof IdentityTokenError) return statusResponse('RequestEntityTooLarge', error.message);
       if (!(error instanceof TransportError)) throw error;
       // One slow request says nothing of a server: only what never reached it does.
-      if (!error.requestMayHaveArrived && error.code !== 'ClientGone') {
+      if (!error.requestMayHaveArrived && !isClientsDoing(error)) {
         load.notReached(destination.id);
       }
       if (health !== undefined) tellHealth(health, destination.id, error);
@@ -84,7 +84,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
         'audit-ID': auditIdOf(request.inbound),
       };
       const text = 'A destination gave no answer';
-      if (code === 'ClientGone') logger.debug(fields, text);
+      if (isClientsDoing(error)) logger.debug(fields, text);
       else failures.warn(`${destination.kind} ${destination.id}: ${code}`, fields, text);
       return error;
     }
@@ -206,9 +206,15 @@ function failureOf(error: unknown): AttemptFailure {
   return error instanceof IdentityTokenError ? 'IdentityTokenTooLarge' : 'InternalError';
 }
 
+/** Says nothing of the destination: counted against it, whoever likes could have it avoided. */
+function isClientsDoing({ code }: TransportError): boolean {
+  return code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';
+}
+
 /** No connection counts against a server; no answer on one only makes it be looked at (`ServerHealth`). */
-function tellHealth(health: ServerHealth, id: string, { code, requestMayHaveArrived }: TransportError): void {
-  if (code === 'ClientGone') return;
+function tellHealth(health: ServerHealth, id: string, error: TransportError): void {
+  if (isClientsDoing(error)) return;
+  const { code, requestMayHaveArrived } = error;
   const neverConnected = code === 'ConnectFailed' || code === 'TLSFailed' || code === 'Timeout';
   if (neverConnected && !requestMayHaveArrived) health.notConnected(id);
   else health.unanswered(id);
@@ -258,6 +264,12 @@ function serviceUnavailable(): Response {
  * (k8s.io/client-go rest/with_retry.go), and one that may have been carried out would be made twice.
  */
 function noAnswer({ inbound, requestInfo }: AdmittedRequest, error: TransportError): Response {
+  if (error.code === 'RequestHeaderFieldsTooLarge') {
+    return statusResponse(
+      error.code,
+      'the header of this request is larger than the API server that serves this resource takes, please send less of it',
+    );
+  }
   const message = error.requestMayHaveArrived
     ? 'the API server that serves this resource did not answer; the request may have been carried out'
     : 'the API server that serves this resource could not be reached; the request was not carried out';

@@ -38,7 +38,8 @@ export function maySafelyTryAnother(
   error: TransportError,
   subresource = '',
 ): boolean {
-  if (error.code === 'ClientGone') return false;
+  // A head that is too large for one server may end the connections of the next, too.
+  if (error.code === 'ClientGone' || error.code === 'RequestHeaderFieldsTooLarge') return false;
   if (!error.requestMayHaveArrived) return true;
   return (method === 'GET' || method === 'HEAD') && !hasBody && !connecting.has(subresource);
 }

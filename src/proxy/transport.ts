@@ -70,7 +70,9 @@ export type TransportErrorCode =
   /** The client went away. */
   | 'ClientGone'
   /** What came back was no HTTP. */
-  | 'InvalidResponse';
+  | 'InvalidResponse'
+  /** The request's head is more than the destination takes: answered with 431, never tried elsewhere. */
+  | 'RequestHeaderFieldsTooLarge';
 
 /** A destination that gave no answer. The message may name addresses: for logs, never for clients. */
 export class TransportError extends Error {

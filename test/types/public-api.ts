@@ -41,6 +41,7 @@ export function describe(code: TransportErrorCode): string {
     case 'Timeout':
     case 'ClientGone':
     case 'InvalidResponse':
+    case 'RequestHeaderFieldsTooLarge':
       return code;
   }
 }

@@ -22,7 +22,7 @@ export const destinationCatalogue = {
     name: 'mixed_version_proxy_destination_errors_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: 'Attempts at destinations that gave no answer, by error: ConnectFailed, TLSFailed, ConnectionClosed, Timeout, ClientGone, InvalidResponse, IdentityTokenTooLarge, InternalError.',
+    help: 'Attempts at destinations that gave no answer, by error: ConnectFailed, TLSFailed, ConnectionClosed, Timeout, ClientGone, InvalidResponse, RequestHeaderFieldsTooLarge, IdentityTokenTooLarge, InternalError.',
     labels: [...destinationLabels, 'error'],
   },
   destinationInflight: {

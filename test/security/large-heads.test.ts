@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { ServerOptions } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse, SecureServerOptions } from 'node:http2';
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { ask, type WireAnswer } from '../support/security/ask.ts';
+import { apiServerPair, type Client } from '../support/security/certificates.ts';
+import { type RawHttp1, rawHttp1 } from '../support/security/raw-http1.ts';
+import {
+  clusterSnapshot,
+  type RouterUnderTest,
+  startRouterUnderTest,
+  targets,
+} from '../support/security/router-under-test.ts';
+
+/** More than a Node server takes on an HTTP/2 connection (some 140 KB), and less than the router does. */
+const tooMuch = 160_000;
+/** More than any request has that the router makes itself. */
+const largeFrom = 8_000;
+
+interface WatchedServer {
+  readonly port: number;
+  /** Protocol and header bytes of the requests with a large head. */
+  readonly requests: { readonly httpVersion: string; readonly size: number }[];
+  /** Sends another event on the watch. */
+  sendEvent(): void;
+}
+
+/** A server as a peer's router is: it announces nothing that would keep a large head away. */
+async function startWatchedServer(
+  context: TestContext,
+  options: SecureServerOptions,
+): Promise<WatchedServer> {
+  const requests: WatchedServer['requests'] = [];
+  const watches: Http2ServerResponse[] = [];
+  // Missing in the type that http1Options has.
+  const http1Options: ServerOptions = { maxHeaderSize: 1024 * 1024 };
+  const server = createSecureServer(
+    {
+      cert: apiServerPair.chain,
+      key: apiServerPair.privateKey,
+      maxHeaderListPairs: 5_000,
+      http1Options,
+      ...options,
+    },
+    (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
+      outgoing.on('error', () => {});
+      outgoing.writeHead(200, { 'content-type': 'application/json' });
+      if (incoming.url.endsWith('?watch=true')) {
+        watches.push(outgoing);
+        outgoing.write('FIRST');
+        return;
+      }
+      const size = incoming.rawHeaders.join('').length + incoming.url.length;
+      if (size > largeFrom) requests.push({ httpVersion: incoming.httpVersion, size });
+      outgoing.end('{}');
+    },
+  );
+  // Of its HTTP/1.1 side, which its type does not have.
+  Object.assign(server, { maxHeadersCount: 5_000 });
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('sessionError', () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    requests,
+    sendEvent: () => {
+      for (const watch of watches) watch.write('SECOND');
+    },
+  };
+}
+
+interface Scene {
+  readonly router: RouterUnderTest;
+  readonly server: WatchedServer;
+  readonly watch: RawHttp1;
+}
+
+/** A router in front of a peer, on whose shared connection an administrator watches. */
+async function startScene(context: TestContext, options: SecureServerOptions): Promise<Scene> {
+  const server = await startWatchedServer(context, options);
+  const router = await startRouterUnderTest(context, {
+    snapshot: ({ extension }) => clusterSnapshot({ peer: server, extension }),
+  });
+  const watch = await rawHttp1(context, router.port, 'admin');
+  watch.write(`GET ${targets.peer}?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  await watch.until((received) => received.includes('FIRST'));
+  return { router, server, watch };
+}
+
+async function assertGoesOn({ server, watch }: Scene): Promise<void> {
+  server.sendEvent();
+  await watch.until((received) => received.includes('SECOND'));
+  assert.equal(watch.ended, false);
+}
+
+function assertRefused(answer: WireAnswer): void {
+  assert.equal(answer.status, 431, answer.body);
+  const { kind, reason, code, message } = JSON.parse(answer.body);
+  assert.deepEqual(
+    { kind, reason, code },
+    { kind: 'Status', reason: 'RequestHeaderFieldsTooLarge', code: 431 },
+  );
+  assert.doesNotMatch(message, /127\.0\.0\.1/);
+}
+
+const large = {
+  line: { headers: ['x-large', 'a'.repeat(tooMuch)] },
+  target: { path: `${targets.peer}?labelSelector=${'a'.repeat(tooMuch)}` },
+  'multitude of lines': {
+    headers: Array.from({ length: 3_200 }, (_, index) => [`x-${index}`, 'z'.repeat(50)]).flat(),
+  },
+};
+
+for (const client of ['nobody', 'admin'] as const satisfies readonly Client[]) {
+  for (const [what, request] of Object.entries(large)) {
+    test(`attack: a large ${what} from ${client} ends no watch of another caller, and arrives over HTTP/1.1`, async (context) => {
+      const scene = await startScene(context, { allowHTTP1: true });
+      // Twice: a destination that was asked before is asked in the same way.
+      for (let time = 1; time <= 2; time++) {
+        const answer = await ask(scene.router.port, { client, path: targets.peer, ...request });
+        assert.equal(answer.status, 200, answer.body);
+      }
+      assert.deepEqual(
+        scene.server.requests.map(({ httpVersion, size }) => [httpVersion, size > tooMuch]),
+        [
+          ['1.1', true],
+          ['1.1', true],
+        ],
+      );
+      await assertGoesOn(scene);
+    });
+
+    test(`attack: a large ${what} from ${client} ends no watch on a server that speaks HTTP/2 only`, async (context) => {
+      const scene = await startScene(context, { settings: { maxHeaderListSize: 100_000 } });
+      for (let time = 1; time <= 2; time++) {
+        assertRefused(await ask(scene.router.port, { client, path: targets.peer, ...request }));
+      }
+      assert.deepEqual(scene.server.requests, []);
+      await assertGoesOn(scene);
+    });
+  }
+}
+
+test('attack: a head that a server ends the connection for, without having said so before, costs its sender a 431', async (context) => {
+  const scene = await startScene(context, {});
+  for (let time = 1; time <= 2; time++) {
+    const request = { client: 'admin', path: targets.peer, ...large.line } as const;
+    assertRefused(await ask(scene.router.port, request));
+  }
+  await assertGoesOn(scene);
+  // The server is as good as before.
+  assert.equal((await ask(scene.router.port, { client: 'admin', path: targets.peer })).status, 200);
+});
+
+test('a large head that a server takes arrives over HTTP/2 where that is all it speaks, body and all', async (context) => {
+  const scene = await startScene(context, {});
+  const headers = ['x-large', 'a'.repeat(100_000), 'content-type', 'application/json'];
+  const request = { client: 'admin', method: 'POST', path: targets.peer, headers, body: '{}' } as const;
+  assert.equal((await ask(scene.router.port, request)).status, 200);
+  assert.deepEqual(
+    scene.server.requests.map(({ httpVersion, size }) => [httpVersion, size > 100_000]),
+    [['2.0', true]],
+  );
+  await assertGoesOn(scene);
+});
+
+for (const [what, headers] of Object.entries({
+  // Longer in Huffman code than as it is (RFC 7541 appendix B), so that it is sent as it is.
+  'one line': ['x-large', '~'.repeat(64_000)],
+  'many lines': Array.from({ length: 700 }, (_, index) => [`x-${index}`, '~'.repeat(50)]).flat(),
+})) {
+  test(`the largest head that shares a connection, in ${what}, ends nothing on it`, async (context) => {
+    const scene = await startScene(context, { allowHTTP1: true });
+    const answer = await ask(scene.router.port, { client: 'admin', path: targets.peer, headers });
+    assert.equal(answer.status, 200, answer.body);
+    assert.deepEqual(
+      scene.server.requests.map(({ httpVersion }) => httpVersion),
+      ['2.0'],
+    );
+    await assertGoesOn(scene);
+  });
+}
+
+test('a small head is refused, too, where a server has announced that it takes less', async (context) => {
+  const scene = await startScene(context, { settings: { maxHeaderListSize: 8_192 } });
+  const headers = ['x-large', 'a'.repeat(8_192)];
+  assertRefused(await ask(scene.router.port, { client: 'admin', path: targets.peer, headers }));
+  assert.equal((await ask(scene.router.port, { client: 'admin', path: targets.peer })).status, 200);
+  await assertGoesOn(scene);
+});
+
+test('a large head to a server that speaks HTTP/1.1 only arrives', async (context) => {
+  const router = await startRouterUnderTest(context);
+  for (const way of ['local', 'peer', 'extension'] as const) {
+    const answer = await ask(router.port, { client: 'admin', path: targets[way], ...large.line });
+    assert.equal(answer.status, 200, answer.body);
+    assert.ok(router[way].only().headers.includes('a'.repeat(tooMuch)));
+  }
+});
