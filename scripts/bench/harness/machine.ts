@@ -8,7 +8,8 @@ export function describeMachine(): Machine {
     processor: cpus()[0]?.model.trim() ?? 'unknown',
     cores: availableParallelism(),
     memory: Math.round(totalmem() / 2 ** 30),
-    kernel: release(),
+    // The version alone: what a vendor appends says nothing that bears on the figures.
+    kernel: release().split('-')[0] ?? '',
     loadBefore: loadavg()[0] ?? Number.NaN,
   };
 }
