@@ -36,6 +36,8 @@ export interface ExperimentClusterOptions {
   readonly historyLimit?: number;
   /** Milliseconds between the bookmarks of a watch. Default 2,000. */
   readonly bookmarkInterval?: number;
+  /** Open the inspector of routers. Default false. */
+  readonly inspect?: boolean;
   /** Keep logs and state when the cluster is closed. */
   readonly keepDirectory?: boolean;
 }
@@ -80,6 +82,7 @@ export async function startExperimentCluster(options: ExperimentClusterOptions):
         snapshotKeys: join(directory, 'keys', publicKeysFile),
         certificateAuthority: ca,
         directory,
+        inspect: options.inspect ?? false,
       }),
     );
   }

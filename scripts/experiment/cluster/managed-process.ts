@@ -16,6 +16,8 @@ export interface ManagedProcess {
 }
 
 export interface ManagedProgram {
+  /** Flags of Node itself. */
+  readonly nodeFlags?: readonly string[];
   readonly arguments: readonly string[];
   /** Where its standard error goes, added to what is there. */
   readonly logFile: string;
@@ -30,7 +32,7 @@ const compileCache = join(tmpdir(), 'mixed-version-proxy-compile-cache');
 
 /** Starts a script with this process's own Node. */
 export function startProcess(program: ManagedProgram): ManagedProcess {
-  const child = spawn(process.execPath, [...program.arguments], {
+  const child = spawn(process.execPath, [...(program.nodeFlags ?? []), ...program.arguments], {
     env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
     stdio: [
       'ignore',

@@ -19,6 +19,8 @@ export interface RouterOptions {
   /** PEM of the authority that its certificate is of. */
   readonly certificateAuthority: string;
   readonly directory: string;
+  /** Opens Node's inspector, so that the live heap can be measured. */
+  readonly inspect: boolean;
 }
 
 /** `mixed-version-proxy serve` as a process, always at the same address. */
@@ -38,6 +40,11 @@ export class Router {
     return `https://127.0.0.1:${this.port}`;
   }
 
+  /** Where its standard error goes, from all of its lives. */
+  get logFile(): string {
+    return join(this.#options.directory, `${this.name}.log`);
+  }
+
   get pid(): number | undefined {
     return this.#process?.pid;
   }
@@ -45,8 +52,10 @@ export class Router {
   /** Starts it without waiting until it serves. */
   start(): void {
     this.#process = startProcess({
+      // Port 0: any free one, which Node says on standard error.
+      ...(this.#options.inspect ? { nodeFlags: ['--inspect=127.0.0.1:0'] } : {}),
       arguments: [main, 'serve', ...this.#flags()],
-      logFile: join(this.#options.directory, `${this.name}.log`),
+      logFile: this.logFile,
     });
   }
 

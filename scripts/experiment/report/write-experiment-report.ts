@@ -49,7 +49,7 @@ export async function writeExperimentReport(): Promise<void> {
 function soakRows({ samples }: SoakResults): Rows {
   const lines = [
     ['memory of all routers, MiB resident', 'resident'],
-    ['their JavaScript heaps, MiB in use', 'heap'],
+    ['their JavaScript heaps, MiB alive after garbage collection', 'heap'],
     ['their sockets', 'sockets'],
   ] as const;
   return [

@@ -40,6 +40,7 @@ export async function runSoak({ minutes, watches, seed, tell }: SoakRun): Promis
     versions: ['1.25', '1.26', '1.36'],
     bookmarkInterval: 30_000,
     historyLimit: 10_000,
+    inspect: true,
   });
   const ending = new AbortController();
   const { signal } = ending;

@@ -3,6 +3,7 @@ import { request } from 'node:https';
 import { parseStatus, socketsOf } from '../../bench/harness/process-usage.ts';
 import type { ClientOptions } from '../clients/api-client.ts';
 import type { ExperimentCluster } from '../cluster/experiment-cluster.ts';
+import { liveHeap } from './live-heap.ts';
 import type { Sample } from './soak-results.ts';
 
 const mebibyte = 2 ** 20;
@@ -10,13 +11,14 @@ const mebibyte = 2 ** 20;
 /** Adds up what the routers use now. */
 export async function sampleRouters({ routers, access }: ExperimentCluster): Promise<Omit<Sample, 'at'>> {
   let sum = { resident: 0, heap: 0, sockets: 0, generation: 0 };
-  for (const { pid, url } of routers) {
+  for (const { pid, url, logFile } of routers) {
     if (pid === undefined) continue;
+    const heap = await liveHeap(logFile);
     const status = await readFile(`/proc/${pid}/status`, 'utf8');
     const metrics = await textOf(`${url}/metrics`, access.tls);
     sum = {
       resident: sum.resident + parseStatus(status).resident / 1024,
-      heap: sum.heap + metricValue(metrics, 'nodejs_heap_size_used_bytes') / mebibyte,
+      heap: sum.heap + heap / mebibyte,
       sockets: sum.sockets + (await socketsOf(pid)),
       generation: Math.max(sum.generation, metricValue(metrics, 'mixed_version_proxy_snapshot_generation')),
     };

@@ -3,7 +3,12 @@ import type { Sample, SoakResults } from './soak-results.ts';
 
 const drawn = [
   { what: 'resident', title: 'Memory', unit: 'MiB resident, all routers', color: 'third' },
-  { what: 'heap', title: 'JavaScript heap', unit: 'MiB in use, all routers', color: 'second' },
+  {
+    what: 'heap',
+    title: 'JavaScript heap',
+    unit: 'MiB alive after garbage collection, all routers',
+    color: 'second',
+  },
   { what: 'sockets', title: 'Sockets', unit: 'open, all routers', color: 'first' },
 ] as const;
 

@@ -9,7 +9,7 @@ export const sampleSchema = v.strictObject({
   at: v.number(),
   /** MiB in memory. */
   resident: v.number(),
-  /** MiB of the JavaScript heap in use. */
+  /** MiB of the JavaScript heap that live, measured behind a full garbage collection. */
   heap: v.number(),
   sockets: count,
   /** Generation of the snapshot that they hold. */
