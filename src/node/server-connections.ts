@@ -7,9 +7,14 @@ import type { TLSSocket } from 'node:tls';
 /** How long a client has, after a GOAWAY on an idle connection, to close it. */
 const goodbyeMilliseconds = 1_000;
 
+/** Looks at idle HTTP/2 connections in the time that one may be idle. */
+const sweepsUntilIdle = 4;
+
 /** One HTTP/2 connection, and how many streams are open on it. */
 interface SessionUse {
   streams: number;
+  /** By the sweep's count, when it last had a stream. */
+  usedAt: number;
   readonly streamClosed: () => void;
   goodbye(): void;
 }
@@ -28,6 +33,9 @@ export class ServerConnections {
   readonly #http1 = new Set<Duplex>();
   readonly #lastRequests = new WeakMap<Duplex, IncomingMessage>();
   readonly #sessions = new Map<Http2Session, SessionUse>();
+  /** Of idle HTTP/2 connections; runs while there is one of any kind. */
+  #sweeper: NodeJS.Timeout | undefined;
+  #sweeps = 0;
   #ending = false;
 
   /** @param isAnswering whether a request on this HTTP/1.1 connection has not been answered in full. */
@@ -67,14 +75,17 @@ export class ServerConnections {
   }
 
   /**
-   * An HTTP/2 connection. Node keeps one for ever, used or not; quiet streams (watches) count as use.
-   * @param idleMilliseconds after which it is ended.
+   * An HTTP/2 connection. Node keeps one for ever, used or not; quiet streams (watches) count as use. Node's own
+   * time-out of a session would be set anew with every frame, which each event of a watch would pay for.
+   * @param idleMilliseconds after which it is ended, or a quarter more; the same for all.
    */
   sessionOpened(session: ServerHttp2Session, idleMilliseconds: number): void {
     const use: SessionUse = {
       streams: 0,
-      streamClosed() {
+      usedAt: this.#sweeps,
+      streamClosed: () => {
         use.streams--;
+        use.usedAt = this.#sweeps;
       },
       goodbye() {
         session.close();
@@ -84,12 +95,24 @@ export class ServerConnections {
         }, goodbyeMilliseconds).unref();
       },
     };
-    session.setTimeout(idleMilliseconds, () => {
-      if (use.streams === 0) use.goodbye();
-    });
     this.#sessions.set(session, use);
-    session.once('close', () => this.#sessions.delete(session));
+    this.#sweeper ??= setInterval(() => this.#sweep(), idleMilliseconds / sweepsUntilIdle).unref();
+    session.once('close', () => this.#sessionClosed(session));
     if (this.#ending) use.goodbye();
+  }
+
+  #sweep(): void {
+    this.#sweeps++;
+    for (const use of this.#sessions.values()) {
+      if (use.streams === 0 && this.#sweeps - use.usedAt === sweepsUntilIdle + 1) use.goodbye();
+    }
+  }
+
+  #sessionClosed(session: Http2Session): void {
+    this.#sessions.delete(session);
+    if (this.#sessions.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
   }
 
   /** A stream of an HTTP/2 connection. @returns what is to be called when it is closed. */

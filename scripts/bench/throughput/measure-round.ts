@@ -1,11 +1,11 @@
-import { withCleanup } from '../harness/cleanup.ts';
-import { UsageError } from '../harness/command-line.ts';
-import type { Cores } from '../harness/machine.ts';
-import type { Workbench } from '../harness/workbench.ts';
+import { withCleanup } from '../../harness/cleanup.ts';
+import { UsageError } from '../../harness/command-line.ts';
+import type { Cores } from '../../harness/machine.ts';
 import type { Backend } from '../rivals/backend.ts';
 import type { ContenderName } from '../rivals/contender.ts';
 import type { Entrant } from '../rivals/contenders.ts';
 import { type RunningContender, startContender } from '../rivals/running-contender.ts';
+import type { Workbench } from '../workbench.ts';
 import { measureWorkload } from './measure-workload.ts';
 import type { ThroughputFigures, ThroughputRound } from './results.ts';
 import { type Workload, type WorkloadName, workloads } from './workloads.ts';
@@ -24,9 +24,12 @@ export interface RoundOptions {
 }
 
 /** Seconds before anything counts. */
-const warmUp = 0.5;
-/** What a fresh process is given first, for each protocol: Node compiles what it runs by how often it runs. */
-const firstWarmUp = { requests: 5_000, seconds: 1, repetitions: 6 } as const;
+const warmUp = 1.5;
+/**
+ * What a fresh process is given first, for each protocol. Node compiles what it runs by how often it runs: measured,
+ * the first 10,000 requests of a process cost up to twice what those after the 30,000th do. A proxy runs for weeks.
+ */
+const firstWarmUp = { requests: 40_000, seconds: 2, repetitions: 5 } as const;
 
 /**
  * One round: fresh processes of all contenders; then workload by workload, one contender after the other, so that
