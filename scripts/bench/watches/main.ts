@@ -4,17 +4,17 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { withCleanup } from '../harness/cleanup.ts';
-import { countFrom, namesFrom, runMain, UsageError } from '../harness/command-line.ts';
-import { chooseCores, describeMachine } from '../harness/machine.ts';
-import { openFileLimit } from '../harness/open-files.ts';
-import { readResults, resultsDirectory, writeResults } from '../harness/results-file.ts';
-import { createWorkbench } from '../harness/workbench.ts';
-import { terminalTable } from '../report/text-table.ts';
+import { withCleanup } from '../../harness/cleanup.ts';
+import { countFrom, namesFrom, runMain, UsageError } from '../../harness/command-line.ts';
+import { chooseCores, describeMachine } from '../../harness/machine.ts';
+import { openFileLimit } from '../../harness/open-files.ts';
+import { readResults, resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { terminalTable } from '../../report/text-table.ts';
 import { writeReport } from '../report/write-report.ts';
 import { startBackend } from '../rivals/backend.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
 import { type Entrant, enter } from '../rivals/contenders.ts';
+import { createWorkbench } from '../workbench.ts';
 import { measureWatches, type WatchBench } from './measure-watches.ts';
 import {
   type WatchFigures,
@@ -29,7 +29,7 @@ const usage = `npm run bench:watches -- [options]
   --watches N          how many are open at once (10000)
   --per-connection N   of them share a connection of an HTTP/2 client (50)
   --modes LIST         http2, http1: how clients speak (both)
-  --events N           events that are sent to all (5)
+  --events N           events that are sent to all, after 15 that do not count (15)
   --rounds N           fresh processes of each (2)
   --only LIST          contenders; figures are then shown, not recorded (all but Caddy and Hono + fetch)`;
 
@@ -43,7 +43,7 @@ await runMain(async () => {
       watches: { type: 'string', default: '10000' },
       'per-connection': { type: 'string', default: '50' },
       modes: { type: 'string' },
-      events: { type: 'string', default: '5' },
+      events: { type: 'string', default: '15' },
       rounds: { type: 'string', default: '2' },
       only: { type: 'string' },
       help: { type: 'boolean' },

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Cleanup, withCleanup } from '../harness/cleanup.ts';
-import type { Cores } from '../harness/machine.ts';
-import { resetPeak, socketsOf, usageOf } from '../harness/process-usage.ts';
-import { significant } from '../harness/statistics.ts';
-import type { Workbench } from '../harness/workbench.ts';
+import { type Cleanup, withCleanup } from '../../harness/cleanup.ts';
+import type { Cores } from '../../harness/machine.ts';
+import { resetPeak, socketsOf, usageOf } from '../../harness/process-usage.ts';
+import { significant } from '../../harness/statistics.ts';
 import type { Backend } from '../rivals/backend.ts';
 import { peerCollection } from '../rivals/bench-snapshot.ts';
 import type { Contender } from '../rivals/contender.ts';
 import { startContender } from '../rivals/running-contender.ts';
+import type { Workbench } from '../workbench.ts';
 import { WatchClients } from './watch-clients.ts';
 import type { WatchFigures } from './watch-results.ts';
 
@@ -30,6 +30,11 @@ export interface WatchBench {
 
 /** Watches that are opened and closed before memory is first looked at: code and buffers that every proxy needs. */
 const warmUpWatches = 100;
+/**
+ * Events that reach all watches before one counts: a proxy that compiles what it runs often (Node) has the first ones
+ * wait for that, and it holds watches for weeks.
+ */
+const warmUpEvents = 15;
 
 /** One fresh process of a contender, watched through. @throws when a watch fails or misses an event. */
 export function measureWatches(
@@ -54,6 +59,9 @@ export function measureWatches(
     const clients = await open(watches);
     const after = await settledMemory(running.pid, settling);
     const sockets = running.pid === undefined ? 0 : await socketsOf(running.pid);
+    for (let event = 0; event < warmUpEvents; event++) {
+      await clients.receive(() => backend.child.tell('send'));
+    }
     const cpuBefore = running.pid === undefined ? 0 : (await usageOf(running.pid)).cpuTime;
     const arrivals = [];
     for (let event = 0; event < events; event++) {

@@ -1,6 +1,6 @@
 import { type InferOutput, number, object, parse } from 'valibot';
-import { type Child, startChild } from '../harness/child-process.ts';
-import type { Workbench } from '../harness/workbench.ts';
+import { type Child, startChild } from '../../harness/child-process.ts';
+import type { Workbench } from '../workbench.ts';
 
 const arrivalsSchema = object({ received: number(), p50: number(), p99: number(), max: number() });
 
