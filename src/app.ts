@@ -2,15 +2,13 @@ import { Hono } from 'hono';
 import { type AllowedCallers, defaultAllowedCallers } from './identity/authorize.ts';
 import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
 import type { CredentialFiles } from './observe/credential-files.ts';
-import { ping } from './observe/health.ts';
 import { healthEndpoints } from './observe/health-endpoints.ts';
 import { silentLogger } from './observe/logger.ts';
 import { metricsEndpoints } from './observe/metrics-endpoints.ts';
 import type { MetricsSource } from './observe/metrics-source.ts';
 import type { RecentDecisions } from './observe/recent-decisions.ts';
-import { serversCheck } from './observe/servers-check.ts';
-import { shutdownCheck } from './observe/shutdown-check.ts';
-import { snapshotCheck } from './observe/snapshot-check.ts';
+import { routerHealthChecks } from './observe/router-health-checks.ts';
+import type { SettingsState } from './observe/setting-change.ts';
 import { type ProcessFacts, zPages } from './observe/z-pages.ts';
 import { createRouter } from './proxy/create-router.ts';
 import type { HandlerEnvironment } from './proxy/handler-environment.ts';
@@ -36,6 +34,8 @@ export interface AppOptions extends MiddlewareOptions {
   readonly allowedCallers?: AllowedCallers;
   /** What `v1/status` shows about certificates and key files. Default: nothing. */
   readonly credentialFiles?: CredentialFiles;
+  /** What `v1/status` and `/statusz` show of settings that wait for a restart. Default: there are none. */
+  readonly settings?: SettingsState;
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
   readonly recentDecisions?: RecentDecisions | undefined;
   /** Whose tokens `identityTokens` signs: API servers fetch its public keys here. Default: no issuer. */
@@ -63,27 +63,20 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   app.use(acceptRequest(router, options.inbound));
   app.use(refuseDisguisedOwnPaths);
   // 2. /livez, /readyz, /healthz: the router's own health, open to everyone.
-  const shutdown = options.isShuttingDown === undefined ? [] : [shutdownCheck(options.isShuttingDown)];
-  const { health, serverId, localServerDownPolicy } = options;
-  const servers = health === undefined ? [] : [serversCheck({ health, serverId, localServerDownPolicy })];
-  const readyz = [ping, snapshotCheck(options), ...servers, ...shutdown];
-  const livez = [ping];
-  const { metrics, processFacts } = options;
+  const healthChecks = routerHealthChecks(options);
+  const { metrics, processFacts, settings } = options;
   const onChecked = metrics?.healthChecked.bind(metrics);
-  app.route('/', healthEndpoints({ livez, readyz, logger, onChecked }));
+  app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked }));
   //    So are the OIDC issuer's two documents, where there is an issuer.
   if (options.oidcIssuer !== undefined) app.route('/', oidcDocuments(options.oidcIssuer));
   // 3. Who is calling: established once (401).
   app.use(identifyCaller(router));
   // 4. /.mixed-version-proxy/: snapshot, explain, status and its page, for allowed callers only (401, 403).
-  app.route(ownPathsPrefix, ownPaths({ ...options, readinessChecks: readyz }, allowedCallers));
+  app.route(ownPathsPrefix, ownPaths({ ...options, readinessChecks: healthChecks.readyz }, allowedCallers));
   //    /metrics, /metrics/slis, /statusz, /flagz: for them and for monitors.
-  if (metrics !== undefined) {
-    const healthChecks = { livez, readyz, healthz: readyz };
-    app.route('/', metricsEndpoints({ metrics, healthChecks }, allowedCallers));
-  }
+  if (metrics !== undefined) app.route('/', metricsEndpoints({ metrics, healthChecks }, allowedCallers));
   if (processFacts !== undefined) {
-    app.route('/', zPages(processFacts, allowedCallers, options.clock ?? Date.now));
+    app.route('/', zPages({ facts: processFacts, settings }, allowedCallers, options.clock ?? Date.now));
   }
   // 5. The decision: peer, extension and unavailable are answered here; merged documents are prepared.
   app.use(routeRequest(router, options));

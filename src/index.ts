@@ -76,6 +76,7 @@ export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './
 export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
 export type { LocalServerDownPolicy, MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
 export {
+  type ByteCounter,
   type Destination,
   type OutboundRequest,
   type Transport,

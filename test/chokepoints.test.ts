@@ -46,18 +46,24 @@ const chokepoints = {
     definedIn: 'src/apimachinery/request-target.ts',
     calledIn: ['src/apimachinery/request-info.ts'],
   },
-  // A path that is a constant, the door, and an explanation of what would happen.
+  // Paths that are constants (twice), the door, and an explanation of what would happen.
   parseRequestInfo: {
     definedIn: 'src/apimachinery/request-info.ts',
-    calledIn: ['src/proxy/ask-server.ts', 'src/proxy/create-router.ts', 'src/proxy/explain.ts'],
+    calledIn: [
+      'src/cli/doctor/ask-as-router.ts',
+      'src/proxy/ask-server.ts',
+      'src/proxy/create-router.ts',
+      'src/proxy/explain.ts',
+    ],
   },
   // Header hygiene and identity stamping.
   cleanRequestHeaders: { definedIn: 'src/proxy/header-hygiene.ts', calledIn: ['src/proxy/outbound.ts'] },
   stampIdentity: { definedIn: 'src/identity/stamp-identity.ts', calledIn: ['src/proxy/outbound.ts'] },
-  // What makes a request ready to leave: for callers, and for what the router asks on its own account.
+  // What makes a request ready to leave: for callers, for what the router asks on its own account, and for what
+  // doctor asks in its place.
   buildOutboundRequest: {
     definedIn: 'src/proxy/outbound.ts',
-    calledIn: ['src/proxy/ask-server.ts', 'src/proxy/delivery.ts'],
+    calledIn: ['src/cli/doctor/ask-as-router.ts', 'src/proxy/ask-server.ts', 'src/proxy/delivery.ts'],
   },
   // Who may use the router's own paths.
   onlyAllowedCallers: {
@@ -118,6 +124,8 @@ test('a transport is asked to send in two places, and both have the request from
     'src/node/destination-connections.ts',
     'src/node/destination-connections.ts',
     'src/node/http1-read-connections.ts',
+    // Messages to another process of the router.
+    'src/node/processes/post-message.ts',
     'src/node/undici-transport.ts',
   ]);
   // The connections for reads and for large heads are to be had from behind the transport only.
@@ -176,7 +184,8 @@ test('connections to destinations are opened in one place, behind the address po
     /\b(?:import|export)\b[^;]*\b(?:connect|request|get|Agent|Client|Pool|fetch)\b[^;]*from '(?:node:(?:net|tls|http|https|http2)|undici)'/;
   const openers = placesOf(clients).filter((file) => !file.startsWith('src/sync/'));
   assert.deepEqual(openers, [
-    // status and doctor, run by hand: they ask as themselves, and doctor asks peers behind the address policy.
+    // status and doctor, run by hand: status as its caller, doctor as a user without rights (buildOutboundRequest)
+    // and, behind the address policy, as the sync job.
     'src/cli/ask-over-https.ts',
     // A pool of HTTP/1.1 connections that the dialer opens.
     'src/node/destination-connections.ts',
@@ -203,7 +212,10 @@ test('connections to destinations are opened in one place, behind the address po
 
 test('the router that serves is started with the address policy', () => {
   const start = sourceOf('src/node/start-router.ts');
-  assert.match(start, /guard: \{ addressPolicy: createAddressPolicy\(config\.peerAddresses\) \}/);
+  assert.match(start, /const addressPolicy = new LiveAddressPolicy\(config\.peerAddresses\);/);
+  assert.match(start, /guard: \{ addressPolicy \}/);
+  // Another one comes from nowhere but a configuration that was checked.
+  assert.deepEqual(callersOf('addressPolicy.replace'), ['src/node/reload/apply-configuration.ts']);
 });
 
 test('the HTTP/1 parser is never lenient', () => {

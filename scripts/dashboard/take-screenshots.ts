@@ -1,5 +1,5 @@
 /**
- * Writes the pictures of docs/status-page.md from a running demo: `npm run docs:screenshots`. Needs Chromium
+ * Writes the pictures of README.md and docs/status-page.md from a running demo: `npm run docs:screenshots`. Needs Chromium
  * (`apt-get install chromium`).
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -24,6 +24,11 @@ const pictures: readonly Picture[] = [
   {
     name: 'status-overview.png',
     options: { viewport: { width: 1280, height: 1060 }, colorScheme: 'light' },
+  },
+  // The README shows the one that the reader's colour scheme asks for.
+  {
+    name: 'status-overview-dark.png',
+    options: { viewport: { width: 1280, height: 1060 }, colorScheme: 'dark' },
   },
   {
     name: 'status-explain.png',

@@ -8,7 +8,7 @@ import {
 import { type DemoCertificates, frontProxyName } from './certificates.ts';
 
 /** The versions of the demo, oldest first: a control plane in the middle of a long upgrade. */
-export const demoVersions: readonly KubernetesVersionName[] = ['1.25', '1.26', '1.36'];
+const demoVersions: readonly KubernetesVersionName[] = ['1.25', '1.26', '1.36'];
 
 /** Starts one example API server for each version, on free loopback ports, over one store as over one etcd. */
 export async function startCluster(certificates: DemoCertificates): Promise<readonly ExampleApiServer[]> {

@@ -1,20 +1,11 @@
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
 import type { RunningRouter } from '../../src/node/serve-config.ts';
 import type { ExampleApiServer } from '../example-api-server/index.ts';
 import { aborted } from './aborted.ts';
-import { createDemoCertificates, type DemoCertificates } from './certificates.ts';
-import { startCluster } from './cluster.ts';
-import { takeDirectory } from './demo-directory.ts';
+import type { DemoCertificates } from './certificates.ts';
+import { withControlPlane } from './control-plane.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
-import { logTo } from './log-file.ts';
-import { startDemoRouter } from './routers.ts';
 import { startDemoSync } from './sync.ts';
 import { untilReady } from './until-ready.ts';
-
-/** Milliseconds for requests in flight when the demo ends: somebody at a keyboard waits. */
-const closeGrace = 500;
 
 export interface DemoOptions {
   /** Where kubeconfigs, certificates and the log go: a new or empty directory, removed when the demo ends. */
@@ -42,33 +33,13 @@ export interface RunningDemo {
  * over one store, a router in front of each, and the sync job. Resolves when `signal` aborts and everything
  * has stopped and been removed; rejects, with everything stopped, when it cannot start.
  */
-export async function runDemo({ directory, signal, onReady, routerFlags }: DemoOptions): Promise<void> {
-  const ending: (() => Promise<unknown>)[] = [];
-  const { path, remove } = await takeDirectory(directory);
-  try {
-    const logger = logTo(path('demo.log'));
-    const certificates = await createDemoCertificates(path('pki'));
-    await generateKeyFiles(path('keys'), 'EdDSA');
-    await mkdir(path('snapshots'), { mode: 0o700 });
-
-    const apiServers = await startCluster(certificates);
-    ending.unshift(...apiServers.map((server) => () => server.close()));
-    const routers: RunningRouter[] = [];
-    for (const apiServer of apiServers) {
-      const router = await startDemoRouter({
-        apiServer,
-        certificates,
-        snapshotKeys: join(path('keys'), publicKeysFile),
-        snapshotFile: join(path('snapshots'), apiServer.version),
-        ...(routerFlags === undefined ? {} : { flags: routerFlags }),
-        logger,
-      });
-      routers.push(router);
-      ending.unshift(() => router.close(closeGrace));
-    }
-    ending.unshift(
+export async function runDemo({ directory, signal, onReady, routerFlags = {} }: DemoOptions): Promise<void> {
+  const options = { directory, routerFlags: async () => routerFlags };
+  await withControlPlane(options, async (controlPlane) => {
+    const { path, certificates, apiServers, routers } = controlPlane;
+    controlPlane.endWith(
       await startDemoSync({
-        signingKey: join(path('keys'), signingKeyFile),
+        signingKey: controlPlane.keys.signing,
         servers: apiServers.map(({ serverId, url, version }) => ({
           id: serverId,
           url,
@@ -76,7 +47,7 @@ export async function runDemo({ directory, signal, onReady, routerFlags }: DemoO
         })),
         targets: routers.map(({ origin }) => ({ url: origin })),
         certificates,
-        logger,
+        logger: controlPlane.logger,
       }),
     );
 
@@ -98,10 +69,7 @@ export async function runDemo({ directory, signal, onReady, routerFlags }: DemoO
     await untilReady(routers, certificates.clusterCa, signal);
     if (!signal.aborted) await onReady(demo);
     await aborted(signal);
-  } finally {
-    for (const end of ending) await end();
-    await remove();
-  }
+  });
 }
 
 function contexts(

@@ -53,16 +53,21 @@ export async function privateKeyPem(privateKey: webcrypto.CryptoKey): Promise<st
   return `${PemConverter.encode(key, 'PRIVATE KEY')}\n`;
 }
 
+/** Kubernetes' own object identifier of a UID (k8s.io/apiserver pkg/authentication/request/x509). */
+const uidAttribute = '1.3.6.1.4.1.57683.2';
+
 /**
- * One attribute for each organization and common name: how Kubernetes reads groups and user. As `utf8String`, since
+ * One attribute for each organization, UID and common name: how Kubernetes reads groups and user. As `utf8String`, since
  * the library takes bare strings for text with escapes in it.
  */
 export function distinguishedName(
   commonNames: readonly string[],
   organizations: readonly string[] = [],
+  uids: readonly string[] = [],
 ): Name {
   return new Name([
     ...organizations.map((organization) => ({ O: [{ utf8String: organization }] })),
+    ...uids.map((uid) => ({ [uidAttribute]: [{ utf8String: uid }] })),
     ...commonNames.map((commonName) => ({ CN: [{ utf8String: commonName }] })),
   ]);
 }

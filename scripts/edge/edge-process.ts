@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { Readable } from 'node:stream';
+import { lifeOf } from '../harness/process-life.ts';
 import type { RunningEdge } from './running-edge.ts';
 
 /** Milliseconds. */
@@ -29,9 +29,8 @@ export async function startEdgeProcess(options: EdgeProcessOptions): Promise<Run
     env: { ...options.env },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
-  const ended = new Promise<void>((resolve) => {
-    child.once('exit', () => resolve());
-  });
+  const life = lifeOf(child);
+  const end = async (): Promise<void> => void (await life.stop(closeGrace));
   let output = '';
   const keep = (chunk: Buffer): void => {
     output = (output + chunk.toString()).slice(-keptOutput);
@@ -44,11 +43,11 @@ export async function startEdgeProcess(options: EdgeProcessOptions): Promise<Run
     return {
       origin: `https://127.0.0.1:${port}`,
       output: () => output,
-      ended,
-      close: () => end(child),
+      ended: life.ended.then(() => undefined),
+      close: end,
     };
   } catch (error) {
-    await end(child);
+    await end();
     throw new Error(`${error instanceof Error ? error.message : String(error)}\n${output}`, { cause: error });
   }
 }
@@ -71,14 +70,4 @@ function listeningPort(child: ChildProcess): Promise<number> {
       });
     }
   });
-}
-
-/** SIGTERM, and SIGKILL for whoever does not hear it: nothing may be left behind. */
-async function end(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), closeGrace);
-  await exited;
-  clearTimeout(timer);
 }

@@ -2,19 +2,10 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
 import type { RunningRouter } from '../../src/node/serve-config.ts';
-import type { Logger } from '../../src/observe/logger.ts';
 import { aborted } from '../demo/aborted.ts';
-import {
-  type CertificatePaths,
-  createDemoCertificates,
-  type DemoCertificates,
-  syncJobName,
-} from '../demo/certificates.ts';
-import { startCluster } from '../demo/cluster.ts';
-import { takeDirectory } from '../demo/demo-directory.ts';
+import { type CertificatePaths, type DemoCertificates, syncJobName } from '../demo/certificates.ts';
+import { type DemoControlPlane, withControlPlane } from '../demo/control-plane.ts';
 import { writeKubeconfig } from '../demo/kubeconfig.ts';
-import { logTo } from '../demo/log-file.ts';
-import { startDemoRouter } from '../demo/routers.ts';
 import { startDemoSync } from '../demo/sync.ts';
 import { untilReady } from '../demo/until-ready.ts';
 import type { ExampleApiServer } from '../example-api-server/index.ts';
@@ -23,10 +14,9 @@ import { startDeno } from './start-deno.ts';
 import { startWorkerd } from './start-workerd.ts';
 import { startTokenIssuer, type TokenIssuer } from './token-issuer.ts';
 
-/** Milliseconds for requests in flight when the demo ends: somebody at a keyboard waits. */
-const closeGrace = 500;
 /** The name under which the edge signs, and that the routers have pinned its key for. */
 const edgeName = 'edge';
+const edgeKeysDirectory = 'edge-keys';
 
 export interface EdgeDemoOptions {
   /** Where kubeconfigs, certificates and logs go: a new or empty directory, removed when the demo ends. */
@@ -57,58 +47,24 @@ export interface RunningEdgeDemo {
  * stopped and been removed; rejects, with everything stopped, when it cannot start.
  */
 export async function runEdgeDemo(options: EdgeDemoOptions): Promise<void> {
-  const { signal, onReady, runtime = 'workerd' } = options;
-  const ending: (() => Promise<unknown>)[] = [];
-  const { path, remove } = await takeDirectory(options.directory);
-  try {
-    const logger = logTo(path('demo.log'));
-    const certificates = await createDemoCertificates(path('pki'));
-    await generateKeyFiles(path('keys'), 'EdDSA');
-    const assertionKeys = await makeAssertionKeys(path('edge-keys'));
-    await mkdir(path('snapshots'), { mode: 0o700 });
-    await mkdir(path('edge'), { mode: 0o700 });
-
-    const apiServers = await startCluster(certificates);
-    ending.unshift(...apiServers.map((server) => () => server.close()));
-    const routers: RunningRouter[] = [];
-    for (const apiServer of apiServers) {
-      const router = await startDemoRouter({
-        apiServer,
-        certificates,
-        snapshotKeys: join(path('keys'), publicKeysFile),
-        snapshotFile: join(path('snapshots'), apiServer.version),
-        flags: { 'assertion-keys': [assertionKeys.publicFile] },
-        logger,
-      });
-      routers.push(router);
-      ending.unshift(() => router.close(closeGrace));
-    }
-
+  const { directory, signal, onReady, runtime = 'workerd' } = options;
+  const routerFlags = async (path: DemoControlPlane['path']) => ({
+    'assertion-keys': [await makeAssertionKeys(path(edgeKeysDirectory))],
+  });
+  await withControlPlane({ directory, routerFlags }, async (controlPlane) => {
+    const { path, certificates, apiServers, routers, endWith } = controlPlane;
     const tokens = await startTokenIssuer(certificates.router);
-    ending.unshift(() => tokens.close());
-    const edgeOptions: StartEdgeOptions = {
-      directory: path('edge'),
-      tls: await edgeTls(certificates, runtime),
-      environment: {
-        ...localServer(apiServers, routers),
-        SNAPSHOT_KEYS: await readFile(join(path('keys'), publicKeysFile), 'utf8'),
-        ASSERTION_SIGNING_KEY: await readFile(assertionKeys.privateFile, 'utf8'),
-        ASSERTION_ISSUER: edgeName,
-        AUTHENTICATION_CONFIG: tokens.authenticationConfiguration,
-        ALLOWED_USERS: JSON.stringify([syncJobName]),
-        ALLOW_LOOPBACK_PEERS: 'true',
-      },
-    };
-    const edge = await (runtime === 'deno' ? startDeno(edgeOptions) : startWorkerd(edgeOptions));
-    ending.unshift(async () => {
+    endWith(() => tokens.close());
+    const edge = await startDemoEdge(runtime, controlPlane, tokens);
+    endWith(async () => {
       await edge.close();
-      logEnd(logger, edge);
+      controlPlane.logger.info({ output: edge.output() }, 'The edge has ended');
     });
 
     const syncToken = await tokens.issue({ name: syncJobName, groups: [] });
-    ending.unshift(
+    endWith(
       await startDemoSync({
-        signingKey: join(path('keys'), signingKeyFile),
+        signingKey: controlPlane.keys.signing,
         // Clients of a snapshot reach a server through the router in front of it.
         servers: apiServers.map(({ serverId, url, version }, index) => ({
           id: serverId,
@@ -119,17 +75,36 @@ export async function runEdgeDemo(options: EdgeDemoOptions): Promise<void> {
         targets: [...routers, edge].map(({ origin }) => ({ url: origin })),
         certificates,
         bearerToken: async () => syncToken,
-        logger,
+        logger: controlPlane.logger,
       }),
     );
     const kubeconfig = await writeEdgeKubeconfig(path('edge.kubeconfig'), edge, certificates, tokens);
     await untilReady([...routers, edge], certificates.clusterCa, signal, certificates.sync);
     if (!signal.aborted) await onReady({ kubeconfig, edge, apiServers, routers, certificates, tokens });
     await aborted(signal);
-  } finally {
-    for (const end of ending) await end();
-    await remove();
-  }
+  });
+}
+
+async function startDemoEdge(
+  runtime: 'workerd' | 'deno',
+  { path, certificates, keys, apiServers, routers }: DemoControlPlane,
+  tokens: TokenIssuer,
+): Promise<RunningEdge> {
+  await mkdir(path('edge'), { mode: 0o700 });
+  const options: StartEdgeOptions = {
+    directory: path('edge'),
+    tls: await edgeTls(certificates, runtime),
+    environment: {
+      ...localServer(apiServers, routers),
+      SNAPSHOT_KEYS: await readFile(keys.public, 'utf8'),
+      ASSERTION_SIGNING_KEY: await readFile(join(path(edgeKeysDirectory), signingKeyFile), 'utf8'),
+      ASSERTION_ISSUER: edgeName,
+      AUTHENTICATION_CONFIG: tokens.authenticationConfiguration,
+      ALLOWED_USERS: JSON.stringify([syncJobName]),
+      ALLOW_LOOPBACK_PEERS: 'true',
+    },
+  };
+  return runtime === 'deno' ? startDeno(options) : startWorkerd(options);
 }
 
 /** The oldest server is the local one: what it does not serve shows the routing. */
@@ -141,13 +116,13 @@ function localServer(
   return { SERVER_ID: apiServer.serverId, LOCAL_SERVER: router.origin };
 }
 
-/** A key pair for the edge, and the file by which routers believe it. */
-async function makeAssertionKeys(directory: string) {
+/** A key pair for the edge. @returns the file by which routers believe it */
+async function makeAssertionKeys(directory: string): Promise<string> {
   await generateKeyFiles(directory, 'EdDSA');
   const { keys } = JSON.parse(await readFile(join(directory, publicKeysFile), 'utf8')) as { keys: object[] };
   const publicFile = join(directory, 'routers.json');
   await writeFile(publicFile, JSON.stringify({ keys: keys.map((key) => ({ ...key, issuer: edgeName })) }));
-  return { privateFile: join(directory, signingKeyFile), publicFile };
+  return publicFile;
 }
 
 /**
@@ -189,8 +164,4 @@ async function writeEdgeKubeconfig(
       alice: { ...alice, token: await tokens.issue({ name: 'alice', groups: ['dev', 'qa'] }) },
     },
   });
-}
-
-function logEnd(logger: Logger, edge: RunningEdge): void {
-  logger.info({ output: edge.output() }, 'The edge has ended');
 }

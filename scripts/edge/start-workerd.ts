@@ -39,7 +39,7 @@ export async function startWorkerd(options: StartWorkerdOptions): Promise<Runnin
 }
 
 /** The binary itself, not the script around it: a signal has to reach the process that it is for. */
-export function workerdBinary(): string {
+function workerdBinary(): string {
   const require = createRequire(import.meta.url);
   const workerd = dirname(require.resolve('workerd/package.json'));
   const platform = { x64: '64', arm64: 'arm64' }[process.arch as string] ?? process.arch;

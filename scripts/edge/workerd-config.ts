@@ -40,7 +40,7 @@ export interface WorkerdConfigOptions {
  * Headers that the platform sets by itself at the real edge and that a Worker may therefore believe there. Here
  * anyone could send them, so the socket removes them: a header without a value is taken out of every request.
  */
-export const platformHeaders = ['CF-Connecting-IP', 'CF-Worker', 'CF-Ray', 'CF-Visitor', 'True-Client-IP'];
+const platformHeaders = ['CF-Connecting-IP', 'CF-Worker', 'CF-Ray', 'CF-Visitor', 'True-Client-IP'];
 
 /**
  * The configuration of a self-hosted workerd (Cap'n Proto text, workerd.capnp).

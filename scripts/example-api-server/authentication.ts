@@ -29,7 +29,7 @@ export interface AuthenticationOptions {
   readonly tokens?: ReadonlyMap<string, ExampleUser> | undefined;
 }
 
-export const anonymous: ExampleUser = {
+const anonymous: ExampleUser = {
   name: 'system:anonymous',
   uid: '',
   groups: ['system:unauthenticated'],

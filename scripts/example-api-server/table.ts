@@ -42,7 +42,7 @@ export function presentInEvent(request: ResourceRequest, object: KubernetesObjec
 }
 
 /** A Table (k8s.io/apimachinery meta/v1 types.go). */
-export function tableOf(
+function tableOf(
   { served, query, server }: ResourceRequest,
   objects: readonly KubernetesObject[],
   metadata: JsonObject,

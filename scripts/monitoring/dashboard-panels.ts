@@ -1,25 +1,5 @@
-/** One graph of the dashboard. */
-export interface Panel {
-  readonly title: string;
-  /** What the reader learns from it, and what good looks like. */
-  readonly description: string;
-  /** Grafana's name of the unit. */
-  readonly unit: 'reqps' | 's' | 'short' | 'bytes' | 'percentunit';
-  readonly queries: readonly { readonly expression: string; readonly legend: string }[];
-}
-
-/** Panels that answer one question. */
-export interface PanelRow {
-  readonly title: string;
-  readonly panels: readonly Panel[];
-}
-
-/** Of the routers that the reader has picked. */
-const routers = 'job=~"$job",instance=~"$instance"';
-const rate = (metric: string, labels = '') =>
-  `rate(${metric}{${routers}${labels === '' ? '' : `,${labels}`}}[$__rate_interval])`;
-const quantile = (share: string, metric: string, by = 'le') =>
-  `histogram_quantile(${share}, sum by (${by}) (${rate(`${metric}_bucket`)}))`;
+import { answerPanels } from './answer-panels.ts';
+import { type PanelRow, quantile, rate, routers } from './panel.ts';
 
 /** The dashboard from top to bottom: does it work, where do requests go, what is known, what is full. */
 export const panelRows: readonly PanelRow[] = [
@@ -212,6 +192,7 @@ export const panelRows: readonly PanelRow[] = [
       },
     ],
   },
+  answerPanels,
   {
     title: 'Saturation',
     panels: [

@@ -1,4 +1,4 @@
-import type { Panel, PanelRow } from './dashboard-panels.ts';
+import type { Panel, PanelRow } from './panel.ts';
 
 /** Grafana's grid is 24 wide; four panels stand side by side. */
 const panelWidth = 6;

@@ -1,11 +1,11 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
-import { routerConfigurationSchema } from '../../src/cli/config/configuration-kind.ts';
+import { type ConfigurationKind, configurationSchema } from '../../src/cli/config/configuration-kind.ts';
 
-/** deploy/config.schema.json: what editors check a RouterConfiguration with, and complete it from. */
-export function configurationJsonSchema(): string {
+/** What editors check a configuration file with, and complete it from. */
+export function configurationJsonSchema(kind: ConfigurationKind): string {
   // Checks behind the types (that numbers are safe, that text is not blank) have no words in JSON Schema.
-  const schema = toJsonSchema(routerConfigurationSchema(), { errorMode: 'ignore' });
-  const text = JSON.stringify({ ...schema, title: 'RouterConfiguration' }, null, 2);
+  const schema = toJsonSchema(configurationSchema(kind), { errorMode: 'ignore' });
+  const text = JSON.stringify({ ...schema, title: kind.kind }, null, 2);
   return `${text.replace(listOfTexts, inOneLine)}\n`;
 }
 

@@ -2,7 +2,9 @@ import type { Option } from 'commander';
 import { CliCommand } from '../../src/cli/cli-command.ts';
 import { processContext } from '../../src/cli/command-context.ts';
 import { routerConfigurationKeys } from '../../src/cli/config/router-configuration-keys.ts';
+import { describeTakesEffect } from '../../src/cli/config/takes-effect.ts';
 import { createProgram } from '../../src/cli/program.ts';
+import type { ServeFlagName } from '../../src/cli/serve-flags.ts';
 
 /** docs/flags.md, from the commands themselves. */
 export function flagsPage(): string {
@@ -28,7 +30,8 @@ const introduction = [
 
 function section(command: CliCommand): string[] {
   const groups = Map.groupBy(
-    command.options.filter(({ long }) => long !== '--help'),
+    // Hidden ones are another command's, whose section has them.
+    command.options.filter(({ long, hidden }) => long !== '--help' && !hidden),
     ({ helpGroupHeading }) => helpGroupHeading ?? 'Flags:',
   );
   const usage = command.registeredArguments.map((argument) =>
@@ -48,8 +51,8 @@ function table(command: CliCommand, heading: string, options: readonly Option[])
   const caption = heading.replace(/:$/, '');
   return [
     ...(caption === 'Flags' ? [] : [`### ${caption}`, '']),
-    hasKeys ? '| flag | key in the configuration file | |' : '| flag | |',
-    hasKeys ? '|---|---|---|' : '|---|---|',
+    hasKeys ? '| flag | key in the configuration file | a change takes effect | |' : '| flag | |',
+    hasKeys ? '|---|---|---|---|' : '|---|---|',
     ...options.map((option) => row(option, hasKeys)),
     '',
   ];
@@ -60,13 +63,23 @@ function row(option: Option, hasKeys: boolean): string {
   // Flags of serve and sync have their default in their description.
   const shown = typeof defaultValue === 'string' ? ` (default ${defaultValue})` : '';
   const choices = option.argChoices === undefined ? '' : ` One of ${option.argChoices.join(', ')}.`;
-  const key = hasKeys ? ` \`${keyOf(option) ?? ''}\` |` : '';
+  const key = hasKeys ? ` \`${keyOf(option) ?? ''}\` | ${takesEffect(option)} |` : '';
   return `| \`${escapeCell(flags)}\` |${key} ${escapeCell(`${description}${choices}${shown}`)} |`;
 }
 
 function keyOf({ long }: Option): string | undefined {
   const keys: Readonly<Partial<Record<string, string>>> = routerConfigurationKeys;
   return keys[long?.slice(2) ?? ''];
+}
+
+/** When a changed key of the file counts. */
+function takesEffect({ long }: Option): string {
+  const name = long?.slice(2) ?? '';
+  return isServeFlag(name) ? describeTakesEffect(name) : '';
+}
+
+function isServeFlag(name: string): name is ServeFlagName {
+  return Object.hasOwn(routerConfigurationKeys, name);
 }
 
 function escapeCell(text: string): string {

@@ -1,3 +1,4 @@
+import { routerConfiguration, syncConfiguration } from '../../src/cli/config/configuration-kind.ts';
 import { configurationJsonSchema } from './configuration-schema.ts';
 import { errorsPage } from './errors-page.ts';
 import { flagsPage } from './flags-page.ts';
@@ -16,5 +17,6 @@ export const referencePages: readonly ReferencePage[] = [
   { path: 'docs/metrics.md', text: metricsPage },
   { path: 'docs/errors.md', text: errorsPage },
   { path: 'docs/flags.md', text: flagsPage },
-  { path: 'deploy/config.schema.json', text: configurationJsonSchema },
+  { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
+  { path: 'deploy/sync-config.schema.json', text: () => configurationJsonSchema(syncConfiguration) },
 ];

@@ -13,7 +13,7 @@ export interface BundleSize {
   readonly gzippedBytes: number;
 }
 
-export function sizeOf(modules: readonly WorkerModule[]): BundleSize {
+function sizeOf(modules: readonly WorkerModule[]): BundleSize {
   const contents = Buffer.concat(modules.map((module) => module.contents));
   return { bytes: contents.byteLength, gzippedBytes: gzipSync(contents, { level: 9 }).byteLength };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { noRequestInfo } from '../../test/support/request-info.ts';
 import { isLongRunning } from './long-running.ts';
 import { parseRequestInfo, type RequestInfo, RequestInfoError } from './request-info.ts';
 
@@ -13,23 +14,7 @@ const vectors = JSON.parse(
 
 function complete({ longRunning = false, ...answer }: Answer, target: string) {
   const [rawPath = ''] = target.split('?', 1);
-  const requestInfo: RequestInfo = {
-    isResourceRequest: false,
-    path: rawPath,
-    verb: '',
-    apiPrefix: '',
-    apiGroup: '',
-    apiVersion: '',
-    namespace: '',
-    resource: '',
-    subresource: '',
-    name: '',
-    parts: [],
-    fieldSelector: '',
-    labelSelector: '',
-    ...answer,
-  };
-  return { ...requestInfo, longRunning };
+  return { ...noRequestInfo, path: rawPath, ...answer, longRunning };
 }
 
 test('request info and the long-running rule are those of kube-apiserver, on every recorded request', () => {

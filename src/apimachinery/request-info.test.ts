@@ -1,22 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { noRequestInfo } from '../../test/support/request-info.ts';
 import { parseRequestInfo, type RequestInfo, RequestInfoError } from './request-info.ts';
-
-const nothing: RequestInfo = {
-  isResourceRequest: false,
-  path: '',
-  verb: '',
-  apiPrefix: '',
-  apiGroup: '',
-  apiVersion: '',
-  namespace: '',
-  resource: '',
-  subresource: '',
-  name: '',
-  parts: [],
-  fieldSelector: '',
-  labelSelector: '',
-};
 
 /** The fields of request info that `expected` names. */
 function assertRequestInfo(method: string, target: string, expected: Partial<RequestInfo>): void {
@@ -25,13 +10,13 @@ function assertRequestInfo(method: string, target: string, expected: Partial<Req
 }
 
 describe('a request that names no resource', () => {
-  test('has its path and its method in lower case, and nothing else', () => {
+  test('has its path and its method in lower case, and noRequestInfo else', () => {
     assert.deepEqual(parseRequestInfo('GET', '/healthz?verbose'), {
-      ...nothing,
+      ...noRequestInfo,
       path: '/healthz',
       verb: 'get',
     });
-    assert.deepEqual(parseRequestInfo('OPTIONS', ''), { ...nothing, verb: 'options' });
+    assert.deepEqual(parseRequestInfo('OPTIONS', ''), { ...noRequestInfo, verb: 'options' });
   });
 
   test('is one with fewer than three segments, or another prefix', () => {
@@ -39,13 +24,13 @@ describe('a request that names no resource', () => {
       ...['/', '/api', '/api/', '/api/v1', '/api/v1/', '/apis', '/apis/apps', '/version', '/metrics'],
       ...['/openapi/v3/apis/apps/v1', '/API/v1/pods', '/Apis/apps/v1/deployments', '/batch/v1/jobs'],
     ]) {
-      assertRequestInfo('GET', target, { ...nothing, path: target, verb: 'get' });
+      assertRequestInfo('GET', target, { ...noRequestInfo, path: target, verb: 'get' });
     }
   });
 
   test('keeps the prefix apis of a group version document, as upstream does', () => {
     assertRequestInfo('GET', '/apis/apps/v1', {
-      ...nothing,
+      ...noRequestInfo,
       path: '/apis/apps/v1',
       verb: 'get',
       apiPrefix: 'apis',
@@ -56,7 +41,7 @@ describe('a request that names no resource', () => {
 describe('a resource path', () => {
   test('of the legacy group names version, resource, name and subresource', () => {
     assert.deepEqual(parseRequestInfo('PUT', '/api/v1/nodes/n/status?dryRun=All'), {
-      ...nothing,
+      ...noRequestInfo,
       isResourceRequest: true,
       path: '/api/v1/nodes/n/status',
       verb: 'update',
@@ -71,7 +56,7 @@ describe('a resource path', () => {
 
   test('of another group names the group too, and the namespace', () => {
     assert.deepEqual(parseRequestInfo('GET', '/apis/apps/v1/namespaces/ns/deployments/d/scale'), {
-      ...nothing,
+      ...noRequestInfo,
       isResourceRequest: true,
       path: '/apis/apps/v1/namespaces/ns/deployments/d/scale',
       verb: 'get',
@@ -153,7 +138,7 @@ describe('a verb in the path', () => {
     });
   });
 
-  test('with nothing behind it leaves the resource undetermined, in the words of kube-apiserver', () => {
+  test('with noRequestInfo behind it leaves the resource undetermined, in the words of kube-apiserver', () => {
     for (const target of ['/api/v1/watch', '/api/v1/proxy/', '/apis/apps/v1/watch?watch=1']) {
       assert.throws(
         () => parseRequestInfo('GET', target),

@@ -61,7 +61,7 @@ export interface StatusOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export function failureStatus(reason: StatusReason, message: string, options: StatusOptions = {}): Status {
+function failureStatus(reason: StatusReason, message: string, options: StatusOptions = {}): Status {
   const { retryAfterSeconds, causes } = options;
   const details = {
     ...(causes === undefined ? {} : { causes }),

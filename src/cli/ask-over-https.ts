@@ -3,10 +3,14 @@ import { isIP } from 'node:net';
 import { guardedLookup, refusedAddress } from '../node/guarded-lookup.ts';
 import type { AddressPolicy } from '../snapshot/address-policy.ts';
 
-/** One GET of a command, on a connection of its own. Texts are PEM. */
+/** One question of a command, on a connection of its own. Texts are PEM. */
 export interface HttpsQuestion {
   /** `https://host:port/path`. */
   readonly url: string;
+  /** Default: `GET`. */
+  readonly method?: string;
+  /** Its length has to stand in a header. Default: none. */
+  readonly body?: string | undefined;
   /** The name the certificate must carry; default the host. */
   readonly serverName: string | undefined;
   /** Default: the system's own. */
@@ -41,6 +45,7 @@ export async function askOverHttps(question: HttpsQuestion): Promise<HttpsAnswer
   if (refusal !== undefined) throw new RangeError(`${address} ${refusal}`);
   const { promise, resolve, reject } = Promise.withResolvers<HttpsAnswer>();
   const outgoing = request(url, {
+    method: question.method ?? 'GET',
     headers: ['host', host, ...headers],
     agent: false,
     signal: AbortSignal.timeout(question.patience),
@@ -68,6 +73,6 @@ export async function askOverHttps(question: HttpsQuestion): Promise<HttpsAnswer
       resolve({ status, date: answered.date, text: Buffer.concat(chunks).toString('utf8') });
     });
   });
-  outgoing.end();
+  outgoing.end(question.body);
   return promise;
 }

@@ -31,6 +31,11 @@ export class CertificateFiles {
     this.#report = report;
   }
 
+  /** A file that another file names. @throws when it cannot be read. */
+  read(path: string): string {
+    return this.#read(path);
+  }
+
   text(name: ServeFlagName, path: string): string | undefined {
     try {
       return this.#read(path);

@@ -1,5 +1,6 @@
 import { Command, Help, type Option } from 'commander';
 import type { ExitCode } from './command-context.ts';
+import { type Example, exampleText } from './example-text.ts';
 
 /** Gives what a subcommand's action resolves to back to the caller of the command line. */
 export type ReportExitCode = (code: ExitCode) => void;
@@ -24,12 +25,6 @@ export class CliCommand extends Command {
   override createHelp(): Help {
     return Object.assign(new KubectlStyleHelp(), this.configureHelp());
   }
-}
-
-export interface Example {
-  readonly comment: string;
-  /** Without the program's name. */
-  readonly line: string;
 }
 
 /** Flags are too long for a column of their own: each stands above what it does. */
@@ -61,7 +56,8 @@ class KubectlStyleHelp extends Help {
 
     const sections: string[] = [helper.boxWrap(helper.commandDescription(command), width)];
     if (command instanceof CliCommand && command.exampleList.length > 0) {
-      sections.push(`Examples:\n${command.exampleList.map(formatExample).join('\n\n')}`);
+      const examples = command.exampleList.map((example) => exampleText(example, width));
+      sections.push(`Examples:\n${examples.join('\n\n')}`);
     }
     const argumentItems = helper
       .visibleArguments(command)
@@ -94,8 +90,4 @@ class KubectlStyleHelp extends Help {
     }
     return `${sections.join('\n\n')}\n`;
   }
-}
-
-function formatExample({ comment, line }: Example): string {
-  return `  # ${comment}\n  mixed-version-proxy ${line}`;
 }

@@ -3,6 +3,7 @@ import { type ShutdownSignal, shutdownSignal } from '../node/shutdown-signal.ts'
 import { CommandFailure } from './command-failure.ts';
 import { readTextFile } from './read-text-file.ts';
 import { standardInput } from './standard-input.ts';
+import { takesColor } from './terminal-color.ts';
 
 export { CommandFailure, type ExitCode } from './command-failure.ts';
 
@@ -11,6 +12,8 @@ export interface CommandContext {
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Resolves once the reader has taken it, so that a slow reader slows the command instead of filling memory. */
   readonly writeOutput: (text: string) => Promise<void>;
+  /** Whether the output is for a person's eyes: a terminal that shows colours, and nobody has asked for none. */
+  readonly outputTakesColor: boolean;
   readonly writeError: (text: string) => void;
   /** UTF-8 text; throws when the file cannot be read. */
   readonly readFile: (path: string) => string;
@@ -33,6 +36,7 @@ export function processContext(): CommandContext {
       new Promise((resolve, reject) => {
         process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
       }),
+    outputTakesColor: takesColor(process.stdout.isTTY === true, process.env),
     writeError: (text) => {
       process.stderr.write(text);
     },

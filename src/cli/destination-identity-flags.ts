@@ -1,5 +1,6 @@
 import {
   type AssertionKeySet,
+  foreignIssuer,
   isIssuerName,
   parseAssertionKeys,
 } from '../identity/assertion/assertion-keys.ts';
@@ -136,7 +137,7 @@ async function readAssertionKeys(
   const text = path === undefined ? undefined : files.text(flag, path);
   if (path === undefined || text === undefined) return undefined;
   const result = await parseAssertionKeys(text);
-  if (result.ok) return { path, pinned: result.keys };
+  if (result.ok) return { path, text, pinned: result.keys };
   for (const issue of result.issues) report.fault(flag, `--${flag}: ${describeKeysIssue(path, issue)}`);
   return undefined;
 }
@@ -156,18 +157,13 @@ function rejectOtherAlgorithm({ path, loaded }: SigningKeyFile, report: FlagRepo
   );
 }
 
-/** With this file, every other router would refuse what this one signs. */
 function rejectForeignIssuer(
   { loaded }: SigningKeyFile,
   pinned: AssertionKeySet,
   assertionIssuer: string,
   report: FlagReport,
 ): void {
-  const { kid } = loaded.key;
-  const issuer = pinned.get(kid)?.issuer;
-  if (issuer === undefined || issuer === assertionIssuer) return;
-  report.fault(
-    'assertion-keys',
-    `--assertion-keys lets key ${kid} speak for ${issuer}, but this router signs with it as ${assertionIssuer}: correct the file or set --assertion-issuer`,
-  );
+  const fault = foreignIssuer(loaded.key.kid, assertionIssuer, pinned);
+  if (fault === undefined) return;
+  report.fault('assertion-keys', `--assertion-keys ${fault}: correct the file or set --assertion-issuer`);
 }

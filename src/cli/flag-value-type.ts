@@ -2,7 +2,7 @@ import type { FlagDefinition } from './serve-flags.ts';
 
 /** What may stand behind a flag, or under its key in a configuration file. */
 export type FlagValueType =
-  | { readonly type: 'text' | 'file' | 'duration' | 'integer' | 'number' | 'boolean' | 'gates' }
+  | { readonly type: 'text' | 'file' | 'directory' | 'duration' | 'integer' | 'number' | 'boolean' | 'gates' }
   | { readonly type: 'choice'; readonly choices: readonly string[] }
   /** Lists of text, or of paths. */
   | { readonly type: 'list' | 'files' };
@@ -20,7 +20,7 @@ export function flagValueType({
   if (kind === 'boolean') return { type: 'boolean' };
   if (placeholder === 'Gate=true|false') return { type: 'gates' };
   if (kind === 'list') return { type: placeholder === 'file' ? 'files' : 'list' };
-  if (placeholder === 'file') return { type: 'file' };
+  if (placeholder === 'file' || placeholder === 'directory') return { type: placeholder };
   if (placeholder === 'duration') return { type: 'duration' };
   if (integerPlaceholders.has(placeholder)) return { type: 'integer' };
   if (/^\d+(\.\d+)?\.\.\d+(\.\d+)?$/.test(placeholder)) return { type: 'number' };

@@ -1,13 +1,7 @@
-import { parse as parseYaml, YAMLParseError } from 'yaml';
 import type { ParsedKeySet } from '../identity/jwt/key-set.ts';
-import {
-  type ExternalIssuerConfig,
-  parseAuthenticationConfiguration,
-} from '../identity/jwt/parse-configuration.ts';
-import { parseCertificates } from '../node/certificate-pem.ts';
-import { parseKeySetText, parsePublicKeyFile } from '../node/public-key-file.ts';
+import { faultsOfKeys, readAuthenticationConfiguration } from '../node/authentication-configuration.ts';
+import { parsePublicKeyFile } from '../node/public-key-file.ts';
 import type { JwtConfig } from '../node/serve-config.ts';
-import type { SnapshotIssue } from '../snapshot/issues.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
 import type { ServeFlagName } from './serve-flags.ts';
@@ -19,47 +13,33 @@ export async function readJwtFlags(
   files: CertificateFiles,
 ): Promise<JwtConfig> {
   const serviceAccounts = await readServiceAccountFlags(values, report, files);
-  const issuers = await readAuthenticationConfiguration(
+  const external = await readAuthenticationConfigurationFlag(
     values,
     report,
     files,
     serviceAccounts?.issuers ?? [],
   );
-  return { issuers, serviceAccounts };
+  return { ...external, serviceAccounts };
 }
 
-async function readAuthenticationConfiguration(
+async function readAuthenticationConfigurationFlag(
   values: FlagValues,
   report: FlagReport,
   files: CertificateFiles,
   disallowedIssuers: readonly string[],
-): Promise<readonly ExternalIssuerConfig[]> {
+): Promise<Pick<JwtConfig, 'issuers' | 'configurationFile'>> {
   const flag = 'authentication-config';
-  const file = values.text(flag);
-  const text = file === undefined ? undefined : files.text(flag, file);
-  if (file === undefined || text === undefined) return [];
-  const document = readYaml(text);
-  if (!document.ok) {
-    report.fault(flag, `--${flag}: ${file} ${document.fault}`);
-    return [];
+  const path = values.text(flag);
+  const text = path === undefined ? undefined : files.text(flag, path);
+  if (path === undefined || text === undefined) return { issuers: [] };
+  const readFile = (named: string) => files.read(named);
+  const result = await readAuthenticationConfiguration({ path, text, disallowedIssuers, readFile });
+  if (!result.ok) {
+    for (const fault of result.faults) report.fault(flag, `--${flag}: ${fault}`);
+    return { issuers: [] };
   }
-  const parsed = parseAuthenticationConfiguration(document.value, disallowedIssuers);
-  if (!parsed.ok) {
-    for (const issue of parsed.issues) report.fault(flag, `--${flag}: ${describe(file, issue)}`);
-    return [];
-  }
-  for (const warning of parsed.warnings) report.warn(flag, `--${flag}: ${describe(file, warning)}`);
-  for (const [index, { keys }] of parsed.issuers.entries()) {
-    const path = `jwt[${index}].issuer`;
-    if (keys.kind === 'file') {
-      const keyText = files.text(flag, keys.path);
-      if (keyText === undefined) continue;
-      reportKeys(flag, `${file}: ${path}.jwksFile: ${keys.path}`, await parseKeySetText(keyText), report);
-    } else if (keys.certificateAuthority !== undefined) {
-      checkCertificates(keys.certificateAuthority, `${file}: ${path}.certificateAuthority`, report);
-    }
-  }
-  return parsed.issuers;
+  for (const warning of result.warnings) report.warn(flag, `--${flag}: ${warning}`);
+  return { issuers: result.issuers, configurationFile: { path, text } };
 }
 
 /** The flags of kube-apiserver, under its names (pkg/kubeapiserver/options/authentication.go). */
@@ -100,33 +80,6 @@ function checkIssuers(issuers: readonly string[], report: FlagReport): void {
   }
 }
 
-function reportKeys(flag: ServeFlagName, where: string, { issues }: ParsedKeySet, report: FlagReport): void {
-  for (const issue of issues) report.fault(flag, `--${flag}: ${describe(where, issue)}`);
-}
-
-function describe(where: string, { path, message }: SnapshotIssue): string {
-  return path === '' ? `${where} ${message}` : `${where}: ${path} ${message}`;
-}
-
-type YamlResult =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly fault: string };
-
-function readYaml(text: string): YamlResult {
-  try {
-    return { ok: true, value: parseYaml(text, { logLevel: 'error' }) };
-  } catch (error) {
-    // Without the parser's words: they quote the text, and it may be a key given by mistake.
-    const line = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
-    return { ok: false, fault: `is neither YAML nor JSON${line === undefined ? '' : `: see line ${line}`}` };
-  }
-}
-
-function checkCertificates(pem: string, source: string, report: FlagReport): void {
-  try {
-    parseCertificates({ pem, source });
-  } catch (error) {
-    const flag = 'authentication-config';
-    report.fault(flag, `--${flag}: ${error instanceof Error ? error.message : String(error)}`);
-  }
+function reportKeys(flag: ServeFlagName, where: string, keys: ParsedKeySet, report: FlagReport): void {
+  for (const fault of faultsOfKeys(where, keys)) report.fault(flag, `--${flag}: ${fault}`);
 }

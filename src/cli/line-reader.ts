@@ -4,7 +4,7 @@ export type InputLine =
   | { readonly number: number; readonly problem: string };
 
 /** Longest line that is read: many times a request with its headers (64 KiB of them at most on any server). */
-export const longestLine = 1024 * 1024;
+const longestLine = 1024 * 1024;
 
 const newline = 0x0a;
 

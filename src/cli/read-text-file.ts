@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 
 /** Many times the largest file there is a use for: a snapshot of 50 servers stays under a megabyte. */
-export const longestFile = 256 * 1024 * 1024;
+const longestFile = 256 * 1024 * 1024;
 
 const chunkSize = 64 * 1024;
 

@@ -1,8 +1,11 @@
+import { adminFlagGroup } from './admin-flag-group.ts';
 import { deploymentFormFlagGroup } from './deployment-form-flag-group.ts';
+import type { Deprecation } from './deprecated-flags.ts';
 import { destinationIdentityFlagGroup } from './destination-identity-flag-group.ts';
 import { healthFlagGroup } from './health-flag-group.ts';
 import { observabilityFlagGroup } from './observability-flag-group.ts';
 import { performanceFlagGroup } from './performance-flag-group.ts';
+import { processesFlagGroup } from './processes-flag-group.ts';
 import { requestRecordsFlagGroup } from './request-records-flag-group.ts';
 import { servingFlagGroup } from './serving-flag-group.ts';
 import { trafficFlagGroup } from './traffic-flag-group.ts';
@@ -18,6 +21,8 @@ export interface FlagDefinition<Name extends string = string> {
   readonly placeholder: string;
   readonly description: string;
   readonly default?: string;
+  /** Whoever uses it is warned; help, reference pages and schema say so. */
+  readonly deprecated?: Deprecation;
 }
 
 export interface FlagGroup<Name extends string = string> {
@@ -137,7 +142,9 @@ export const serveFlagGroups = [
   deploymentFormFlagGroup,
   healthFlagGroup,
   servingFlagGroup,
+  adminFlagGroup,
   trafficFlagGroup,
+  processesFlagGroup,
   performanceFlagGroup,
   {
     heading: 'Authentication flags:',
@@ -261,7 +268,10 @@ export const serveFlagGroups = [
 export type ServeFlagName = (typeof serveFlagGroups)[number]['flags'][number]['name'];
 
 /** What was given under each flag, as it was given, occurrence by occurrence. */
-export type RawServeOptions = Readonly<Partial<Record<ServeFlagName, readonly string[]>>>;
+export type RawServeOptions = RawOptions<ServeFlagName>;
+
+/** The same for a command with flags of these names. */
+export type RawOptions<Name extends string> = Readonly<Partial<Record<Name, readonly string[]>>>;
 
 const definitions = new Map<ServeFlagName, FlagDefinition<ServeFlagName>>(
   serveFlagGroups.flatMap((group) => group.flags.map((flag) => [flag.name, flag] as const)),

@@ -2,12 +2,16 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readHostNetwork } from '../node/default-interface.ts';
+import type { ConfigurationSource } from '../node/reload/configuration-source.ts';
 import type { ServeConfig } from '../node/serve-config.ts';
 import { type CommandContext, CommandFailure, messageOf } from './command-context.ts';
+import { routerConfiguration } from './config/configuration-kind.ts';
+import { createConfigurationSource } from './config/configuration-source.ts';
 import { type ConfiguredOptions, locateFault, withFlags } from './config/configured-options.ts';
 import { readConfigurationFile } from './config/read-configuration-file.ts';
+import { deprecationWarnings } from './deprecated-flags.ts';
 import { parseBoolean } from './flag-values.ts';
-import type { RawServeOptions } from './serve-flags.ts';
+import { type RawServeOptions, type ServeFlagName, serveFlagGroups } from './serve-flags.ts';
 import { validateServeOptions } from './validate-serve-options.ts';
 
 /** What `serve` was called with. */
@@ -24,6 +28,8 @@ export interface ServeArguments {
 export interface ServeInput {
   readonly config: ServeConfig;
   readonly isDryRun: boolean;
+  /** The file that `--config` named, to be read again when it changes; `undefined` without one. */
+  readonly configurationSource: ConfigurationSource | undefined;
 }
 
 /**
@@ -36,18 +42,23 @@ export async function readServeInput(given: ServeArguments, context: CommandCont
   const isDryRun = parseBoolean(given.dryRun.at(-1) ?? 'false');
   if (isDryRun === undefined) faults.push(`--dry-run must be true or false, not "${given.dryRun.at(-1)}"`);
   const configured = readConfigured(given.configurationFiles.at(-1), context, faults);
-  const result = await validateServeOptions(withFlags(configured, given.flags), {
-    readFile: context.readFile,
-    network: readHostNetwork(),
-    now: context.clock(),
-  });
-  for (const warning of result.warnings) {
+  const validate = (raw: RawServeOptions) =>
+    validateServeOptions(raw, {
+      readFile: context.readFile,
+      network: readHostNetwork(),
+      now: context.clock(),
+    });
+  const options = withFlags(configured, given.flags);
+  const result = await validate(options);
+  for (const warning of [...deprecationWarnings(serveFlagGroups, options), ...result.warnings]) {
     context.writeError(`warning: ${locateFault(warning, configured, given.flags)}\n`);
   }
   if (!result.ok) faults.push(...result.faults.map((fault) => locateFault(fault, configured, given.flags)));
   else faults.push(...(await unwritableFiles(result.config)));
   if (!result.ok || isDryRun === undefined || faults.length > 0) throw new CommandFailure(2, faults);
-  return { config: result.config, isDryRun };
+  const configurationSource =
+    configured && createConfigurationSource({ started: configured, flags: given.flags, validate });
+  return { config: result.config, isDryRun, configurationSource };
 }
 
 /** `undefined` without a file. A faulty one ends the run: what it leaves out would look like more faults. */
@@ -55,10 +66,10 @@ function readConfigured(
   file: string | undefined,
   context: CommandContext,
   faults: readonly string[],
-): ConfiguredOptions | undefined {
+): ConfiguredOptions<ServeFlagName> | undefined {
   if (file === undefined) return undefined;
   try {
-    return readConfigurationFile(context, file);
+    return readConfigurationFile(context, file, routerConfiguration);
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     throw new CommandFailure(error.exitCode, [...faults, ...error.lines], { cause: error });

@@ -39,9 +39,9 @@ async function start(
     (reported) => {
       code = reported;
     },
-    async () => (given, logger) => {
+    async () => (given, logger, options) => {
       config = given;
-      return startRouter(given, logger);
+      return startRouter(given, logger, options);
     },
   );
   await program.parseAsync(['serve', ...args], { from: 'user' }).catch((error: unknown) => {

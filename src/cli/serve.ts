@@ -1,17 +1,25 @@
-import { Option } from 'commander';
 import { createPinoLogger } from '../node/pino-logger.ts';
+import { isProcessMember } from '../node/processes/is-process-member.ts';
+import { processLogger } from '../node/processes/process-logger.ts';
 import type { RunningRouter, ServeConfig } from '../node/serve-config.ts';
+import type { StartOptions } from '../node/start-router.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';
-import { configurationFlagGroup } from './configuration-flag-group.ts';
-import { type FlagDefinition, type FlagGroup, serveFlagGroups } from './serve-flags.ts';
+import { addServeFlags, type GivenOptions } from './serve-arguments.ts';
+import { serveAsMember } from './serve-as-member.ts';
 import { readServeInput, type ServeArguments } from './serve-input.ts';
-import { unknownArguments } from './unknown-arguments.ts';
 import { packageVersion } from './version.ts';
 
 /** Starts a router and resolves once it listens; rejects when it cannot. */
-export type StartRouter = (config: ServeConfig, logger: Logger) => Promise<RunningRouter>;
+export type StartRouter = (
+  config: ServeConfig,
+  logger: Logger,
+  options: StartOptions,
+) => Promise<ServingRouter>;
+
+/** What the command does with a router: look where it is, reload it, end it. */
+export type ServingRouter = Omit<RunningRouter, 'close'>;
 
 /** @param loadStartRouter asked only when the command runs, so that other commands start without a server's code */
 export function registerServe(
@@ -31,59 +39,28 @@ export function registerServe(
       {
         comment: 'Beside the kube-apiserver of one control-plane node.',
         line: [
-          'serve --server-id=apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa --local-server=https://127.0.0.1:6444 \\',
-          '    --tls-cert-file=apiserver.crt --tls-private-key-file=apiserver.key \\',
-          '    --client-ca-file=ca.crt --peer-ca-file=ca.crt \\',
-          '    --proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key \\',
-          '    --requestheader-client-ca-file=front-proxy-ca.crt --requestheader-allowed-names=front-proxy-client \\',
-          '    --snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
-        ].join('\n'),
+          'serve --server-id=apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa --local-server=https://127.0.0.1:6444',
+          '--tls-cert-file=apiserver.crt --tls-private-key-file=apiserver.key',
+          '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
+          '--proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key',
+          '--requestheader-client-ca-file=front-proxy-ca.crt --requestheader-allowed-names=front-proxy-client',
+          '--snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        ].join(' '),
       },
       {
         comment: 'In front of all kube-apiservers.',
         line: [
-          'serve --gateway --tls-cert-file=gateway.crt --tls-private-key-file=gateway.key \\',
-          '    --client-ca-file=ca.crt --peer-ca-file=ca.crt \\',
-          '    --proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key \\',
-          '    --snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
-        ].join('\n'),
+          'serve --gateway --tls-cert-file=gateway.crt --tls-private-key-file=gateway.key',
+          '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
+          '--proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key',
+          '--snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        ].join(' '),
       },
     );
-  // Reported with everything else that is wrong, instead of ending the run at the first one.
-  command.allowUnknownOption().allowExcessArguments();
-  const names = new Map<string, string>();
-  const groups: readonly FlagGroup[] = [configurationFlagGroup, ...serveFlagGroups];
-  for (const group of groups) {
-    for (const flag of group.flags) {
-      const option = flagOption(flag).helpGroup(group.heading);
-      names.set(option.attributeName(), flag.name);
-      command.addOption(option);
-    }
-  }
-  command.action(async (options: Readonly<Record<string, readonly string[]>>) => {
-    const given: Readonly<Partial<Record<string, readonly string[]>>> = Object.fromEntries(
-      Object.entries(options).map(([attribute, values]) => [names.get(attribute) ?? attribute, values]),
-    );
-    const { config = [], 'dry-run': dryRun = [], ...flags } = given;
-    const unknown = unknownArguments(command.args, [...names.values()]);
-    report(await runServe({ flags, configurationFiles: config, dryRun, unknown }, context, loadStartRouter));
+  const readArguments = addServeFlags(command);
+  command.action(async (options: GivenOptions) => {
+    report(await runServe(readArguments(options), context, loadStartRouter));
   });
-}
-
-function flagOption(flag: FlagDefinition): Option {
-  const short = flag.short === undefined ? '' : `-${flag.short}, `;
-  const value = flag.kind === 'boolean' ? `[${flag.placeholder}]` : `<${flag.placeholder}>`;
-  const shownDefault = flag.default === undefined ? '' : ` (default ${flag.default})`;
-  return (
-    new Option(`${short}--${flag.name} ${value}`, `${flag.description}${shownDefault}`)
-      // What a boolean flag means when it stands alone.
-      .preset('true')
-      .argParser((given: string, previous: readonly string[] | undefined) => [
-        ...(previous ?? []),
-        // `-v=4`, as Kubernetes' own commands take it.
-        flag.short === undefined ? given : given.replace(/^=/, ''),
-      ])
-  );
 }
 
 async function runServe(
@@ -91,16 +68,22 @@ async function runServe(
   context: CommandContext,
   loadStartRouter: () => Promise<StartRouter>,
 ): Promise<ExitCode> {
-  const { config, isDryRun } = await readServeInput(given, context);
+  if (isProcessMember()) return serveAsMember(given, context, loadStartRouter);
+  const { config, isDryRun, configurationSource } = await readServeInput(given, context);
   if (isDryRun) {
     await context.writeOutput('nothing is wrong: the router can start with this configuration\n');
     return 0;
   }
-  const logger = createPinoLogger(config.logging, { write: context.writeError });
-  const startRouter = await loadStartRouter();
+  const lines = createPinoLogger(config.logging, { write: context.writeError });
+  const processes = config.processes.count;
+  const logger = processes > 1 ? processLogger(lines, 'supervisor', process.pid) : lines;
+  const startRouter = processes > 1 ? await loadStartProcesses() : await loadStartRouter();
   // Installed before the start, so that a signal during it is not lost.
   const signal = context.shutdownSignal();
-  const starting = startRouter(config, logger);
+  const starting = startRouter(config, logger, {
+    configurationSource,
+    onApplied: ({ logging }) => lines.configure(logging),
+  });
   context.onReloadSignal(() => {
     starting.then(
       (router) => router.reload(),
@@ -119,12 +102,19 @@ async function runServe(
       serverId: config.serverId,
       advertisedAddress: withListeningPort(config.advertisedAddress, router.origin),
       featureGateEnabled: config.featureGateEnabled,
+      ...(processes > 1 ? { processes } : {}),
     },
     'Serving',
   );
   logger.info({ signal: await signal }, 'Shutting down');
   await router.shutdown();
   return 0;
+}
+
+/** A server's code is loaded by the processes that serve, not by the one that looks after them. */
+async function loadStartProcesses(): Promise<StartRouter> {
+  const { startProcesses } = await import('../node/processes/supervisor.ts');
+  return (config, logger, { configurationSource }) => startProcesses(config, configurationSource, logger);
 }
 
 /** With `--secure-port=0` the port is known only now. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { commandContext, runCommand } from '../../test/support/command-context.ts';
 import { exampleCluster } from '../../test/support/example-cluster.ts';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { generateSigningKey } from '../snapshot/signing-key.ts';
 import { planSync, type SyncFlags } from './sync-flags.ts';
 
@@ -59,8 +59,7 @@ test('one round through a kubeconfig writes what the cluster serves', async (con
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const b = await cluster.start('cp-b', '1.26');
-  const folder = await mkdtemp(join(tmpdir(), 'sync-cluster-'));
-  context.after(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory(context);
   const out = join(folder, 'snapshot.json');
   const kubeconfig = await cluster.kubeconfig(a.url);
   const { code, errors } = await runCommand(new Map(), [

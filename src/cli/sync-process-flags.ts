@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import type { RunSyncLeaderElection } from '../sync/node/run-sync-options.ts';
-import type { CliCommand } from './cli-command.ts';
 import type { CommandContext } from './command-context.ts';
 import { parseDuration } from './duration.ts';
 import { readRequiredFlagFile } from './flag-files.ts';
@@ -17,24 +16,9 @@ export interface SyncProcessFlags {
   readonly leaderElectLeaseDuration?: string;
 }
 
-export const defaultHealthPort = 7469;
-export const defaultLeaseName = 'mixed-version-proxy-sync';
-export const defaultLeaseNamespace = 'kube-system';
-
-export function addSyncProcessOptions(command: CliCommand): CliCommand {
-  return command
-    .option('--bind-address <address>', 'Where /livez, /readyz and /metrics are. (default 127.0.0.1)')
-    .option('--health-port <port>', `Their port; 0 turns them off. (default ${defaultHealthPort})`)
-    .option('--tls-cert-file <file>', 'Serving certificate for them. Without it they are plain HTTP.')
-    .option('--tls-private-key-file <file>', 'Private key for --tls-cert-file.')
-    .option('--leader-elect', 'Of several sync jobs, let one deliver; the others stand by.')
-    .option('--leader-elect-lease-name <name>', `The Lease they share. (default ${defaultLeaseName})`)
-    .option('--leader-elect-lease-namespace <name>', `Its namespace. (default ${defaultLeaseNamespace})`)
-    .option(
-      '--leader-elect-lease-duration <duration>',
-      'How long a leader that fell silent is waited for. (default 15s)',
-    );
-}
+const defaultHealthPort = 7469;
+const defaultLeaseName = 'mixed-version-proxy-sync';
+const defaultLeaseNamespace = 'kube-system';
 
 /** Where the process's endpoints are to be. */
 export interface EndpointFlags {

@@ -1,5 +1,4 @@
 import type { RunSyncOptions } from '../sync/node/run-sync-options.ts';
-import type { CliCommand } from './cli-command.ts';
 import type { CommandContext } from './command-context.ts';
 import { readFlagFile, readFlagOrigin } from './flag-files.ts';
 
@@ -15,34 +14,6 @@ export interface SyncTargetFlags {
   readonly kvKey?: string;
   readonly kvTokenFile?: string;
   readonly kvApiUrl?: string;
-}
-
-export function addSyncTargetOptions(command: CliCommand): CliCommand {
-  const collect = (value: string, previous: readonly string[] | undefined) => [...(previous ?? []), value];
-  return command
-    .option('--target <https://host:port>', 'A router to push to. Repeatable.', collect)
-    .option(
-      '--target-ca-file <file>',
-      "CA bundle that routers' certificates are checked against. Default: --peer-ca-file.",
-    )
-    .option(
-      '--target-server-name <name>',
-      "Name that routers' certificates must carry. Default: the host of --target.",
-    )
-    .option(
-      '--target-token-file <file>',
-      'Bearer token for routers and Workers, read anew for each push. With it routers need no client certificate.',
-    )
-    .option(
-      '--worker-target <https://host>',
-      'A router on a Workers-compatible runtime, whose certificate is of a public authority. Repeatable.',
-      collect,
-    )
-    .option('--kv-account-id <id>', 'Cloudflare account of a Workers KV namespace to write to.')
-    .option('--kv-namespace-id <id>', 'The namespace.')
-    .option('--kv-key <key>', 'The key in it. (default snapshot)')
-    .option('--kv-token-file <file>', 'API token that may write to it, read anew for each write.')
-    .option('--kv-api-url <url>', "Where Cloudflare's API is, if not at its public address.");
 }
 
 /** Flags that deliver to something other than a file, of those that are given. */

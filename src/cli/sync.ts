@@ -1,17 +1,16 @@
-import { Option } from 'commander';
 import { createPinoLogger } from '../node/pino-logger.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { SyncLoop, SyncOnceResult } from '../sync/index.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';
+import { flagOption, type GivenOptions, occurrencesOf } from './flag-option.ts';
+import type { FlagGroup } from './serve-flags.ts';
 import { readSnapshotKeysInput } from './snapshot-keys-input.ts';
-import { addSyncClusterOptions } from './sync-cluster-flags.ts';
-import { type LiveSync, type OfflineSync, planSync, type RecordSync, type SyncFlags } from './sync-flags.ts';
-import { addSyncProcessOptions } from './sync-process-flags.ts';
-import { addSyncTargetOptions } from './sync-target-flags.ts';
+import { syncCallFlagGroup, syncFlagGroups } from './sync-flag-groups.ts';
+import type { LiveSync, OfflineSync, RecordSync } from './sync-flags.ts';
+import { readSyncInput, type SyncArguments } from './sync-input.ts';
 
 export function registerSync(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  const collect = (value: string, previous: readonly string[] | undefined) => [...(previous ?? []), value];
   const command = program
     .command('sync')
     .helpGroup('Run:')
@@ -23,79 +22,47 @@ export function registerSync(program: CliCommand, context: CommandContext, repor
       {
         comment: 'Keep two routers up to date.',
         line: [
-          'sync --server cp-a=https://10.0.0.1:6443 --server cp-b=https://10.0.0.2:6443 \\',
-          '    --peer-ca-file ca.crt --client-cert-file sync.crt --client-key-file sync.key \\',
-          '    --target https://10.0.0.1:7443 --target https://10.0.0.2:7443 --signing-key snapshot-signing-key.json',
-        ].join('\n'),
+          'sync --server cp-a=https://10.0.0.1:6443 --server cp-b=https://10.0.0.2:6443',
+          '--peer-ca-file ca.crt --client-cert-file sync.crt --client-key-file sync.key',
+          '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443 --signing-key snapshot-signing-key.json',
+        ].join(' '),
       },
       {
         comment: 'The same, with the API servers found through the cluster itself.',
         line: [
-          'sync --kubeconfig sync.kubeconfig --signing-key snapshot-signing-key.json \\',
-          '    --target https://10.0.0.1:7443 --target https://10.0.0.2:7443',
-        ].join('\n'),
+          'sync --kubeconfig sync.kubeconfig --signing-key snapshot-signing-key.json',
+          '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443',
+        ].join(' '),
+      },
+      {
+        comment: 'The same, with all of it in a file.',
+        line: 'sync --config sync.yaml',
       },
       {
         comment: 'A snapshot of recorded answers, offline, to look at with explain.',
         line: 'sync --from test/fixtures/kubernetes-1.25-1.26 --out snapshot.json --unsigned',
       },
-    )
-    .option(
-      '--server <id=https://host:port>',
-      'An API server to read, under the ID that routers know it by. Repeatable.',
-      collect,
-    )
-    .option('--peer-ca-file <file>', "CA bundle that API servers' certificates are checked against.")
-    .option('--client-cert-file <file>', 'Client certificate of the sync job, for API servers and routers.')
-    .option('--client-key-file <file>', 'Private key for --client-cert-file.')
-    .option('--signing-key <file>', 'Private key that keygen made.')
-    .option(
-      '--snapshot-keys <file>',
-      "Public keys that an earlier run, or another sync job, may have signed with. Default: the signing key's own.",
-    )
-    .option('--state-file <file>', 'Where the last snapshot outlives the process.')
-    .option('--out <file>', 'Write the snapshot to a file.')
-    .option('--unsigned', 'Write the file as plain JSON, to look at.')
-    .option('--from <directory>', 'Make the snapshot of recorded answers in place of running servers.')
-    .option(
-      '--record <directory>',
-      'Save what is read, for a bug report and for --from; the directory must be empty.',
-    )
-    .option(
-      '--once',
-      'One round, then end: for CI and cron. Exit code 1 unless everything was read and delivered.',
-    )
-    .option('--interval <duration>', 'Time between rounds. (default 1s)')
-    .option(
-      '--lifetime <duration>',
-      'How long routers may go by a snapshot that is not renewed. (default 5m)',
-    )
-    .option('--cluster <name>', 'Name of the cluster, kept in the snapshot.')
-    .addOption(new Option('-v, --v <level>', 'Verbosity. 4 and more shows every round.').default('0'))
-    .addOption(
-      new Option('--logging-format <form>', 'Form of the log lines.')
-        .choices(['text', 'json'])
-        .default('text'),
     );
-  addSyncClusterOptions(command);
-  addSyncTargetOptions(command);
-  addSyncProcessOptions(command);
-  command.action(async (flags: SyncFlags) => {
-    report(await runSyncCommand(flags, context));
+  const names = new Map<string, string>();
+  const groups: readonly FlagGroup<keyof SyncArguments>[] = [syncCallFlagGroup, ...syncFlagGroups];
+  for (const group of groups) {
+    for (const flag of group.flags) {
+      const option = flagOption(flag).helpGroup(group.heading);
+      names.set(option.attributeName(), flag.name);
+      command.addOption(option);
+    }
+  }
+  command.action(async (options: GivenOptions) => {
+    report(await runSyncCommand(occurrencesOf(options, names), context));
   });
 }
 
-async function runSyncCommand(flags: SyncFlags, context: CommandContext): Promise<ExitCode> {
-  const planned = planSync(flags, context);
-  const level = flags.v.replace(/^=/, '');
-  const faults = 'faults' in planned ? [...planned.faults] : [];
-  if (!/^\d{1,2}$/.test(level)) faults.push(`--v must be a whole number, not "${level}"`);
-  if (faults.length > 0 || !('plan' in planned)) throw new CommandFailure(2, faults);
+async function runSyncCommand(given: SyncArguments, context: CommandContext): Promise<ExitCode> {
+  const { flags, plan } = readSyncInput(given, context);
   const logger = createPinoLogger(
-    { format: flags.loggingFormat, verbosity: Number(level) },
+    { format: flags.loggingFormat, verbosity: Number(flags.v) },
     { write: context.writeError },
   );
-  const { plan } = planned;
   if (plan.kind === 'offline') return syncOffline(plan, context);
   if (plan.kind === 'record') return record(plan, context);
   const { snapshotKeys: path } = flags;

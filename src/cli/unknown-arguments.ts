@@ -1,13 +1,19 @@
 import { similarName } from './similar-name.ts';
 
 /**
- * One line for each argument that `serve` does not know. The value of an unknown flag stands behind it as a word of
- * its own and is not named twice.
+ * One line for each argument that `command`, which takes flags only, does not know. The value of an unknown flag
+ * stands behind it as a word of its own and is not named twice.
  */
-export function unknownArguments(rest: readonly string[], flagNames: readonly string[]): readonly string[] {
+export function unknownArguments(
+  rest: readonly string[],
+  flagNames: readonly string[],
+  command: string,
+): readonly string[] {
   const flags = rest.filter((argument) => argument.startsWith('-'));
   if (flags.length === 0) {
-    return rest.map((argument) => `unexpected argument ${JSON.stringify(argument)}: serve takes flags only`);
+    return rest.map(
+      (argument) => `unexpected argument ${JSON.stringify(argument)}: ${command} takes flags only`,
+    );
   }
   return flags.map((flag) => {
     const given = flag.split('=')[0] ?? flag;

@@ -1,7 +1,9 @@
+import { availableParallelism } from 'node:os';
 import { sharedAuthority } from '../node/client-authorities.ts';
 import type { HostNetwork } from '../node/default-interface.ts';
 import type { ServeConfig } from '../node/serve-config.ts';
 import { readAddressFlags, readPeerAddressPolicy } from './address-flags.ts';
+import { readAdminFlags } from './admin-flags.ts';
 import { type CertificateFile, CertificateFiles, type ReadTextFile } from './certificate-files.ts';
 import { identityModesOf, readDeploymentForm, snapshotConfigOf } from './deployment-form-flags.ts';
 import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
@@ -14,6 +16,7 @@ import { readHealthFlags } from './health-flags.ts';
 import { readJwtFlags } from './jwt-flags.ts';
 import { readObservabilityFlags } from './observability-flags.ts';
 import { readPerformanceFlags } from './performance-flags.ts';
+import { readProcessesFlag } from './processes-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
 import { readRequestRecordsFlags } from './request-records-flags.ts';
 import type { RawServeOptions } from './serve-flags.ts';
@@ -52,6 +55,7 @@ export async function validateServeOptions(
   const { serverId, localServerDownPolicy } = form;
   const health = readHealthFlags(values, report, featureGateEnabled);
   const addresses = readAddressFlags(values, report, environment.network);
+  const admin = readAdminFlags(values, report);
   const serving = readServingPair(values, files);
   const clientCa = files.certificates('client-ca-file', values.text('client-ca-file'));
   const requestHeaderCa = files.certificates(
@@ -86,6 +90,7 @@ export async function validateServeOptions(
   const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });
   const allowedUsers = values.list('allowed-users', { mayBeBlank: true });
   const traffic = readTrafficFlags(values, report);
+  const processes = readProcessesFlag(values, report, availableParallelism());
   const performance = readPerformanceFlags(values);
   const observability = readObservabilityFlags(values);
   const records = readRequestRecordsFlags({ values, report, files });
@@ -105,6 +110,7 @@ export async function validateServeOptions(
     extensionRouting !== undefined &&
     peerAddresses !== undefined &&
     traffic !== undefined &&
+    processes !== undefined &&
     performance !== undefined &&
     observability !== undefined &&
     fileCheckInterval !== undefined &&
@@ -118,6 +124,7 @@ export async function validateServeOptions(
     localServerDownPolicy,
     health: health === 'off' ? undefined : health,
     ...addresses,
+    admin,
     serving,
     peerCa: peerCa === undefined ? undefined : pemOf(peerCa),
     proxyClient,
@@ -132,6 +139,7 @@ export async function validateServeOptions(
     extensionRouting,
     peerAddresses,
     ...traffic,
+    processes,
     performance,
     observability,
     records,

@@ -1,7 +1,11 @@
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
-import { type CommandContext, CommandFailure } from './command-context.ts';
+import { type CommandContext, CommandFailure, readInputFile } from './command-context.ts';
+import { syncConfiguration } from './config/configuration-kind.ts';
+import { configurationKindOf } from './config/parse-configuration.ts';
 import { readServeInput } from './serve-input.ts';
 import { readSnapshotInput } from './snapshot-input.ts';
+import { readSnapshotKeysInput } from './snapshot-keys-input.ts';
+import { readSyncInput } from './sync-input.ts';
 
 interface ValidateOptions {
   readonly snapshotKeys?: string;
@@ -28,7 +32,10 @@ export function registerValidate(program: CliCommand, context: CommandContext, r
     )
     .argument('[file]', 'Snapshot, as JSON or signed.')
     .option('--snapshot-keys <file>', 'Public keys (JWK Set) that a signed snapshot is checked with.')
-    .option('--config <file>', 'A RouterConfiguration, checked in the place of a snapshot.')
+    .option(
+      '--config <file>',
+      'A RouterConfiguration or a SyncConfiguration, checked in the place of a snapshot.',
+    )
     .action(async (file: string | undefined, { config, snapshotKeys }: ValidateOptions) => {
       if (config === undefined && file !== undefined) await validateSnapshot(context, file, snapshotKeys);
       else if (config !== undefined && file === undefined && snapshotKeys === undefined)
@@ -53,6 +60,13 @@ async function validateSnapshot(
 }
 
 async function validateConfiguration(context: CommandContext, file: string): Promise<void> {
-  await readServeInput({ flags: {}, configurationFiles: [file], dryRun: [], unknown: [] }, context);
+  const kind = configurationKindOf(readInputFile(context, '--config', file));
+  if (kind === syncConfiguration.kind) await validateSync(context, file);
+  else await readServeInput({ flags: {}, configurationFiles: [file], dryRun: [], unknown: [] }, context);
   await context.writeOutput(`${file} is valid, with everything it names\n`);
+}
+
+async function validateSync(context: CommandContext, file: string): Promise<void> {
+  const { flags } = readSyncInput({ config: [file] }, context);
+  if (flags.snapshotKeys !== undefined) await readSnapshotKeysInput(context, flags.snapshotKeys);
 }

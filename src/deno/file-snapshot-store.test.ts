@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, open, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
 
 class NotFound extends Error {}
@@ -26,12 +26,6 @@ const files: Parameters<typeof createFileSnapshotStore>[0] = {
 
 function asDeno(error: NodeJS.ErrnoException): never {
   throw error.code === 'ENOENT' ? new NotFound() : error;
-}
-
-async function temporaryDirectory(context: TestContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-deno-'));
-  context.after(() => rm(directory, { recursive: true, force: true }));
-  return directory;
 }
 
 test('nothing is stored at first, and what is saved is found again, whole', async (context) => {

@@ -22,6 +22,11 @@ export interface DiscoveryRequest {
 export interface DiscoveryOptions {
   /** Server the router stands in front of; `undefined` where there is none. */
   readonly localServerId?: string | undefined;
+  /**
+   * Told that the answer is an aggregated document (v2, v2beta1).
+   * @param isMade whether it was there, from an earlier request or made ahead; else it was merged for this one
+   */
+  readonly onAggregated?: ((isMade: boolean) => void) | undefined;
 }
 
 /**
@@ -53,7 +58,10 @@ export function answerDiscovery(
     return exists ? Promise.resolve(notAcceptable(request)) : undefined;
   }
   const { form } = negotiated;
-  const document = documents.get(path, form, negotiated.pretty || isPretty(request.query));
+  const pretty = negotiated.pretty || isPretty(request.query);
+  const isMade = documents.isMade(path, form, pretty);
+  const document = documents.get(path, form, pretty);
+  if (document !== undefined && form !== 'plain') options.onAggregated?.(isMade);
   return (
     document &&
     respondWith(document, request, {

@@ -19,6 +19,8 @@ import { openApiV3Index } from './openapi-v3.ts';
 export interface MergedDocuments {
   /** Groups and conflicts; `undefined` when the snapshot holds no server's discovery. */
   readonly discovery: MergedDiscovery | undefined;
+  /** Whether `get` has made this document before. */
+  isMade(path: DiscoveryPath, form: DocumentForm, pretty: boolean): boolean;
   /** `undefined` when no server has the document, or it has no such form. */
   get(path: DiscoveryPath, form: DocumentForm, pretty: boolean): EncodedDocument | undefined;
 }
@@ -41,8 +43,9 @@ function mergedDocuments(table: RoutingTable): MergedDocuments {
   const documents = new Map<string, EncodedDocument>();
   return {
     discovery,
+    isMade: (path, form, pretty) => documents.has(keyOf(path, form, pretty)),
     get(path, form, pretty) {
-      const key = `${form} ${pretty} ${discoveryPathString(path)}`;
+      const key = keyOf(path, form, pretty);
       const known = documents.get(key);
       if (known !== undefined) return known;
       const value =
@@ -54,6 +57,10 @@ function mergedDocuments(table: RoutingTable): MergedDocuments {
       return document;
     },
   };
+}
+
+function keyOf(path: DiscoveryPath, form: DocumentForm, pretty: boolean): string {
+  return `${form} ${pretty} ${discoveryPathString(path)}`;
 }
 
 function discoveryDocument(

@@ -54,7 +54,7 @@ describe('the union of authenticators', () => {
     const refusing = ['token expired', 'unknown key'].map((message) =>
       throwing(new AuthenticationError(message)),
     );
-    await assert.rejects(authenticate(inboundRequest(), refusing), {
+    await assert.rejects(async () => authenticate(inboundRequest(), refusing), {
       name: 'AuthenticationError',
       message: 'token expired; unknown key',
     });
@@ -62,7 +62,10 @@ describe('the union of authenticators', () => {
 
   it('passes a fault of the router on as such, never as a pass-through', async () => {
     const fault = new TypeError('broken');
-    await assert.rejects(authenticate(inboundRequest(), [throwing(fault), succeeding({})]), fault);
+    await assert.rejects(
+      async () => authenticate(inboundRequest(), [throwing(fault), succeeding({})]),
+      fault,
+    );
   });
 
   it('S6: an anonymous request passes through, whatever X-Remote headers it carries', async () => {
@@ -100,7 +103,10 @@ describe('an identity that no header line can carry', () => {
       { extra: new Map([['k', ['\n']]]) },
       { extra: new Map([['\ud800', ['v']]]) },
     ]) {
-      await assert.rejects(authenticate(inboundRequest(), [succeeding(user)]), AuthenticationError);
+      await assert.rejects(
+        async () => authenticate(inboundRequest(), [succeeding(user)]),
+        AuthenticationError,
+      );
     }
   });
 });
@@ -115,13 +121,16 @@ describe('a client certificate that could not be verified', () => {
       ['Authorization', 'Basic YTpi'],
       ['Authorization', 'Bearer '],
     ]) {
-      await assert.rejects(authenticate(inboundRequest(headers, connection), chain), (error: Error) => {
-        assert.ok(error instanceof AuthenticationError);
-        assert.match(error.message, /client certificate could not be verified/);
-        assert.doesNotMatch(error.message, /SELF_SIGNED/);
-        assert.equal(error.cause, connection.clientCertificateError);
-        return true;
-      });
+      await assert.rejects(
+        async () => authenticate(inboundRequest(headers, connection), chain),
+        (error: Error) => {
+          assert.ok(error instanceof AuthenticationError);
+          assert.match(error.message, /client certificate could not be verified/);
+          assert.doesNotMatch(error.message, /SELF_SIGNED/);
+          assert.equal(error.cause, connection.clientCertificateError);
+          return true;
+        },
+      );
     }
   });
 
@@ -141,13 +150,13 @@ describe('a client certificate that could not be verified', () => {
     }
     const refusedToken = throwing(new AuthenticationError('token expired'));
     const inbound = inboundRequest(['Authorization', 'Bearer expired'], connection);
-    await assert.rejects(authenticate(inbound, [...chain, refusedToken]), /token expired/);
+    await assert.rejects(async () => authenticate(inbound, [...chain, refusedToken]), /token expired/);
   });
 
   it('a front-proxy certificate under a name that is not allowed is refused likewise', async () => {
     const mallory = withCertificate('requestheader-client-ca', 'mallory', ['system:masters']);
     await assert.rejects(
-      authenticate(inboundRequest(['X-Remote-User', 'admin'], mallory), chain),
+      async () => authenticate(inboundRequest(['X-Remote-User', 'admin'], mallory), chain),
       /subject with cn=mallory is not in the allowed list/,
     );
   });

@@ -15,35 +15,67 @@ const passthrough: Caller = Object.freeze({ kind: 'passthrough' });
  *
  * A client certificate that was presented and not accepted is a refusal, unless the request also carries a
  * bearer token: the API server is then the last member of the union, and its word on the token decides.
- * @throws {AuthenticationError} when credentials were refused and nothing else speaks for the caller. The
+ * A promise only where an authenticator has to wait for its opinion.
+ * @throws {AuthenticationError} (or rejects) when credentials were refused and nothing else speaks for the caller. The
  *   message names no authority, file or address.
  */
-export async function authenticate(
+export function authenticate(
   inbound: InboundRequest,
   authenticators: readonly Authenticator[],
-): Promise<Caller> {
-  const refusals: AuthenticationError[] = [];
+): Caller | Promise<Caller> {
   const { clientCertificateError } = inbound.connection;
-  if (clientCertificateError !== undefined) {
-    refusals.push(
-      new ClientCertificateError(
-        'the client certificate could not be verified: present one of an authority that this cluster accepts, or none',
-        { cause: clientCertificateError },
-      ),
-    );
-  }
-  for (const authenticator of authenticators) {
+  const refusals = clientCertificateError === undefined ? [] : [certificateRefused(clientCertificateError)];
+  return askFrom(0, inbound, authenticators, refusals);
+}
+
+/** @param first of the authenticators that have not been asked. @param refusals of those that have, added to. */
+function askFrom(
+  first: number,
+  inbound: InboundRequest,
+  authenticators: readonly Authenticator[],
+  refusals: AuthenticationError[],
+): Caller | Promise<Caller> {
+  for (let index = first; index < authenticators.length; index++) {
     try {
-      const opinion = authenticator.authenticate(inbound);
+      const opinion = authenticators[index]?.authenticate(inbound);
       // Most have one at once, and each turn of the microtask queue costs every request.
-      const caller = opinion instanceof Promise ? await opinion : opinion;
-      if (caller?.kind === 'authenticated') return admitted(caller);
+      if (opinion instanceof Promise) {
+        return opinion.then(authenticated).then(
+          (caller) => caller ?? askFrom(index + 1, inbound, authenticators, refusals),
+          (error: unknown) => {
+            refusals.push(refusalOf(error));
+            return askFrom(index + 1, inbound, authenticators, refusals);
+          },
+        );
+      }
+      const caller = authenticated(opinion);
+      if (caller !== undefined) return caller;
     } catch (error) {
-      // Anything else is a fault of the router, not of the credentials: fail closed, at once.
-      if (!(error instanceof AuthenticationError) || error.isFinal) throw error;
-      refusals.push(error);
+      refusals.push(refusalOf(error));
     }
   }
+  return unidentified(inbound, refusals);
+}
+
+function authenticated(opinion: Caller | undefined): Caller | undefined {
+  return opinion?.kind === 'authenticated' ? admitted(opinion) : undefined;
+}
+
+function certificateRefused(cause: string): AuthenticationError {
+  return new ClientCertificateError(
+    'the client certificate could not be verified: present one of an authority that this cluster accepts, or none',
+    { cause },
+  );
+}
+
+/** @throws what is a fault of the router, not of the credentials, or is final: fail closed, at once. */
+function refusalOf(error: unknown): AuthenticationError {
+  if (!(error instanceof AuthenticationError) || error.isFinal) throw error;
+  return error;
+}
+
+/** What becomes of a caller for whom no authenticator spoke. */
+function unidentified(inbound: InboundRequest, refusals: readonly AuthenticationError[]): Caller {
   const [refusal] = refusals;
   if (refusal === undefined) return passthrough;
   const onlyCertificates = refusals.every((each) => each instanceof ClientCertificateError);
@@ -54,14 +86,21 @@ export async function authenticate(
   });
 }
 
+/** Those that stand for a connection come again with each of its requests. */
+const knownAdmitted = new WeakMap<Caller, Caller>();
+
 function admitted(caller: Extract<Caller, { kind: 'authenticated' }>): Caller {
+  const known = knownAdmitted.get(caller);
+  if (known !== undefined) return known;
   try {
     checkIdentityIsExpressible(caller.user);
   } catch (error) {
     if (!(error instanceof IdentityTextError)) throw error;
     throw new AuthenticationError(error.message, { cause: error });
   }
-  return { ...caller, user: withAuthenticatedGroup(caller.user) };
+  const result = { ...caller, user: withAuthenticatedGroup(caller.user) };
+  knownAdmitted.set(caller, result);
+  return result;
 }
 
 /**

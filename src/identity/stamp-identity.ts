@@ -43,7 +43,7 @@ export function stampIdentity(
     if (kept !== undefined) stamped.push(name, kept);
   }
   if (!authenticated) return stamped;
-  if (token === undefined) appendIdentity(stamped, caller.user);
+  if (token === undefined) for (const text of identityLines(caller.user)) stamped.push(text);
   else if (token.kind === 'assertion') stamped.push(peerAssertionHeader, token.text);
   else stamped.push('Authorization', `Bearer ${token.text}`);
   return stamped;
@@ -54,15 +54,22 @@ function withoutCredentials(lowerCaseName: string, value: string): string | unde
   return lowerCaseName === websocketProtocolHeader ? withoutWebsocketBearer(value) : value;
 }
 
-function appendIdentity(stamped: string[], user: UserInfo): void {
-  stamped.push('X-Remote-User', identityHeaderValue('user name', user.name));
-  if (user.uid !== '') stamped.push('X-Remote-Uid', identityHeaderValue('user uid', user.uid));
+/** Of users who come again, with each request of their connection. */
+const knownLines = new WeakMap<UserInfo, readonly string[]>();
+
+function identityLines(user: UserInfo): readonly string[] {
+  const known = knownLines.get(user);
+  if (known !== undefined) return known;
+  const lines = ['X-Remote-User', identityHeaderValue('user name', user.name)];
+  if (user.uid !== '') lines.push('X-Remote-Uid', identityHeaderValue('user uid', user.uid));
   // One line each, duplicates and empty ones too: a group may hold commas, so lines are never joined.
-  for (const group of user.groups) stamped.push('X-Remote-Group', identityHeaderValue('group', group));
+  for (const group of user.groups) lines.push('X-Remote-Group', identityHeaderValue('group', group));
   for (const [key, values] of user.extra) {
     const name = `X-Remote-Extra-${escapeExtraKey(key)}`;
-    for (const value of values) stamped.push(name, identityHeaderValue('extra value', value));
+    for (const value of values) lines.push(name, identityHeaderValue('extra value', value));
   }
+  knownLines.set(user, lines);
+  return lines;
 }
 
 /** RFC 7230 section 3.2.6 `tchar`, without the `%` that marks an escape. */

@@ -18,6 +18,23 @@ it('takes the common name for the user and every organization for a group, in or
   );
 });
 
+it('takes the UID of the subject, and names the credential as servers from 1.32 on do', () => {
+  const clientCertificate = {
+    commonName: 'jane',
+    organizations: [],
+    authority: 'client-ca',
+    uid: 'u-1',
+    sha256: 'ab12',
+  } as const;
+  const caller = authenticator.authenticate(inboundRequest([], { clientCertificate }));
+  assert.deepEqual(caller?.kind === 'authenticated' && caller.user, {
+    name: 'jane',
+    uid: 'u-1',
+    groups: [],
+    extra: new Map([['authentication.kubernetes.io/credential-id', ['X509SHA256=ab12']]]),
+  });
+});
+
 it('has no opinion on a certificate without a common name, or without a certificate', () => {
   assert.equal(
     authenticator.authenticate(inboundRequest([], withCertificate('client-ca', '', ['g']))),

@@ -37,7 +37,7 @@ export function resolveAdvertisedAddress(
 }
 
 /** Whether `address` stands for "all interfaces", however it is written (`::`, `0:0:0:0:0:0:0:0`). */
-export function isUnspecified(address: string): boolean {
+function isUnspecified(address: string): boolean {
   if (isIP(address) === 4) return address === '0.0.0.0';
   return isIP(address) === 6 && new URL(`http://[${address}]`).hostname === '[::]';
 }

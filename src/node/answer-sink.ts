@@ -13,6 +13,8 @@ export interface AnswerSink {
   start(status: number, statusMessage: string, headers: RawHeaders): Response;
   /** @returns false when the client is slower: hold until `onDrain`. */
   write(chunk: Uint8Array): boolean;
+  /** As `write`, for bytes that are overwritten as soon as it returns. Default: they are copied for `write`. */
+  lend?(chunk: Uint8Array): boolean;
   end(): void;
   /** The answer broke off: the client must not take what it has for the whole. */
   breakOff(error: Error): void;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createPlainServer, type IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
@@ -34,12 +35,20 @@ import {
   clientCertificateTlsOptions,
 } from './client-certificate.ts';
 
+const sha256Of = ({ certificate }: CertificatePair): string =>
+  createHash('sha256').update(new X509Certificate(certificate).raw).digest('hex');
+
 describe('a certificate of a configured authority', () => {
   it('names its common name, its organizations in order, and its bundle', async (context) => {
     const organizations = ['system:masters', 'a, b', 'back\\slash=+"', 'équipe 東京', 'system:masters'];
     const user = await cluster.issue({ commonName: 'jane, doe', organizations, usage: 'client' });
     assert.deepEqual(await readOne(context, user), {
-      clientCertificate: { commonName: 'jane, doe', organizations, authority: 'client-ca' },
+      clientCertificate: {
+        commonName: 'jane, doe',
+        organizations,
+        sha256: sha256Of(user),
+        authority: 'client-ca',
+      },
     });
     const proxy = await frontProxy.issue({
       commonName: 'front-proxy-client',
@@ -50,6 +59,7 @@ describe('a certificate of a configured authority', () => {
       clientCertificate: {
         commonName: 'front-proxy-client',
         organizations: ['o'],
+        sha256: sha256Of(proxy),
         authority: 'requestheader-client-ca',
       },
     });
@@ -61,7 +71,12 @@ describe('a certificate of a configured authority', () => {
     const user = await cluster.issue({ commonName: 'jane', usage: 'client' });
     await getOverHttp2(server.port, user, 3);
     await getOverHttp1(server.port, user, 2);
-    const expected = { commonName: 'jane', organizations: [], authority: 'client-ca' };
+    const expected = {
+      commonName: 'jane',
+      organizations: [],
+      sha256: sha256Of(user),
+      authority: 'client-ca',
+    };
     const certificates = server.seen.map(({ clientCertificate }) => clientCertificate);
     assert.deepEqual(certificates, new Array(5).fill(expected));
     assert.equal(certificates[0], certificates[2], 'kept for the HTTP/2 session');
@@ -108,9 +123,31 @@ describe('a certificate of a configured authority', () => {
     assert.match((await readOne(context, server)).clientCertificateError ?? '', /INVALID_PURPOSE/);
   });
 
+  it('may hold a UID', async (context) => {
+    const user = await cluster.issue({ commonName: 'jane', uids: ['u-1'], usage: 'client' });
+    assert.equal((await readOne(context, user)).clientCertificate?.uid, 'u-1');
+  });
+
   it('may lack a common name', async (context) => {
     const nameless = await cluster.issue({ organizations: ['dev'], usage: 'client' });
     assert.equal((await readOne(context, nameless)).clientCertificate?.commonName, '');
+  });
+
+  it('is examined once for all connections, where an authority has signed it itself', async (context) => {
+    const checked = context.mock.method(X509Certificate.prototype, 'verify');
+    const reader = new ClientCertificateReader(authorities);
+    const server = await listen(context, (request) => reader.read(request));
+    const jane = await cluster.issue({ commonName: 'jane', organizations: ['dev'], usage: 'client' });
+    const namesake = await cluster.issue({ commonName: 'jane', organizations: ['ops'], usage: 'client' });
+    await getOverHttp1(server.port, jane);
+    const signatures = checked.mock.callCount();
+    assert.ok(signatures > 0);
+    await getOverHttp2(server.port, jane);
+    assert.equal(checked.mock.callCount(), signatures);
+    await getOverHttp1(server.port, namesake);
+    assert.equal(checked.mock.callCount(), 2 * signatures);
+    const organizations = server.seen.map(({ clientCertificate }) => clientCertificate?.organizations);
+    assert.deepEqual(organizations, [['dev'], ['dev'], ['ops']]);
   });
 
   it('stops counting when it expires while its connection lives on', async (context) => {
@@ -179,12 +216,21 @@ describe('S10: a certificate that yields no identity', () => {
     });
   });
 
+  for (const uids of [['u-1', 'u-2'], ['']]) {
+    it(`is one with the UIDs ${JSON.stringify(uids)}, as servers from 1.33 on refuse it`, async (context) => {
+      const user = await cluster.issue({ commonName: 'jane', uids, usage: 'client' });
+      const { clientCertificate, clientCertificateError } = await readOne(context, user);
+      assert.equal(clientCertificate, undefined);
+      assert.match(clientCertificateError ?? '', /UID/);
+    });
+  }
+
   it('ends as a 401, not as an anonymous pass-through', async (context) => {
     const rogue = await createAuthority('rogue');
     const connection = await readOne(context, await rogue.issue(masters));
     const inbound = inboundRequest(['X-Remote-User', 'admin'], connection);
     const authenticators = [new RequestHeaderAuthenticator({ allowedNames: [] }), new X509Authenticator()];
-    await assert.rejects(authenticate(inbound, authenticators), { name: 'AuthenticationError' });
+    await assert.rejects(async () => authenticate(inbound, authenticators), { name: 'AuthenticationError' });
   });
 
   it('is a server’s idea of authorized alone: the chain is checked against the bundles themselves', async (context) => {
@@ -197,6 +243,35 @@ describe('S10: a certificate that yields no identity', () => {
     assert.deepEqual(server.seen, [
       { clientCertificateError: 'the certificate does not descend from a configured authority' },
     ]);
+  });
+});
+
+describe('attack: a certificate that is known from another connection', () => {
+  it('is nobody where the handshake has not verified it', async (context) => {
+    const reader = new ClientCertificateReader(authorities);
+    const jane = await cluster.issue({ commonName: 'jane', usage: 'client' });
+    const verifying = await listen(context, (request) => reader.read(request));
+    await getOverHttp1(verifying.port, jane);
+    const other = await createAuthority('other');
+    const doubting = await listen(context, (request) => reader.read(request), authorities, {
+      ca: other.certificate,
+    });
+    await getOverHttp1(doubting.port, jane);
+    assert.equal(verifying.seen[0]?.clientCertificate?.commonName, 'jane');
+    assert.equal(doubting.seen[0]?.clientCertificate, undefined);
+    assert.match(doubting.seen[0]?.clientCertificateError ?? '', /verification failed/);
+  });
+
+  it('stops counting when it expires', async (context) => {
+    let now = Date.now();
+    const reader = new ClientCertificateReader(authorities, () => now);
+    const server = await listen(context, (request) => reader.read(request));
+    const jane = await cluster.issue({ commonName: 'jane', usage: 'client' });
+    await getOverHttp1(server.port, jane);
+    now += 7 * 86_400_000;
+    await getOverHttp1(server.port, jane);
+    assert.equal(server.seen[0]?.clientCertificate?.commonName, 'jane');
+    assert.match(server.seen[1]?.clientCertificateError ?? '', /expired/);
   });
 });
 

@@ -3,6 +3,7 @@ import { type DetailedPeerCertificate, TLSSocket, type TlsOptions } from 'node:t
 import type { ConnectionInfo, VerifiedClientCertificate } from '../proxy/inbound.ts';
 import type { ClientAuthorities } from './client-authorities.ts';
 import { findAuthority } from './client-chain.ts';
+import { KnownCertificates } from './known-certificates.ts';
 import type { RequestCarrier } from './node-inbound.ts';
 
 /** The part of `ConnectionInfo` that a client certificate decides. Both absent: none was presented. */
@@ -30,24 +31,28 @@ export function clientCertificateTlsOptions(
   };
 }
 
+/** Where a subject holds a UID: Kubernetes' own object identifier, under which Node leaves it. */
+const uidAttribute = '1.3.6.1.4.1.57683.2';
+
+interface Verified {
+  readonly certificate: VerifiedClientCertificate;
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
 /** What one connection's certificate came to; fixed for its life, except that certificates expire. */
-type Finding =
-  | {
-      readonly certificate: VerifiedClientCertificate;
-      readonly notBefore: number;
-      readonly notAfter: number;
-    }
-  | { readonly error: string }
-  | 'none';
+type Finding = Verified | { readonly error: string } | 'none';
 
 /**
- * Reads who is behind a connection from its client certificate. Chains are checked once for each connection;
- * make a new reader when the bundles change, and open connections are judged by the new ones.
+ * Reads who is behind a connection from its client certificate. Chains are checked once for each connection, and
+ * once for all connections with the same certificate where a configured authority has signed it itself; make a new
+ * reader when the bundles change, and open connections are judged by the new ones.
  */
 export class ClientCertificateReader {
   readonly #authorities: ClientAuthorities;
   readonly #clock: () => number;
   readonly #findings = new WeakMap<object, Finding>();
+  readonly #known = new KnownCertificates<Verified>();
 
   /** @param clock milliseconds since the epoch. Default `Date.now`. */
   constructor(authorities: ClientAuthorities, clock: () => number = Date.now) {
@@ -71,7 +76,7 @@ export class ClientCertificateReader {
   readConnection(connection: object, socket: object): ClientCertificateInfo {
     let finding = this.#findings.get(connection);
     if (finding === undefined) {
-      finding = socket instanceof TLSSocket ? examine(socket, this.#authorities) : 'none';
+      finding = socket instanceof TLSSocket ? this.#examine(socket) : 'none';
       this.#findings.set(connection, finding);
     }
     if (finding === 'none') return {};
@@ -83,28 +88,38 @@ export class ClientCertificateReader {
     }
     return { clientCertificate: finding.certificate };
   }
-}
 
-function examine(socket: TLSSocket, authorities: ClientAuthorities): Finding {
-  const presented = socket.getPeerCertificate(true);
-  // Without a certificate Node answers with an empty object, whatever `authorized` says.
-  if (presented?.raw === undefined) return 'none';
-  if (socket.authorized !== true) {
-    // The subject may be anything here: it was signed by whoever made it.
-    return { error: `TLS verification failed: ${String(socket.authorizationError)}` };
+  #examine(socket: TLSSocket): Finding {
+    const leaf = socket.getPeerX509Certificate();
+    if (leaf === undefined) return 'none';
+    // Also of a known one: only the handshake has seen that the client holds its key.
+    if (socket.authorized !== true) {
+      // The subject may be anything here: it was signed by whoever made it.
+      return { error: `TLS verification failed: ${String(socket.authorizationError)}` };
+    }
+    const known = this.#known.get(leaf);
+    if (known !== undefined) return { ...known, certificate: { ...known.certificate } };
+    const presented = socket.getPeerCertificate(true);
+    const outcome = findAuthority(chainOf(presented), this.#authorities);
+    if ('error' in outcome) return outcome;
+    const { authority, intermediates, notBefore, notAfter } = outcome;
+    const commonNames = attributeValues(presented.subject.CN);
+    // Parsers disagree on which of several counts (Go takes the last).
+    if (commonNames.length > 1) return { error: 'the subject has several common names' };
+    const uids = attributeValues(presented.subject[uidAttribute]);
+    // As servers from 1.33 on, which refuse both (x509.go, parseUIDFromCert).
+    if (uids.length > 1 || uids[0] === '') return { error: 'the subject has several UIDs, or an empty one' };
+    const certificate: VerifiedClientCertificate = {
+      commonName: commonNames[0] ?? '',
+      organizations: attributeValues(presented.subject.O),
+      ...(uids[0] !== undefined && { uid: uids[0] }),
+      sha256: presented.fingerprint256.replaceAll(':', '').toLowerCase(),
+      authority,
+    };
+    const finding = { certificate, notBefore, notAfter };
+    if (intermediates === 0) this.#known.set(leaf, finding);
+    return finding;
   }
-  const outcome = findAuthority(chainOf(presented), authorities);
-  if ('error' in outcome) return outcome;
-  const { authority, notBefore, notAfter } = outcome;
-  const commonNames = attributeValues(presented.subject.CN);
-  // Parsers disagree on which of several counts (Go takes the last).
-  if (commonNames.length > 1) return { error: 'the subject has several common names' };
-  const certificate: VerifiedClientCertificate = {
-    commonName: commonNames[0] ?? '',
-    organizations: attributeValues(presented.subject.O),
-    authority,
-  };
-  return { certificate, notBefore, notAfter };
 }
 
 /** The presented certificate, then the issuers that the client sent or the bundles hold. */

@@ -6,6 +6,8 @@ import type { ClientAuthorities } from './client-authorities.ts';
 export type ChainOutcome =
   | {
       readonly authority: VerifiedClientCertificate['authority'];
+      /** Certificates between the client's and the authority's. */
+      readonly intermediates: number;
       /** Milliseconds since the epoch: the span in which every certificate of the chain is valid. */
       readonly notBefore: number;
       readonly notAfter: number;
@@ -52,7 +54,8 @@ export function findAuthority(
     const anchors = [...client, ...requestHeader];
     if (anchors.length > 0) {
       narrow(anchors);
-      return { authority: client.length > 0 ? 'client-ca' : 'requestheader-client-ca', notBefore, notAfter };
+      const authority = client.length > 0 ? 'client-ca' : 'requestheader-client-ca';
+      return { authority, intermediates: depth, notBefore, notAfter };
     }
     const issuer = chain[depth + 1];
     if (issuer === undefined) break;

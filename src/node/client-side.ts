@@ -1,5 +1,9 @@
 import type { Writable } from 'node:stream';
 import type { InboundRequest } from '../proxy/inbound.ts';
+import { GatheredWrites } from './gathered-writes.ts';
+
+/** Bytes of a lent piece up to which a copy of its own is cheaper than a buffer that is used again. */
+const maximumCopied = 4_096;
 
 /** The part of an answer that watches its client, on either protocol: when it can take more, and when it has gone. */
 export class ClientSide {
@@ -9,6 +13,8 @@ export class ClientSide {
   #onDrain: (() => void) | undefined;
   #onGone: (() => void) | undefined;
   #isWaiting = false;
+  /** From the first large piece on. */
+  #gathered: GatheredWrites | undefined;
 
   constructor(writable: Writable, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
     this.#writable = writable;
@@ -38,5 +44,23 @@ export class ClientSide {
       });
     }
     return false;
+  }
+
+  /**
+   * @param chunk overwritten afterwards.
+   * @returns false when the client is slower; `onDrain` is called then.
+   */
+  lend(chunk: Uint8Array): boolean {
+    if (this.#gathered === undefined) {
+      if (chunk.length <= maximumCopied) return this.write(Buffer.from(chunk));
+      this.#gathered = new GatheredWrites(this.#writable, () => this.#onDrain?.());
+    }
+    return this.#gathered.add(chunk);
+  }
+
+  /** Ends the answer behind all that was written. */
+  end(): void {
+    this.#gathered?.flush();
+    this.#writable.end();
   }
 }

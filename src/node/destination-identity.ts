@@ -1,6 +1,7 @@
 import { exportJWK, type JWK } from 'jose';
 import type { AssertionKeySet } from '../identity/assertion/assertion-keys.ts';
 import { PeerAssertionAuthenticator } from '../identity/assertion/peer-assertion.ts';
+import type { SharedNonces } from '../identity/assertion/shared-nonces.ts';
 import { createAssertionSigner } from '../identity/assertion/sign-assertion.ts';
 import type { Authenticator } from '../identity/authenticator.ts';
 import type { IdentityMode, IdentityTokenSigner, IdentityTokenSigners } from '../identity/identity-token.ts';
@@ -26,28 +27,50 @@ export function canAssertLocally({ destinationIdentity, proxyClient }: ServeConf
   return proxyClient !== undefined || destinationIdentity.local !== 'front-proxy';
 }
 
-/** Believes the assertions of the routers whose keys are pinned; `undefined` when none is. */
-export function assertionAuthenticator(config: ServeConfig, logger: Logger): Authenticator | undefined {
-  const { assertionKeys, oidc } = config.destinationIdentity;
-  const { serverId } = config;
+/**
+ * Believes the assertions of the routers whose keys are pinned at the moment; while none is, assertions mean nothing.
+ * @param pinnedKeys asked for each assertion; the same set as long as nothing has changed.
+ * @param sharedNonces where other processes believe assertions, too
+ */
+export function assertionAuthenticator(
+  config: ServeConfig,
+  pinnedKeys: () => AssertionKeySet,
+  logger: Logger,
+  sharedNonces?: SharedNonces,
+): Authenticator | undefined {
+  const { serverId, destinationIdentity } = config;
+  const { oidc } = destinationIdentity;
   // Assertions are addressed to an API server ID, which a gateway does not have.
-  if (assertionKeys === undefined || serverId === undefined) return undefined;
-  // Keys of the OIDC issuer are listed to be published, not to be believed.
-  const keys: AssertionKeySet = new Map(
-    [...assertionKeys.pinned].filter(([, { issuer }]) => issuer !== oidc?.issuerUrl),
-  );
-  if (keys.size === 0) return undefined;
-  return new PeerAssertionAuthenticator({ keys: () => keys, audience: serverId, logger });
+  if (serverId === undefined) return undefined;
+  let pinned: AssertionKeySet = new Map();
+  let believed: AssertionKeySet = new Map();
+  const keys = (): AssertionKeySet => {
+    const now = pinnedKeys();
+    if (now !== pinned) {
+      pinned = now;
+      // Keys of the OIDC issuer are listed to be published, not to be believed.
+      believed = new Map([...now].filter(([, { issuer }]) => issuer !== oidc?.issuerUrl));
+    }
+    return believed;
+  };
+  const authenticator = new PeerAssertionAuthenticator({ keys, audience: serverId, sharedNonces, logger });
+  return {
+    name: authenticator.name,
+    authenticate: (inbound) => (keys().size === 0 ? undefined : authenticator.authenticate(inbound)),
+  };
 }
 
 /** What API servers can ask about the tokens that are signed here; `undefined` without an issuer. */
-export async function oidcIssuer({ destinationIdentity }: ServeConfig): Promise<OidcIssuer | undefined> {
-  const { oidc, signingKey, assertionKeys } = destinationIdentity;
+export async function oidcIssuer(
+  { destinationIdentity }: ServeConfig,
+  assertionKeys: AssertionKeySet,
+): Promise<OidcIssuer | undefined> {
+  const { oidc, signingKey } = destinationIdentity;
   if (oidc === undefined || signingKey === undefined) return undefined;
   const { publicJwk } = signingKey.loaded;
   // Its keys before and after a rotation, and those of other routers that sign under the same issuer.
   const others: JWK[] = [];
-  for (const { kid, alg, issuer, publicKey } of assertionKeys?.pinned.values() ?? []) {
+  for (const { kid, alg, issuer, publicKey } of assertionKeys.values()) {
     if (issuer !== oidc.issuerUrl || kid === publicJwk.kid || alg !== oidcTokenAlgorithm) continue;
     others.push({ ...(await exportJWK(publicKey)), kid, alg, use: 'sig' });
   }

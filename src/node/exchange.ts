@@ -1,5 +1,5 @@
 import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
-import { type OnResponseHead, TransportError } from '../proxy/transport.ts';
+import { type ByteCounter, type OnResponseHead, TransportError } from '../proxy/transport.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import { toTransportError } from './transport-errors.ts';
 
@@ -41,6 +41,8 @@ export class Exchange {
   readonly #resolve: (response: Response) => void;
   readonly #reject: (error: TransportError) => void;
   readonly #timer: NodeJS.Timeout | undefined;
+  /** From the head on, where somebody counts. */
+  #bytes: ByteCounter | undefined;
   #state: 'waiting' | 'answering' | 'over' = 'waiting';
   #source: AnswerSource | undefined;
   #discardTimer: NodeJS.Timeout | undefined;
@@ -108,6 +110,7 @@ export class Exchange {
       }
       const response = sink.start(status, statusMessage, disposition.headers);
       clearTimeout(this.#timer);
+      this.#bytes = disposition.bytes;
       this.#state = 'answering';
       this.#resolve(response);
     } catch (error) {
@@ -126,7 +129,17 @@ export class Exchange {
     // undici's parser reports an empty chunk each time it is resumed with nothing to parse: pausing for that one
     // too, and being resumed by its reader, would go round for ever.
     if (this.#state !== 'answering' || chunk.byteLength === 0) return;
+    this.#bytes?.add(chunk.byteLength);
     if (!this.#sink.write(chunk)) this.#source?.pause();
+  }
+
+  /** As `data`, of bytes that are overwritten as soon as it returns. */
+  lend(chunk: Uint8Array): void {
+    if (this.#state !== 'answering' || chunk.byteLength === 0) return;
+    this.#bytes?.add(chunk.byteLength);
+    const sink = this.#sink;
+    const hasRoom = sink.lend === undefined ? sink.write(Buffer.from(chunk)) : sink.lend(chunk);
+    if (!hasRoom) this.#source?.pause();
   }
 
   end(): void {

@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
 
 const writer = fileURLToPath(new URL('../../test/support/snapshot-writer.ts', import.meta.url));
-
-async function temporaryDirectory(context: TestContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'snapshot-store-'));
-  context.after(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 test('what is saved is loaded again, with and without a renewal', async (context) => {
   const path = join(await temporaryDirectory(context), 'snapshot');

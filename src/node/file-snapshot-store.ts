@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../snapshot/limits.ts';
 import type { SnapshotStore, StoredSnapshot } from '../snapshot/snapshot-store.ts';
 import { parseStoredSnapshotText, storedSnapshotText } from '../snapshot/stored-snapshot-text.ts';
+import { checkReplaceable } from './replaceable-file.ts';
 
 /**
  * Keeps the snapshot in one file: the sealed snapshot on the first line, its last renewal on the second. A
@@ -56,6 +57,7 @@ async function readStored(path: string): Promise<StoredSnapshot | undefined> {
 }
 
 async function replaceFile(path: string, temporaryPath: string, text: string): Promise<void> {
+  await checkReplaceable(path);
   try {
     // 0600: addresses and versions of a control plane are nobody else's business.
     const file = await open(temporaryPath, 'wx', 0o600);

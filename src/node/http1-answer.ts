@@ -5,6 +5,10 @@ import type { InboundRequest } from '../proxy/inbound.ts';
 import { answerLines, hasContent, reasonPhrase } from './answer-lines.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import { ClientSide } from './client-side.ts';
+import { contentLength } from './content-length.ts';
+
+/** Milliseconds that a head waits for the beginning of its body. */
+const headAlone = 5;
 
 /** An answer on its way into the HTTP/1.1 connection that its request came on. */
 export class Http1Answer implements AnswerSink {
@@ -32,7 +36,9 @@ export class Http1Answer implements AnswerSink {
     const lines = answerLines(status, headers) as string[];
     this.#outgoing.writeHead(status, reasonPhrase(statusMessage), lines);
     // A watch has a head long before its first event: send it now, but not apart from a body that is here already.
-    setImmediate(flushHead, this);
+    if (contentLength(headers) === undefined) setImmediate(flushHead, this);
+    // An announced body follows in the destination's next write: sent apart, the head would be a TLS record of its own.
+    else setTimeout(flushHead, headAlone, this);
     return RESPONSE_ALREADY_SENT;
   }
 
@@ -46,9 +52,15 @@ export class Http1Answer implements AnswerSink {
     return this.#client.write(chunk);
   }
 
+  lend(chunk: Uint8Array): boolean {
+    if (!this.#hasContent) return true;
+    this.#bodyBegun = true;
+    return this.#client.lend(chunk);
+  }
+
   end(): void {
     this.#bodyBegun = true;
-    this.#outgoing.end();
+    this.#client.end();
   }
 
   breakOff(): void {

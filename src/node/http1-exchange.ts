@@ -26,7 +26,7 @@ export function exchangeOverHttp1(
     path: outbound.target,
     method: outbound.method,
     headers: requestLines(outbound.headers),
-    body: body ?? null,
+    body: body?.content ?? null,
     ...(body === undefined || methodsWithContent.has(outbound.method) ? {} : { reset: true }),
   };
   dispatcher.dispatch(options, new Http1Handler(exchange));

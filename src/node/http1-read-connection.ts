@@ -92,7 +92,7 @@ export class Http1ReadConnection {
     this.#socket.destroy();
   }
 
-  /** @param chunk overwritten afterwards: what is kept or handed on is copied. */
+  /** @param chunk overwritten afterwards: what is kept is copied, what is handed on is lent. */
   #received(chunk: Buffer): void {
     let rest = chunk;
     try {
@@ -135,8 +135,7 @@ export class Http1ReadConnection {
     if (typeof this.#bodyLength === 'number') this.#left = this.#bodyLength;
     read.exchange.head(status, head.statusMessage, head.headers);
     if (this.#read !== read) return noBytes;
-    if (this.#bodyLength === 'chunked')
-      this.#chunked = new ChunkedBody((data) => read.exchange.data(Buffer.from(data)));
+    if (this.#bodyLength === 'chunked') this.#chunked = new ChunkedBody((data) => read.exchange.lend(data));
     else if (this.#bodyLength === 0) this.#finish(read, rest);
     return this.#bodyLength === 0 ? noBytes : rest;
   }
@@ -145,7 +144,7 @@ export class Http1ReadConnection {
   #takeBody(read: Http1Read, chunk: Buffer): Buffer {
     const { exchange } = read;
     if (this.#bodyLength === 'until-close') {
-      exchange.data(Buffer.from(chunk));
+      exchange.lend(chunk);
       return noBytes;
     }
     if (this.#chunked !== undefined) {
@@ -155,7 +154,7 @@ export class Http1ReadConnection {
     }
     const data = chunk.length <= this.#left ? chunk : chunk.subarray(0, this.#left);
     this.#left -= data.length;
-    exchange.data(Buffer.from(data));
+    exchange.lend(data);
     if (this.#left === 0 && this.#read === read) this.#finish(read, chunk.subarray(data.length));
     return noBytes;
   }

@@ -125,13 +125,15 @@ describe('connections for short reads', () => {
   });
 
   test("attack: bytes held back behind an answer with a slow reader are not the next caller's", async (context) => {
+    const answered: TLSSocket[] = [];
     const peer = await answering(context, (socket) => {
       socket.write(ok);
-      // Comes while the connection is paused for a reader that has not begun to read.
-      setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret'), 20);
+      answered.push(socket);
     });
     const { ask, askIdle, connections } = await readsFrom(context, peer);
     const slow = await askIdle();
+    // Comes while the connection is paused for a reader that has not begun to read.
+    answered[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret');
     await eventually(() => connections.isEmpty);
     const next = ask();
     assert.equal(next, undefined);
@@ -139,8 +141,11 @@ describe('connections for short reads', () => {
   });
 
   test('attack: an answer to nothing ends the connection', async (context) => {
-    const peer = await startRawPeer(context, (socket) => void setTimeout(() => socket.write(ok), 20));
+    const sockets: TLSSocket[] = [];
+    const peer = await startRawPeer(context, (socket) => void sockets.push(socket));
     const { connections } = await readsFrom(context, peer);
+    await eventually(() => sockets.length > 0);
+    sockets[0]?.write(ok);
     await eventually(() => peer.openConnections() === 0 && connections.isEmpty);
   });
 

@@ -39,8 +39,12 @@ export class Http2Answer implements AnswerSink {
     return this.#hasContent ? this.#client.write(chunk) : true;
   }
 
+  lend(chunk: Uint8Array): boolean {
+    return this.#hasContent ? this.#client.lend(chunk) : true;
+  }
+
   end(): void {
-    this.#stream.end();
+    this.#client.end();
   }
 
   breakOff(error: Error): void {

@@ -1,7 +1,7 @@
 import { type ClientHttp2Stream, constants } from 'node:http2';
-import { firstHeader } from '../apimachinery/raw-headers.ts';
 import type { OutboundRequest } from '../proxy/transport.ts';
 import { requestLines, withoutPseudoHeaders } from './connection-headers.ts';
+import { contentLength } from './content-length.ts';
 import type { Exchange } from './exchange.ts';
 import type { RequestBody } from './request-body.ts';
 
@@ -18,7 +18,7 @@ export type OpenStream = (
  * way into an HTTP/2 stream: two groups would arrive as one group with a comma in its name.
  *
  * @param onRefused the destination refused the stream without processing it (RFC 9113 section 8.7), as it does
- *   with what crosses its GOAWAY: the bodiless request may be sent again. Called once at most.
+ *   with what crosses its GOAWAY: a request whose body is not streamed may be sent again. Called once at most.
  * @throws when the session takes no more streams; nothing was sent then.
  */
 export function exchangeOverHttp2(
@@ -34,6 +34,7 @@ export function exchangeOverHttp2(
   let receivedLength = 0;
   let needsEndStream = false;
   let hasEndStream = false;
+  let canBeSentAgain = body === undefined;
 
   const giveUp = (): void => {
     if (stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
@@ -55,6 +56,7 @@ export function exchangeOverHttp2(
     if (method !== 'HEAD' && status !== 304) expectedLength = contentLength(lines);
     // With a length nghttp2 and the count below notice what is missing.
     needsEndStream = expectedLength === undefined && !stream.endAfterHeaders;
+    body?.forget();
     exchange.head(status, '', lines);
   });
   stream.on('data', (chunk: Uint8Array) => {
@@ -82,13 +84,18 @@ export function exchangeOverHttp2(
     body?.destroy();
     const error = failure ?? new Error(`the stream was closed (HTTP/2 code ${stream.rstCode})`);
     if (stream.rstCode !== constants.NGHTTP2_REFUSED_STREAM) exchange.fail(error);
-    else if (body === undefined && exchange.restart()) onRefused();
+    else if (canBeSentAgain && exchange.restart()) onRefused();
     else exchange.fail(error, true);
   });
 
-  if (body !== undefined) {
-    body.on('error', giveUp);
-    body.pipe(stream);
+  if (body === undefined) return;
+  const content = body.takeWhole() ?? body.content;
+  if (content instanceof Uint8Array) {
+    canBeSentAgain = true;
+    stream.end(content);
+  } else {
+    content.on('error', giveUp);
+    content.pipe(stream);
   }
 }
 
@@ -108,9 +115,4 @@ function onEndOfData(stream: ClientHttp2Stream, listener: () => void): void {
     }
     return push.call(stream, chunk, encoding);
   };
-}
-
-function contentLength(headers: readonly string[]): number | undefined {
-  const value = firstHeader(headers, 'content-length');
-  return value === undefined || !/^\d+$/.test(value) ? undefined : Number(value);
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
 import { exportSPKI, importJWK } from 'jose';
@@ -8,6 +7,7 @@ import { type Authority, createAuthority } from '../../test/support/certificates
 import { inboundRequest } from '../../test/support/inbound-request.ts';
 import { oidcProvider } from '../../test/support/oidc-provider.ts';
 import { recordingLogger } from '../../test/support/recording-logger.ts';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { goodClaims, type TokenSigner, testNow, tokenSigner } from '../../test/support/token-signer.ts';
 import type { KeyLocation } from '../identity/jwt/read-issuer.ts';
 import type { Caller } from '../identity/user-info.ts';
@@ -48,8 +48,7 @@ function running(context: TestContext, config: JwtConfig) {
 }
 
 async function temporaryFolder(context: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-'));
-  context.after(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory(context);
   return folder;
 }
 

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { makeDirectory } from './make-directory.ts';
 
 test('a directory is made with those above it, for its owner alone, and may be there already', async (context) => {
-  const root = await mkdtemp(join(tmpdir(), 'make-directory-'));
-  context.after(() => rm(root, { recursive: true, force: true }));
+  const root = await temporaryDirectory(context);
   const path = join(root, 'a', 'b', 'c');
   await Promise.all([makeDirectory(path, 0o700), makeDirectory(path, 0o700)]);
   await makeDirectory(path, 0o700);

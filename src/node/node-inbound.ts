@@ -7,8 +7,10 @@ import { auditIdHeader, auditIdOf } from '../proxy/audit-id.ts';
 import type { GetInboundRequest } from '../proxy/handler-environment.ts';
 import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../proxy/inbound.ts';
 import type { AnswerSink } from './answer-sink.ts';
+import { BodyStream } from './body-stream.ts';
+import { contentLength } from './content-length.ts';
 import { ExchangeEnd } from './exchange-end.ts';
-import { BodySource, RequestBody } from './request-body.ts';
+import { BodySource } from './request-body.ts';
 import type { Expiring, RequestDeadlines } from './request-deadlines.ts';
 
 /** What carries a request, and tells which connection it came on. */
@@ -103,7 +105,7 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
     const source = this.bodySource;
     if (source === undefined) return null;
     // Cancelled, the web's stream destroys what it reads from, and with the client's stream the answer would go.
-    return Readable.toWeb(new RequestBody(source, () => {}));
+    return Readable.toWeb(new BodyStream(source, () => {}));
   }
 
   /** The body for whoever reads it, one after the other; `undefined` when there is none. */
@@ -112,6 +114,7 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
     this.#bodySource ??= new BodySource(
       () => this.bodyStream,
       () => this.isBodyCutShort,
+      contentLength(this.headers),
     );
     return this.#bodySource;
   }

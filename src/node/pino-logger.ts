@@ -5,7 +5,13 @@ import type { LoggingConfig } from './serve-config.ts';
 import { textLine } from './text-log.ts';
 
 /** From this `-v` on, debug lines are written (kube-apiserver's level of detail for debugging). */
-export const debugVerbosity = 4;
+const debugVerbosity = 4;
+
+/** A logger whose verbosity and form can change while it is used. */
+export interface ConfigurableLogger extends Logger {
+  /** For lines from now on. */
+  configure(config: LoggingConfig): void;
+}
 
 /**
  * A logger on standard error: one JSON object a line, or the same as text. Credentials are masked in both, wherever
@@ -15,10 +21,29 @@ export const debugVerbosity = 4;
  *
  * @param stream where lines go; default standard error
  */
-export function createPinoLogger(config: LoggingConfig, stream?: DestinationStream): Logger {
+export function createPinoLogger(config: LoggingConfig, stream?: DestinationStream): ConfigurableLogger {
   // Synchronous: a line that explains why the process ends has to be out before it does.
   const output = stream ?? destination({ dest: 2, sync: true });
-  const logger = pino(
+  let logger = newLogger(config, output);
+  const write =
+    (level: 'debug' | 'info' | 'warn' | 'error') =>
+    (fields: Readonly<Record<string, unknown>>, message: string): void => {
+      // Masking walks the fields: not for lines that nobody will read.
+      if (logger.isLevelEnabled(level)) logger[level](lineFields(level, fields), maskText(message));
+    };
+  return {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    configure(changed) {
+      logger = newLogger(changed, output);
+    },
+  };
+}
+
+function newLogger(config: LoggingConfig, output: DestinationStream) {
+  return pino(
     {
       level: config.verbosity >= debugVerbosity ? 'debug' : 'info',
       base: null,
@@ -28,13 +53,6 @@ export function createPinoLogger(config: LoggingConfig, stream?: DestinationStre
     },
     config.format === 'json' ? output : textStream(output),
   );
-  const write =
-    (level: 'debug' | 'info' | 'warn' | 'error') =>
-    (fields: Readonly<Record<string, unknown>>, message: string): void => {
-      // Masking walks the fields: not for lines that nobody will read.
-      if (logger.isLevelEnabled(level)) logger[level](lineFields(level, fields), maskText(message));
-    };
-  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
 function lineFields(level: string, fields: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -78,3 +78,25 @@ test('a request that cannot be ended is told of, and keeps no other from its end
   assert.equal(ended, 1);
   assert.equal(deadlines.expired, 2);
 });
+
+test('another time-out is for requests that begin after it, be it longer or shorter', (context) => {
+  const { clock, deadlines } = startDeadlines(context, 60_000, () => {});
+  const ended: string[] = [];
+  deadlines.add({ expire: () => ended.push('of 60 s') });
+  deadlines.setTimeout(10_000);
+  deadlines.add({ expire: () => ended.push('of 10 s') });
+  deadlines.setTimeout(120_000);
+  const finished = { expire: () => ended.push('finished') };
+  deadlines.add(finished).delete(finished);
+  deadlines.add({ expire: () => ended.push('of 120 s') });
+  for (const [now, over] of [
+    [12_000, ['of 10 s']],
+    [62_000, ['of 10 s', 'of 60 s']],
+    [122_000, ['of 10 s', 'of 60 s', 'of 120 s']],
+  ] as const) {
+    clock.now = now;
+    deadlines.look();
+    assert.deepEqual(ended, over);
+  }
+  assert.equal(deadlines.expired, 3);
+});

@@ -26,18 +26,20 @@ export interface RequestDeadlinesOptions {
  * Being up to two seconds late lets an API server with the same time-out say first that it was not in time.
  */
 export class RequestDeadlines {
-  readonly #ticks: number;
+  #ticks: number;
   readonly #clock: () => number;
   readonly #onExpired: (requests: number) => void;
   readonly #onFailed: (error: unknown) => void;
-  /** By the tick at which they are over. Oldest first, for the time-out is the same for all. */
-  readonly #buckets = new Map<number, Set<Expiring>>();
+  /** By the tick at which they are over. Oldest first, for the time-out is the same for all of one map. */
+  #buckets = new Map<number, Set<Expiring>>();
+  /** Of requests that began under another time-out, which still is theirs. */
+  #earlier: Map<number, Set<Expiring>>[] = [];
   readonly #timer: NodeJS.Timeout;
   #expired = 0;
 
   constructor(options: RequestDeadlinesOptions) {
     const { timeout, clock = () => performance.now(), onExpired = () => {}, onFailed = () => {} } = options;
-    this.#ticks = Math.ceil(timeout / granularity) + 1;
+    this.#ticks = ticksOf(timeout);
     this.#clock = clock;
     this.#onExpired = onExpired;
     this.#onFailed = onFailed;
@@ -48,6 +50,15 @@ export class RequestDeadlines {
   /** Requests that have been ended since the start. */
   get expired(): number {
     return this.#expired;
+  }
+
+  /** For requests from now on; those in flight keep the time they were given. @param timeout milliseconds */
+  setTimeout(timeout: number): void {
+    const ticks = ticksOf(timeout);
+    if (ticks === this.#ticks) return;
+    this.#ticks = ticks;
+    this.#earlier.push(this.#buckets);
+    this.#buckets = new Map();
   }
 
   /** @returns what the request is to be taken out of when it is over. */
@@ -65,16 +76,24 @@ export class RequestDeadlines {
   /** Ends what is over by now; the timer calls it. */
   look(): void {
     const now = Math.floor(this.#clock() / granularity);
-    let requests = 0;
-    for (const [tick, bucket] of this.#buckets) {
-      if (tick > now) break;
-      this.#buckets.delete(tick);
-      requests += bucket.size;
-      for (const request of bucket) this.#end(request);
-    }
+    let requests = this.#endThoseOver(this.#buckets, now);
+    for (const buckets of this.#earlier) requests += this.#endThoseOver(buckets, now);
+    this.#earlier = this.#earlier.filter(({ size }) => size > 0);
     if (requests === 0) return;
     this.#expired += requests;
     this.#onExpired(requests);
+  }
+
+  /** @returns how many there were. */
+  #endThoseOver(buckets: Map<number, Set<Expiring>>, now: number): number {
+    let requests = 0;
+    for (const [tick, bucket] of buckets) {
+      if (tick > now) break;
+      buckets.delete(tick);
+      requests += bucket.size;
+      for (const request of bucket) this.#end(request);
+    }
+    return requests;
   }
 
   /** An error that left the timer would end the process, and everybody's requests with it. */
@@ -90,5 +109,10 @@ export class RequestDeadlines {
   stop(): void {
     clearInterval(this.#timer);
     this.#buckets.clear();
+    this.#earlier = [];
   }
+}
+
+function ticksOf(timeout: number): number {
+  return Math.ceil(timeout / granularity) + 1;
 }

@@ -6,15 +6,18 @@ import type { RequestObserver } from '../observe/request-observer.ts';
 import type { AuditConfig } from './audit/audit-config.ts';
 import { AuditLog } from './audit/audit-log.ts';
 import { type AuditOutput, DescriptorOutput, FileOutput } from './audit/audit-output.ts';
+import type { AuditRecorder } from './audit/audit-recorder.ts';
 import { maskText } from './mask-secrets.ts';
 import type { RouterMetrics } from './metrics/router-metrics.ts';
+import type { ProcessSharing } from './processes/process-sharing.ts';
 import type { ServeConfig } from './serve-config.ts';
 import type { Tracing } from './tracing/create-tracing.ts';
 import type { TracingConfig } from './tracing/tracing-configuration.ts';
 
 /** What is kept of each request: a line, a trace, audit events; each only where it is asked for. */
 export interface RequestRecords {
-  readonly observers: readonly RequestObserver[];
+  /** Who writes it, as `config` has the verbosity and the policy of the audit; the rest is as it was at start. */
+  observers(config: Pick<ServeConfig, 'logging' | 'records'>): readonly RequestObserver[];
   /** Goes on in new files, for whoever has renamed the old ones. Never rejects. */
   reopen(): Promise<void>;
   /** Writes and sends what waits. Never rejects. */
@@ -28,22 +31,27 @@ export async function createRequestRecords(
   config: Pick<ServeConfig, 'logging' | 'records' | 'serverId' | 'commandLine'>,
   logger: Logger,
   metrics: RouterMetrics | undefined,
+  sharing?: ProcessSharing,
 ): Promise<RequestRecords> {
   const { tracing, audit } = config.records;
   const failures = new FailureLog({ logger, clock: () => performance.now() });
-  const auditLog = audit === undefined ? undefined : await openAuditLog(audit, failures, metrics);
+  const onEvents: OnAuditEvents = (result, events) => metrics?.auditEvents(result, events);
+  const auditLog = audit && (await auditRecorder(audit, failures, onEvents, sharing));
   const traces =
     tracing === undefined ? undefined : await startTracing(tracing, config, logger, failures, metrics);
-  const observers: RequestObserver[] = [];
-  if (config.logging.verbosity >= accessLogVerbosity) {
-    observers.push(accessLog({ logger, clock: () => performance.now() }));
-  }
-  if (audit !== undefined && auditLog !== undefined) {
-    observers.push(requestAudit({ policy: audit.policy, sink: auditLog, mask: maskText, clock: epochClock }));
-  }
-  if (traces !== undefined) observers.push(traces.observer);
   return {
-    observers,
+    observers({ logging, records: { audit: audited } }) {
+      const observers: RequestObserver[] = [];
+      if (logging.verbosity >= accessLogVerbosity) {
+        observers.push(accessLog({ logger, clock: () => performance.now() }));
+      }
+      if (audited !== undefined && auditLog !== undefined) {
+        const { policy } = audited;
+        observers.push(requestAudit({ policy, sink: auditLog, mask: maskText, clock: epochClock }));
+      }
+      if (traces !== undefined) observers.push(traces.observer);
+      return observers;
+    },
     async reopen() {
       await auditLog?.reopen();
     },
@@ -76,16 +84,36 @@ async function startTracing(
   });
 }
 
-async function openAuditLog(
+/** Told of audit events that were written, and of those that are lost. */
+type OnAuditEvents = (result: 'written' | 'dropped', events: number) => void;
+
+/** Of several processes one writes: two would rename each other's file. */
+async function auditRecorder(
   audit: AuditConfig,
   failures: FailureLog,
-  metrics: RouterMetrics | undefined,
+  onEvents: OnAuditEvents,
+  sharing: ProcessSharing | undefined,
+): Promise<AuditRecorder> {
+  if (sharing === undefined) return openAuditLog(audit, failures, onEvents);
+  const { bufferSize } = audit;
+  return sharing.createAuditRecorder({
+    bufferSize,
+    failures,
+    onDropped: (events) => onEvents('dropped', events),
+  });
+}
+
+/** @throws when the file cannot be opened. */
+export async function openAuditLog(
+  audit: AuditConfig,
+  failures: FailureLog,
+  onEvents: OnAuditEvents,
 ): Promise<AuditLog> {
   return new AuditLog({
     output: await openOutput(audit, failures),
     bufferSize: audit.bufferSize,
     failures,
-    onEvents: (result, events) => metrics?.auditEvents(result, events),
+    onEvents,
   });
 }
 

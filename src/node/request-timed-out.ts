@@ -1,12 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
-import { statusAnswer } from '../apimachinery/status.ts';
+import { statusAnswer, statusResponse } from '../apimachinery/status.ts';
 
 /*
  * Ends an exchange that took too long, past whoever is still working on its answer, as kube-apiserver's time-out
  * filter does (k8s.io/apiserver pkg/server/filters/timeout.go): 504 with its words while the client has nothing,
  * else a break, so that it cannot take the part for the whole.
  */
+
+/** kube-apiserver's. */
+const message = 'Timeout: request did not complete within the allotted timeout';
 
 /**
  * @param more header lines of the 504.
@@ -41,7 +44,7 @@ export function endHttp2TimedOut(
 ): boolean {
   if (stream.headersSent || stream.closed) {
     // INTERNAL_ERROR: close() would end the stream in good order first.
-    stream.destroy(new Error('the request took longer than the request time-out'));
+    stream.destroy(timedOutError());
     return false;
   }
   const { code, headers, body } = timedOut();
@@ -51,6 +54,16 @@ export function endHttp2TimedOut(
   return true;
 }
 
+/** The 504 of an exchange that took too long, for who writes it by hand. */
+export function timedOutResponse(): Response {
+  return statusResponse('Timeout', message);
+}
+
+/** Why such an exchange is broken off. */
+export function timedOutError(): Error {
+  return new Error('the request took longer than the request time-out');
+}
+
 function timedOut(): ReturnType<typeof statusAnswer> {
-  return statusAnswer('Timeout', 'Timeout: request did not complete within the allotted timeout');
+  return statusAnswer('Timeout', message);
 }

@@ -40,7 +40,9 @@ export interface DestinationIdentityConfig {
   /** `iss` of this router's own assertions. */
   readonly assertionIssuer: string;
   /** Public keys of other routers, each for one issuer; without them no assertion is believed. */
-  readonly assertionKeys: { readonly path: string; readonly pinned: AssertionKeySet } | undefined;
+  readonly assertionKeys:
+    | { readonly path: string; readonly text: string; readonly pinned: AssertionKeySet }
+    | undefined;
   /** `undefined` where no mode is `oidc-token`. */
   readonly oidc: { readonly issuerUrl: string; readonly audience: string } | undefined;
 }
@@ -49,6 +51,8 @@ export interface DestinationIdentityConfig {
 export interface JwtConfig {
   /** Those of `--authentication-config`. */
   readonly issuers: readonly ExternalIssuerConfig[];
+  /** The file that they come from, read again when it changes; left out without one. */
+  readonly configurationFile?: { readonly path: string; readonly text: string } | undefined;
   /** The cluster's own; `undefined` unless an operator has said so. */
   readonly serviceAccounts:
     | {
@@ -67,6 +71,14 @@ export interface AdvertisedAddress {
   /** 0 when the serving port is chosen by the system at start. */
   readonly port: number;
   readonly source: 'peer-advertise-ip' | 'advertise-address' | 'bind-address' | 'default-interface';
+}
+
+/** An address for the router's own endpoints. Plain HTTP on loopback, else HTTPS with the serving pair. */
+export interface AdminAddress {
+  /** An IP address, IPv6 without brackets. */
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
 }
 
 export interface LoggingConfig {
@@ -113,6 +125,8 @@ export interface ServeConfig {
   /** 0: any free port. */
   readonly securePort: number;
   readonly advertisedAddress: AdvertisedAddress | undefined;
+  /** Where health, metrics and z-pages are answered without asking who calls; `undefined`: nowhere. */
+  readonly admin: AdminAddress | undefined;
   readonly serving: CertificatePair;
   /** What peers' serving certificates are checked against; `undefined` with the gate off. */
   readonly peerCa: PemFile | undefined;
@@ -161,6 +175,12 @@ export interface ServeConfig {
     readonly goawayChance: number;
   };
   readonly shutdown: ShutdownConfig;
+  readonly processes: {
+    /** Processes that serve together. 1: there is no supervisor. */
+    readonly count: number;
+    /** Which of them this configuration is for, from 1 on; `undefined`: for the whole router. */
+    readonly number: number | undefined;
+  };
   readonly performance: {
     /** Requests for resources go past the fetch handler. */
     readonly directLane: boolean;
@@ -196,6 +216,8 @@ export interface RunningRouter {
   reload(): Promise<void>;
   /** `https://host:port` it listens on. */
   readonly origin: string;
+  /** `http://host:port` or `https://host:port` of the admin address; `undefined` without one. */
+  readonly adminOrigin?: string | undefined;
   /** Ends as `ServeConfig.shutdown` says: not ready, drained, closed. Resolves when that is done. */
   shutdown(): Promise<void>;
   /**

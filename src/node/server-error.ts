@@ -19,8 +19,13 @@ export class ServerError extends Error {
   }
 }
 
-/** Words what `listen` threw. */
-export function listenError(error: Error, host: string, port: number): ServerError {
+/** Words what `listen` threw. @param flag that the address comes from */
+export function listenError(
+  error: Error,
+  host: string,
+  port: number,
+  flag: `--${string}` = '--bind-address',
+): ServerError {
   const code = 'code' in error ? error.code : '';
   const where = `${host}:${port}`;
   if (code === 'EADDRINUSE') {
@@ -31,7 +36,7 @@ export function listenError(error: Error, host: string, port: number): ServerErr
     );
   }
   if (code === 'EADDRNOTAVAIL') {
-    const message = `this host has no address ${host}: set --bind-address to one that it has`;
+    const message = `this host has no address ${host}: set ${flag} to one that it has`;
     return new ServerError('AddressNotAvailable', message, error);
   }
   if (code === 'EACCES') {

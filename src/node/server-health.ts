@@ -23,16 +23,18 @@ export interface FollowedServers {
   readonly health: ServerHealth;
   /** Follows the local server, and the peers of `table` once there is one. */
   follow(table: RoutingTable | undefined): void;
+  /** Probes and judges by other figures from now on. */
+  configure(config: HealthConfig): void;
   stop(): void;
 }
 
 /** Puts state, probes and the closing of connections together. Nothing is probed before the first `follow`. */
 export function followServers(options: FollowedServersOptions): FollowedServers {
-  const { config, local, endConnections, logger } = options;
-  const { rise, fall, slowStart, interval, timeout } = config;
-  const health = new ServerHealth({ rise, fall, slowStart });
-  const probe = createProbe({ ...options, timeoutMilliseconds: timeout });
-  const monitor = new HealthMonitor({ health, probe, interval, clock: systemClock });
+  const { local, endConnections, logger } = options;
+  let { config } = options;
+  const health = new ServerHealth(config);
+  const probe = createProbe({ ...options, timeoutMilliseconds: () => config.timeout });
+  const monitor = new HealthMonitor({ health, probe, interval: () => config.interval, clock: systemClock });
   let destinations: ReadonlyMap<string, Destination> = new Map();
   health.observe({
     changed({ id, to, cause }) {
@@ -59,6 +61,12 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
       ];
       destinations = new Map(followed.map((destination) => [destination.id, destination]));
       monitor.follow(followed);
+    },
+    configure(next) {
+      const isShorter = next.interval < config.interval;
+      config = next;
+      health.configure(next);
+      if (isShorter) monitor.hurry();
     },
     stop: () => monitor.stop(),
   };

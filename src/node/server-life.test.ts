@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { askHttp1, askHttp2, http2Client, rawClient, readUntil } from '../../test/support/node-clients.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { askHttp1, askHttp2, http2Client, rawClient } from '../../test/support/node-clients.ts';
 import { frontProxyAuthority, peerPair } from '../../test/support/node-exchange.ts';
 import { mirror, startServer as start, servingTls as tls } from '../../test/support/node-server.ts';
+import { readUntil } from '../../test/support/tls-client.ts';
 import { createRouterServer, type RouterServer } from './server.ts';
 import { ServerError } from './server-error.ts';
 
@@ -66,7 +68,7 @@ describe('the life of the server', () => {
     const goaway = once(session, 'goaway');
     const overHttp2 = askHttp2(session);
     const overHttp1 = askHttp1(port);
-    while (answers.length < 2) await new Promise(setImmediate);
+    await eventually(() => answers.length === 2);
     const closed = server.close(60_000);
     await goaway;
     await assert.rejects(askHttp1(port));
@@ -115,7 +117,7 @@ describe('the life of the server', () => {
       return new Promise(() => {});
     });
     const cut = [assert.rejects(askHttp1(port)), assert.rejects(askHttp2(http2Client(context, port)))];
-    while (asked < 2) await new Promise(setImmediate);
+    await eventually(() => asked === 2);
     await server.close(50);
     await Promise.all(cut);
   });

@@ -2,15 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { describe, test } from 'node:test';
-import {
-  askHttp1,
-  askHttp2,
-  http2Client,
-  rawClient,
-  readToEnd,
-  readUntil,
-} from '../../test/support/node-clients.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { askHttp1, askHttp2, http2Client, rawClient, readToEnd } from '../../test/support/node-clients.ts';
 import { mirror, startServer as start } from '../../test/support/node-server.ts';
+import { readUntil } from '../../test/support/tls-client.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 
 describe('the request as it stood on the wire', () => {
@@ -56,7 +51,7 @@ describe('the request as it stood on the wire', () => {
     await askHttp2(session, { path: '/answered' });
     const stream = session.request({ ':path': '/waiting' });
     stream.on('error', () => {});
-    while (signals.length < 3) await new Promise(setImmediate);
+    await eventually(() => signals.length === 3);
     stream.close(constants.NGHTTP2_CANCEL);
     await aborted.promise;
     assert.deepEqual(
@@ -166,12 +161,20 @@ describe('limits', () => {
   });
 
   test('an idle HTTP/2 connection ends, one with a quiet stream does not', async (context) => {
-    const { port } = await start(context, () => new Promise(() => {}), { limits: { keepAliveTimeout: 100 } });
-    const idle = http2Client(context, port);
+    const arrived = Promise.withResolvers<void>();
+    const neverAnswered = (): Promise<Response> => {
+      arrived.resolve();
+      return new Promise(() => {});
+    };
+    const { port } = await start(context, neverAnswered, { limits: { keepAliveTimeout: 100 } });
     const busy = http2Client(context, port);
     busy.request().on('error', () => {});
+    await arrived.promise;
+    // It is the younger one: by the time that it ends, the other has been quiet for longer.
+    const idle = http2Client(context, port);
     await once(idle, 'close');
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    assert.equal(busy.closed, false);
+    const answered = Promise.withResolvers<Error | null>();
+    busy.ping(answered.resolve);
+    assert.equal(await answered.promise, null);
   });
 });

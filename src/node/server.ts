@@ -34,6 +34,14 @@ export interface RouterServerOptions extends RequestHandlerOptions {
   readonly logger?: Logger;
 }
 
+/** What can change while the server runs. */
+export interface ChangeableServerLimits {
+  /** As `RouterServerOptions.goawayChance`. */
+  readonly goawayChance: number;
+  /** As `ServerLimits.maxConnections`. */
+  readonly maxConnections: number;
+}
+
 export interface RouterServer {
   /** @param port 0 takes a free one. @throws {ServerError} */
   listen(port: number, host: string): Promise<AddressInfo>;
@@ -43,6 +51,8 @@ export interface RouterServer {
    * @throws {ServerError} `InvalidServingCertificate`
    */
   setSecureContext(tls: ServerTlsOptions): void;
+  /** Takes other limits into use, for connections and requests from now on. */
+  configure(limits: ChangeableServerLimits): void;
   /**
    * Tells clients to go elsewhere: GOAWAY on HTTP/2, `Connection: close` on each HTTP/1.1 answer from now on.
    * @param listening whether new connections are still taken, to be told the same.
@@ -65,7 +75,8 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const pipelines = new OneAtATime();
   const connections = new ServerConnections((socket) => pipelines.isBusy(socket));
   const handler = new RequestHandler(options);
-  const { goawayChance = 0, random = Math.random } = options;
+  const { random = Math.random } = options;
+  let { goawayChance = 0 } = options;
   let draining = false;
   const server = newServer(tls, limits, {
     onStream(stream, headers, rawHeaders) {
@@ -86,7 +97,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       pipelines.run(incoming, outgoing as ServerResponse, () => handler.handle(incoming, outgoing));
     },
   });
-  limitConnections(server, limits.maxConnections, logger);
+  const connectionLimit = limitConnections(server, limits.maxConnections, logger);
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
@@ -127,6 +138,11 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       } catch (error) {
         throw certificateError(error);
       }
+    },
+
+    configure(changed) {
+      goawayChance = changed.goawayChance;
+      connectionLimit.set(changed.maxConnections);
     },
 
     drain(listening) {

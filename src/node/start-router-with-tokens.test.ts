@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { createAuthority } from '../../test/support/certificates.ts';
 import { oidcProvider } from '../../test/support/oidc-provider.ts';
 import { type StartedRouter, startRouterWithFiles } from '../../test/support/started-router.ts';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { askOverHttp1, openHttp1, readUntil } from '../../test/support/tls-client.ts';
 import { type TokenSigner, tokenSigner } from '../../test/support/token-signer.ts';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
@@ -23,8 +23,7 @@ async function startWithIssuer(context: TestContext): Promise<RouterWithIssuer> 
   const authority = await createAuthority('issuer-ca');
   const signer = await tokenSigner();
   const { issuer } = await oidcProvider(context, authority, signer);
-  const folder = await mkdtemp(join(tmpdir(), 'issuer-'));
-  context.after(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory(context);
   const file = join(folder, 'authentication.json');
   const configuration = {
     apiVersion: 'apiserver.config.k8s.io/v1',

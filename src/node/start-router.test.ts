@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { watchResources } from '../../test/faults/laboratory/resources.ts';
@@ -12,6 +10,7 @@ import {
   validateFlags,
 } from '../../test/support/security/router-under-test.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { sealSnapshot } from '../snapshot/seal.ts';
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
 import { startRouter } from './start-router.ts';
@@ -31,8 +30,7 @@ test('a wrong --server-id is noticed as soon as there is a snapshot', async (con
 
 test('a start that fails behind a restored snapshot leaves no connection, probe or timer behind', async (context) => {
   const running = await startRouterUnderTest(context);
-  const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-start-'));
-  context.after(() => rm(directory, { recursive: true }));
+  const directory = await temporaryDirectory(context);
   const file = join(directory, 'snapshot');
   const jws = await sealSnapshot(clusterSnapshot(running), snapshotKey);
   await createFileSnapshotStore(file).save({ snapshot: jws });

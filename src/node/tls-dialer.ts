@@ -40,7 +40,7 @@ export interface DialGuard {
 
 /** Opens TLS connections to destinations and checks who answers. Holds the credentials of the moment. */
 export class TlsDialer {
-  readonly #connectTimeout: number;
+  #connectTimeout: number;
   readonly #tlsHandshakeTimeout: number | undefined;
   readonly #observer: DialObserver | undefined;
   readonly #addressPolicy: AddressPolicy | undefined;
@@ -80,6 +80,11 @@ export class TlsDialer {
     this.#peerContexts = newPeerContexts(credentials);
     this.#credentials = credentials;
     this.#extensionContexts = new Map();
+  }
+
+  /** From the next connection on. @param connectTimeout as for the constructor */
+  setConnectTimeout(connectTimeout: number): void {
+    this.#connectTimeout = connectTimeout;
   }
 
   /** @throws {TransportError} `requestMayHaveArrived` is always false: a dial sends no request. */

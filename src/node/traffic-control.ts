@@ -6,7 +6,13 @@ import { OpenStreams } from './open-streams.ts';
 import { RequestDeadlines } from './request-deadlines.ts';
 import type { ServeConfig } from './serve-config.ts';
 import type { RouterServer, RouterServerOptions } from './server.ts';
-import type { UndiciTransportOptions } from './undici-transport.ts';
+import type { UndiciTransport, UndiciTransportOptions } from './undici-transport.ts';
+
+/** What has limits of its own to be told of. */
+export interface LimitedParts {
+  readonly server: Pick<RouterServer, 'configure'>;
+  readonly transport: Pick<UndiciTransport, 'setTimeouts'>;
+}
 
 /** File descriptors below which a router in front of a whole cluster runs out of them. */
 const fewOpenFiles = 4_096;
@@ -19,7 +25,7 @@ export class TrafficControl {
   readonly gate: RequestGate;
   readonly deadlines: RequestDeadlines;
   readonly openStreams = new OpenStreams();
-  readonly #config: ServeConfig;
+  #config: ServeConfig;
   readonly #logger: Logger;
   #shutdown: GracefulShutdown | undefined;
 
@@ -32,7 +38,7 @@ export class TrafficControl {
       timeout: timeouts.request,
       onExpired: (requests) => {
         logger.warn(
-          { requests, milliseconds: timeouts.request },
+          { requests, milliseconds: this.#config.timeouts.request },
           'Requests took longer than --request-timeout',
         );
       },
@@ -57,6 +63,20 @@ export class TrafficControl {
       headTimeout: responseHeader,
       openStreams: this.openStreams,
     };
+  }
+
+  /** Takes other limits, time-outs and another way to end into use, for what comes from now on. */
+  configure(config: ServeConfig, { server, transport }: LimitedParts): void {
+    const { limits, timeouts } = config;
+    const isJudgedAnew = limits.maxConnections !== this.#config.limits.maxConnections;
+    this.#config = config;
+    this.gate.setLimits(limits.requestsInFlight);
+    this.deadlines.setTimeout(timeouts.request);
+    transport.setTimeouts({ connect: timeouts.dial, head: timeouts.responseHeader });
+    const openFiles = readOpenFilesLimit();
+    const maxConnections = limits.maxConnections ?? defaultMaxConnections(openFiles);
+    if (isJudgedAnew) this.#judge(openFiles, maxConnections);
+    server.configure({ goawayChance: limits.goawayChance, maxConnections });
   }
 
   /** Looks at the limit of open files; what is doubtful about it is logged. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { drained } from '../../test/support/drained.ts';
 import { type PeerOutgoing, type Protocol, startPeer } from '../../test/support/node-exchange.ts';
 import { next, openOver } from '../../test/support/node-open-answer.ts';
 import { startRouter } from '../../test/support/node-router.ts';
@@ -102,11 +102,7 @@ for (const client of protocols) {
           while (written < total) {
             written += chunk.length;
             if (outgoing.write(chunk)) continue;
-            const drained = once(outgoing, 'drain');
-            // Nothing moves for a while: both windows and both sockets' buffers are full.
-            const timer = setTimeout(stalled.resolve, 500);
-            await drained;
-            clearTimeout(timer);
+            await drained(outgoing, stalled.resolve);
           }
           outgoing.end();
         });

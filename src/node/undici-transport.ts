@@ -56,7 +56,7 @@ const defaultLimits: ConnectionLimits = {
 export class UndiciTransport implements Transport {
   /** For upgrades, which need a connection of their own under the same rules. */
   readonly dialer: TlsDialer;
-  readonly #headTimeout: number;
+  #headTimeout: number;
   readonly #limits: ConnectionLimits;
   readonly #openStreams: OpenStreams | undefined;
   readonly #connections = new Map<string, DestinationConnections>();
@@ -110,11 +110,20 @@ export class UndiciTransport implements Transport {
       headTimeout,
       bodyOpened: () => source?.opened === true,
     });
-    const body = source === undefined ? undefined : new RequestBody(source, () => exchange.progressed());
-    if (this.#closed) exchange.fail(new Error('the transport is closed'));
-    else if (!exchange.isOver)
-      this.#connectionsFor(outbound).send(outbound, body, exchange, headSize(outbound));
+    // A turn of the event loop later a short body is mostly here, and goes in one piece with the head.
+    if (source?.isAwaited === true) setImmediate(() => this.#begin(outbound, exchange, source));
+    else this.#begin(outbound, exchange, source);
     return exchange.response;
+  }
+
+  #begin(outbound: OutboundRequest, exchange: Exchange, source: BodySource | undefined): void {
+    if (exchange.isOver) return;
+    if (this.#closed) {
+      exchange.fail(new Error('the transport is closed'));
+      return;
+    }
+    const body = source === undefined ? undefined : new RequestBody(source, () => exchange.progressed());
+    this.#connectionsFor(outbound).send(outbound, body, exchange, headSize(outbound));
   }
 
   /** Closes the connections to every origin but these, once what is in flight on them has ended. */
@@ -167,6 +176,12 @@ export class UndiciTransport implements Transport {
   updateCredentials(credentials: TransportCredentials): void {
     this.dialer.update(credentials);
     for (const [key, connections] of this.#connections) this.#retire(key, connections);
+  }
+
+  /** For connections and requests from now on. Milliseconds, as in the options. */
+  setTimeouts({ connect, head }: { readonly connect: number; readonly head: number }): void {
+    this.dialer.setConnectTimeout(connect);
+    this.#headTimeout = head;
   }
 
   /** Ends everything at once, and for good. Shut the server down first. */

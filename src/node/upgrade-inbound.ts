@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
-import { statusResponse } from '../apimachinery/status.ts';
 import type { ObservedRequest } from '../observe/observed-request.ts';
 import { namedAnswer } from '../proxy/audit-id.ts';
 import type { ConnectionInfo, InboundRequest } from '../proxy/inbound.ts';
@@ -9,6 +8,7 @@ import { ExchangeEnd } from './exchange-end.ts';
 import type { ClientCertificateOf } from './node-inbound.ts';
 import { writeLastAnswer } from './raw-answer.ts';
 import type { Expiring, RequestDeadlines } from './request-deadlines.ts';
+import { timedOutError, timedOutResponse } from './request-timed-out.ts';
 
 export interface UpgradeInboundOptions {
   readonly clientCertificateOf: ClientCertificateOf;
@@ -81,11 +81,10 @@ export class UpgradeInbound implements InboundRequest, Expiring {
       this.#socket.destroy();
       return;
     }
-    const message = 'Timeout: request did not complete within the allotted timeout';
     this.observed?.answered(504);
-    void writeLastAnswer(this.#socket, namedAnswer(statusResponse('Timeout', message), this));
+    void writeLastAnswer(this.#socket, namedAnswer(timedOutResponse(), this));
     // The destination that is being asked: its answer would come to nobody.
-    this.#controller.abort(new Error('the request took longer than the request time-out'));
+    this.#controller.abort(timedOutError());
   }
 
   onFinished(listener: () => void): void {

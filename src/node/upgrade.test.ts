@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { createSecureServer } from 'node:http2';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { askHttp1, readToEnd, readUntil } from '../../test/support/node-clients.ts';
+import { drained } from '../../test/support/drained.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { askHttp1, readToEnd } from '../../test/support/node-clients.ts';
 import { destinationAt, peerPair } from '../../test/support/node-exchange.ts';
 import { startRouter } from '../../test/support/node-router.ts';
 import {
@@ -11,9 +13,9 @@ import {
   echo,
   startDestination,
   switching,
-  until,
   upgradeRequest,
 } from '../../test/support/node-upgrade.ts';
+import { readUntil } from '../../test/support/tls-client.ts';
 
 for (const [token, method] of [
   ['SPDY/3.1', 'POST'],
@@ -69,7 +71,7 @@ for (const [token, method] of [
       const router = await startRouter(context, { destination: destination.destination });
       const client = await connect(context, router, `${upgradeRequest(token, '', method)}client first`);
       assert.match(await readUntil(client, 'server first'), /\r\n\r\nserver first$/);
-      await until(() => destination.arrived() === 'client first');
+      await eventually(() => destination.arrived() === 'client first');
     });
 
     test('may be quiet for longer than the wait for its head', async (context) => {
@@ -113,9 +115,7 @@ test('a slow side holds up the other: a tunnel has backpressure', async (context
     while (written < 64 * 1024 * 1024 && !socket.destroyed) {
       written += chunk.length;
       if (socket.write(chunk)) continue;
-      const timer = setTimeout(stalled.resolve, 500);
-      await once(socket, 'drain').catch(() => {});
-      clearTimeout(timer);
+      await drained(socket, stalled.resolve);
     }
     stalled.resolve();
   });

@@ -8,6 +8,8 @@ export interface HealthQuestion {
 export interface HealthCheck {
   readonly name: string;
   check(question: HealthQuestion): string | undefined;
+  /** What somebody should see to, though nothing fails; shown to everyone with `?verbose`, so without details. */
+  warning?(): string | undefined;
 }
 
 /** The process runs and answers; kube-apiserver's own first check. */
@@ -40,7 +42,7 @@ export function reportHealth(
 ): HealthReport {
   const lines: string[] = [];
   const failures: { name: string; reason: string }[] = [];
-  for (const { name, check } of checks) {
+  for (const { name, check, warning } of checks) {
     if (options.exclude.includes(name)) {
       lines.push(`[+]${name} excluded: ok`);
       continue;
@@ -49,6 +51,8 @@ export function reportHealth(
     options.onChecked?.(name, reason === undefined);
     if (reason === undefined) {
       lines.push(`[+]${name} ok`);
+      const doubt = warning?.();
+      if (doubt !== undefined) lines.push(`warn: ${name}: ${doubt}`);
     } else {
       lines.push(`[-]${name} failed: reason withheld`);
       failures.push({ name, reason });

@@ -6,7 +6,7 @@ import { onlyAllowedCallers } from '../proxy/only-allowed-callers.ts';
 import type { HealthCheck } from './health.ts';
 import type { HealthEndpoint } from './health-endpoints.ts';
 import type { MetricsSource, Scrape } from './metrics-source.ts';
-import { withMonitors } from './monitors.ts';
+import { openToEveryone, withMonitors } from './monitors.ts';
 
 export interface MetricsEndpointsOptions {
   readonly metrics: MetricsSource;
@@ -14,23 +14,26 @@ export interface MetricsEndpointsOptions {
   readonly healthChecks: Readonly<Record<HealthEndpoint, readonly HealthCheck[]>>;
 }
 
-/** `/metrics` and `/metrics/slis`, for allowed callers and for the group `system:monitoring`. */
+/**
+ * `/metrics` and `/metrics/slis`, for allowed callers and for the group `system:monitoring`.
+ * @param allowed `everyone` where it is the address that keeps others away.
+ */
 export function metricsEndpoints(
   { metrics, healthChecks }: MetricsEndpointsOptions,
-  allowed: AllowedCallers,
+  allowed: AllowedCallers | 'everyone',
 ): Hono<HandlerEnvironment> {
   const app = new Hono<HandlerEnvironment>();
-  const guard = onlyAllowedCallers(withMonitors(allowed));
+  const guard = allowed === 'everyone' ? openToEveryone : onlyAllowedCallers(withMonitors(allowed));
   app.get('/metrics', guard, async ({ var: { inbound } }) =>
     respond(await metrics.scrape(firstHeader(inbound.headers, 'accept'))),
   );
-  app.get('/metrics/slis', guard, ({ var: { inbound } }) => {
+  app.get('/metrics/slis', guard, async ({ var: { inbound } }) => {
     for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
       for (const { name, check } of healthChecks[endpoint]) {
         metrics.healthChecked(endpoint, name, check({ byPeer: false }) === undefined);
       }
     }
-    return respond(metrics.scrapeHealth(firstHeader(inbound.headers, 'accept')));
+    return respond(await metrics.scrapeHealth(firstHeader(inbound.headers, 'accept')));
   });
   return app;
 }

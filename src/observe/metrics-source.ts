@@ -11,7 +11,7 @@ export interface MetricsSource {
   /** @param accept the scraper's Accept header, by which the format is chosen. */
   scrape(accept: string | undefined): Promise<Scrape>;
   /** Health checks alone (KEP-3466). */
-  scrapeHealth(accept: string | undefined): Scrape;
+  scrapeHealth(accept: string | undefined): Promise<Scrape>;
   /** A health check was run. */
   healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void;
 }

@@ -3,7 +3,7 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Caller } from '../identity/user-info.ts';
 import type { Decision } from '../proxy/decision.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
-import type { Destination } from '../proxy/transport.ts';
+import type { ByteCounter, Destination } from '../proxy/transport.ts';
 import type { AttemptFailure, DropReason, RequestObservation, RequestObserver } from './request-observer.ts';
 
 /**
@@ -52,6 +52,17 @@ export class ObservedRequest implements Required<RequestObservation> {
 
   attemptAnswered(status: number): void {
     for (const observation of this.#observations) observation.attemptAnswered?.(status);
+  }
+
+  /** One observer counts for all of them. */
+  answerBytes(): ByteCounter | undefined {
+    let counter: ByteCounter | undefined;
+    for (const observation of this.#observations) counter ??= observation.answerBytes?.();
+    return counter;
+  }
+
+  aggregatedDiscovery(wasMade: boolean): void {
+    for (const observation of this.#observations) observation.aggregatedDiscovery?.(wasMade);
   }
 
   attemptFailed(failure: AttemptFailure): void {

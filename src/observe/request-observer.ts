@@ -3,7 +3,7 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Caller } from '../identity/user-info.ts';
 import type { Decision } from '../proxy/decision.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
-import type { Destination, TransportErrorCode } from '../proxy/transport.ts';
+import type { ByteCounter, Destination, TransportErrorCode } from '../proxy/transport.ts';
 
 /**
  * Told of every request that reaches the router, whichever way it takes: fetch handler or upgrade, answered by a
@@ -58,6 +58,13 @@ export interface RequestObservation {
   attemptBegun?(destination: Destination): void;
   /** The destination of the last `attemptBegun` answered with this code, which the client need not see. */
   attemptAnswered?(status: number): void;
+  /**
+   * Where the bytes of the destination's answer are counted while they are passed on; asked once its head is. Kept for
+   * as long as the answer lasts: must hold nothing of the request. Left out on runtimes that see no bytes pass.
+   */
+  answerBytes?(): ByteCounter | undefined;
+  /** It is answered with merged aggregated discovery. @param wasMade it was there; else it was merged for this request */
+  aggregatedDiscovery?(wasMade: boolean): void;
   /** The destination of the last `attemptBegun` gave no answer. */
   attemptFailed?(failure: AttemptFailure): void;
   /** A fault of the router itself ends it, where upstream would panic; `answered` follows with 500. */

@@ -10,6 +10,8 @@ import {
   type KeyFileStatus,
 } from './credential-files.ts';
 import { type DocumentStatus, documentStatus } from './document-status.ts';
+import { describeSettingChange, type SettingChange, type SettingsState } from './setting-change.ts';
+import type { ProcessPlace } from './z-pages.ts';
 
 /** What `v1/status` shows. Times are RFC 3339. */
 export interface RouterStatus extends DocumentStatus {
@@ -17,6 +19,8 @@ export interface RouterStatus extends DocumentStatus {
   readonly form: 'sidecar' | 'gateway';
   /** ID of the local server; `null` in the gateway form. */
   readonly serverId: string | null;
+  /** Which of several processes tells this; left out where there is one. Decisions and health are its own. */
+  readonly process?: ProcessPlace;
   /** Health of the local server, which need not be in the snapshot; `null` in the gateway form. */
   readonly localServer: ServerHealthStatus | null;
   readonly enabled: boolean;
@@ -41,6 +45,8 @@ export interface RouterStatus extends DocumentStatus {
   /** Empty on runtimes that read no certificates from files. */
   readonly certificates: readonly CertificateStatus[];
   readonly keyFiles: readonly KeyFileStatus[];
+  /** What the configuration file says now and only a restart can take into use. */
+  readonly needsRestart: readonly SettingChange[];
   /** What does not stop the router yet, and somebody should see to. */
   readonly warnings: readonly string[];
 }
@@ -61,9 +67,11 @@ export function routerStatus(
   source: { current(): RoutingTable | undefined },
   now: number,
   credentialFiles: CredentialFiles = none,
+  settings?: SettingsState,
 ): RouterStatus {
   const { serverId, enabled = true, stalePolicy = defaultStalePolicy(serverId), health } = options;
   const table = source.current();
+  const needsRestart = settings?.needsRestart() ?? [];
   return {
     form: serverId === undefined ? 'gateway' : 'sidecar',
     serverId: serverId ?? null,
@@ -91,7 +99,8 @@ export function routerStatus(
     ...documentStatus(table, options.openApiV2),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
-    warnings: credentialFileWarnings(credentialFiles),
+    needsRestart,
+    warnings: [...credentialFileWarnings(credentialFiles), ...needsRestart.map(describeSettingChange)],
   };
 }
 

@@ -5,10 +5,20 @@ import { statusResponse } from '../apimachinery/status.ts';
 import type { AllowedCallers } from '../identity/authorize.ts';
 import type { HandlerEnvironment } from '../proxy/handler-environment.ts';
 import { onlyAllowedCallers } from '../proxy/only-allowed-callers.ts';
-import { withMonitors } from './monitors.ts';
+import { openToEveryone, withMonitors } from './monitors.ts';
+import type { SettingsState } from './setting-change.ts';
+
+/** One process of a router of several. */
+export interface ProcessPlace {
+  /** From 1 on. */
+  readonly number: number;
+  readonly of: number;
+}
 
 /** What `/statusz` and `/flagz` tell. */
 export interface ProcessFacts {
+  /** Which process this is; left out where there is one. */
+  readonly place?: ProcessPlace | undefined;
   /** The version of the router, for example `v0.1.0`. */
   readonly version: string;
   /** What it runs on, for example `v26.1.0`. */
@@ -19,6 +29,12 @@ export interface ProcessFacts {
   readonly configHash: string;
   /** Every flag with the value in use, defaults included, secrets masked. */
   readonly flags: Readonly<Record<string, string>>;
+}
+
+export interface ZPagesOptions {
+  readonly facts: ProcessFacts;
+  /** Default: no setting waits for a restart. */
+  readonly settings?: SettingsState | undefined;
 }
 
 /** Other pages that an operator looks for from here, as KEP-4827 lists them. */
@@ -33,19 +49,21 @@ const notice =
  * Kubernetes' `;g=config.k8s.io;v=v1beta1;as=Statusz`) the kinds `Statusz` and `Flagz`. For allowed callers and for
  * the group `system:monitoring`.
  *
+ * @param allowed `everyone` where it is the address that keeps others away
  * @param clock milliseconds since the epoch
  */
 export function zPages(
-  facts: ProcessFacts,
-  allowed: AllowedCallers,
+  { facts, settings }: ZPagesOptions,
+  allowed: AllowedCallers | 'everyone',
   clock: () => number,
 ): Hono<HandlerEnvironment> {
   const app = new Hono<HandlerEnvironment>();
-  const guard = onlyAllowedCallers(withMonitors(allowed));
+  const guard = allowed === 'everyone' ? openToEveryone : onlyAllowedCallers(withMonitors(allowed));
   app.get('/statusz', guard, ({ var: { inbound } }) => {
-    const { version, nodeVersion, startedAt, configHash } = facts;
+    const { version, nodeVersion, startedAt, configHash, place } = facts;
     const uptimeSeconds = Math.max(0, Math.floor((clock() - startedAt) / 1000));
     const startTime = new Date(startedAt).toISOString();
+    const needsRestart = settings?.needsRestart() ?? [];
     return respond(firstHeader(inbound.headers, 'accept'), 'Statusz', {
       text: {
         Started: startTime,
@@ -53,9 +71,22 @@ export function zPages(
         'Binary version': version,
         'Node.js version': nodeVersion,
         'Config hash': configHash,
+        ...(place === undefined ? {} : { Process: `${place.number} of ${place.of}` }),
+        ...(needsRestart.length === 0
+          ? {}
+          : { 'Needs a restart': needsRestart.map(({ flag }) => flag).join(' ') }),
         Paths: paths.join(' '),
       },
-      json: { startTime, uptimeSeconds, binaryVersion: version, nodeVersion, configHash, paths },
+      json: {
+        startTime,
+        uptimeSeconds,
+        binaryVersion: version,
+        nodeVersion,
+        configHash,
+        process: place,
+        ...(needsRestart.length === 0 ? {} : { needsRestart }),
+        paths,
+      },
     });
   });
   app.get('/flagz', guard, ({ var: { inbound } }) =>

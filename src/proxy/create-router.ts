@@ -15,8 +15,8 @@ import { hasVerifiedRerouteMark } from './header-hygiene.ts';
 import { type InboundRequest, queryOf } from './inbound.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 import { RetryBudget } from './retry.ts';
-import type { AdmittedRequest, Router } from './router.ts';
-import { ServerLoad } from './server-load.ts';
+import type { Admission, AdmittedRequest, Router } from './router.ts';
+import { clearedByProbes, ServerLoad } from './server-load.ts';
 import { hasPassedThrough, newPseudonym } from './via.ts';
 
 const gateIsOff: Decision = Object.freeze({
@@ -53,11 +53,8 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     retryBudget = new RetryBudget(),
     gate,
   } = options;
-  health?.observe({
-    probed(id, outcome) {
-      if (outcome === 'ready' || outcome === 'alive') load.reached(id);
-    },
-  });
+  // Whoever brings a load of its own, which may be shared by several routers, looks after it.
+  if (options.load === undefined) health?.observe(clearedByProbes(load));
   const deliver = createDelivery({
     local: options.local,
     identityHeaderNames,
@@ -87,29 +84,43 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     }
   };
 
-  const identify = async (inbound: InboundRequest): Promise<Caller | Response> => {
+  const identify = (inbound: InboundRequest): Caller | Response | Promise<Caller | Response> => {
     try {
-      const caller = await authenticate(inbound, authenticators);
-      inbound.observed?.identified(caller);
-      return caller;
-    } catch (error) {
-      if (!(error instanceof AuthenticationError)) throw error;
-      // Logged by whoever could not judge them: 401 would make clients give up.
-      if (error.isTemporary) {
-        return statusResponse('ServiceUnavailable', error.message, { retryAfterSeconds: 1 });
+      const caller = authenticate(inbound, authenticators);
+      if (caller instanceof Promise) {
+        return caller.then(
+          (known) => identified(inbound, known),
+          (error: unknown) => refuseCaller(inbound, error),
+        );
       }
-      logger.info(
-        {
-          error: error.message,
-          remoteAddress: inbound.connection.remoteAddress,
-          'audit-ID': auditIdOf(inbound),
-        },
-        'Unauthorized',
-      );
-      // Says which class of fault it is, so that an operator can mend it; kubectl shows it. What helps an attacker
-      // (contents of credentials, keys, addresses) is in no such message.
-      return statusResponse('Unauthorized', `Unauthorized: ${error.message}`);
+      return identified(inbound, caller);
+    } catch (error) {
+      return refuseCaller(inbound, error);
     }
+  };
+
+  const identified = (inbound: InboundRequest, caller: Caller): Caller => {
+    inbound.observed?.identified(caller);
+    return caller;
+  };
+
+  const refuseCaller = (inbound: InboundRequest, error: unknown): Response => {
+    if (!(error instanceof AuthenticationError)) throw error;
+    // Logged by whoever could not judge them: 401 would make clients give up.
+    if (error.isTemporary) {
+      return statusResponse('ServiceUnavailable', error.message, { retryAfterSeconds: 1 });
+    }
+    logger.info(
+      {
+        error: error.message,
+        remoteAddress: inbound.connection.remoteAddress,
+        'audit-ID': auditIdOf(inbound),
+      },
+      'Unauthorized',
+    );
+    // Says which class of fault it is, so that an operator can mend it; kubectl shows it. What helps an attacker
+    // (contents of credentials, keys, addresses) is in no such message.
+    return statusResponse('Unauthorized', `Unauthorized: ${error.message}`);
   };
 
   // Upstream's peers send upgrades without a user: there the connection's own certificate is what counts.
@@ -120,6 +131,16 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     const decision = decisionFor(inbound, requestInfo, caller);
     inbound.observed?.decided(decision);
     return decision;
+  };
+
+  const admission = (
+    inbound: InboundRequest,
+    requestInfo: RequestInfo,
+    caller: Caller | Response,
+  ): Admission => {
+    if (caller instanceof Response) return { kind: 'refused', response: caller };
+    const decision = decideFor(inbound, requestInfo, caller);
+    return { kind: 'admitted', request: { inbound, requestInfo, caller, decision } };
   };
 
   const decisionFor = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
@@ -161,14 +182,13 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     accept,
     identify,
     decide: decideFor,
-    async admit(inbound) {
+    admit(inbound) {
       const requestInfo = accept(inbound);
       if (requestInfo instanceof Response) return { kind: 'refused', response: requestInfo };
-      const caller = await identify(inbound);
-      if (caller instanceof Response) return { kind: 'refused', response: caller };
-      const decision = decideFor(inbound, requestInfo, caller);
-      const request: AdmittedRequest = { inbound, requestInfo, caller, decision };
-      return { kind: 'admitted', request };
+      const caller = identify(inbound);
+      return caller instanceof Promise
+        ? caller.then((known) => admission(inbound, requestInfo, known))
+        : admission(inbound, requestInfo, caller);
     },
     deliver:
       gate === undefined ? deliver : (request, send) => gate.pass(request, () => deliver(request, send)),

@@ -40,7 +40,8 @@ export function createDirectLane({
 }: DirectLaneOptions): DirectLane {
   const answer = async (inbound: InboundRequest): Promise<Response> => {
     try {
-      const admission = await router.admit(inbound);
+      const admitted = router.admit(inbound);
+      const admission = admitted instanceof Promise ? await admitted : admitted;
       if (admission.kind === 'refused') return admission.response;
       const { decision } = admission.request;
       // No document has such a path: what may stand in for an answer is what a missing snapshot makes of a 404.

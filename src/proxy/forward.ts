@@ -28,7 +28,8 @@ export async function forward(
       observed?.answered(response?.status ?? head.status);
       if (response !== undefined) return { kind: 'replace', response };
       inbound.isPassedOn = true;
-      return { kind: 'forward', headers: withAuditIdForClient(cleanResponseHeaders(head.headers), inbound) };
+      const headers = withAuditIdForClient(cleanResponseHeaders(head.headers), inbound);
+      return { kind: 'forward', headers, bytes: observed?.answerBytes() };
     }),
   );
   return inbound.isPassedOn === true ? answer : namedAnswer(answer, inbound);

@@ -6,6 +6,10 @@ export interface VerifiedClientCertificate {
   readonly commonName: string;
   /** The O values of the subject, in order. */
   readonly organizations: readonly string[];
+  /** Kubernetes' own attribute of the subject for a UID; left out where there is none. */
+  readonly uid?: string | undefined;
+  /** SHA-256 of the certificate's DER form, in lower-case hexadecimal; left out by runtimes that do not tell. */
+  readonly sha256?: string | undefined;
   /** Which configured bundle the chain ends in. The same key may not be in both (checked at start). */
   readonly authority: 'client-ca' | 'requestheader-client-ca';
 }

@@ -69,7 +69,10 @@ export interface MixedVersionProxyOptions {
   readonly random?: () => number;
   /** Default: logs nothing. */
   readonly logger?: Logger;
-  /** Requests in flight by server. Default: one of its own; given, others can look at it. */
+  /**
+   * Requests in flight by server. Default: one of its own; given, others can look at it, and have `health` observed
+   * by `clearedByProbes`.
+   */
   readonly load?: ServerLoad | undefined;
   /** For second tries. Default: one of its own; given, others can look at it. */
   readonly retryBudget?: RetryBudget | undefined;

@@ -4,7 +4,9 @@ import { statusResponse } from '../apimachinery/status.ts';
 import { type PageSources, pageStateSource } from '../dashboard/page-state.ts';
 import type { AllowedCallers } from '../identity/authorize.ts';
 import type { CredentialFiles } from '../observe/credential-files.ts';
-import { routerStatus } from '../observe/router-status.ts';
+import { type RouterStatus, routerStatus } from '../observe/router-status.ts';
+import type { SettingsState } from '../observe/setting-change.ts';
+import type { ProcessFacts } from '../observe/z-pages.ts';
 import type { SnapshotReceiver } from '../snapshot/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/snapshot-endpoint.ts';
 import type { RequestToExplain } from './explain.ts';
@@ -17,6 +19,10 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
   readonly routingTable: SnapshotReceiver;
   /** What the runtime has to say about certificates and key files, where it reads any. */
   readonly credentialFiles?: CredentialFiles;
+  /** Settings that wait for a restart. Default: none do. */
+  readonly settings?: SettingsState;
+  /** Which of several processes this is. Default: there is one. */
+  readonly processFacts?: Pick<ProcessFacts, 'place'> | undefined;
 }
 
 /**
@@ -27,7 +33,11 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
 export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hono<HandlerEnvironment> {
   const receiver = options.routingTable;
   const clock = options.clock ?? Date.now;
-  const status = () => routerStatus(options, receiver, clock(), options.credentialFiles);
+  const place = options.processFacts?.place;
+  const status = (): RouterStatus => ({
+    ...routerStatus(options, receiver, clock(), options.credentialFiles, options.settings),
+    ...(place === undefined ? {} : { process: place }),
+  });
   const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options, clock());
   const pageState = pageStateSource(options, clock, status);
   const app = new Hono<HandlerEnvironment>();

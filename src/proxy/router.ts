@@ -24,11 +24,11 @@ export type Admission =
 export interface Router {
   /** Path acceptance and request info; the refusal (400, 500) when the target cannot be accepted. */
   accept(inbound: InboundRequest): RequestInfo | Response;
-  /** Who calls; the refusal (401) when the credentials are wrong. */
-  identify(inbound: InboundRequest): Promise<Caller | Response>;
+  /** Who calls; the refusal (401) when the credentials are wrong. A promise only where that has to be waited for. */
+  identify(inbound: InboundRequest): Caller | Response | Promise<Caller | Response>;
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
-  /** The three above, in order. */
-  admit(inbound: InboundRequest): Promise<Admission>;
+  /** The three above, in order; a promise only where `identify` gives one. */
+  admit(inbound: InboundRequest): Admission | Promise<Admission>;
   /**
    * Chooses a destination, builds the outbound request and sends it; where the rules allow it, tries one
    * other candidate. Answers with what `send` gave, or with a 503 Status when no destination answered.

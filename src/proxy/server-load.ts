@@ -1,3 +1,5 @@
+import type { HealthObserver } from './health/server-health.ts';
+
 /** How long a server that could not be reached is avoided while others can be. Milliseconds. */
 const avoidFor = 5_000;
 
@@ -52,4 +54,13 @@ export class ServerLoad {
     this.#avoidUntil.delete(id);
     return false;
   }
+}
+
+/** A server that answers a probe can be reached again: it is avoided no longer. */
+export function clearedByProbes(load: ServerLoad): HealthObserver {
+  return {
+    probed(id, outcome) {
+      if (outcome === 'ready' || outcome === 'alive') load.reached(id);
+    },
+  };
 }

@@ -31,9 +31,20 @@ export async function standInFor(
     acceptEncoding: firstHeader(headers, 'accept-encoding'),
     ifNoneMatch: firstHeader(headers, 'if-none-match'),
   };
-  const document = await (answerDiscovery(asked, table, { localServerId: serverId }) ??
+  let wasMade: boolean | undefined;
+  const onAggregated = (isMade: boolean): void => {
+    wasMade = isMade;
+  };
+  const document = await (answerDiscovery(asked, table, { localServerId: serverId, onAggregated }) ??
     (openApiV2 && answerOpenApiV2(asked, openApiV2)));
-  return document && ((status) => (isAllowed(status) ? document : undefined));
+  return (
+    document &&
+    ((status) => {
+      if (!isAllowed(status)) return undefined;
+      if (wasMade !== undefined) inbound.observed?.aggregatedDiscovery(wasMade);
+      return document;
+    })
+  );
 }
 
 /** The server let the caller read the path, whether or not it has the document (or in that form). */

@@ -49,10 +49,15 @@ export interface ResponseHead {
   readonly headers: RawHeaders;
 }
 
+/** Is told of bytes as they pass, a chunk at a time. */
+export interface ByteCounter {
+  add(bytes: number): void;
+}
+
 /** What becomes of an answer, decided on its head alone. */
 export type ResponseDisposition =
-  /** Pass it on with these header lines. */
-  | { readonly kind: 'forward'; readonly headers: RawHeaders }
+  /** Pass it on with these header lines. A transport through whose hands the body goes tells `bytes` of it. */
+  | { readonly kind: 'forward'; readonly headers: RawHeaders; readonly bytes?: ByteCounter | undefined }
   /** Drop the destination's answer, pass on none of its body, and answer this instead. */
   | { readonly kind: 'replace'; readonly response: Response };
 

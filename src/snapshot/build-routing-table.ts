@@ -4,7 +4,7 @@ import type { RoutingServer, RoutingTable } from './routing-table.ts';
 import type { Snapshot, SnapshotApiService, SnapshotServer } from './types.ts';
 
 /** The name every kube-apiserver's serving certificate carries, whatever address it is reached at (KEP-4020). */
-export const defaultServerName = 'kubernetes.default.svc';
+const defaultServerName = 'kubernetes.default.svc';
 
 /**
  * Indexes a snapshot for lookup. Everything is worked out here, so that a lookup is a few map reads and

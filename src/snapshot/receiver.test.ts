@@ -177,19 +177,27 @@ test('a snapshot from the future is refused, a clock that is a little ahead is b
 test('pushes that arrive together are taken one after the other, and the newest wins', async () => {
   let saving = 0;
   const kept: string[] = [];
+  const othersHadTime = Promise.withResolvers<void>();
   const store: SnapshotStore = {
     load: async () => undefined,
     save: async ({ snapshot }) => {
       assert.equal(++saving, 1, 'two pushes are being saved at once');
       // The first push is the slowest: without turns it would end last.
-      await new Promise((resolve) => setTimeout(resolve, kept.length === 0 ? 20 : 0));
+      await othersHadTime.promise;
       kept.push(snapshot);
       saving--;
     },
   };
   const { receiver } = receiverWith({ store });
   const pushes = await Promise.all([4, 6, 5, 7].map((generation) => sealed(generation)));
-  const results = await Promise.allSettled(pushes.map((jws) => receiver.accept(jws)));
+  const accepting = Promise.allSettled(pushes.map((jws) => receiver.accept(jws)));
+  // As much work as each of them is, begun behind them.
+  for (const jws of pushes)
+    await receiverWith()
+      .receiver.accept(jws)
+      .catch(() => {});
+  othersHadTime.resolve();
+  const results = await accepting;
   assert.deepEqual(
     results.map((result) => result.status),
     ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],

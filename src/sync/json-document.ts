@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { ReadError, type ServerDocument, type ServerDocuments } from './document-reader.ts';
 
 /** The media type without its parameters, in lower case (RFC 9110 section 8.3.1). */
-export function mediaTypeEssence(contentType: string): string {
+function mediaTypeEssence(contentType: string): string {
   const semicolon = contentType.indexOf(';');
   return (semicolon === -1 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase();
 }

@@ -3,7 +3,7 @@ import type { ObservedRequest } from '../observe/observed-request.ts';
 import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../proxy/inbound.ts';
 
 /** The header in which Cloudflare Access hands on its signed token. */
-export const accessTokenHeader = 'cf-access-jwt-assertion';
+const accessTokenHeader = 'cf-access-jwt-assertion';
 
 /**
  * Credentials for Cloudflare Access. They are for the platform and this Worker alone: to whoever is behind, who may

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startChild } from '../../scripts/bench/harness/child-process.ts';
-import { Cleanup, withCleanup } from '../../scripts/bench/harness/cleanup.ts';
-import { countFrom, namesFrom, UsageError } from '../../scripts/bench/harness/command-line.ts';
+import { startChild } from '../../scripts/harness/child-process.ts';
+import { Cleanup, withCleanup } from '../../scripts/harness/cleanup.ts';
+import { countFrom, namesFrom, UsageError } from '../../scripts/harness/command-line.ts';
 
 test('names come in the order of the tables, whatever the order they were given in', () => {
   assert.deepEqual(namesFrom('only', 'c, a', ['a', 'b', 'c']), ['a', 'c']);
@@ -45,7 +45,7 @@ test('one step that fails does not keep the others from being taken', async () =
 });
 
 test('a process that is told to end undoes what is nested first, and then ends', async () => {
-  const module = join(import.meta.dirname, '..', '..', 'scripts', 'bench', 'harness', 'cleanup.ts');
+  const module = join(import.meta.dirname, '..', '..', 'scripts', 'harness', 'cleanup.ts');
   const program = `
     import { setTimeout as sleep } from 'node:timers/promises';
     import { withCleanup } from ${JSON.stringify(module)};

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startChild } from '../../scripts/bench/harness/child-process.ts';
-import { parseOpenFileLimit } from '../../scripts/bench/harness/open-files.ts';
+import { startChild } from '../../scripts/harness/child-process.ts';
+import { parseOpenFileLimit } from '../../scripts/harness/open-files.ts';
 import {
   parseCpuTime,
   parseStatus,
@@ -9,7 +9,7 @@ import {
   resetPeak,
   socketsOf,
   usageOf,
-} from '../../scripts/bench/harness/process-usage.ts';
+} from '../../scripts/harness/process-usage.ts';
 
 test('CPU time is user and system time, whatever the process is called', () => {
   const rest = 'S 1 2 3 0 -1 4194304 10 20 30 40 150 25 7 8 20 0 1 0 100 200 300';

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { access } from 'node:fs/promises';
 import { test } from 'node:test';
-import { withCleanup } from '../../scripts/bench/harness/cleanup.ts';
-import { chooseCores } from '../../scripts/bench/harness/machine.ts';
-import { findProgram } from '../../scripts/bench/harness/programs.ts';
-import { createWorkbench } from '../../scripts/bench/harness/workbench.ts';
 import { startBackend } from '../../scripts/bench/rivals/backend.ts';
 import { contenderNames } from '../../scripts/bench/rivals/contender.ts';
 import { enter } from '../../scripts/bench/rivals/contenders.ts';
@@ -14,6 +10,10 @@ import { measureWorkload } from '../../scripts/bench/throughput/measure-workload
 import { workloads } from '../../scripts/bench/throughput/workloads.ts';
 import { readSlowly } from '../../scripts/bench/transfer/slow-reader.ts';
 import { measureWatches } from '../../scripts/bench/watches/measure-watches.ts';
+import { createWorkbench } from '../../scripts/bench/workbench.ts';
+import { withCleanup } from '../../scripts/harness/cleanup.ts';
+import { chooseCores } from '../../scripts/harness/machine.ts';
+import { findProgram } from '../../scripts/harness/programs.ts';
 
 const lacksPrograms = ['h2load', 'wrk'].some((name) => findProgram(name) === undefined);
 const lacksServer = ['go', 'nginx'].every((name) => findProgram(name) === undefined);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quantile, significant, spreadOf } from '../../scripts/bench/harness/statistics.ts';
 import { compareWithRecorded } from '../../scripts/bench/quick/compare.ts';
 import { addedOver, cpuTime, ratioOver, spreadOver } from '../../scripts/bench/throughput/ratios.ts';
+import { quantile, significant, spreadOf } from '../../scripts/harness/statistics.ts';
 import { roundOf, workloadOf } from './throughput-figures.ts';
 
 test('quantiles lie between the values around them', () => {

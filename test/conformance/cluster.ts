@@ -1,9 +1,9 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { freePort } from '../../scripts/harness/free-port.ts';
 import type { Snapshot } from '../../src/snapshot/types.ts';
 import { localId, mixedClusterAt } from '../support/decision-rows.ts';
+import { type OidcProvider, openOidcProvider } from '../support/oidc-provider.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
-import { type OidcProvider, startOidcProvider } from './oidc-provider.ts';
+import { oidcSigner, serverPair } from './credentials.ts';
 import { type Peer, type RunningPeer, startPeer } from './peers.ts';
 
 /** The servers behind a router: those of the decision list, and some that fail. */
@@ -54,8 +54,8 @@ export async function startCluster(): Promise<Cluster> {
   const metricsServer = await start('metrics-server', 'h2 and http/1.1');
   const failing = [await start('failing-1', 'http/1.1'), await start('failing-2', 'http/1.1')] as const;
   const all = running.map(({ peer }) => peer);
-  const oidcProvider = await startOidcProvider();
-  const deadAddress = `127.0.0.1:${await unusedPort()}`;
+  const oidcProvider = await openOidcProvider(serverPair, oidcSigner);
+  const deadAddress = `127.0.0.1:${await freePort()}`;
   return {
     local,
     peer1,
@@ -112,15 +112,4 @@ export function answerNotFound(cluster: Cluster): void {
       answer.end('404 page not found\n');
     };
   }
-}
-
-async function unusedPort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port was bound');
-  return address.port;
 }

@@ -1,15 +1,38 @@
 import { tokenSigner } from '../support/token-signer.ts';
-import { oidcSigner } from './credentials.ts';
+import { clusterAuthority, oidcSigner } from './credentials.ts';
 
 /** Issuer of the tokens that routers under test are configured for. A name: its keys are told otherwise. */
-export const oidcIssuerUrl = 'https://issuer.example';
-export const oidcAudience = 'kubernetes';
+const oidcIssuerUrl = 'https://issuer.example';
+const oidcAudience = 'kubernetes';
 
 /** Members of `AuthenticationConfiguration` that make `sub` and `groups` the user, both prefixed. */
-export const claimMappings = {
+const claimMappings = {
   username: { claim: 'sub', prefix: 'oidc:' },
   groups: { claim: 'groups', prefix: 'oidc:' },
 };
+
+/**
+ * The AuthenticationConfiguration that makes routers believe it.
+ * @param trust whether it names the authority of the provider's certificate: not where the runtime alone says whom
+ *   it trusts.
+ */
+export function authenticationConfiguration(keysUrl: string, trust: 'named authority' | 'runtime'): string {
+  return JSON.stringify({
+    apiVersion: 'mixed-version-proxy/v1alpha1',
+    kind: 'AuthenticationConfiguration',
+    jwt: [
+      {
+        issuer: {
+          url: oidcIssuerUrl,
+          audiences: [oidcAudience],
+          jwksURL: keysUrl,
+          ...(trust === 'runtime' ? {} : { certificateAuthority: clusterAuthority.certificate }),
+        },
+        claimMappings,
+      },
+    ],
+  });
+}
 
 function claims(sub: string, groups: readonly string[]): Record<string, unknown> {
   const now = Math.floor(Date.now() / 1000);

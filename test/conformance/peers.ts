@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createSecureServer, Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { firstHeader, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { type Listening, listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { frontProxyAuthority, serverPair } from './credentials.ts';
 import { assertedUserName, peerAssertionOf } from './told-identity.ts';
 import { ByteReader } from './wire/byte-reader.ts';
@@ -135,24 +134,10 @@ export async function startPeer(id: string, protocols: 'h2 and http/1.1' | 'http
   return { peer, close: await listen(server, peer) };
 }
 
-async function listen(
-  server: ReturnType<typeof createServer> | ReturnType<typeof createSecureServer>,
-  peer: Peer,
-): Promise<() => Promise<void>> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => socket.destroy());
-    socket.once('close', () => sockets.delete(socket));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  peer.port = (server.address() as AddressInfo).port;
-  return () =>
-    new Promise((resolve) => {
-      server.close(() => resolve());
-      for (const socket of sockets) socket.destroy();
-    });
+async function listen(server: Listening, peer: Peer): Promise<() => Promise<void>> {
+  const { port, stop } = await listenOnLoopback(server);
+  peer.port = port;
+  return stop;
 }
 
 function take(incoming: IncomingMessage | Http2ServerRequest, over: PeerRequest['over']): PeerRequest {
@@ -226,7 +211,7 @@ function isOwn({ headers }: PeerRequest): boolean {
 }
 
 /** A JSON answer that tells nothing. */
-export function answerOk(_request: PeerRequest, answer: PeerAnswer): void {
+function answerOk(_request: PeerRequest, answer: PeerAnswer): void {
   const body = '{"kind":"Example"}';
   answer.head(200, ['Content-Type', 'application/json', 'Content-Length', String(body.length)]);
   answer.end(body);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { faultsOfCalls } from '../docs/support/command-flags.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { parseUnitFile } from './support/unit-file.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -42,8 +42,7 @@ for (const name of ['mixed-version-proxy.service', 'mixed-version-proxy-sync.ser
     });
 
     test('systemd finds no fault in it, and little exposure', { skip }, async (context) => {
-      const folder = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-unit-'));
-      context.after(() => rm(folder, { recursive: true }));
+      const folder = await temporaryDirectory(context);
       const unit = join(folder, name);
       // verify wants the program to be there.
       await writeFile(unit, text.replaceAll(installed, join(root, 'bin/mixed-version-proxy')));

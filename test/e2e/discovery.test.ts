@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { findKubectls, type Kubectl, kubectlMissing, runKubectl } from '../support/kubectl.ts';
+import { findKubectls, type Kubectl, kubectlMissing, runInContext } from '../support/kubectl.ts';
 import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
 
 const contexts = ['v1.25', 'v1.26', 'v1.36'];
@@ -41,12 +41,7 @@ describe('what kubectl finds out about the whole cluster', {
   after(() => running.stop());
 
   const run = (kubectl: Kubectl, context: string, args: readonly string[], input?: string) =>
-    runKubectl(
-      kubectl,
-      running.home,
-      ['--kubeconfig', running.demo.kubeconfig, '--context', context, ...args],
-      input,
-    );
+    runInContext(kubectl, { home: running.home, kubeconfig: running.demo.kubeconfig }, context, args, input);
 
   /** OpenAPI v2 is merged in the background; until then each router gives the document of its own server. */
   async function untilOpenApiIsMerged(kubectl: Kubectl): Promise<void> {

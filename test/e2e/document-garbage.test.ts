@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
+import { eventually } from '../support/eventually.ts';
+import { htmlPage, hugeDocument, jsonText } from '../support/garbage-answers.ts';
 import { type OpenApiV2Content, openApiV2Bytes } from '../support/openapi-v2.ts';
 import { type RecordedRouters, startRecordedRouters } from '../support/recorded-routers.ts';
 import type { ReplayAnswer } from '../support/replay-server.ts';
@@ -24,32 +25,15 @@ const document =
     response.writeHead(200, { 'content-type': type }).end(openApiV2Bytes(form, content(id)));
   };
 
-const megabyte = Buffer.alloc(1024 * 1024, 0x20);
 /** What server a answers instead of its OpenAPI v2 document. */
 const garbage: Readonly<Record<string, ReplayAnswer>> = {
-  'an HTML page': (_, response) => {
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<html><body>Sign in</body></html>');
-  },
+  'an HTML page': htmlPage,
   'a document that breaks off at a connection that is lost': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000000' });
     response.write('{"swagger":"2.0","paths":{"/half":{', () => response.destroy());
   },
-  'a document that ends too early': (_, response) => {
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end('{"swagger":"2.0","paths":{"/half":{');
-  },
-  'a document of 200 MB': (_, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    let left = 200;
-    const more = (): void => {
-      while (left-- > 0) if (!response.write(megabyte)) return;
-      response.end('{}');
-    };
-    response.on('drain', more);
-    response.on('error', () => undefined);
-    more();
-  },
+  'a document that ends too early': jsonText('{"swagger":"2.0","paths":{"/half":{'),
+  'a document of 200 MB': hugeDocument,
 };
 
 interface Status {
@@ -84,13 +68,13 @@ for (const [what, answer] of Object.entries(garbage)) {
 
     /** The document is made in the background. */
     async function problems(): Promise<Status['documents']> {
-      for (let attempt = 0; attempt < 200; attempt++) {
+      let found: Status['documents'] = [];
+      await eventually(async () => {
         const { documents } = (await (await get('/.mixed-version-proxy/v1/status')).body.json()) as Status;
-        const found = documents.filter(({ path }) => path === '/openapi/v2');
-        if (found.length > 0) return found;
-        await sleep(50);
-      }
-      assert.fail('the status never named it');
+        found = documents.filter(({ path }) => path === '/openapi/v2');
+        return found.length > 0;
+      });
+      return found;
     }
 
     test('its part is left out and named, and the rest is served', async () => {

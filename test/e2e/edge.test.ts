@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { denoBinary, denoMissing } from '../../scripts/edge/start-deno.ts';
+import { canConnect } from '../support/can-connect.ts';
 import {
   findKubectls,
   type Kubectl,
@@ -12,7 +12,7 @@ import {
   runKubectl,
   spawnKubectl,
 } from '../support/kubectl.ts';
-import { type EdgeDemoUnderTest, startEdgeDemo } from '../support/running-edge-demo.ts';
+import { type EdgeDemoUnderTest, startEdgeDemo } from '../support/running-demo.ts';
 
 const kubectls = findKubectls();
 const missing = ['1.27', '1.33']
@@ -168,15 +168,4 @@ function usesWebSocket({ version }: Kubectl): boolean {
 function ok({ code, stdout, stderr }: KubectlResult): string {
   assert.equal(code, 0, stderr);
   return stdout;
-}
-
-function canConnect(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
 }

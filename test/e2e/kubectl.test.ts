@@ -6,7 +6,7 @@ import {
   type Kubectl,
   type KubectlResult,
   kubectlMissing,
-  runKubectl,
+  runInContext,
   spawnKubectl,
 } from '../support/kubectl.ts';
 import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
@@ -50,17 +50,13 @@ describe('kubectl through the routers', { skip: kubectls.length === 0 && kubectl
   after(() => running.stop());
 
   const run = (kubectl: Kubectl, context: string, args: readonly string[], input?: string) =>
-    runKubectl(
-      kubectl,
-      running.home,
-      ['--kubeconfig', running.demo.kubeconfig, '--context', context, ...args],
-      input,
-    );
+    runInContext(kubectl, { home: running.home, kubeconfig: running.demo.kubeconfig }, context, args, input);
   const direct = (kubectl: Kubectl, context: string, args: readonly string[], input?: string) =>
-    runKubectl(
+    runInContext(
       kubectl,
-      running.home,
-      ['--kubeconfig', running.demo.directKubeconfig, '--context', context, ...args],
+      { home: running.home, kubeconfig: running.demo.directKubeconfig },
+      context,
+      args,
       input,
     );
 

@@ -5,39 +5,17 @@ import { after, before, describe, test } from 'node:test';
 import type { JWK } from 'jose';
 import { signingKeyFile } from '../../src/cli/keygen.ts';
 import { runSyncOnce } from '../../src/sync/node/index.ts';
+import { htmlPage, hugeDocument, jsonText } from '../support/garbage-answers.ts';
 import { type RecordedRouters, startRecordedRouters } from '../support/recorded-routers.ts';
 import type { ReplayAnswer } from '../support/replay-server.ts';
 
-const megabyte = Buffer.alloc(1024 * 1024, 0x20);
 /** What server b answers instead of discovery, in whatever form it is asked. */
 const garbage: Readonly<Record<string, ReplayAnswer>> = {
-  'an HTML page': (_, response) => {
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<html><body>Sign in</body></html>');
-  },
-  'an HTML page that says it is JSON': (_, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end('<html></html>');
-  },
-  'JSON that breaks off': (_, response) => {
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end('{"kind":"APIGroupList","groups":[{"na');
-  },
-  'no group at all': (_, response) => {
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end('{"kind":"APIGroupList","apiVersion":"v1","groups":"none"}');
-  },
-  'a document of 200 MB': (_, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    let left = 200;
-    const more = (): void => {
-      while (left-- > 0) if (!response.write(megabyte)) return;
-      response.end('{}');
-    };
-    response.on('drain', more);
-    response.on('error', () => undefined);
-    more();
-  },
+  'an HTML page': htmlPage,
+  'an HTML page that says it is JSON': jsonText('<html></html>'),
+  'JSON that breaks off': jsonText('{"kind":"APIGroupList","groups":[{"na'),
+  'no group at all': jsonText('{"kind":"APIGroupList","apiVersion":"v1","groups":"none"}'),
+  'a document of 200 MB': hugeDocument,
 };
 
 describe('the sync job over TLS, a server answers /apis with garbage', () => {

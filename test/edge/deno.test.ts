@@ -6,46 +6,38 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { denoArguments } from '../../scripts/edge/deno-arguments.ts';
 import { denoBinary, denoMissing, startDeno } from '../../scripts/edge/start-deno.ts';
-import { allHeaders, firstHeader } from '../../src/apimachinery/raw-headers.ts';
+import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { createAuthority } from '../support/certificates.ts';
-import { askEdge, edgeCluster, edgeTlsOf, pushSnapshot, startEdge } from '../support/edge/edge-under-test.ts';
+import {
+  askEdge,
+  assertPeerIsToldWhoCalls,
+  edgeProcessCluster,
+  edgeTlsOf,
+  pushSnapshot,
+  startEdge,
+} from '../support/edge/edge-process.ts';
 import { openHttp1, readUntil } from '../support/tls-client.ts';
 
 describe('a router on Deno', { skip: denoBinary() === undefined && denoMissing }, () => {
   test('routes by a pushed snapshot, and tells the peer who calls over mutual TLS, one line a group', async (context) => {
-    const cluster = await edgeCluster(context);
+    const cluster = await edgeProcessCluster(context);
     const directory = await cluster.directory();
-    const options = { directory, tls: edgeTlsOf(cluster, false), environment: cluster.environment };
-    const edge = await startEdge(context, startDeno, options);
+    const edge = await startEdge(context, startDeno, cluster, { directory });
     assert.equal((await askEdge(edge, cluster, '/readyz')).status, 500);
     const pushed = await pushSnapshot(edge, cluster, 7);
     assert.equal(JSON.parse(pushed.text).persisted, true, pushed.text);
-    const authorization = `Bearer ${await cluster.token('jane', ['dev', 'a, b'])}`;
-    const target = '/apis/batch/v1/namespaces/default/jobs?limit=5&a=%2F';
-    const { status, text } = await askEdge(edge, cluster, target, { headers: { authorization } });
-    assert.equal(status, 200, text);
-    const [seen] = cluster.peer.requests;
-    assert.ok(seen);
-    assert.equal(seen.target, target);
-    assert.equal(seen.clientName, 'front-proxy-client');
-    assert.deepEqual(allHeaders(seen.headers, 'x-remote-user'), ['jane']);
-    assert.deepEqual(allHeaders(seen.headers, 'x-remote-group'), ['dev', 'a, b', 'system:authenticated']);
-    assert.equal(firstHeader(seen.headers, 'authorization'), undefined);
+    await assertPeerIsToldWhoCalls(edge, cluster);
 
     await edge.close();
     assert.equal((await stat(join(directory, 'snapshot'))).mode & 0o777, 0o600);
-    const restarted = await startEdge(context, startDeno, options);
+    const restarted = await startEdge(context, startDeno, cluster, { directory });
     assert.equal((await askEdge(restarted, cluster, '/readyz')).status, 200);
     assert.equal((await pushSnapshot(restarted, cluster, 6)).status, 409);
   });
 
   test('believes no header and no client certificate, and sends neither on as an identity', async (context) => {
-    const cluster = await edgeCluster(context);
-    const edge = await startEdge(context, startDeno, {
-      directory: await cluster.directory(),
-      tls: edgeTlsOf(cluster, false),
-      environment: cluster.environment,
-    });
+    const cluster = await edgeProcessCluster(context);
+    const edge = await startEdge(context, startDeno, cluster);
     await pushSnapshot(edge, cluster, 1);
     const forged = {
       'x-remote-user': 'admin',
@@ -64,12 +56,8 @@ describe('a router on Deno', { skip: denoBinary() === undefined && denoMissing }
   });
 
   test('refuses what it could only forward as something else, and forwards nothing of it', async (context) => {
-    const cluster = await edgeCluster(context);
-    const edge = await startEdge(context, startDeno, {
-      directory: await cluster.directory(),
-      tls: edgeTlsOf(cluster, false),
-      environment: cluster.environment,
-    });
+    const cluster = await edgeProcessCluster(context);
+    const edge = await startEdge(context, startDeno, cluster);
     await pushSnapshot(edge, cluster, 1);
     const { port } = new URL(edge.origin);
     const attacks: readonly (readonly [string, ...string[]])[] = [
@@ -100,12 +88,8 @@ describe('a router on Deno', { skip: denoBinary() === undefined && denoMissing }
   });
 
   test('hands a watch on as it comes, and its end by the client', async (context) => {
-    const cluster = await edgeCluster(context);
-    const edge = await startEdge(context, startDeno, {
-      directory: await cluster.directory(),
-      tls: edgeTlsOf(cluster, false),
-      environment: cluster.environment,
-    });
+    const cluster = await edgeProcessCluster(context);
+    const edge = await startEdge(context, startDeno, cluster);
     await pushSnapshot(edge, cluster, 1);
     const { port } = new URL(edge.origin);
     const socket = await openHttp1(context, { port: Number(port), ca: cluster.authority.certificate });
@@ -122,19 +106,17 @@ describe('a router on Deno', { skip: denoBinary() === undefined && denoMissing }
   });
 
   test('connects to no server of another authority', async (context) => {
-    const cluster = await edgeCluster(context);
+    const cluster = await edgeProcessCluster(context);
     const other = await createAuthority('another-ca');
-    const edge = await startEdge(context, startDeno, {
-      directory: await cluster.directory(),
+    const edge = await startEdge(context, startDeno, cluster, {
       tls: { ...edgeTlsOf(cluster, false), destinationAuthorities: other.certificate },
-      environment: cluster.environment,
     });
     assert.equal((await askEdge(edge, cluster, '/api/v1/pods')).status, 503);
     assert.deepEqual(cluster.local.requests, []);
   });
 
   test('does not start with faulty variables, and names every fault', async (context) => {
-    const cluster = await edgeCluster(context);
+    const cluster = await edgeProcessCluster(context);
     const starting = startDeno({
       directory: await cluster.directory(),
       tls: edgeTlsOf(cluster, false),
@@ -152,7 +134,7 @@ describe('a router on Deno', { skip: denoBinary() === undefined && denoMissing }
   });
 
   test('reads no file but those of its configuration', async (context) => {
-    const cluster = await edgeCluster(context);
+    const cluster = await edgeProcessCluster(context);
     const directory = await cluster.directory();
     await writeFile(join(directory, 'secret.json'), '{}');
     const args = denoArguments(join(directory, 'edge.json'), {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { denoArguments } from '../../scripts/edge/deno-arguments.ts';
 import { workerdConfig } from '../../scripts/edge/workerd-config.ts';
 import { writeWorkerdDirectory } from '../../scripts/edge/workerd-directory.ts';
 import { readEdgeConfiguration } from '../../src/deno/edge-configuration.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const pair = { certificate: 'certificate', privateKey: 'key' };
@@ -25,12 +25,6 @@ const least = {
   durableObjects: [],
   storageDirectory: 'storage',
 };
-
-async function temporaryDirectory(context: TestContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-edge-'));
-  context.after(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 test('the examples in deploy/ are configurations of their runtimes', async () => {
   for (const [folder, runtime] of [

@@ -1,18 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { startWorkerd } from '../../scripts/edge/start-workerd.ts';
-import { allHeaders, firstHeader } from '../../src/apimachinery/raw-headers.ts';
+import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { createAuthority } from '../support/certificates.ts';
-import { askEdge, edgeCluster, edgeTlsOf, pushSnapshot, startEdge } from '../support/edge/edge-under-test.ts';
+import {
+  askEdge,
+  assertPeerIsToldWhoCalls,
+  edgeProcessCluster,
+  edgeTlsOf,
+  pushSnapshot,
+  startEdge,
+} from '../support/edge/edge-process.ts';
 
 describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
   test('lets nobody in without a certificate of the client authority', async (context) => {
-    const cluster = await edgeCluster(context);
-    const edge = await startEdge(context, startWorkerd, {
-      directory: await cluster.directory(),
-      tls: edgeTlsOf(cluster, true),
-      environment: cluster.environment,
-    });
+    const cluster = await edgeProcessCluster(context);
+    const edge = await startEdge(context, startWorkerd, cluster, { tls: edgeTlsOf(cluster, true) });
     assert.equal((await askEdge(edge, cluster, '/livez')).status, 200);
     await assert.rejects(askEdge(edge, cluster, '/livez', { client: null }));
     const stranger = await createAuthority('cluster-ca');
@@ -21,9 +24,8 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
   });
 
   test('takes a certificate for the right to connect, never for a name', async (context) => {
-    const cluster = await edgeCluster(context);
-    const edge = await startEdge(context, startWorkerd, {
-      directory: await cluster.directory(),
+    const cluster = await edgeProcessCluster(context);
+    const edge = await startEdge(context, startWorkerd, cluster, {
       tls: edgeTlsOf(cluster, true),
       environment: { ...cluster.environment, CLIENT_CERTIFICATES: 'cf' },
     });
@@ -59,73 +61,51 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
   });
 
   test('tells the peer who calls in X-Remote lines, one a group, with the front-proxy certificate', async (context) => {
-    const cluster = await edgeCluster(context);
-    const edge = await startEdge(context, startWorkerd, {
-      directory: await cluster.directory(),
-      tls: edgeTlsOf(cluster, true),
-      environment: cluster.environment,
-    });
+    const cluster = await edgeProcessCluster(context);
+    const edge = await startEdge(context, startWorkerd, cluster, { tls: edgeTlsOf(cluster, true) });
     assert.equal((await pushSnapshot(edge, cluster, 1)).status, 200);
-    const authorization = `Bearer ${await cluster.token('jane', ['dev', 'a, b'])}`;
-    const target = '/apis/batch/v1/namespaces/default/jobs?limit=5&a=%2F';
-    const { status, text } = await askEdge(edge, cluster, target, { headers: { authorization } });
-    assert.equal(status, 200, text);
-    const [seen] = cluster.peer.requests;
-    assert.ok(seen);
-    assert.equal(seen.target, target);
-    assert.equal(seen.clientName, 'front-proxy-client');
-    assert.deepEqual(allHeaders(seen.headers, 'x-remote-user'), ['jane']);
-    assert.deepEqual(allHeaders(seen.headers, 'x-remote-group'), ['dev', 'a, b', 'system:authenticated']);
-    assert.equal(firstHeader(seen.headers, 'authorization'), undefined);
-    assert.equal(firstHeader(seen.headers, 'x-kubernetes-peer-proxied'), 'true');
+    await assertPeerIsToldWhoCalls(edge, cluster);
   });
 
   test('connects to no server of another authority, and to no network that is not allowed', async (context) => {
-    const cluster = await edgeCluster(context);
+    const cluster = await edgeProcessCluster(context);
     const other = await createAuthority('another-ca');
     const tls = { ...edgeTlsOf(cluster, true), destinationAuthorities: other.certificate };
-    const distrusting = await startEdge(context, startWorkerd, {
-      directory: await cluster.directory(),
+    const distrusting = await startEdge(context, startWorkerd, cluster, {
       tls,
-      environment: cluster.environment,
     });
     assert.equal((await askEdge(distrusting, cluster, '/api/v1/pods')).status, 503);
     const confined = await startEdge(
       context,
       (options) => startWorkerd({ ...options, networks: ['10.0.0.0/8'] }),
-      {
-        directory: await cluster.directory(),
-        tls: edgeTlsOf(cluster, true),
-        environment: cluster.environment,
-      },
+      cluster,
+      { tls: edgeTlsOf(cluster, true) },
     );
     assert.equal((await askEdge(confined, cluster, '/api/v1/pods')).status, 503);
     assert.deepEqual(cluster.local.requests, []);
   });
 
   test('trusts every certificate of a bundle', async (context) => {
-    const cluster = await edgeCluster(context);
+    const cluster = await edgeProcessCluster(context);
     const first = await createAuthority('another-ca');
     const tls = edgeTlsOf(cluster, true);
     const bundle = `${first.certificate}${cluster.authority.certificate}`;
-    const edge = await startEdge(context, startWorkerd, {
-      directory: await cluster.directory(),
+    const edge = await startEdge(context, startWorkerd, cluster, {
       tls: { ...tls, clientAuthorities: bundle, destinationAuthorities: bundle },
-      environment: cluster.environment,
     });
     assert.equal((await askEdge(edge, cluster, '/api/v1/pods')).status, 200);
   });
 
   test('has the last snapshot on its disk: a restart routes by it, and no older one is taken', async (context) => {
-    const cluster = await edgeCluster(context);
+    const cluster = await edgeProcessCluster(context);
     const directory = await cluster.directory();
-    const options = { directory, tls: edgeTlsOf(cluster, true), environment: cluster.environment };
-    const before = await startEdge(context, startWorkerd, options);
+    const options = { directory, tls: edgeTlsOf(cluster, true) };
+    const before = await startEdge(context, startWorkerd, cluster, options);
     assert.equal((await askEdge(before, cluster, '/readyz')).status, 500);
     assert.equal((await pushSnapshot(before, cluster, 7)).status, 200);
     await before.close();
 
-    const after = await startEdge(context, startWorkerd, options);
+    const after = await startEdge(context, startWorkerd, cluster, options);
     assert.equal((await askEdge(after, cluster, '/readyz')).status, 200);
     const authorization = `Bearer ${await cluster.token('jane')}`;
     await askEdge(after, cluster, '/apis/batch/v1/jobs', { headers: { authorization } });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { freePort } from '../../scripts/harness/free-port.ts';
 import { eventually } from '../support/eventually.ts';
 import { frame, frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/security/raw-http2.ts';
-import { unusedPort } from '../support/security/recording-backend.ts';
 import { startRouterUnderTest } from '../support/security/router-under-test.ts';
 
 const hasEndStream = ({ frames }: RawHttp2): boolean =>
@@ -21,7 +21,7 @@ const uploads = {
 for (const [what, [method, path, status]] of Object.entries(uploads)) {
   for (const isWhole of [true, false]) {
     test(`${what}, ${isWhole ? 'sent at once' : 'still being sent'}: its answer has an end on HTTP/2`, async (context) => {
-      const nobody = await unusedPort();
+      const nobody = await freePort();
       const router = await startRouterUnderTest(context, {
         flags: { 'local-server': [`https://127.0.0.1:${nobody}`] },
       });

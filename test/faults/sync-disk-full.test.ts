@@ -28,7 +28,7 @@ for (const [form, flags] of [
       flags: ['--once', '--out', file, ...flags, '--target', router.origin],
       shellPrelude,
     });
-    assert.equal(await job.ended(), 1, job.log());
+    assert.equal(await job.ended, 1, job.log());
     assert.match(job.log(), /snapshot: unreachable: EFBIG/);
     assert.match(job.log(), new RegExp(`${router.origin}: accepted`));
     assert.equal(await readFile(file, 'utf8'), 'what was there before\n');

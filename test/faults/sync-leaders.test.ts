@@ -28,7 +28,8 @@ for (const [signal, what] of [
     assert.ok(leader !== undefined && follower !== undefined);
     assert.doesNotMatch(follower.log(), /started leading/);
 
-    const code = await leader.end(signal);
+    leader.signal(signal);
+    const code = await leader.ended;
     assert.equal(code, signal === 'SIGKILL' ? null : 0);
     older.setGroupVersion(groupVersion, false);
     await eventuallyAnswers(

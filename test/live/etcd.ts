@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { freePort } from './free-port.ts';
+import { freePort } from '../../scripts/harness/free-port.ts';
+import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';
-import { waitUntil } from './wait-until.ts';
 
 export interface Etcd {
   /** For `--etcd-servers`. */
@@ -11,8 +11,8 @@ export interface Etcd {
 
 /** Starts a single etcd on loopback, with its data in `directory`. */
 export async function startEtcd(path: string, directory: string): Promise<Etcd> {
-  const url = `http://127.0.0.1:${await freePort('127.0.0.1')}`;
-  const peerUrl = `http://127.0.0.1:${await freePort('127.0.0.1')}`;
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const peerUrl = `http://127.0.0.1:${await freePort()}`;
   const process = await startLoggedProcess({
     name: 'etcd',
     command: path,

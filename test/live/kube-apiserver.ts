@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { frontProxyName } from '../../scripts/demo/certificates.ts';
+import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import type { ApiServerBinary } from './assets.ts';
 import type { LiveCertificates } from './certificates.ts';
 import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';
 import { type TlsCredentials, tlsRequest } from './tls-request.ts';
-import { waitUntil } from './wait-until.ts';
 
 /** How long a server that shuts down in order is waited for before it is killed, as a kubelet would. Milliseconds. */
 const shutdownGrace = 30_000;

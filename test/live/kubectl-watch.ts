@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { type Kubectl, spawnKubectl } from '../support/kubectl.ts';
 import type { LiveCluster } from './live-cluster.ts';
-import { waitUntil } from './wait-until.ts';
 
 /** Long enough for a watch on a busy machine. Milliseconds. */
 const eventDeadline = 30_000;
@@ -42,7 +42,7 @@ export function watchWithKubectl(
           assert.equal(child.exitCode, null, `the watch ended: ${output}`);
           return event.test(output);
         },
-        eventDeadline,
+        { within: eventDeadline },
       );
     },
     async stop() {

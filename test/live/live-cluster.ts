@@ -2,11 +2,12 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeKubeconfig } from '../../scripts/demo/kubeconfig.ts';
+import { freePort } from '../../scripts/harness/free-port.ts';
+import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
 import type { ApiServerBinary, LiveAssets } from './assets.ts';
 import { createLiveCertificates, type LiveCertificates } from './certificates.ts';
 import { startEtcd } from './etcd.ts';
-import { freePort } from './free-port.ts';
 import { createKubeApiServer, type KubeApiServer } from './kube-apiserver.ts';
 import type { LoggedProcess } from './logged-process.ts';
 import { type LiveRouter, startGateway, startSidecar } from './routers.ts';
@@ -15,7 +16,6 @@ import { allowSyncJob } from './sync-rights.ts';
 import { startTcpForwarder, type TcpForwarder } from './tcp-forwarder.ts';
 import { credentialsOf, type TlsCredentials, tlsRequest } from './tls-request.ts';
 import { versionSkewFlags } from './version-skew.ts';
-import { waitUntil } from './wait-until.ts';
 
 /** One address a server; 127.0.0.1 is the routers' and the forwarders'. */
 const addresses = ['127.0.0.11', '127.0.0.12', '127.0.0.13'] as const;

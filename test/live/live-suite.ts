@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { findKubectls, type Kubectl, type KubectlResult, runKubectl } from '../support/kubectl.ts';
 import { type ExclusiveResource, exclusiveResource } from './exclusive-resources.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import { tlsRequest } from './tls-request.ts';
-import { waitUntil } from './wait-until.ts';
 
 /** What the tests of the live suite share. */
 export interface LiveSuite {

@@ -3,10 +3,12 @@ import { after, before, describe, test } from 'node:test';
 import { kubectlMissing } from '../support/kubectl.ts';
 import { registerCustomResourceCases } from './custom-resource-cases.ts';
 import { registerDiscoveryCases } from './discovery-cases.ts';
+import { registerDoctorCases } from './doctor-cases.ts';
 import { assetsOfEnvironment } from './find-assets.ts';
 import { registerIdentityCases } from './identity-cases.ts';
 import { type LiveCluster, startLiveCluster } from './live-cluster.ts';
 import { createLiveSuite, kubectls, type LiveSuite, namespace } from './live-suite.ts';
+import { registerManifestCases } from './manifest-cases.ts';
 import { registerNamespaceCases } from './namespace-cases.ts';
 import { registerResourceCases } from './resource-cases.ts';
 import { registerRestartCases } from './restart-cases.ts';
@@ -47,7 +49,9 @@ if (!assets.ok) {
     describe('discovery and OpenAPI', () => registerDiscoveryCases(started));
     describe('resources that one version serves', () => registerResourceCases(started));
     describe('identity', () => registerIdentityCases(started));
+    describe('doctor', () => registerDoctorCases(started));
     describe('custom resources', () => registerCustomResourceCases(started));
+    describe('manifests', () => registerManifestCases(started));
     describe('namespaces', () => registerNamespaceCases(started));
     describe('restarts', () => registerRestartCases(started));
     // Last: there is no way back.

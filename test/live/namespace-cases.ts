@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
 import { collectionPath, manifestOf } from './exclusive-resources.ts';
 import { type GetSuite, kubectls } from './live-suite.ts';
 import { type TlsCredentials, tlsRequest } from './tls-request.ts';
-import { waitUntil } from './wait-until.ts';
 
 const doomed = 'live-doomed';
 const aggregated =

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { collectionPath } from './exclusive-resources.ts';
 import { type GetSuite, kubectls, namespace } from './live-suite.ts';
 import { startObjectWriter } from './object-writer.ts';
 import { describeReads, startReadLoop } from './read-loop.ts';
 import { tlsRequest } from './tls-request.ts';
-import { waitUntil } from './wait-until.ts';
 import { describeWatch, lostOf, startWatchFollower, type WatchedCollection } from './watch-follower.ts';
 
 /** The server behind a router goes and comes back; whoever uses the router goes on. */
@@ -37,7 +37,9 @@ export function registerRestartCases(suite: GetSuite): void {
       await server.untilReady();
       await writtenMore(5);
       await writer.stop();
-      await waitUntil('every event has come', () => lostOf(watch, writer.written).length === 0, 15_000);
+      await waitUntil('every event has come', () => lostOf(watch, writer.written).length === 0, {
+        within: 15_000,
+      });
     } finally {
       await Promise.all([writer.stop(), watch.stop()]);
     }

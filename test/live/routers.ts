@@ -1,19 +1,20 @@
 import { join } from 'node:path';
 import { serveFlags } from '../../scripts/demo/routers.ts';
+import { commandModule, flagArguments } from '../../scripts/harness/command.ts';
+import { freePort } from '../../scripts/harness/free-port.ts';
+import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { silentLogger } from '../../src/observe/logger.ts';
 import type { LiveCertificates } from './certificates.ts';
-import { freePort } from './free-port.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
 import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';
-import { waitUntil } from './wait-until.ts';
-
-const main = join(import.meta.dirname, '..', '..', 'src', 'cli', 'main.ts');
 
 /** `mixed-version-proxy serve`, as a process of its own. */
 export interface LiveRouter {
   readonly name: string;
   readonly origin: string;
   readonly port: number;
+  /** What it was started with, behind `serve`. */
+  readonly flags: readonly string[];
   readonly process: LoggedProcess;
 }
 
@@ -45,8 +46,8 @@ async function startRouter(
   { certificates, snapshotKeys, directory }: LiveRouterOptions,
   changes: Readonly<Record<string, readonly string[] | undefined>>,
 ): Promise<LiveRouter> {
-  const port = await freePort('127.0.0.1');
-  const flags: Readonly<Record<string, readonly string[] | undefined>> = {
+  const port = await freePort();
+  const flags = flagArguments({
     ...serveFlags({
       apiServer,
       certificates,
@@ -56,18 +57,11 @@ async function startRouter(
     }),
     'secure-port': [`${port}`],
     ...changes,
-  };
+  });
   const process = await startLoggedProcess({
     name,
     command: globalThis.process.execPath,
-    args: [
-      main,
-      'serve',
-      '--v=2',
-      ...Object.entries(flags).flatMap(([flag, values]) =>
-        (values ?? []).map((value) => `--${flag}=${value}`),
-      ),
-    ],
+    args: [commandModule, 'serve', '--v=2', ...flags],
     logFile: join(directory, `${name}.log`),
   });
   const origin = `https://127.0.0.1:${port}`;
@@ -75,5 +69,5 @@ async function startRouter(
     if (!process.isRunning()) throw new Error(endOfLog(process));
     return process.log().includes(origin);
   });
-  return { name, origin, port, process };
+  return { name, origin, port, flags, process };
 }

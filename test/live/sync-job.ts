@@ -1,10 +1,9 @@
 import { join } from 'node:path';
+import { commandModule } from '../../scripts/harness/command.ts';
 import type { LiveCertificates } from './certificates.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
 import { type LoggedProcess, startLoggedProcess } from './logged-process.ts';
 import type { LiveRouter } from './routers.ts';
-
-const main = join(import.meta.dirname, '..', '..', 'src', 'cli', 'main.ts');
 
 export interface SyncJobOptions {
   readonly certificates: LiveCertificates;
@@ -23,7 +22,7 @@ export function startSyncJob(options: SyncJobOptions): Promise<LoggedProcess> {
     name: 'sync',
     command: process.execPath,
     args: [
-      main,
+      commandModule,
       'sync',
       '--v=2',
       `--kubeconfig=${options.kubeconfig}`,

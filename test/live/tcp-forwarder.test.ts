@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { freePort } from './free-port.ts';
+import { freePort } from '../../scripts/harness/free-port.ts';
 import { startTcpForwarder, type TcpDestination } from './tcp-forwarder.ts';
 
 /** Says its name to whoever connects, then repeats what it hears. */
@@ -40,7 +40,7 @@ test('connections go to each destination in turn, and carry both directions', as
 });
 
 test('a destination that takes no connections is passed over', async (context) => {
-  const closed = { host: '127.0.0.1', port: await freePort('127.0.0.1') };
+  const closed = { host: '127.0.0.1', port: await freePort() };
   const forwarder = await startTcpForwarder([closed, await startEcho(context, 'b')]);
   context.after(() => forwarder.close());
   for (let count = 0; count < 3; count++) {
@@ -51,7 +51,7 @@ test('a destination that takes no connections is passed over', async (context) =
 });
 
 test('with no destination left the connection is closed', async (context) => {
-  const closed = { host: '127.0.0.1', port: await freePort('127.0.0.1') };
+  const closed = { host: '127.0.0.1', port: await freePort() };
   const forwarder = await startTcpForwarder([closed]);
   context.after(() => forwarder.close());
   const socket = connect(forwarder.port, '127.0.0.1');

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { collectionPath, manifestOf } from './exclusive-resources.ts';
 import { type GetSuite, kubectls, type LiveSuite } from './live-suite.ts';
 import { tlsRequest } from './tls-request.ts';
 import { startUpgradeClients } from './upgrade-clients.ts';
-import { waitUntil } from './wait-until.ts';
 
 const scope = 'live-upgrade';
 const fixed = 'upgrade-fixed';
@@ -37,11 +37,9 @@ export function registerUpgradeCases(suite: GetSuite): void {
       }
       await clients.stopWriting();
       for (const way of ['routers', 'gateway'] as const) {
-        await waitUntil(
-          `every event has come through: ${way}`,
-          () => clients.lost(way).length === 0,
-          eventDeadline,
-        );
+        await waitUntil(`every event has come through: ${way}`, () => clients.lost(way).length === 0, {
+          within: eventDeadline,
+        });
       }
     } finally {
       await clients.stop();

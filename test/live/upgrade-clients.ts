@@ -6,7 +6,7 @@ import { describeReads, type ReadLoop, startReadLoop } from './read-loop.ts';
 import { describeWatch, lostOf, startWatchFollower, type WatchedCollection } from './watch-follower.ts';
 
 /** The ways into the cluster that are compared; `bare` is the one without a router. */
-export const waysIn = ['routers', 'gateway', 'bare'] as const;
+const waysIn = ['routers', 'gateway', 'bare'] as const;
 export type WayIn = (typeof waysIn)[number];
 
 export interface UpgradeClientsOptions {

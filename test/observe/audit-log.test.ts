@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { AuditEvent } from '../../src/observe/audit/audit-event.ts';
 import { mixedCluster, type ObservedRouter, startObservedRouter } from '../support/observed-router.ts';
 import { sampleValue } from '../support/prometheus-text.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { openHttp1, readUntil } from '../support/tls-client.ts';
 
 interface AuditedRouter extends ObservedRouter {
@@ -13,8 +13,7 @@ interface AuditedRouter extends ObservedRouter {
 }
 
 async function auditedRouter(context: TestContext, rules: readonly object[]): Promise<AuditedRouter> {
-  const folder = await mkdtemp(join(tmpdir(), 'audit-'));
-  context.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryDirectory(context);
   const policy = join(folder, 'policy.json');
   const path = join(folder, 'audit.log');
   await writeFile(policy, JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules }));
@@ -106,8 +105,7 @@ describe('the audit log of a router', () => {
   });
 
   it('keeps a router from starting that cannot write it', async (context) => {
-    const folder = await mkdtemp(join(tmpdir(), 'audit-'));
-    context.after(() => rm(folder, { recursive: true, force: true }));
+    const folder = await temporaryDirectory(context);
     const policy = join(folder, 'policy.json');
     await writeFile(policy, JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: all }));
     await assert.rejects(

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { type ObservedRouter, startObservedRouter } from '../support/observed-router.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { askOverHttp2, openHttp2 } from '../support/tls-client.ts';
 import { attributesOf, type CollectedSpan, startTraceCollector } from '../support/trace-collector.ts';
 
@@ -16,8 +16,7 @@ async function tracedRouter(
   context: TestContext,
   { samplingRatePerMillion, port }: { readonly samplingRatePerMillion: number; readonly port: number },
 ): Promise<ObservedRouter> {
-  const folder = await mkdtemp(join(tmpdir(), 'tracing-'));
-  context.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryDirectory(context);
   const file = join(folder, 'tracing.json');
   const configuration = {
     apiVersion: 'apiserver.config.k8s.io/v1',

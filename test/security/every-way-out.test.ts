@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { freePort } from '../../scripts/harness/free-port.ts';
 import { allHeaders, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { eventually } from '../support/eventually.ts';
 import { ask } from '../support/security/ask.ts';
+import { credentialIdOf } from '../support/security/certificates.ts';
 import {
   assertExactIdentity,
   configuredNames,
@@ -14,7 +16,7 @@ import {
   reroutedMarks,
 } from '../support/security/forged-headers.ts';
 import { rawHttp1 } from '../support/security/raw-http1.ts';
-import { protocols, type RecordingBackend, unusedPort } from '../support/security/recording-backend.ts';
+import { protocols, type RecordingBackend } from '../support/security/recording-backend.ts';
 import {
   clusterSnapshot,
   type RouterUnderTest,
@@ -23,19 +25,28 @@ import {
 } from '../support/security/router-under-test.ts';
 import { bearerToken } from '../support/security/secrets.ts';
 
+const alice = [
+  'x-remote-user',
+  'alice',
+  'x-remote-group',
+  'dev',
+  'x-remote-group',
+  'system:authenticated',
+] as const;
+
 /** Who may call, and what must arrive of him whatever he sends besides. */
 const identities: Readonly<Record<string, Identity>> = {
   'a user with a client certificate': {
     client: 'alice',
     headers: forgedHeaders,
-    arrives: ['x-remote-user', 'alice', 'x-remote-group', 'dev', 'x-remote-group', 'system:authenticated'],
+    arrives: [...alice, ...credentialIdOf('alice')],
     presentsFrontProxyCertificate: true,
     authorization: [],
   },
   'a user with a client certificate and a token, which does not travel': {
     client: 'alice',
     headers: [...forgedHeaders, 'Authorization', `Bearer ${bearerToken}`],
-    arrives: ['x-remote-user', 'alice', 'x-remote-group', 'dev', 'x-remote-group', 'system:authenticated'],
+    arrives: [...alice, ...credentialIdOf('alice')],
     presentsFrontProxyCertificate: true,
     authorization: [],
   },
@@ -180,7 +191,7 @@ test('S7: a second try carries the same identity as the first', async (context) 
   const snapshot = clusterSnapshot(router, { generation: 2 });
   const [first] = snapshot.servers.filter(({ id }) => id === 'peer');
   assert.ok(first !== undefined);
-  const dead = { ...first, id: 'dead-peer', address: `127.0.0.1:${await unusedPort()}` };
+  const dead = { ...first, id: 'dead-peer', address: `127.0.0.1:${await freePort()}` };
   assert.equal((await router.push({ ...snapshot, servers: [...snapshot.servers, dead] })).status, 200);
 
   for (const [who, identity] of Object.entries(identities)) {

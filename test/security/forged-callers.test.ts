@@ -3,7 +3,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { test } from 'node:test';
 import { allHeaders, firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { ask, type WireAnswer } from '../support/security/ask.ts';
-import { type Client, clientTls } from '../support/security/certificates.ts';
+import { type Client, clientTls, credentialIdOf } from '../support/security/certificates.ts';
 import {
   assertExactIdentity,
   configuredNames,
@@ -43,7 +43,13 @@ for (const protocol of protocols) {
     assertExactIdentity(router.peer.only(), {
       client: 'impostor',
       headers: [],
-      arrives: ['x-remote-user', 'front-proxy-client', 'x-remote-group', 'system:authenticated'],
+      arrives: [
+        'x-remote-user',
+        'front-proxy-client',
+        'x-remote-group',
+        'system:authenticated',
+        ...credentialIdOf('impostor'),
+      ],
       presentsFrontProxyCertificate: true,
       authorization: [],
     });

@@ -20,7 +20,7 @@ const { keys: pinned } = keys;
 /** A router that believes the router `edge`. */
 const believesEdge: Configure = (config) => ({
   ...config,
-  destinationIdentity: { ...config.destinationIdentity, assertionKeys: { path: 'keys.json', pinned } },
+  destinationIdentity: { ...config.destinationIdentity, assertionKeys: { path: 'keys.json', text: '', pinned } },
 });
 
 interface Claims {

@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { TLSSocket } from 'node:tls';
+import { TLSSocket, type Server as TlsServer } from 'node:tls';
 import type { CertificatePair } from './certificates.ts';
+import { listenOnLoopback } from './listen-on-loopback.ts';
 
 /** A request as the API server saw it. */
 export interface SeenRequest {
@@ -18,15 +17,32 @@ export interface SeenRequest {
   readonly clientName: string | undefined;
 }
 
-export interface ApiServerDouble {
-  readonly port: number;
+/** What a server has been asked for so far. */
+interface Traffic {
   readonly requests: readonly SeenRequest[];
   /** Answers to watches, open: the test writes events. */
   readonly watches: readonly Writable[];
-  /** The server's ends of tunnels; they send back what they are sent. */
+  /** The server's ends of tunnels. */
   readonly tunnels: readonly Duplex[];
+}
+
+export interface ApiServerDouble extends Traffic {
+  readonly port: number;
+  /** `https://localhost:port`. */
+  readonly origin: string;
   /** Takes another serving pair or other client authorities for connections from now on. */
   use(tls: ApiServerTls): void;
+  /** Breaks every connection. */
+  close(): Promise<void>;
+}
+
+export type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+export type SwitchProtocols = (incoming: IncomingMessage, socket: Duplex) => void;
+
+/** One that a test tells what to answer. */
+export interface Http1ApiServerDouble extends ApiServerDouble {
+  /** What requests are answered with from now on. Default: 200 and the path, and watches that stay open. */
+  answer: Answer;
 }
 
 export interface ApiServerTls {
@@ -44,73 +60,108 @@ export async function startApiServer(
   protocol: 'h2' | 'http/1.1',
   tls: ApiServerTls,
 ): Promise<ApiServerDouble> {
-  const requests: SeenRequest[] = [];
-  const watches: Writable[] = [];
-  const tunnels: Duplex[] = [];
-  const sockets = new Set<Socket>();
-  const answer = (
-    incoming: IncomingMessage | Http2ServerRequest,
+  const double = await (protocol === 'h2' ? openHttp2ApiServer(tls) : openApiServer(tls));
+  context.after(() => double.close());
+  return double;
+}
+
+/**
+ * The same over HTTP/1.1, for whoever closes it.
+ *
+ * @param switchProtocols what an upgrade is answered with. Default: SPDY/3.1, which sends back what it is sent
+ */
+export async function openApiServer(
+  tls: ApiServerTls,
+  switchProtocols: SwitchProtocols = echoTunnel,
+): Promise<Http1ApiServerDouble> {
+  const traffic = new RecordedTraffic();
+  const server = createServer(
+    { ...serverOptions(tls), ALPNProtocols: ['http/1.1'] },
+    (incoming, outgoing) => {
+      traffic.record(incoming);
+      double.answer(incoming, outgoing);
+    },
+  );
+  const double: Http1ApiServerDouble = {
+    ...(await open(server, traffic, switchProtocols)),
+    answer: (incoming, outgoing) => traffic.answer(incoming, outgoing),
+  };
+  return double;
+}
+
+async function openHttp2ApiServer(tls: ApiServerTls): Promise<ApiServerDouble> {
+  const traffic = new RecordedTraffic();
+  const server = createSecureServer({ ...serverOptions(tls), allowHTTP1: true }, (incoming, outgoing) => {
+    traffic.record(incoming);
+    traffic.answer(incoming, outgoing);
+  });
+  return open(server, traffic, echoTunnel);
+}
+
+async function open(
+  server: TlsServer,
+  traffic: RecordedTraffic,
+  switchProtocols: SwitchProtocols,
+): Promise<ApiServerDouble> {
+  server.on('upgrade', (incoming: IncomingMessage, socket: Duplex) => {
+    traffic.record(incoming);
+    traffic.tunnels.push(socket);
+    socket.on('error', () => socket.destroy());
+    switchProtocols(incoming, socket);
+  });
+  const { port, stop } = await listenOnLoopback(server);
+  return {
+    port,
+    origin: `https://localhost:${port}`,
+    requests: traffic.requests,
+    watches: traffic.watches,
+    tunnels: traffic.tunnels,
+    use: (next) => server.setSecureContext(tlsOptions(next)),
+    close: stop,
+  };
+}
+
+class RecordedTraffic implements Traffic {
+  readonly requests: SeenRequest[] = [];
+  readonly watches: Writable[] = [];
+  readonly tunnels: Duplex[] = [];
+
+  record(incoming: IncomingMessage | Http2ServerRequest): void {
+    const socket = 'stream' in incoming ? incoming.stream.session?.socket : incoming.socket;
+    const certificate =
+      socket instanceof TLSSocket && socket.authorized ? socket.getPeerCertificate().subject?.CN : undefined;
+    this.requests.push({
+      method: incoming.method ?? '',
+      target: incoming.url ?? '',
+      headers: incoming.rawHeaders,
+      clientName: typeof certificate === 'string' ? certificate : undefined,
+    });
+  }
+
+  answer(
+    { url: target = '' }: IncomingMessage | Http2ServerRequest,
     outgoing: ServerResponse | Http2ServerResponse,
-  ): void => {
-    requests.push(seen(incoming));
-    const target = incoming.url ?? '';
+  ): void {
     outgoing.setHeader('content-type', 'application/json');
     outgoing.statusCode = 200;
     if (/[?&]watch=(1|true)/.test(target)) {
-      watches.push(outgoing as Writable);
+      this.watches.push(outgoing as Writable);
       (outgoing as Writable).write('ADDED\n');
       return;
     }
     outgoing.end(JSON.stringify({ answered: target }));
-  };
-  const http1 = (incoming: IncomingMessage, outgoing: ServerResponse): void => answer(incoming, outgoing);
-  const http2 = (incoming: Http2ServerRequest, outgoing: Http2ServerResponse): void =>
-    answer(incoming, outgoing);
-  const upgrade = (incoming: IncomingMessage, socket: Duplex): void => {
-    requests.push(seen(incoming));
-    tunnels.push(socket);
-    socket.on('error', () => socket.destroy());
-    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
-    socket.pipe(socket);
-  };
-  const options = { ...tlsOptions(tls), requestCert: true, rejectUnauthorized: false };
-  const server =
-    protocol === 'h2'
-      ? createSecureServer({ ...options, allowHTTP1: true }, http2)
-      : createServer({ ...options, ALPNProtocols: ['http/1.1'] }, http1);
-  server.on('upgrade', upgrade);
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => socket.destroy());
-    socket.once('close', () => sockets.delete(socket));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    requests,
-    watches,
-    tunnels,
-    use: (next) => server.setSecureContext(tlsOptions(next)),
-  };
+  }
+}
+
+const echoTunnel: SwitchProtocols = (_incoming, socket) => {
+  socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
+  socket.pipe(socket);
+};
+
+function serverOptions(tls: ApiServerTls) {
+  return { ...tlsOptions(tls), requestCert: true, rejectUnauthorized: false };
 }
 
 function tlsOptions({ pair, clientAuthorities }: ApiServerTls) {
   return { cert: pair.chain, key: pair.privateKey, ca: clientAuthorities };
-}
-
-function seen(incoming: IncomingMessage | Http2ServerRequest): SeenRequest {
-  const socket = 'stream' in incoming ? incoming.stream.session?.socket : incoming.socket;
-  const certificate =
-    socket instanceof TLSSocket && socket.authorized ? socket.getPeerCertificate().subject?.CN : undefined;
-  return {
-    method: incoming.method ?? '',
-    target: incoming.url ?? '',
-    headers: incoming.rawHeaders,
-    clientName: typeof certificate === 'string' ? certificate : undefined,
-  };
 }

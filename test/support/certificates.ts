@@ -33,6 +33,8 @@ export interface IssueOptions {
   /** Several only for hostile certificates. */
   readonly commonName?: string | readonly string[];
   readonly organizations?: readonly string[];
+  /** Several only for hostile certificates. */
+  readonly uids?: readonly string[];
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
   /** Extended key usage; `any` is anyExtendedKeyUsage, `unrestricted` leaves out key usage altogether. */
@@ -117,10 +119,14 @@ async function authority(
 }
 
 async function issue(issuer: Issuer, options: IssueOptions): Promise<CertificatePair> {
-  const { commonName = [], organizations, usage, dnsNames, ipAddresses } = options;
+  const { commonName = [], organizations, uids, usage, dnsNames, ipAddresses } = options;
   const keys = await generateKeys();
   const certificate = await signCertificate({
-    subject: distinguishedName(typeof commonName === 'string' ? [commonName] : commonName, organizations),
+    subject: distinguishedName(
+      typeof commonName === 'string' ? [commonName] : commonName,
+      organizations,
+      uids,
+    ),
     keys,
     issuer,
     validity: validity(options),

@@ -12,6 +12,8 @@ export interface CommandContextOptions {
   readonly input?: readonly string[];
   /** Default: now. */
   readonly now?: number;
+  /** Whether the output is a terminal that shows colours. Default: it is not. */
+  readonly outputTakesColor?: boolean;
   /** Default: never asked to end. */
   readonly shutdownSignal?: Promise<'SIGTERM'>;
   /** Default: never asked to read files again. */
@@ -24,6 +26,7 @@ export function commandContext(
   {
     input = [],
     now,
+    outputTakesColor = false,
     shutdownSignal = new Promise(() => {}),
     onReloadSignal = () => {},
   }: CommandContextOptions = {},
@@ -36,6 +39,7 @@ export function commandContext(
     writeOutput: async (text) => {
       written.output += text;
     },
+    outputTakesColor,
     writeError: (text) => {
       written.errors += text;
     },

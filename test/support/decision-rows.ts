@@ -41,7 +41,8 @@ const apiServicesAt = (address: string): SnapshotApiService[] => [
   },
 ];
 
-const jobsDiscovery = {
+/** `batch/v1` `jobs` in a document of aggregated discovery. */
+export const jobsDiscovery = {
   resource: 'jobs',
   responseKind: { group: '', version: '', kind: 'Job' },
   scope: 'Namespaced',

@@ -1,7 +1,15 @@
-/** Waits for a condition that other work brings about. Fails after ten seconds, far longer than any takes. */
-export async function eventually(condition: () => boolean): Promise<void> {
-  const giveUpAt = Date.now() + 10_000;
-  while (!condition()) {
+/**
+ * Waits for a condition that other work brings about.
+ *
+ * @param within milliseconds. Default: ten seconds, far longer than any takes
+ * @throws when it has not come true by then
+ */
+export async function eventually(
+  condition: () => boolean | Promise<boolean>,
+  within = 10_000,
+): Promise<void> {
+  const giveUpAt = Date.now() + within;
+  while (!(await condition())) {
     if (Date.now() > giveUpAt) throw new Error(`never came true: ${condition}`);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }

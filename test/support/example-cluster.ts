@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import {
@@ -10,6 +9,7 @@ import {
   startExampleApiServer,
 } from '../../scripts/example-api-server/index.ts';
 import { createAuthority } from './certificates.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 const authority = await createAuthority('cluster');
 const client = await authority.issue({
@@ -27,8 +27,7 @@ const endpointSlices = { group: 'discovery.k8s.io', resource: 'endpointslices' }
 /** Example API servers over one store, over HTTPS, and a kubeconfig for one of them. */
 export async function exampleCluster(context: TestContext) {
   const store = new ExampleStore();
-  const folder = await mkdtemp(join(tmpdir(), 'example-cluster-'));
-  context.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryDirectory(context);
   const closed = new Set<ExampleApiServer>();
 
   async function close(server: ExampleApiServer): Promise<void> {

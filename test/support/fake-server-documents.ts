@@ -85,7 +85,7 @@ export function classicAnswers(
 }
 
 /** No APIServices, no CustomResourceDefinitions. */
-export const sharedObjects: Record<string, object> = {
+const sharedObjects: Record<string, object> = {
   '/apis/apiregistration.k8s.io/v1/apiservices': { kind: 'APIServiceList', items: [] },
   '/apis/apiextensions.k8s.io/v1/customresourcedefinitions': {
     kind: 'CustomResourceDefinitionList',

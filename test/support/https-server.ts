@@ -5,25 +5,42 @@ import type { TestContext } from 'node:test';
 
 export type HttpListener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
+export interface HttpsServer {
+  readonly port: number;
+  /** Closes everything on it, too. */
+  close(): Promise<void>;
+}
+
 /**
- * An HTTPS server on loopback, closed with everything on it when the test ends.
+ * An HTTPS server on loopback, for whoever closes it.
  *
  * @param port default: a free one
  */
+export async function openHttpsServer(
+  options: ServerOptions,
+  listener: HttpListener,
+  port = 0,
+): Promise<HttpsServer> {
+  const server = createServer(options, listener);
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** The same, closed when the test ends. */
 export async function httpsServer(
   context: TestContext,
   options: ServerOptions,
   listener: HttpListener,
   port = 0,
-): Promise<{ readonly port: number }> {
-  const server = createServer(options, listener);
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  context.after(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  );
-  return { port: (server.address() as AddressInfo).port };
+): Promise<HttpsServer> {
+  const server = await openHttpsServer(options, listener, port);
+  context.after(() => server.close());
+  return server;
 }

@@ -77,6 +77,17 @@ export function runKubectl(
   });
 }
 
+/** The same through one context of a kubeconfig. */
+export function runInContext(
+  kubectl: Kubectl,
+  { home, kubeconfig }: { readonly home: string; readonly kubeconfig: string },
+  context: string,
+  args: readonly string[],
+  input?: string,
+): Promise<KubectlResult> {
+  return runKubectl(kubectl, home, ['--kubeconfig', kubeconfig, '--context', context, ...args], input);
+}
+
 /** Starts kubectl and leaves it running. */
 export function spawnKubectl(kubectl: Kubectl, home: string, args: readonly string[]): ChildProcess {
   return spawn(kubectl.path, args, { env: kubectlEnvironment(home), stdio: ['ignore', 'pipe', 'pipe'] });

@@ -98,27 +98,6 @@ export async function rawClient(
   return socket;
 }
 
-/** Reads from `socket` until what came contains `mark`; the end of the connection before it is an error. */
-export async function readUntil(socket: TLSSocket, mark: string): Promise<string> {
-  let text = '';
-  while (!text.includes(mark)) {
-    const chunk: Buffer | null = socket.read();
-    if (chunk !== null) {
-      text += chunk.toString('latin1');
-      continue;
-    }
-    if (socket.readableEnded || socket.destroyed) throw new Error(`the connection ended after: ${text}`);
-    await new Promise<void>((resolve) => {
-      const woken = (): void => {
-        socket.off('readable', woken).off('end', woken).off('close', woken);
-        resolve();
-      };
-      socket.on('readable', woken).on('end', woken).on('close', woken);
-    });
-  }
-  return text;
-}
-
 /** Everything that still comes on `socket`. */
 export async function readToEnd(socket: TLSSocket): Promise<string> {
   const chunks: Buffer[] = [];

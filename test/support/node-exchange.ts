@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import {
   createSecureServer,
@@ -7,13 +6,13 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import type { TransportCredentials } from '../../src/node/tls-dialer.ts';
 import type { Destination, OutboundRequest } from '../../src/proxy/transport.ts';
 import { createAuthority } from './certificates.ts';
+import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
 /** Signs serving certificates of peers and of the router. */
 export const servingAuthority = await createAuthority('serving-ca');
@@ -122,45 +121,10 @@ export async function startRawPeer(
   return listen(context, server, 0);
 }
 
-interface Listening {
-  listen(port: number, host: string): unknown;
-  address(): AddressInfo | string | null;
-  close(callback: () => void): unknown;
-  on(event: 'connection', listener: (socket: Socket) => void): unknown;
-}
-
-async function listen(
-  context: TestContext,
-  server: Listening & NodeJS.EventEmitter,
-  port: number,
-): Promise<Peer> {
-  const sockets = new Set<Socket>();
-  let accepted = 0;
-  server.on('connection', (socket: Socket) => {
-    accepted++;
-    sockets.add(socket);
-    socket.on('error', () => {});
-    socket.once('close', () => sockets.delete(socket));
-  });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  let stopped: Promise<void> | undefined;
-  const stop = (): Promise<void> => {
-    stopped ??= new Promise((resolve) => {
-      server.close(() => resolve());
-      for (const socket of sockets) socket.destroy();
-    });
-    return stopped;
-  };
-  context.after(stop);
-  const address = server.address() as AddressInfo;
-  return {
-    port: address.port,
-    destination: destinationAt(`https://127.0.0.1:${address.port}`),
-    connections: () => accepted,
-    openConnections: () => sockets.size,
-    stop,
-  };
+async function listen(context: TestContext, server: Listening, port: number): Promise<Peer> {
+  const listening = await listenOnLoopback(server, port);
+  context.after(listening.stop);
+  return { ...listening, destination: destinationAt(`https://127.0.0.1:${listening.port}`) };
 }
 
 export function destinationAt(origin: string, overrides: Partial<Destination> = {}): Destination {

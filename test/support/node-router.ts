@@ -15,6 +15,7 @@ import {
   TransportError,
 } from '../../src/proxy/transport.ts';
 import { credentials, outboundTo, routerPair } from './node-exchange.ts';
+import { noRequestInfo } from './request-info.ts';
 
 /** A router that sends everything to one destination: the Node adapter without the decision. */
 export interface TestRouter {
@@ -88,21 +89,7 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
 async function letIn(inbound: InboundRequest): ReturnType<Router['admit']> {
   const request: AdmittedRequest = {
     inbound,
-    requestInfo: {
-      isResourceRequest: false,
-      path: inbound.target,
-      verb: 'get',
-      apiPrefix: '',
-      apiGroup: '',
-      apiVersion: '',
-      namespace: '',
-      resource: '',
-      subresource: '',
-      name: '',
-      parts: [],
-      fieldSelector: '',
-      labelSelector: '',
-    },
+    requestInfo: { ...noRequestInfo, path: inbound.target, verb: 'get' },
     caller: { kind: 'passthrough' },
     decision: { decision: 'local', reason: 'NotAResourceRequest', candidates: [] },
   };

@@ -1,8 +1,9 @@
 import type { TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { rawClient, readUntil } from './node-clients.ts';
+import { rawClient } from './node-clients.ts';
 import { type Peer, startRawPeer } from './node-exchange.ts';
 import type { TestRouter } from './node-router.ts';
+import { readUntil } from './tls-client.ts';
 
 /** A destination of upgrades, with what tests ask about it. */
 export interface Destination extends Peer {
@@ -52,11 +53,6 @@ export async function connect(context: TestContext, router: TestRouter, request:
   const client = await rawClient(context, router.port);
   client.write(request, 'latin1');
   return client;
-}
-
-/** Ends once `condition` holds; the test's own time limit is the judge of never. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise(setImmediate);
 }
 
 /** A 101 with lines of its own around the ones it needs. */

@@ -2,25 +2,41 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DemoOptions, type RunningDemo, runDemo } from '../../scripts/demo/run-demo.ts';
+import { type EdgeDemoOptions, type RunningEdgeDemo, runEdgeDemo } from '../../scripts/edge/run-edge-demo.ts';
 
-export interface DemoUnderTest {
-  readonly demo: RunningDemo;
+export interface DemoUnderTest<Demo = RunningDemo> {
+  readonly demo: Demo;
   /** An empty directory for kubectl's caches and for files of the test. */
   readonly home: string;
+  /** Where the demo keeps everything while it runs. */
+  readonly directory: string;
   stop(): Promise<void>;
 }
 
+export type EdgeDemoUnderTest = DemoUnderTest<RunningEdgeDemo>;
+
 /** Starts the demo in a directory of its own; resolves once it is ready. */
-export async function startDemo(options: Pick<DemoOptions, 'routerFlags'> = {}): Promise<DemoUnderTest> {
+export function startDemo(options: Pick<DemoOptions, 'routerFlags'> = {}): Promise<DemoUnderTest> {
+  return start<RunningDemo>((given) => runDemo({ ...options, ...given }));
+}
+
+/** Starts what `npm run dev:edge` starts, likewise. */
+export function startEdgeDemo(options: Pick<EdgeDemoOptions, 'runtime'> = {}): Promise<EdgeDemoUnderTest> {
+  return start<RunningEdgeDemo>((given) => runEdgeDemo({ ...options, ...given }));
+}
+
+async function start<Demo>(
+  run: (options: {
+    readonly directory: string;
+    readonly signal: AbortSignal;
+    readonly onReady: (demo: Demo) => void;
+  }) => Promise<void>,
+): Promise<DemoUnderTest<Demo>> {
   const home = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-demo-'));
+  const directory = join(home, '.demo');
   const ending = new AbortController();
-  const ready = Promise.withResolvers<RunningDemo>();
-  const ended = runDemo({
-    ...options,
-    directory: join(home, '.demo'),
-    signal: ending.signal,
-    onReady: ready.resolve,
-  });
+  const ready = Promise.withResolvers<Demo>();
+  const ended = run({ directory, signal: ending.signal, onReady: ready.resolve });
   // A demo that cannot start rejects here, before it is ready.
   const demo = await Promise.race([
     ready.promise,
@@ -29,6 +45,7 @@ export async function startDemo(options: Pick<DemoOptions, 'routerFlags'> = {}):
   return {
     demo,
     home,
+    directory,
     async stop() {
       ending.abort();
       await ended;

@@ -1,16 +1,17 @@
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { validateServeOptions } from '../../src/cli/validate-serve-options.ts';
-import type { RunningRouter } from '../../src/node/serve-config.ts';
+import type { RawServeOptions, ServeFlagName } from '../../src/cli/serve-flags.ts';
+import { readServeInput, type ServeArguments } from '../../src/cli/serve-input.ts';
+import type { RunningRouter, ServeConfig } from '../../src/node/serve-config.ts';
 import { startRouter } from '../../src/node/start-router.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../src/snapshot/signing-key.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
 import { type Authority, type CertificatePair, createAuthority } from './certificates.ts';
+import { commandContext } from './command-context.ts';
 import { type LogLine, recordingLogger } from './recording-logger.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** The authorities of a cluster. */
 export interface ClusterAuthorities {
@@ -27,17 +28,34 @@ export interface StartedRouter {
   readonly logs: readonly LogLine[];
   /** Replaces a file as a renewal does: by a whole new one. */
   write(name: string, text: string): Promise<void>;
+  /** Replaces the configuration file. */
+  configure(configuration: Configuration): Promise<void>;
+  /** What was put in use behind a change of it, the last one last. */
+  readonly applied: readonly ServeConfig[];
+  /** The folder of all the files. */
+  path(name: string): string;
   /** The key that snapshots have to be signed with at first. */
   readonly snapshotKey: GeneratedSigningKey;
   /** A client certificate of the cluster's authority. */
   user(commonName: string, organizations?: readonly string[]): Promise<CertificatePair>;
 }
 
+/** A RouterConfiguration without its header. */
+export type Configuration = Readonly<Record<string, unknown>>;
+
 export interface StartedRouterOptions {
   /** What the API server speaks. Default `h2`. */
   readonly protocol?: 'h2' | 'http/1.1';
   /** Flags beside those that every router needs. */
   readonly flags?: Readonly<Record<string, readonly string[]>>;
+  /** Of the flags that every router needs, those that the configuration file is to have in their place. */
+  readonly withoutFlags?: readonly ServeFlagName[];
+  /** More files, by name. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Flags that name one of `files`. */
+  readonly fileFlags?: Readonly<Partial<Record<ServeFlagName, string>>>;
+  /** Keys of a configuration file (`router.yaml`) beside those flags. Default: there is no such file. */
+  readonly configuration?: Configuration;
   /** Who signs the API server's certificate, in place of the cluster's authority (`local-ca.crt`). */
   readonly localAuthority?: Authority;
 }
@@ -50,10 +68,11 @@ const serverNames = {
 /** Its files are looked at only when the test says so. Closed at the end of the test. */
 export async function startRouterWithFiles(
   context: TestContext,
-  { protocol = 'h2', flags = {}, localAuthority }: StartedRouterOptions = {},
+  options: StartedRouterOptions = {},
 ): Promise<StartedRouter> {
-  const directory = await mkdtemp(join(tmpdir(), 'router-'));
-  context.after(() => rm(directory, { recursive: true, force: true }));
+  const { protocol = 'h2', flags = {}, configuration, localAuthority } = options;
+  const { withoutFlags = [], files = {}, fileFlags = {} } = options;
+  const directory = await temporaryDirectory(context);
   const path = (name: string): string => join(directory, name);
   const write = async (name: string, text: string): Promise<void> => {
     await writeFile(path(`${name}.new`), text);
@@ -81,8 +100,11 @@ export async function startRouterWithFiles(
   const snapshotKey = await generateSigningKey('EdDSA');
   await write('keys.json', JSON.stringify({ keys: [snapshotKey.publicJwk] }));
 
-  const result = await validateServeOptions(
-    {
+  for (const [name, text] of Object.entries(files)) await write(name, text);
+  const configure = (next: Configuration): Promise<void> => write('router.yaml', configurationText(next));
+  if (configuration !== undefined) await configure(configuration);
+  const given: ServeArguments = {
+    flags: without(withoutFlags, {
       'server-id': ['cp-a'],
       'local-server': [`https://127.0.0.1:${apiServer.port}`],
       'bind-address': ['127.0.0.1'],
@@ -100,17 +122,21 @@ export async function startRouterWithFiles(
       // Tests look at every request that the API server gets.
       'health-check-interval': ['0s'],
       ...(localAuthority === undefined ? {} : { 'local-server-ca-file': [path('local-ca.crt')] }),
+      ...Object.fromEntries(Object.entries(fileFlags).map(([flag, name]) => [flag, [path(name)]])),
       ...flags,
-    },
-    {
-      readFile: (file) => readFileSync(file, 'utf8'),
-      network: { addresses: [], defaultRouteInterfaces: [] },
-      now: Date.now(),
-    },
-  );
-  assert.ok(result.ok, JSON.stringify(result));
+    }),
+    configurationFiles: configuration === undefined ? [] : [path('router.yaml')],
+    dryRun: [],
+    unknown: [],
+  };
+  const { context: command } = commandContext(new Map());
+  const input = await readServeInput(given, { ...command, readFile: (file) => readFileSync(file, 'utf8') });
   const { logger, lines: logs } = recordingLogger();
-  const router = await startRouter(result.config, logger);
+  const applied: ServeConfig[] = [];
+  const router = await startRouter(input.config, logger, {
+    configurationSource: input.configurationSource,
+    onApplied: (config) => applied.push(config),
+  });
   context.after(() => router.close(0));
   return {
     router,
@@ -119,9 +145,22 @@ export async function startRouterWithFiles(
     apiServer,
     logs,
     write,
+    configure,
+    applied,
+    path,
     snapshotKey,
     user: (commonName, organizations = []) => cluster.issue({ commonName, organizations, usage: 'client' }),
   };
+}
+
+function without(names: readonly ServeFlagName[], flags: RawServeOptions): RawServeOptions {
+  const left = Object.entries(flags).filter(([name]) => !names.some((each) => each === name));
+  return Object.fromEntries(left);
+}
+
+function configurationText(configuration: Configuration): string {
+  const header = { apiVersion: 'mixed-version-proxy/v1alpha1', kind: 'RouterConfiguration' };
+  return JSON.stringify({ ...header, ...configuration }, null, 2);
 }
 
 /** A serving pair of the router. */

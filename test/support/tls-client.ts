@@ -56,16 +56,27 @@ export async function askOverHttp1(
   return { status: Number(head.split(' ', 2)[1]), text: head };
 }
 
-/** Reads until what came contains `mark`; the end of the connection before it is an error. */
+/** Reads until what came contains `mark`; the end of the stream before it is an error. */
 export async function readUntil(stream: Readable, mark: string): Promise<string> {
   let text = '';
   while (!text.includes(mark)) {
     const chunk: Buffer | null = stream.read();
     if (chunk !== null) text += chunk.toString('latin1');
     else if (stream.readableEnded || stream.destroyed) throw new Error(`it ended after: ${text}`);
-    else await Promise.race(['readable', 'end', 'close'].map((event) => once(stream, event)));
+    else await somethingNew(stream);
   }
   return text;
+}
+
+/** Leaves no listener behind: a long answer comes in many pieces. */
+function somethingNew(stream: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    const woken = (): void => {
+      stream.off('readable', woken).off('end', woken).off('close', woken);
+      resolve();
+    };
+    stream.on('readable', woken).on('end', woken).on('close', woken);
+  });
 }
 
 /** Asks over HTTP/2 on the given connection and reads the answer to its end. */

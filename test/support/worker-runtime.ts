@@ -4,7 +4,7 @@ import { bundleWorker, entryModule, type WorkerModule } from '../../scripts/work
 let bundled: Promise<readonly WorkerModule[]> | undefined;
 
 /** The Worker as it is uploaded, built once for a test file. */
-export function workerModules(): Promise<readonly WorkerModule[]> {
+function workerModules(): Promise<readonly WorkerModule[]> {
   bundled ??= bundleWorker();
   return bundled;
 }
@@ -27,7 +27,7 @@ export interface StartWorkersOptions {
 }
 
 /** The Worker that holds the Durable Objects of all. */
-export const objectHolder = 'router';
+const objectHolder = 'router';
 
 /**
  * Starts Workers on real workerd, all of the same bundle, under `http://<name>/`.

@@ -1,13 +1,13 @@
 // New isolates on real workerd, whose parts are loaded by the requests that first need them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type EdgeCluster, startEdgeCluster, verified } from '../support/edge-cluster.ts';
+import { startWorkerCluster, verified, type WorkerCluster } from '../support/edge/worker-cluster.ts';
 import { workerOf } from '../support/worker-runtime.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
 const jobs = '/apis/batch/v1/namespaces/default/jobs';
 
-async function ask({ miniflare }: EdgeCluster, worker: string, path: string): Promise<[number, string]> {
+async function ask({ miniflare }: WorkerCluster, worker: string, path: string): Promise<[number, string]> {
   const response = await (await workerOf(miniflare, worker)).fetch(
     `http://${worker}${path}`,
     verified('CN=jane'),
@@ -16,7 +16,7 @@ async function ask({ miniflare }: EdgeCluster, worker: string, path: string): Pr
 }
 
 test('the first requests of an isolate, all at once, are answered as any later one', async () => {
-  const edge = await startEdgeCluster({}, { new: {} });
+  const edge = await startWorkerCluster({}, { new: {} });
   try {
     await edge.pushGeneration(1);
     const paths = [pods, jobs, '/livez', '/apis', '/readyz', '/.mixed-version-proxy/v1/status'];
@@ -35,7 +35,7 @@ test('the first requests of an isolate, all at once, are answered as any later o
 });
 
 test('a part that cannot be loaded is a 500 Status for those who need it; everything else goes on', async () => {
-  const edge = await startEdgeCluster({}, {}, { lacks: /^fetch-handler/ });
+  const edge = await startWorkerCluster({}, {}, { lacks: /^fetch-handler/ });
   try {
     for (let request = 0; request < 2; request++) {
       const [status, text] = await ask(edge, 'router', '/livez');

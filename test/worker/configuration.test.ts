@@ -1,11 +1,11 @@
 // How a Worker is told things: its environment on real workerd, tokens, Access, and the cron trigger.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { apiServer } from '../support/edge-api-server.ts';
-import { administrator, startEdgeCluster } from '../support/edge-cluster.ts';
+import { apiServer } from '../support/edge/edge-api-server.ts';
+import { administrator, startWorkerCluster } from '../support/edge/worker-cluster.ts';
+import { eventually } from '../support/eventually.ts';
 import { startWorkers, workerOf } from '../support/worker-runtime.ts';
 
 test('an environment with faults answers 500, tells the client none of them and the log all', async () => {
@@ -60,7 +60,7 @@ async function accessTeam() {
 
 test('the token of Cloudflare Access names the caller, and goes to nobody behind', async () => {
   const team = await accessTeam();
-  const edge = await startEdgeCluster({
+  const edge = await startWorkerCluster({
     ACCESS_CONFIG: JSON.stringify({
       apiVersion: 'mixed-version-proxy/v1alpha1',
       kind: 'AuthenticationConfiguration',
@@ -108,7 +108,7 @@ test('the token of Cloudflare Access names the caller, and goes to nobody behind
 });
 
 test('the cron trigger reads the servers, stores a signed snapshot, and renews it while nothing changes', async () => {
-  const edge = await startEdgeCluster(({ local, peer, syncKey }) => ({
+  const edge = await startWorkerCluster(({ local, peer, syncKey }) => ({
     SYNC_SERVERS: JSON.stringify([
       { id: 'local', url: local.origin },
       { id: 'peer', url: peer.origin },
@@ -135,10 +135,10 @@ test('the cron trigger reads the servers, stores a signed snapshot, and renews i
     assert.equal((await worker.scheduled({ cron: '* * * * *' })).outcome, 'ok', edge.log.join('\n'));
     let second = await stored();
     // The isolate's requests look at the store once a second.
-    for (let ask = 0; ask < 100 && second.expiresAt === first.expiresAt; ask++) {
-      await setTimeout(50);
+    await eventually(async () => {
       second = await stored();
-    }
+      return second.expiresAt !== first.expiresAt;
+    });
     assert.equal(second.generation, first.generation);
     assert.ok(Date.parse(second.expiresAt) > Date.parse(first.expiresAt));
   } finally {
@@ -147,7 +147,7 @@ test('the cron trigger reads the servers, stores a signed snapshot, and renews i
 });
 
 test('a cron trigger without anything to do fails, and says what is missing', async () => {
-  const edge = await startEdgeCluster();
+  const edge = await startWorkerCluster();
   try {
     const worker = await workerOf(edge.miniflare);
     const { outcome } = await worker.scheduled({ cron: '* * * * *' });

@@ -6,9 +6,9 @@ import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
 import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
+import type { ApiServerDouble, SeenRequest } from '../support/api-server-double.ts';
 import { assertionKeysFile, pinned, speaker } from '../support/assertions.ts';
-import { type EdgeCluster, startEdgeCluster, verified } from '../support/edge-cluster.ts';
-import type { DestinationRequest, EdgeDestination } from '../support/edge-destination.ts';
+import { startWorkerCluster, verified, type WorkerCluster } from '../support/edge/worker-cluster.ts';
 import { tokenSigner } from '../support/token-signer.ts';
 import { snapshotObject, workerOf } from '../support/worker-runtime.ts';
 
@@ -25,9 +25,9 @@ const front = await speaker('front');
 const signer = await tokenSigner('team-key');
 const keysPath = '/issuer/keys';
 
-let edge: EdgeCluster;
+let edge: WorkerCluster;
 before(async () => {
-  edge = await startEdgeCluster(
+  edge = await startWorkerCluster(
     ({ local }) => ({
       ASSERTION_KEYS: assertionKeysFile([front]),
       AUTHENTICATION_CONFIG: issuerOf('https://issuer.example', `${local.origin}${keysPath}`, 'sub', 'oidc:'),
@@ -79,7 +79,7 @@ function issuerOf(url: string, jwksURL: string, username: string, prefix: string
   });
 }
 
-function lastOf({ requests }: EdgeDestination): DestinationRequest {
+function lastOf({ requests }: ApiServerDouble): SeenRequest {
   const request = requests.at(-1);
   assert.ok(request !== undefined);
   return request;

@@ -4,11 +4,11 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { type EdgeCluster, startEdgeCluster, verified } from '../support/edge-cluster.ts';
+import { startWorkerCluster, verified, type WorkerCluster } from '../support/edge/worker-cluster.ts';
 
-let edge: EdgeCluster;
+let edge: WorkerCluster;
 before(async () => {
-  edge = await startEdgeCluster();
+  edge = await startWorkerCluster();
   const { status, body } = await edge.pushGeneration(1);
   assert.equal(status, 200, JSON.stringify(body));
   assert.deepEqual([body.result, body.persisted], ['accepted', true]);
@@ -33,7 +33,7 @@ test('what only a peer serves goes to the peer, told over mutual TLS who calls, 
     },
     ...verified('CN=jane,O=b\\, c,O=a'),
   });
-  assert.deepEqual(await response.json(), { answeredBy: 'peer' });
+  assert.deepEqual(await response.json(), { answered: `${jobs}?limit=1` });
   const { headers, target, clientName } = last(edge.peer.requests);
   assert.equal(target, `${jobs}?limit=1`);
   assert.equal(clientName, 'front-proxy-client');

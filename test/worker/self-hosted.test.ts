@@ -8,19 +8,13 @@ import { startWorkerd } from '../../scripts/edge/start-workerd.ts';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
 import { assertionKeysFile, speaker } from '../support/assertions.ts';
-import { askEdge, edgeCluster, edgeTlsOf, startEdge } from '../support/edge/edge-under-test.ts';
-import { startDestination } from '../support/edge-destination.ts';
+import { askEdge, edgeProcessCluster, startEdge } from '../support/edge/edge-process.ts';
 
 // One that only closes is noticed when something is written to it (docs/edge.md): a FIN may be half of a close.
 test('a client that resets its connection ends the request at the server at once, with or without a head', async (context) => {
-  const cluster = await edgeCluster(context);
-  const server = await startDestination('local', cluster.serving, cluster.frontProxyAuthority.certificate);
-  context.after(() => server.close());
-  const edge = await startEdge(context, startWorkerd, {
-    directory: await cluster.directory(),
-    tls: edgeTlsOf(cluster, false),
-    environment: { ...cluster.environment, LOCAL_SERVER: server.origin },
-  });
+  const cluster = await edgeProcessCluster(context);
+  const { local: server } = cluster;
+  const edge = await startEdge(context, startWorkerd, cluster);
   const port = Number(new URL(edge.origin).port);
   for (const withHead of [false, true]) {
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
@@ -49,11 +43,10 @@ test('a client that resets its connection ends the request at the server at once
 });
 
 test('an assertion that was used stays used when workerd is started anew', async (context) => {
-  const cluster = await edgeCluster(context);
+  const cluster = await edgeProcessCluster(context);
   const front = await speaker('front');
   const options = {
     directory: await cluster.directory(),
-    tls: edgeTlsOf(cluster, false),
     environment: { ...cluster.environment, ASSERTION_KEYS: assertionKeysFile([front]) },
   };
   const target = '/api/v1/pods';
@@ -61,10 +54,10 @@ test('an assertion that was used stays used when workerd is started anew', async
   const user = { name: 'jane', uid: '', groups: [], extra: new Map() };
   const request = { user, destinationId: 'local', method: 'GET', target, rerouted: false };
   const headers = { [peerAssertionHeader]: (await sign(request)).text };
-  const first = await startEdge(context, startWorkerd, options);
+  const first = await startEdge(context, startWorkerd, cluster, options);
   assert.equal((await askEdge(first, cluster, target, { headers })).status, 200);
   await first.close();
-  const second = await startEdge(context, startWorkerd, options);
+  const second = await startEdge(context, startWorkerd, cluster, options);
   const { status, text } = await askEdge(second, cluster, target, { headers });
   assert.equal(status, 401);
   assert.match(text, /has been used before/);

@@ -1,12 +1,12 @@
 // Isolates of one Worker on real workerd, which keep their snapshot in one Durable Object or one KV namespace.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../../src/snapshot/limits.ts';
 import { sealSnapshot } from '../../src/snapshot/seal.ts';
 import type { DurableObjectNamespace } from '../../src/worker/bindings.ts';
 import { speaker } from '../support/assertions.ts';
-import { administrator, type EdgeCluster, startEdgeCluster } from '../support/edge-cluster.ts';
+import { administrator, startWorkerCluster, type WorkerCluster } from '../support/edge/worker-cluster.ts';
+import { eventually } from '../support/eventually.ts';
 import { workerOf } from '../support/worker-runtime.ts';
 
 const kv = { type: 'kv', id: 'snapshots' };
@@ -16,9 +16,9 @@ for (const [store, changes] of [
   ['KV', { SNAPSHOT_STORE: 'kv', SNAPSHOT_KV: kv }],
 ] as const) {
   describe(`kept in ${store}`, () => {
-    let edge: EdgeCluster;
+    let edge: WorkerCluster;
     before(async () => {
-      edge = await startEdgeCluster(changes, { 'router-b': {}, 'router-c': {} });
+      edge = await startWorkerCluster(changes, { 'router-b': {}, 'router-c': {} });
     });
     after(() => edge.close());
 
@@ -33,13 +33,7 @@ for (const [store, changes] of [
 
     /** Each question is a request, behind which the isolate looks at the store when it is time to. */
     async function untilGeneration(worker: string, generation: number): Promise<void> {
-      const giveUpAt = Date.now() + 10_000;
-      for (;;) {
-        const held = await generationOf(worker);
-        if (held === generation) return;
-        assert.ok(Date.now() < giveUpAt, `${worker} goes by ${held} and not by ${generation}`);
-        await setTimeout(50);
-      }
+      await eventually(async () => (await generationOf(worker)) === generation);
     }
 
     test('a push that cannot be taken is answered with its reason and changes nothing', async () => {
@@ -96,7 +90,7 @@ for (const [store, changes] of [
 }
 
 test('a Durable Object refuses what is larger than any snapshot, whatever an isolate sends, and keeps what it had', async () => {
-  const edge = await startEdgeCluster();
+  const edge = await startWorkerCluster();
   try {
     await edge.pushGeneration(2);
     // Typed for handlers of its own kind of namespaces only.
@@ -119,7 +113,7 @@ test('a Durable Object refuses what is larger than any snapshot, whatever an iso
 });
 
 test('a snapshot of several megabytes is kept in rows that a Durable Object takes, and read whole', async () => {
-  const edge = await startEdgeCluster({}, { 'router-b': {} });
+  const edge = await startWorkerCluster({}, { 'router-b': {} });
   try {
     const large = edge.snapshot(2);
     const customResourceGroups = Array.from({ length: 18_000 }, (_, index) => ({

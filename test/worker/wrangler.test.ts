@@ -12,27 +12,23 @@ import { entryModule } from '../../scripts/worker/bundle-worker.ts';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
 import { speaker } from '../support/assertions.ts';
-import { createAuthority } from '../support/certificates.ts';
-import { apiServer, syncToken } from '../support/edge-api-server.ts';
-import { type EdgeDestination, startDestination } from '../support/edge-destination.ts';
+import { apiServer, syncToken } from '../support/edge/edge-api-server.ts';
+import { createEdgeCluster, type EdgeCluster } from '../support/edge/edge-cluster.ts';
+import { verified } from '../support/edge/worker-cluster.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 let directory: string;
 let uploaded: { readonly stdout: string; readonly directory: string };
-let local: EdgeDestination;
-let peer: EdgeDestination;
+let cluster: EdgeCluster;
 let harness: TestHarness;
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'worker-wrangler-'));
   uploaded = await dryRun(join(directory, 'uploaded'));
-  const authority = await createAuthority('edge-test');
-  const serving = await authority.issue({ commonName: 'local', dnsNames: ['localhost'], usage: 'server' });
-  local = await startDestination('local', serving, authority.certificate);
-  peer = await startDestination('peer', serving, authority.certificate);
+  cluster = await createEdgeCluster();
+  const { authority, local, peer, syncKey } = cluster;
   // Stands for the trust store of the platform: the harness has this process fetch for its Workers.
   setDefaultCACertificates([authority.certificate]);
-  const syncKey = await speaker('sync');
   harness = createTestHarness({
     root,
     workers: [
@@ -62,8 +58,7 @@ before(async () => {
 });
 after(async () => {
   await harness.close();
-  await local.close();
-  await peer.close();
+  await cluster.close();
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -86,6 +81,7 @@ test('wrangler takes the modules as they are, offline and without an account', a
 });
 
 test('the cron trigger makes the snapshot that requests are then routed by, told to peers by assertions', async () => {
+  const { local, peer } = cluster;
   local.answer = apiServer({ '': 'pods' });
   peer.answer = apiServer({ '': 'pods', batch: 'jobs' });
   const worker = harness.getWorker();
@@ -93,16 +89,10 @@ test('the cron trigger makes the snapshot that requests are then routed by, told
   assert.equal(outcome, 'ok', JSON.stringify(harness.getLogs()));
   await worker.evictDurableObject('SnapshotObject', { name: 'snapshot' });
   peer.answer = (_incoming, outgoing) => void outgoing.end('{}');
-  const response = await worker.fetch('/apis/batch/v1/namespaces/default/jobs', {
-    cf: {
-      tlsClientAuth: {
-        certPresented: '1',
-        certVerified: 'SUCCESS',
-        certRevoked: '0',
-        certSubjectDNRFC2253: 'CN=jane',
-      },
-    },
-  } as object);
+  const response = await worker.fetch(
+    '/apis/batch/v1/namespaces/default/jobs',
+    verified('CN=jane') as object,
+  );
   assert.deepEqual([response.status, await response.text()], [200, '{}'], JSON.stringify(harness.getLogs()));
   const { headers = [], target } = peer.requests.at(-1) ?? {};
   assert.equal(target, '/apis/batch/v1/namespaces/default/jobs');

@@ -1,4 +1,4 @@
-import type { Workbench } from '../harness/workbench.ts';
+import type { Workbench } from '../workbench.ts';
 
 /** How a load generator asks. */
 export interface Load {

@@ -1,11 +1,11 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Child, startChild } from '../harness/child-process.ts';
-import { UsageError } from '../harness/command-line.ts';
-import { type ProcessUsage, usageOf } from '../harness/process-usage.ts';
-import { findProgram } from '../harness/programs.ts';
-import { quantile } from '../harness/statistics.ts';
-import type { Workbench } from '../harness/workbench.ts';
+import { type Child, startChild } from '../../harness/child-process.ts';
+import { UsageError } from '../../harness/command-line.ts';
+import { type ProcessUsage, usageOf } from '../../harness/process-usage.ts';
+import { findProgram } from '../../harness/programs.ts';
+import { quantile } from '../../harness/statistics.ts';
+import type { Workbench } from '../workbench.ts';
 import { h2loadArguments, h2loadPhases, parseH2load, parseH2loadLog } from './h2load.ts';
 import { clientCertificateEnvironment, type Load, type LoadFigures } from './load.ts';
 import { parseWrk, wrkArguments } from './wrk.ts';

@@ -1,4 +1,4 @@
-import type { Spread } from '../harness/statistics.ts';
+import type { Spread } from '../../harness/statistics.ts';
 import type { ContenderName } from '../rivals/contender.ts';
 import { cpuTime, ratioOver } from '../throughput/ratios.ts';
 import type { ThroughputResults } from '../throughput/results.ts';

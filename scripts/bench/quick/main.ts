@@ -3,11 +3,11 @@
  * recorded. `npm run bench:quick`; ends with 1 when it has, with 2 when there is nothing to compare with.
  */
 import { join } from 'node:path';
-import { runMain, UsageError } from '../harness/command-line.ts';
-import { findProgram } from '../harness/programs.ts';
-import { readResults, resultsDirectory } from '../harness/results-file.ts';
-import { spreadText } from '../report/format.ts';
-import { terminalTable } from '../report/text-table.ts';
+import { runMain, UsageError } from '../../harness/command-line.ts';
+import { findProgram } from '../../harness/programs.ts';
+import { readResults, resultsDirectory } from '../../harness/results-file.ts';
+import { spreadText } from '../../report/format.ts';
+import { terminalTable } from '../../report/text-table.ts';
 import type { ContenderName } from '../rivals/contender.ts';
 import { throughputResultsSchema } from '../throughput/results.ts';
 import { runThroughput } from '../throughput/run-throughput.ts';

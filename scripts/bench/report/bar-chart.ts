@@ -1,6 +1,6 @@
-import type { Spread } from '../harness/statistics.ts';
-import { figure } from './format.ts';
-import { element, escapeXml } from './svg-text.ts';
+import type { Spread } from '../../harness/statistics.ts';
+import { figure } from '../../report/format.ts';
+import { element, escapeXml } from '../../report/svg-text.ts';
 
 /** One bar; `emphasized` for the one that the chart is about. */
 export interface Bar {

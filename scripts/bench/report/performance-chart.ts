@@ -1,4 +1,4 @@
-import { type Spread, spreadOf } from '../harness/statistics.ts';
+import { type Spread, spreadOf } from '../../harness/statistics.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
 import { titleOf } from '../rivals/contenders.ts';
 import { cpuTime, spreadOver } from '../throughput/ratios.ts';

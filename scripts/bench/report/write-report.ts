@@ -1,7 +1,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Machine } from '../harness/machine-schema.ts';
-import { readResults, resultsDirectory } from '../harness/results-file.ts';
+import type { Machine } from '../../harness/machine-schema.ts';
+import { readResults, resultsDirectory } from '../../harness/results-file.ts';
+import { replaceBetweenMarkers } from '../../report/markers.ts';
+import { markdownTable } from '../../report/text-table.ts';
 import { type ThroughputResults, throughputResultsSchema } from '../throughput/results.ts';
 import { throughputRows } from '../throughput/throughput-table.ts';
 import { workloads } from '../throughput/workloads.ts';
@@ -9,9 +11,7 @@ import { type TransferResults, transferResultsSchema } from '../transfer/transfe
 import { transferRows } from '../transfer/transfer-table.ts';
 import { type WatchResults, watchModes, watchResultsSchema } from '../watches/watch-results.ts';
 import { watchRows } from '../watches/watch-table.ts';
-import { replaceBetweenMarkers } from './markers.ts';
 import { performanceChart } from './performance-chart.ts';
-import { markdownTable } from './text-table.ts';
 
 /** Load average of the minute before, above which others used the machine as well. */
 const quietLoad = 0.5;

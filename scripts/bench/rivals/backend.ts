@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Child, type Command, startChild } from '../harness/child-process.ts';
-import type { Cleanup } from '../harness/cleanup.ts';
-import { freePort } from '../harness/free-port.ts';
-import { newDirectory, type Workbench } from '../harness/workbench.ts';
+import { type Child, type Command, startChild } from '../../harness/child-process.ts';
+import type { Cleanup } from '../../harness/cleanup.ts';
+import { freePort } from '../../harness/free-port.ts';
+import { newDirectory, type Workbench } from '../workbench.ts';
 import type { ProxySetup } from './contender.ts';
 import { nginxCommand, nginxConfiguration } from './nginx.ts';
 

@@ -1,5 +1,5 @@
-import type { Command } from '../harness/child-process.ts';
-import type { Workbench } from '../harness/workbench.ts';
+import type { Command } from '../../harness/child-process.ts';
+import type { Workbench } from '../workbench.ts';
 
 /** Names of contenders, as they stand in results and behind `--only`. */
 export const contenderNames = [

@@ -1,4 +1,4 @@
-import type { Workbench } from '../harness/workbench.ts';
+import type { Workbench } from '../workbench.ts';
 import { caddy } from './caddy.ts';
 import type { Contender, ContenderName } from './contender.ts';
 import { goProxy, goProxyHttp2 } from './go-proxy.ts';

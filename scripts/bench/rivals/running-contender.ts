@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Child, startChild } from '../harness/child-process.ts';
-import type { Cleanup } from '../harness/cleanup.ts';
-import { freePort } from '../harness/free-port.ts';
-import { newDirectory, type Workbench } from '../harness/workbench.ts';
+import { type Child, startChild } from '../../harness/child-process.ts';
+import type { Cleanup } from '../../harness/cleanup.ts';
+import { freePort } from '../../harness/free-port.ts';
+import { newDirectory, type Workbench } from '../workbench.ts';
 import { peerCollection } from './bench-snapshot.ts';
 import type { Contender, ContenderName, ProxySetup } from './contender.ts';
 

@@ -1,9 +1,8 @@
 /** The router and its rivals side by side: `npm run bench`, docs/performance.md. */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { countFrom, namesFrom, runMain } from '../harness/command-line.ts';
-import { readResults, resultsDirectory, writeResults } from '../harness/results-file.ts';
-import { terminalTable } from '../report/text-table.ts';
+import { countFrom, namesFrom, runMainWithOptions } from '../../harness/command-line.ts';
+import { readResults, resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { terminalTable } from '../../report/text-table.ts';
 import { writeReport } from '../report/write-report.ts';
 import { contenderNames } from '../rivals/contender.ts';
 import { throughputResultsSchema } from './results.ts';
@@ -20,43 +19,39 @@ const usage = `npm run bench -- [options]
                    figures are then shown, not recorded
   --quick          two rounds of a second; shown, not recorded`;
 
-await runMain(async () => {
-  const { values } = parseArgs({
-    options: {
-      rounds: { type: 'string' },
-      seconds: { type: 'string' },
-      workload: { type: 'string' },
-      only: { type: 'string' },
-      quick: { type: 'boolean', default: false },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) {
-    console.log(usage);
+await runMainWithOptions(
+  usage,
+  {
+    rounds: { type: 'string' },
+    seconds: { type: 'string' },
+    workload: { type: 'string' },
+    only: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+  },
+  async (values) => {
+    const { quick, only } = values;
+    const results = await runThroughput({
+      workloads: namesFrom('workload', values.workload, workloadNames),
+      contenders: namesFrom('only', only, contenderNames),
+      rounds: countFrom('rounds', values.rounds ?? (quick ? '2' : '4')),
+      seconds: secondsFrom(values.seconds ?? (quick ? '1' : '1.5')),
+      tell: console.log,
+    });
+    for (const { name, title } of workloads) {
+      const measured = results[name];
+      if (measured !== undefined) console.log(`\n${title}\n${terminalTable(throughputRows(measured))}`);
+    }
+    if (only !== undefined || quick) return 0;
+    const path = join(resultsDirectory, 'throughput.json');
+    const recorded = (await readResults(path, throughputResultsSchema))?.workloads ?? {};
+    await writeResults(path, throughputResultsSchema, {
+      kind: 'throughput',
+      workloads: { ...recorded, ...results },
+    });
+    await writeReport();
     return 0;
-  }
-  const { quick, only } = values;
-  const results = await runThroughput({
-    workloads: namesFrom('workload', values.workload, workloadNames),
-    contenders: namesFrom('only', only, contenderNames),
-    rounds: countFrom('rounds', values.rounds ?? (quick ? '2' : '4')),
-    seconds: secondsFrom(values.seconds ?? (quick ? '1' : '1.5')),
-    tell: console.log,
-  });
-  for (const { name, title } of workloads) {
-    const measured = results[name];
-    if (measured !== undefined) console.log(`\n${title}\n${terminalTable(throughputRows(measured))}`);
-  }
-  if (only !== undefined || quick) return 0;
-  const path = join(resultsDirectory, 'throughput.json');
-  const recorded = (await readResults(path, throughputResultsSchema))?.workloads ?? {};
-  await writeResults(path, throughputResultsSchema, {
-    kind: 'throughput',
-    workloads: { ...recorded, ...results },
-  });
-  await writeReport();
-  return 0;
-});
+  },
+);
 
 /** With a tenth at most: h2load takes milliseconds, but a tick of the CPU clock is ten of them. */
 function secondsFrom(given: string): number {

@@ -1,13 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Cores } from '../harness/machine.ts';
-import { resetPeak, usageOf } from '../harness/process-usage.ts';
-import { significant } from '../harness/statistics.ts';
-import type { Workbench } from '../harness/workbench.ts';
+import type { Cores } from '../../harness/machine.ts';
+import { resetPeak, usageOf } from '../../harness/process-usage.ts';
+import { significant } from '../../harness/statistics.ts';
 import type { Load } from '../load/load.ts';
 import { runH2load, runWrk } from '../load/run-load.ts';
 import { documentSizes } from '../rivals/backend.ts';
 import type { RunningContender } from '../rivals/running-contender.ts';
+import type { Workbench } from '../workbench.ts';
 import type { ThroughputFigures } from './results.ts';
 import type { Workload } from './workloads.ts';
 

@@ -1,4 +1,4 @@
-import { type Spread, spreadOf } from '../harness/statistics.ts';
+import { type Spread, spreadOf } from '../../harness/statistics.ts';
 import type { ContenderName } from '../rivals/contender.ts';
 import type { ThroughputFigures, ThroughputRound } from './results.ts';
 

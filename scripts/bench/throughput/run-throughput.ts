@@ -1,9 +1,9 @@
-import { withCleanup } from '../harness/cleanup.ts';
-import { chooseCores, describeMachine } from '../harness/machine.ts';
-import { createWorkbench } from '../harness/workbench.ts';
+import { withCleanup } from '../../harness/cleanup.ts';
+import { chooseCores, describeMachine } from '../../harness/machine.ts';
 import { startBackend } from '../rivals/backend.ts';
 import type { ContenderName } from '../rivals/contender.ts';
 import { enter } from '../rivals/contenders.ts';
+import { createWorkbench } from '../workbench.ts';
 import { measureRound } from './measure-round.ts';
 import type { ThroughputResults, ThroughputRound, WorkloadResults } from './results.ts';
 import { type WorkloadName, workloads } from './workloads.ts';

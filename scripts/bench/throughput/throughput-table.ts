@@ -1,5 +1,5 @@
-import { figure, spreadText } from '../report/format.ts';
-import type { Rows } from '../report/text-table.ts';
+import { figure, spreadText } from '../../report/format.ts';
+import type { Rows } from '../../report/text-table.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
 import { titleOf } from '../rivals/contenders.ts';
 import { addedOver, cpuTime, ratioOver, spreadOver } from './ratios.ts';

@@ -1,14 +1,14 @@
-import { withCleanup } from '../harness/cleanup.ts';
-import type { Cores } from '../harness/machine.ts';
-import { resetPeak, usageOf } from '../harness/process-usage.ts';
-import { significant } from '../harness/statistics.ts';
-import type { Workbench } from '../harness/workbench.ts';
+import { withCleanup } from '../../harness/cleanup.ts';
+import type { Cores } from '../../harness/machine.ts';
+import { resetPeak, usageOf } from '../../harness/process-usage.ts';
+import { significant } from '../../harness/statistics.ts';
 import type { Backend } from '../rivals/backend.ts';
 import { peerCollection } from '../rivals/bench-snapshot.ts';
 import type { Contender } from '../rivals/contender.ts';
 import { clientTls, type RunningContender, startContender } from '../rivals/running-contender.ts';
 import { measureWorkload } from '../throughput/measure-workload.ts';
 import { workloads } from '../throughput/workloads.ts';
+import type { Workbench } from '../workbench.ts';
 import { readSlowly } from './slow-reader.ts';
 import type { TransferFigures } from './transfer-results.ts';
 

@@ -1,5 +1,5 @@
 import { array, type InferOutput, number, object, picklist, record, string } from 'valibot';
-import { machineSchema } from '../harness/machine-schema.ts';
+import { machineSchema } from '../../harness/machine-schema.ts';
 import { contenderNames } from '../rivals/contender.ts';
 
 const figures = object({

@@ -1,6 +1,6 @@
-import { spreadOf } from '../harness/statistics.ts';
-import { spreadText } from '../report/format.ts';
-import type { Rows } from '../report/text-table.ts';
+import { spreadOf } from '../../harness/statistics.ts';
+import { spreadText } from '../../report/format.ts';
+import type { Rows } from '../../report/text-table.ts';
 import { contenderNames } from '../rivals/contender.ts';
 import { titleOf } from '../rivals/contenders.ts';
 import type { TransferFigures, TransferResults } from './transfer-results.ts';

@@ -3,9 +3,8 @@
  * docs/performance.md.
  */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { withCleanup } from '../../harness/cleanup.ts';
-import { countFrom, namesFrom, runMain, UsageError } from '../../harness/command-line.ts';
+import { countFrom, namesFrom, runMainWithOptions, UsageError } from '../../harness/command-line.ts';
 import { chooseCores, describeMachine } from '../../harness/machine.ts';
 import { openFileLimit } from '../../harness/open-files.ts';
 import { readResults, resultsDirectory, writeResults } from '../../harness/results-file.ts';
@@ -37,61 +36,57 @@ const defaultContenders: readonly ContenderName[] = contenderNames.filter(
   (name) => name !== 'caddy' && name !== 'hono-fetch',
 );
 
-await runMain(async () => {
-  const { values } = parseArgs({
-    options: {
-      watches: { type: 'string', default: '10000' },
-      'per-connection': { type: 'string', default: '50' },
-      modes: { type: 'string' },
-      events: { type: 'string', default: '15' },
-      rounds: { type: 'string', default: '2' },
-      only: { type: 'string' },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) {
-    console.log(usage);
-    return 0;
-  }
-  const modes = namesFrom('modes', values.modes, watchModes);
-  const names =
-    values.only === undefined ? defaultContenders : namesFrom('only', values.only, contenderNames);
-  const rounds = countFrom('rounds', values.rounds);
-  const events = countFrom('events', values.events);
-  const watches = await affordable(countFrom('watches', values.watches));
-  const perConnection = countFrom('per-connection', values['per-connection']);
-  const machine = describeMachine();
+await runMainWithOptions(
+  usage,
+  {
+    watches: { type: 'string', default: '10000' },
+    'per-connection': { type: 'string', default: '50' },
+    modes: { type: 'string' },
+    events: { type: 'string', default: '15' },
+    rounds: { type: 'string', default: '2' },
+    only: { type: 'string' },
+  },
+  async (values) => {
+    const modes = namesFrom('modes', values.modes, watchModes);
+    const names =
+      values.only === undefined ? defaultContenders : namesFrom('only', values.only, contenderNames);
+    const rounds = countFrom('rounds', values.rounds);
+    const events = countFrom('events', values.events);
+    const watches = await affordable(countFrom('watches', values.watches));
+    const perConnection = countFrom('per-connection', values['per-connection']);
+    const machine = describeMachine();
 
-  return withCleanup(async (cleanup) => {
-    const workbench = await createWorkbench(cleanup);
-    const program = workbench.goPrograms;
-    if (program === undefined)
-      throw new UsageError('The clients of this benchmark are written in Go: install Go.');
-    const cores = chooseCores();
-    const { entrants, missing } = await enter(names, workbench);
-    if (missing.length > 0) console.log(`Not installed, left out: ${missing.join(', ')}`);
-    for (const mode of modes) {
-      const backend = await startBackend(workbench, cleanup, cores.others);
-      const bench = { workbench, program, backend, cores };
-      const measurement = { watches, perConnection: mode === 'http2' ? perConnection : 0, events };
-      const results: Required<WatchResults['modes']>[WatchMode] = {
-        measuredAt: new Date().toISOString(),
-        machine,
-        watches,
-        perConnection: measurement.perConnection,
-        versions: Object.fromEntries(entrants.map(({ contender, version }) => [contender.name, version])),
-        rounds: [],
-      };
-      for (let round = 0; round < rounds; round++) {
-        results.rounds.push(await measureRound(round, entrants, bench, measurement));
+    return withCleanup(async (cleanup) => {
+      const workbench = await createWorkbench(cleanup);
+      const program = workbench.goPrograms;
+      if (program === undefined)
+        throw new UsageError('The clients of this benchmark are written in Go: install Go.');
+      const cores = chooseCores();
+      const { entrants, missing } = await enter(names, workbench);
+      if (missing.length > 0) console.log(`Not installed, left out: ${missing.join(', ')}`);
+      for (const mode of modes) {
+        const backend = await startBackend(workbench, cleanup, cores.others);
+        const bench = { workbench, program, backend, cores };
+        const measurement = { watches, perConnection: mode === 'http2' ? perConnection : 0, events };
+        const results: Required<WatchResults['modes']>[WatchMode] = {
+          measuredAt: new Date().toISOString(),
+          machine,
+          watches,
+          perConnection: measurement.perConnection,
+          versions: Object.fromEntries(entrants.map(({ contender, version }) => [contender.name, version])),
+          rounds: [],
+        };
+        for (let round = 0; round < rounds; round++) {
+          results.rounds.push(await measureRound(round, entrants, bench, measurement));
+        }
+        await backend.child.stop();
+        console.log(`\n${watches} watches, clients on ${mode}\n${terminalTable(watchRows(results))}`);
+        if (values.only === undefined) await record(mode, results);
       }
-      await backend.child.stop();
-      console.log(`\n${watches} watches, clients on ${mode}\n${terminalTable(watchRows(results))}`);
-      if (values.only === undefined) await record(mode, results);
-    }
-    return 0;
-  });
-});
+      return 0;
+    });
+  },
+);
 
 /** Every other round goes through the contenders in reverse: none always has the machine at its warmest. */
 async function measureRound(

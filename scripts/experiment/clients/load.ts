@@ -16,7 +16,7 @@ import { Watcher } from './watcher.ts';
 import { Writer } from './writer.ts';
 
 /** How many clients of each kind there are, and the milliseconds between two things that one of them does. */
-export const steadyLoad = {
+const steadyLoad = {
   getters: { count: 4, every: 250 },
   listers: { count: 2, every: 500 },
   writers: { count: 3, every: 400 },

@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { lifeOf } from '../../harness/process-life.ts';
 
 /** A program of the experiment that is stopped, killed and started again. */
 export interface ManagedProcess {
@@ -42,30 +41,13 @@ export function startProcess(program: ManagedProgram): ManagedProcess {
     ],
   });
   child.stderr?.pipe(createWriteStream(program.logFile, { flags: 'a' }));
-  const ended = once(child, 'exit');
-  // Whatever ends this process, nothing that it started is left behind.
-  const killAtExit = (): boolean => child.kill('SIGKILL');
-  process.once('exit', killAtExit);
-  child.once('exit', () => process.off('exit', killAtExit));
-  const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
-    if (!isRunning()) return;
-    child.kill(signal);
-    await ended;
-  };
+  const life = lifeOf(child);
   return {
     pid: child.pid ?? Number.NaN,
     child,
-    kill: () => end('SIGKILL'),
+    kill: () => life.kill(),
     async stop() {
-      const late = new AbortController();
-      const killing = sleep(program.stopWithin ?? 30_000, undefined, { signal: late.signal }).then(
-        () => end('SIGKILL'),
-        () => undefined,
-      );
-      await end('SIGTERM');
-      late.abort();
-      await killing;
+      await life.stop(program.stopWithin ?? 30_000);
     },
   };
 }

@@ -1,13 +1,12 @@
 import { request } from 'node:https';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { silentLogger } from '../../../src/observe/logger.ts';
 import type { DemoCertificates } from '../../demo/certificates.ts';
 import { serveFlags } from '../../demo/routers.ts';
+import { commandModule, flagArguments } from '../../harness/command.ts';
+import { waitUntil } from '../../harness/wait-until.ts';
 import type { ApiServer } from './api-server.ts';
 import { type ManagedProcess, startProcess } from './managed-process.ts';
-
-const main = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.ts');
 
 export interface RouterOptions {
   readonly name: string;
@@ -54,18 +53,14 @@ export class Router {
     this.#process = startProcess({
       // Port 0: any free one, which Node says on standard error.
       ...(this.#options.inspect ? { nodeFlags: ['--inspect=127.0.0.1:0'] } : {}),
-      arguments: [main, 'serve', ...this.#flags()],
+      arguments: [commandModule, 'serve', ...this.#flags()],
       logFile: this.logFile,
     });
   }
 
-  /** @throws when it is not ready within two minutes, which on a crowded machine may be needed */
+  /** @throws when it is not ready within two minutes */
   async ready(): Promise<void> {
-    const until = Date.now() + 120_000;
-    while (!(await this.#isReady())) {
-      if (Date.now() > until) throw new Error(`${this.name} did not become ready: see its log`);
-      await sleep(50);
-    }
+    await waitUntil(`${this.name} is ready (see its log)`, () => this.#isReady(), { every: 50 });
   }
 
   /** SIGTERM: it drains as docs/shutdown.md says. */
@@ -79,30 +74,22 @@ export class Router {
 
   #flags(): string[] {
     const { apiServer, certificates, snapshotKeys, directory, name, port } = this.#options;
-    const {
-      'server-id': serverId,
-      'local-server': localServer,
-      ...common
-    } = serveFlags({
+    const common = serveFlags({
       apiServer: { serverId: apiServer?.serverId ?? '', url: apiServer?.url ?? '' },
       certificates,
       snapshotKeys,
       snapshotFile: join(directory, `${name}.snapshot`),
       logger: silentLogger,
     });
-    const form =
-      apiServer === undefined
-        ? { gateway: ['true'] }
-        : { 'server-id': serverId ?? [], 'local-server': localServer ?? [] };
-    const flags = {
+    const gateway = { gateway: ['true'], 'server-id': undefined, 'local-server': undefined };
+    return flagArguments({
       ...common,
-      ...form,
+      ...(apiServer === undefined ? gateway : {}),
       'secure-port': [String(port)],
       // Everything else as it is by default; a drain is short here because the whole upgrade is.
       'shutdown-watch-termination-grace-period': ['3s'],
       'logging-format': ['json'],
-    };
-    return Object.entries(flags).flatMap(([flag, values]) => values.map((value) => `--${flag}=${value}`));
+    });
   }
 
   #isReady(): Promise<boolean> {

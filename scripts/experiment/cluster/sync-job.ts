@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import type { DemoCertificates } from '../../demo/certificates.ts';
+import { commandModule } from '../../harness/command.ts';
 import type { ApiServer } from './api-server.ts';
 import { type ManagedProcess, startProcess } from './managed-process.ts';
 import type { Router } from './router.ts';
-
-const main = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.ts');
 
 export interface SyncJobOptions {
   readonly servers: readonly ApiServer[];
@@ -32,7 +31,7 @@ export class SyncJob {
     const { servers, routers, certificates, signingKey, directory } = this.#options;
     this.#process = startProcess({
       arguments: [
-        main,
+        commandModule,
         'sync',
         ...servers.map(({ serverId, url }) => `--server=${serverId}=${url}`),
         ...routers.map(({ url }) => `--target=${url}`),

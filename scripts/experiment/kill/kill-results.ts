@@ -1,8 +1,5 @@
 import * as v from 'valibot';
-import { machineSchema } from '../../bench/harness/machine-schema.ts';
-import { findingNames } from '../record/findings.ts';
-
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+import { count, countEntries, runEntries } from '../record/counts.ts';
 
 /** What is killed. */
 export const victimNames = ['router', 'syncJob', 'server'] as const;
@@ -12,17 +9,10 @@ export type VictimName = (typeof victimNames)[number];
 export const killedSetUps = ['sidecar', 'gateway'] as const;
 export type KilledSetUp = (typeof killedSetUps)[number];
 
-export const killOutcomeSchema = v.strictObject({
+const killOutcomeSchema = v.strictObject({
   rounds: count,
   kills: v.strictObject(v.entriesFromList(victimNames, count)),
-  seconds: v.number(),
-  requests: count,
-  created: count,
-  watchRestarts: count,
-  longestEventDelay: count,
-  lostEvents: count,
-  doubledWrites: count,
-  findings: v.strictObject(v.entriesFromList(findingNames, count)),
+  ...countEntries,
   /** The first of them in words. */
   details: v.array(v.string()),
 });
@@ -31,9 +21,7 @@ export type KillOutcome = v.InferOutput<typeof killOutcomeSchema>;
 
 /** What bench/results/kill.json holds. */
 export const killResultsSchema = v.strictObject({
-  measuredAt: v.string(),
-  machine: machineSchema,
-  seed: count,
+  ...runEntries,
   setUps: v.partial(v.strictObject(v.entriesFromList(killedSetUps, killOutcomeSchema))),
 });
 

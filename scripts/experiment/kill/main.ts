@@ -1,14 +1,13 @@
 /** Rounds of SIGKILL under load: `npm run experiment:kill`, docs/upgrade-experiment.md. */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { countFrom, namesFrom } from '../../bench/harness/command-line.ts';
-import { describeMachine } from '../../bench/harness/machine.ts';
-import { resultsDirectory, writeResults } from '../../bench/harness/results-file.ts';
-import { terminalTable } from '../../bench/report/text-table.ts';
+import { countFrom, namesFrom } from '../../harness/command-line.ts';
+import { describeMachine } from '../../harness/machine.ts';
+import { resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { terminalTable } from '../../report/text-table.ts';
 import { setUpTitles } from '../cluster/set-ups.ts';
 import { faultsOf } from '../record/verdict.ts';
 import { writeExperimentReport } from '../report/write-experiment-report.ts';
-import { runExperiment } from '../run-experiment.ts';
+import { runExperiment, seedFrom, seedOption } from '../run-experiment.ts';
 import { type KillResults, killedSetUps, killResultsSchema } from './kill-results.ts';
 import { killRows } from './kill-table.ts';
 import { runKills } from './run-kills.ts';
@@ -20,53 +19,48 @@ const usage = `npm run experiment:kill -- [options]
   --details        show what was found, and keep the logs
   --try            show the outcome, and record nothing`;
 
-await runExperiment(async () => {
-  const { values } = parseArgs({
-    options: {
-      rounds: { type: 'string', default: '200' },
-      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
-      'set-ups': { type: 'string' },
-      details: { type: 'boolean', default: false },
-      try: { type: 'boolean', default: false },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) {
-    console.log(usage);
-    return 0;
-  }
-  const seed = countFrom('seed', values.seed, 0);
-  const names = namesFrom('set-ups', values['set-ups'], killedSetUps);
-  const rounds = countFrom('rounds', values.rounds, names.length);
-  console.log(`seed ${seed}`);
-  const results: KillResults = {
-    measuredAt: new Date().toISOString(),
-    machine: describeMachine(),
-    seed,
-    setUps: {},
-  };
-  let faults = 0;
-  for (const [index, setUp] of names.entries()) {
-    console.log(`\n${setUpTitles[setUp]}`);
-    const share = Math.floor(rounds / names.length) + (index < rounds % names.length ? 1 : 0);
-    const outcome = await runKills({
-      setUp,
-      rounds: share,
-      seed: seed + index,
-      tell: (line) => console.log(`  ${line}`),
-      keepDirectory: values.details,
-    });
-    results.setUps[setUp] = outcome;
-    if (values.details) for (const line of outcome.details) console.log(`  ${line}`);
-    for (const fault of faultsOf(outcome)) {
-      faults += 1;
-      console.log(`  FAULT: ${fault}`);
+await runExperiment(
+  usage,
+  {
+    seed: seedOption,
+    rounds: { type: 'string', default: '200' },
+    'set-ups': { type: 'string' },
+    details: { type: 'boolean', default: false },
+    try: { type: 'boolean', default: false },
+  },
+  async (values) => {
+    const seed = seedFrom(values.seed);
+    const names = namesFrom('set-ups', values['set-ups'], killedSetUps);
+    const rounds = countFrom('rounds', values.rounds, names.length);
+    const results: KillResults = {
+      measuredAt: new Date().toISOString(),
+      machine: describeMachine(),
+      seed,
+      setUps: {},
+    };
+    let faults = 0;
+    for (const [index, setUp] of names.entries()) {
+      console.log(`\n${setUpTitles[setUp]}`);
+      const share = Math.floor(rounds / names.length) + (index < rounds % names.length ? 1 : 0);
+      const outcome = await runKills({
+        setUp,
+        rounds: share,
+        seed: seed + index,
+        tell: (line) => console.log(`  ${line}`),
+        keepDirectory: values.details,
+      });
+      results.setUps[setUp] = outcome;
+      if (values.details) for (const line of outcome.details) console.log(`  ${line}`);
+      for (const fault of faultsOf(outcome)) {
+        faults += 1;
+        console.log(`  FAULT: ${fault}`);
+      }
     }
-  }
-  console.log(`\n${terminalTable(killRows(results))}`);
-  if (!values.try) {
-    await writeResults(join(resultsDirectory, 'kill.json'), killResultsSchema, results);
-    await writeExperimentReport();
-  }
-  return faults === 0 ? 0 : 1;
-});
+    console.log(`\n${terminalTable(killRows(results))}`);
+    if (!values.try) {
+      await writeResults(join(resultsDirectory, 'kill.json'), killResultsSchema, results);
+      await writeExperimentReport();
+    }
+    return faults === 0 ? 0 : 1;
+  },
+);

@@ -24,11 +24,13 @@ export async function untilCaughtUp(
   while (missedEvents(store, watchers).length > 0 && performance.now() < until) await sleep(250);
 }
 
+export interface MissedEvent {
+  readonly watcher: Watcher;
+  readonly event: StoredEvent;
+}
+
 /** The events that a watcher should have and has not. */
-export function missedEvents(
-  store: ExampleStore,
-  watchers: readonly Watcher[],
-): { readonly watcher: Watcher; readonly event: StoredEvent }[] {
+export function missedEvents(store: ExampleStore, watchers: readonly Watcher[]): MissedEvent[] {
   return watchers.flatMap((watcher) =>
     eventsOf(store, watcher.resource.storage, watcher.since)
       .filter(({ revision }) => !watcher.seen.has(revision))

@@ -1,5 +1,5 @@
 /** Makes the tables and plots of docs/upgrade-experiment.md anew from bench/results: `npm run experiment:report`. */
-import { runMain } from '../../bench/harness/command-line.ts';
+import { runMain } from '../../harness/command-line.ts';
 import { writeExperimentReport } from './write-experiment-report.ts';
 
 await runMain(async () => {

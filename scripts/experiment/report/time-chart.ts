@@ -1,4 +1,4 @@
-import { element, escapeXml } from '../../bench/report/svg-text.ts';
+import { element, escapeXml } from '../../report/svg-text.ts';
 
 /** What was measured over time, drawn below one another with the same seconds above one another. */
 export interface TimePanel {

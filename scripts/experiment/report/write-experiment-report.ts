@@ -1,9 +1,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Machine } from '../../bench/harness/machine-schema.ts';
-import { readResults, resultsDirectory } from '../../bench/harness/results-file.ts';
-import { replaceBetweenMarkers } from '../../bench/report/markers.ts';
-import { markdownTable, type Rows } from '../../bench/report/text-table.ts';
+import type { Machine } from '../../harness/machine-schema.ts';
+import { readResults, resultsDirectory } from '../../harness/results-file.ts';
+import { replaceBetweenMarkers } from '../../report/markers.ts';
+import { markdownTable, type Rows } from '../../report/text-table.ts';
 import { killResultsSchema } from '../kill/kill-results.ts';
 import { killRows } from '../kill/kill-table.ts';
 import { soakChart } from '../soak/soak-chart.ts';

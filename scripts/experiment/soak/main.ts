@@ -1,10 +1,9 @@
 /** Thousands of watches for a long time, with snapshots that change: `npm run soak`, docs/upgrade-experiment.md. */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { countFrom } from '../../bench/harness/command-line.ts';
-import { resultsDirectory, writeResults } from '../../bench/harness/results-file.ts';
+import { countFrom } from '../../harness/command-line.ts';
+import { resultsDirectory, writeResults } from '../../harness/results-file.ts';
 import { writeExperimentReport } from '../report/write-experiment-report.ts';
-import { runExperiment } from '../run-experiment.ts';
+import { runExperiment, seedFrom, seedOption } from '../run-experiment.ts';
 import { runSoak } from './run-soak.ts';
 import { soakResultsSchema } from './soak-results.ts';
 import { growing, trendOf } from './trend.ts';
@@ -15,41 +14,36 @@ const usage = `npm run soak -- [options]
   --seed N      of what clients do and when (one is drawn and printed)
   --try         show the outcome, and record nothing`;
 
-await runExperiment(async () => {
-  const { values } = parseArgs({
-    options: {
-      minutes: { type: 'string', default: '20' },
-      watches: { type: 'string', default: '2000' },
-      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
-      try: { type: 'boolean', default: false },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) {
-    console.log(usage);
-    return 0;
-  }
-  const seed = countFrom('seed', values.seed, 0);
-  console.log(`seed ${seed}`);
-  const results = await runSoak({
-    minutes: countFrom('minutes', values.minutes),
-    watches: countFrom('watches', values.watches),
-    seed,
-    tell: (line) => console.log(`  ${line}`),
-  });
-  const { samples, lostEvents } = results;
-  for (const what of ['resident', 'heap', 'sockets'] as const) {
-    const { mean, growth } = trendOf(samples, what);
-    console.log(
-      `${what}: ${mean.toFixed(0)} on average, ${(growth * 100).toFixed(1)} % growth after the warm-up`,
-    );
-  }
-  if (!values.try) {
-    await writeResults(join(resultsDirectory, 'soak.json'), soakResultsSchema, results);
-    await writeExperimentReport();
-  }
-  const grown = growing(samples);
-  if (grown.length > 0) console.log(`FAULT: still growing: ${grown.join(', ')}`);
-  if (lostEvents > 0) console.log(`FAULT: ${lostEvents} lost events`);
-  return grown.length + lostEvents === 0 ? 0 : 1;
-});
+await runExperiment(
+  usage,
+  {
+    seed: seedOption,
+    minutes: { type: 'string', default: '20' },
+    watches: { type: 'string', default: '2000' },
+    try: { type: 'boolean', default: false },
+  },
+  async (values) => {
+    const seed = seedFrom(values.seed);
+    const results = await runSoak({
+      minutes: countFrom('minutes', values.minutes),
+      watches: countFrom('watches', values.watches),
+      seed,
+      tell: (line) => console.log(`  ${line}`),
+    });
+    const { samples, lostEvents } = results;
+    for (const what of ['resident', 'heap', 'sockets'] as const) {
+      const { mean, growth } = trendOf(samples, what);
+      console.log(
+        `${what}: ${mean.toFixed(0)} on average, ${(growth * 100).toFixed(1)} % growth after the warm-up`,
+      );
+    }
+    if (!values.try) {
+      await writeResults(join(resultsDirectory, 'soak.json'), soakResultsSchema, results);
+      await writeExperimentReport();
+    }
+    const grown = growing(samples);
+    if (grown.length > 0) console.log(`FAULT: still growing: ${grown.join(', ')}`);
+    if (lostEvents > 0) console.log(`FAULT: ${lostEvents} lost events`);
+    return grown.length + lostEvents === 0 ? 0 : 1;
+  },
+);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeMachine } from '../../bench/harness/machine.ts';
+import { describeMachine } from '../../harness/machine.ts';
 import { ApiClient } from '../clients/api-client.ts';
 import { getFixture } from '../clients/readers.ts';
 import { configMaps, deployments } from '../clients/subjects.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';
-import { parseStatus, socketsOf } from '../../bench/harness/process-usage.ts';
+import { parseStatus, socketsOf } from '../../harness/process-usage.ts';
 import type { ClientOptions } from '../clients/api-client.ts';
 import type { ExperimentCluster } from '../cluster/experiment-cluster.ts';
 import { liveHeap } from './live-heap.ts';

@@ -1,10 +1,8 @@
 import * as v from 'valibot';
-import { machineSchema } from '../../bench/harness/machine-schema.ts';
-
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+import { count, runEntries } from '../record/counts.ts';
 
 /** Of all routers together at one moment. */
-export const sampleSchema = v.strictObject({
+const sampleSchema = v.strictObject({
   /** Seconds since the watches were open. */
   at: v.number(),
   /** MiB in memory. */
@@ -20,9 +18,7 @@ export type Sample = v.InferOutput<typeof sampleSchema>;
 
 /** What bench/results/soak.json holds. */
 export const soakResultsSchema = v.strictObject({
-  measuredAt: v.string(),
-  machine: machineSchema,
-  seed: count,
+  ...runEntries,
   minutes: v.number(),
   watches: count,
   slowReaders: count,

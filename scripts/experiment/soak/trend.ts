@@ -4,7 +4,7 @@ import type { Sample } from './soak-results.ts';
 const warmUp = 0.3;
 
 /** How much more than at the beginning there may be at the end, behind the warm-up, to count as flat. */
-export const allowedGrowth = 0.05;
+const allowedGrowth = 0.05;
 
 export interface Trend {
   /** Mean after the warm-up. */

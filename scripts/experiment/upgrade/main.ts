@@ -1,14 +1,13 @@
 /** A rolling upgrade under load in four set-ups: `npm run experiment:upgrade`, docs/upgrade-experiment.md. */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { countFrom, namesFrom } from '../../bench/harness/command-line.ts';
-import { describeMachine } from '../../bench/harness/machine.ts';
-import { resultsDirectory, writeResults } from '../../bench/harness/results-file.ts';
-import { terminalTable } from '../../bench/report/text-table.ts';
+import { namesFrom } from '../../harness/command-line.ts';
+import { describeMachine } from '../../harness/machine.ts';
+import { resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { terminalTable } from '../../report/text-table.ts';
 import { hasRouters, setUpNames, setUpTitles } from '../cluster/set-ups.ts';
 import { faultsOf } from '../record/verdict.ts';
 import { writeExperimentReport } from '../report/write-experiment-report.ts';
-import { runExperiment } from '../run-experiment.ts';
+import { runExperiment, seedFrom, seedOption } from '../run-experiment.ts';
 import { paces } from './paces.ts';
 import { serverEnds } from './rolling-upgrade.ts';
 import { runSetUp } from './run-set-up.ts';
@@ -25,62 +24,57 @@ const usage = `npm run experiment:upgrade -- [options]
 const from = '1.25';
 const to = '1.26';
 
-await runExperiment(async () => {
-  const { values } = parseArgs({
-    options: {
-      'set-ups': { type: 'string' },
-      ends: { type: 'string' },
-      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
-      quick: { type: 'boolean', default: false },
-      details: { type: 'boolean', default: false },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) {
-    console.log(usage);
-    return 0;
-  }
-  const names = namesFrom('set-ups', values['set-ups'], setUpNames);
-  const ends = namesFrom('ends', values.ends, serverEnds);
-  const seed = countFrom('seed', values.seed, 0);
-  console.log(`seed ${seed}`);
-  const results: UpgradeResults = {
-    measuredAt: new Date().toISOString(),
-    machine: describeMachine(),
-    seed,
-    from,
-    to,
-    upgrades: {},
-  };
-  let faults = 0;
-  for (const serverEnd of ends) {
-    const outcomes: UpgradeOutcomes = {};
-    for (const setUp of names) {
-      console.log(`\n${setUpTitles[setUp]}, servers ${serverEnd}`);
-      const outcome = await runSetUp({
-        setUp,
-        from,
-        to,
-        serverEnd,
-        seed,
-        pace: values.quick ? paces.quick : paces.full,
-        tell: (line) => console.log(`  ${line}`),
-        keepDirectory: values.details,
-      });
-      outcomes[setUp] = outcome;
-      if (values.details) for (const line of outcome.details) console.log(`  ${line}`);
-      if (!hasRouters(setUp)) continue;
-      for (const fault of faultsOf(outcome)) {
-        faults += 1;
-        console.log(`  FAULT: ${fault}`);
+await runExperiment(
+  usage,
+  {
+    seed: seedOption,
+    'set-ups': { type: 'string' },
+    ends: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    details: { type: 'boolean', default: false },
+  },
+  async (values) => {
+    const seed = seedFrom(values.seed);
+    const names = namesFrom('set-ups', values['set-ups'], setUpNames);
+    const ends = namesFrom('ends', values.ends, serverEnds);
+    const results: UpgradeResults = {
+      measuredAt: new Date().toISOString(),
+      machine: describeMachine(),
+      seed,
+      from,
+      to,
+      upgrades: {},
+    };
+    let faults = 0;
+    for (const serverEnd of ends) {
+      const outcomes: UpgradeOutcomes = {};
+      for (const setUp of names) {
+        console.log(`\n${setUpTitles[setUp]}, servers ${serverEnd}`);
+        const outcome = await runSetUp({
+          setUp,
+          from,
+          to,
+          serverEnd,
+          seed,
+          pace: values.quick ? paces.quick : paces.full,
+          tell: (line) => console.log(`  ${line}`),
+          keepDirectory: values.details,
+        });
+        outcomes[setUp] = outcome;
+        if (values.details) for (const line of outcome.details) console.log(`  ${line}`);
+        if (!hasRouters(setUp)) continue;
+        for (const fault of faultsOf(outcome)) {
+          faults += 1;
+          console.log(`  FAULT: ${fault}`);
+        }
       }
+      results.upgrades[serverEnd] = outcomes;
+      console.log(`\n${terminalTable(upgradeRows(outcomes))}`);
     }
-    results.upgrades[serverEnd] = outcomes;
-    console.log(`\n${terminalTable(upgradeRows(outcomes))}`);
-  }
-  if (!values.quick && names.length === setUpNames.length && ends.length === serverEnds.length) {
-    await writeResults(join(resultsDirectory, 'upgrade.json'), upgradeResultsSchema, results);
-    await writeExperimentReport();
-  }
-  return faults === 0 ? 0 : 1;
-});
+    if (!values.quick && names.length === setUpNames.length && ends.length === serverEnds.length) {
+      await writeResults(join(resultsDirectory, 'upgrade.json'), upgradeResultsSchema, results);
+      await writeExperimentReport();
+    }
+    return faults === 0 ? 0 : 1;
+  },
+);

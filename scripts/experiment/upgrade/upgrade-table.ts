@@ -1,4 +1,4 @@
-import type { Rows } from '../../bench/report/text-table.ts';
+import type { Rows } from '../../report/text-table.ts';
 import { setUpNames, setUpTitles } from '../cluster/set-ups.ts';
 import { countLines, countRow } from '../record/count-lines.ts';
 import type { UpgradeOutcomes } from './upgrade-results.ts';

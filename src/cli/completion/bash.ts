@@ -35,14 +35,12 @@ complete -F _mixed_version_proxy mixed-version-proxy
 }
 
 function flagCases({ name, flags }: CompletedCommand): readonly string[] {
-  return flags.flatMap(({ long, short, value }) => {
+  return flags.flatMap(({ long, short, value, isValueOptional }) => {
     const spellings = short === undefined ? [long] : [long, short];
-    return value.kind === 'none'
-      ? []
-      : valueCase(
-          spellings.map((flag) => `'${name} ${flag}'`),
-          value,
-        );
+    const patterns = spellings.map((flag) => `'${name} ${flag}'`);
+    if (!isValueOptional) return valueCase(patterns, value);
+    // What begins with a dash is the next flag.
+    return [`    ${patterns.join(' | ')}) if [[ $current != -* ]]; then${replyWith(value)} return; fi ;;`];
   });
 }
 

@@ -12,6 +12,8 @@ export interface CompletedFlag {
   readonly short: string | undefined;
   readonly description: string;
   readonly value: CompletedValue;
+  /** It may stand alone: a boolean flag means true then. */
+  readonly isValueOptional: boolean;
 }
 
 export interface CompletedCommand {
@@ -22,12 +24,13 @@ export interface CompletedCommand {
   readonly argument: CompletedValue;
 }
 
-/** The command line as the shells complete it: what the help shows, so that neither knows more than the other. */
+/** The command line as the shells complete it: what the help shows, and flags that it leaves to another command's. */
 export function commandModel(program: Command): readonly CompletedCommand[] {
   const visible = program.createHelp().visibleCommands(program);
   const names = visible.map((command) => command.name());
   return visible.map((command) => {
-    const flags = command.createHelp().visibleOptions(command).flatMap(flagOf);
+    const shown = command.createHelp().visibleOptions(command);
+    const flags = [...shown, ...command.options.filter(({ hidden }) => hidden)].flatMap(flagOf);
     const [argument] = command.registeredArguments;
     const isHelp = command.name() === 'help';
     return {
@@ -40,9 +43,10 @@ export function commandModel(program: Command): readonly CompletedCommand[] {
 }
 
 function flagOf(option: Option): CompletedFlag[] {
-  const { long, short, description } = option;
+  const { long, short, description, optional } = option;
   if (long === undefined || long === null) return [];
-  return [{ long, short: short ?? undefined, description, value: valueOfOption(option) }];
+  const value = valueOfOption(option);
+  return [{ long, short: short ?? undefined, description, value, isValueOptional: optional }];
 }
 
 function valueOfOption({ argChoices, flags, required, optional }: Option): CompletedValue {

@@ -35,10 +35,11 @@ function commandCase({ name, flags, argument }: CompletedCommand): string {
   return `    ${name})\n      _arguments -s${lines.join('')}\n      ;;`;
 }
 
-/** `*`: a flag may be repeated. `=`: its value stands behind a = or is the next word. */
-function flagSpecifications({ long, short, description, value }: CompletedFlag): string[] {
+/** `*`: a flag may be repeated. `=`: its value stands behind a = or is the next word. `::`: it may be left out. */
+function flagSpecifications(flag: CompletedFlag): string[] {
+  const { long, short, description, value, isValueOptional } = flag;
   const text = `[${firstSentence(description).replaceAll(/[\\[\]]/g, '\\$&')}]`;
-  const behind = value.kind === 'none' ? '' : `:value:${action(value)}`;
+  const behind = value.kind === 'none' ? '' : `${isValueOptional ? '::' : ':'}value:${action(value)}`;
   const spellings = [value.kind === 'none' ? long : `${long}=`, ...(short === undefined ? [] : [short])];
   return spellings.map((spelling) => `*${spelling}${text}${behind}`);
 }

@@ -1,62 +1,95 @@
 import * as v from 'valibot';
+import { deprecationNotice } from '../deprecated-flags.ts';
 import { flagValueType } from '../flag-value-type.ts';
 import { type FlagDefinition, type FlagGroup, type ServeFlagName, serveFlagGroups } from '../serve-flags.ts';
+import { type SyncFlagName, syncFlagGroups } from '../sync-flag-groups.ts';
 import { routerConfigurationKeys } from './router-configuration-keys.ts';
+import { syncConfigurationKeys } from './sync-configuration-keys.ts';
 import { valueSchema } from './value-schema.ts';
 
 /** The version of the file format; of other kinds of this program, too. */
 export const configurationVersion = 'mixed-version-proxy/v1alpha1';
 
-export const routerConfigurationKind = 'RouterConfiguration';
-
 /** A key that holds a value. */
-export interface ConfigurationField {
-  readonly flag: FlagDefinition<ServeFlagName>;
+export interface ConfigurationField<Name extends string = string> {
+  readonly flag: FlagDefinition<Name>;
   readonly schema: v.GenericSchema;
 }
 
 /** A key that holds others. */
-export interface ConfigurationSection {
-  readonly members: ReadonlyMap<string, ConfigurationField | ConfigurationSection>;
+export interface ConfigurationSection<Name extends string = string> {
+  readonly members: Members<Name>;
 }
 
-/** The keys of a RouterConfiguration beside apiVersion and kind, as they nest; made from the flags of `serve`. */
-export const routerConfiguration: ConfigurationSection = sectionOfFlags(serveFlagGroups);
+type Members<Name extends string> = ReadonlyMap<
+  string,
+  ConfigurationField<Name> | ConfigurationSection<Name>
+>;
 
-function sectionOfFlags(groups: readonly FlagGroup<ServeFlagName>[]): ConfigurationSection {
-  const root = { members: new Map<string, ConfigurationField | ConfigurationSection>() };
+/** A kind of configuration file, with its keys beside apiVersion and kind as they nest. */
+export interface ConfigurationKind<Name extends string = string> extends ConfigurationSection<Name> {
+  readonly kind: string;
+}
+
+/** Of `serve`. */
+export const routerConfiguration: ConfigurationKind<ServeFlagName> = configurationKind(
+  'RouterConfiguration',
+  serveFlagGroups,
+  routerConfigurationKeys,
+);
+
+/** Of `sync`. */
+export const syncConfiguration: ConfigurationKind<SyncFlagName> = configurationKind(
+  'SyncConfiguration',
+  syncFlagGroups,
+  syncConfigurationKeys,
+);
+
+/**
+ * Makes a kind of configuration file from the flags of a command.
+ * @throws {TypeError} when two flags claim one key, or a key that holds others.
+ */
+export function configurationKind<Name extends string>(
+  kind: string,
+  groups: readonly FlagGroup<Name>[],
+  keys: Readonly<Record<Name, string>>,
+): ConfigurationKind<Name> {
+  const members: MutableMembers<Name> = new Map();
   for (const flag of groups.flatMap(({ flags }) => flags)) {
-    const path = routerConfigurationKeys[flag.name].split('.');
+    const path = keys[flag.name].split('.');
     const key = path.pop() ?? '';
-    let { members } = root;
-    for (const name of path) members = subsection(members, name);
-    if (members.has(key))
-      throw new TypeError(`two flags under the key ${routerConfigurationKeys[flag.name]}`);
-    members.set(key, { flag, schema: valueSchema(flagValueType(flag)) });
+    let section = members;
+    for (const name of path) section = subsection(section, name);
+    if (section.has(key)) throw new TypeError(`two flags under the key ${keys[flag.name]}`);
+    section.set(key, { flag, schema: valueSchema(flagValueType(flag)) });
   }
-  return root;
+  return { kind, members };
 }
 
-type Members = Map<string, ConfigurationField | ConfigurationSection>;
+type MutableMembers<Name extends string> = Map<string, ConfigurationField<Name> | MutableSection<Name>>;
 
-function subsection(members: Members, name: string): Members {
+interface MutableSection<Name extends string> {
+  readonly members: MutableMembers<Name>;
+}
+
+function subsection<Name extends string>(members: MutableMembers<Name>, name: string): MutableMembers<Name> {
   const known = members.get(name);
   if (known === undefined) {
-    const made: Members = new Map();
-    members.set(name, { members: made });
-    return made;
+    const made: MutableSection<Name> = { members: new Map() };
+    members.set(name, made);
+    return made.members;
   }
   if ('flag' in known)
     throw new TypeError(`--${known.flag.name} stands under a key that holds others: ${name}`);
-  return known.members as Members;
+  return known.members;
 }
 
 /** The whole document as one schema, for the JSON Schema that editors check a file with. */
-export function routerConfigurationSchema() {
+export function configurationSchema(configuration: ConfigurationKind) {
   return v.strictObject({
     apiVersion: v.literal(configurationVersion),
-    kind: v.literal(routerConfigurationKind),
-    ...entriesOf(routerConfiguration),
+    kind: v.literal(configuration.kind),
+    ...entriesOf(configuration),
   });
 }
 
@@ -64,11 +97,14 @@ function entriesOf({ members }: ConfigurationSection): v.ObjectEntries {
   return Object.fromEntries(
     [...members].map(([key, member]) => [
       key,
-      v.optional(
-        'flag' in member
-          ? v.pipe(member.schema, v.description(`${member.flag.description} As --${member.flag.name}.`))
-          : v.strictObject(entriesOf(member)),
-      ),
+      v.optional('flag' in member ? describedSchema(member) : v.strictObject(entriesOf(member))),
     ]),
   );
+}
+
+function describedSchema({ schema, flag }: ConfigurationField): v.GenericSchema {
+  const description = `${flag.description} As --${flag.name}.`;
+  if (flag.deprecated === undefined) return v.pipe(schema, v.description(description));
+  const notice = deprecationNotice(flag.deprecated);
+  return v.pipe(schema, v.metadata({ description: `${description} ${notice}`, deprecated: true }));
 }

@@ -1,23 +1,32 @@
 import { dirname, resolve } from 'node:path';
 import { flagValueType } from '../flag-value-type.ts';
 import type { FlagFault } from '../flag-values.ts';
-import type { RawServeOptions, ServeFlagName } from '../serve-flags.ts';
+import type { RawOptions } from '../serve-flags.ts';
 import type { ConfigurationFault, ConfiguredValue, FilePosition } from './parse-configuration.ts';
 
 /** What a configuration file sets, as if it had been given by flags. */
-export interface ConfiguredOptions {
+export interface ConfiguredOptions<Name extends string = string> {
   readonly file: string;
-  readonly raw: RawServeOptions;
+  /** The whole file, as it was read. */
+  readonly text: string;
+  readonly raw: RawOptions<Name>;
   /** Where each of them stands. */
   readonly origins: ReadonlyMap<string, FilePosition & { readonly path: string }>;
 }
 
 /** Turns the values of `file` into what flags would say. Paths in it are relative to the folder it is in. */
-export function configuredOptions(file: string, values: readonly ConfiguredValue[]): ConfiguredOptions {
+export function configuredOptions<Name extends string>(
+  file: string,
+  text: string,
+  values: readonly ConfiguredValue<Name>[],
+): ConfiguredOptions<Name> {
   const folder = dirname(file);
+  const raw: Partial<Record<Name, readonly string[]>> = {};
+  for (const { flag, value } of values) raw[flag.name] = occurrencesOf(flag, value, folder);
   return {
     file,
-    raw: Object.fromEntries(values.map(({ flag, value }) => [flag.name, occurrencesOf(flag, value, folder)])),
+    text,
+    raw,
     origins: new Map(values.map(({ flag, path, position }) => [`--${flag.name}`, { ...position, path }])),
   };
 }
@@ -27,6 +36,7 @@ function occurrencesOf(flag: ConfiguredValue['flag'], value: unknown, folder: st
   const fromFolder = (path: unknown) => (path === '-' ? '-' : resolve(folder, String(path)));
   switch (flagValueType(flag).type) {
     case 'file':
+    case 'directory':
       return [fromFolder(value)];
     case 'files':
       return listOccurrences(value, fromFolder);
@@ -46,10 +56,10 @@ function listOccurrences(value: unknown, textOf: (entry: unknown) => string): re
 }
 
 /** What was given by flags wins, value by value, as in Kubernetes' own components. */
-export function withFlags(
-  configured: ConfiguredOptions | undefined,
-  flags: RawServeOptions,
-): RawServeOptions {
+export function withFlags<Name extends string>(
+  configured: ConfiguredOptions<Name> | undefined,
+  flags: RawOptions<Name>,
+): RawOptions<Name> {
   return { ...configured?.raw, ...flags };
 }
 
@@ -65,10 +75,10 @@ export function describeConfigurationFault(
 export function locateFault(
   { flag, message }: FlagFault,
   configured: ConfiguredOptions | undefined,
-  flags: RawServeOptions,
+  flags: RawOptions<string>,
 ): string {
   const origin = configured?.origins.get(flag);
-  const isOverridden = flags[flag.slice(2) as ServeFlagName] !== undefined;
+  const isOverridden = flags[flag.slice(2)] !== undefined;
   if (configured === undefined || origin === undefined || isOverridden) return message;
   return `${configured.file}:${origin.line}:${origin.column}: ${origin.path}: ${message}`;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type FlagGroup, serveFlagGroups } from '../serve-flags.ts';
+import { routerConfiguration } from './configuration-kind.ts';
 import { describeConfigurationFault } from './configured-options.ts';
 import { parseConfiguration } from './parse-configuration.ts';
 import { routerConfigurationKeys } from './router-configuration-keys.ts';
@@ -9,13 +10,13 @@ const header = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: RouterConfigurat
 
 /** `line:column: what`, one for each fault. */
 function faultsOf(text: string): string[] {
-  const parsed = parseConfiguration(text);
+  const parsed = parseConfiguration(text, routerConfiguration);
   assert.ok(!parsed.ok, 'there are faults');
   return parsed.faults.map((fault) => describeConfigurationFault('f', fault).replace(/^f:/, ''));
 }
 
 function valuesOf(text: string): Record<string, unknown> {
-  const parsed = parseConfiguration(text);
+  const parsed = parseConfiguration(text, routerConfiguration);
   assert.ok(parsed.ok, JSON.stringify(parsed));
   return Object.fromEntries(parsed.values.map(({ flag, value }) => [flag.name, value]));
 }

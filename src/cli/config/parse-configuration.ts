@@ -14,10 +14,9 @@ import { fieldPath, quoted } from '../../snapshot/issues.ts';
 import { similarName } from '../similar-name.ts';
 import {
   type ConfigurationField,
+  type ConfigurationKind,
   type ConfigurationSection,
   configurationVersion,
-  routerConfiguration,
-  routerConfigurationKind,
 } from './configuration-kind.ts';
 
 /** Where in a file, both counted from 1. */
@@ -35,37 +34,45 @@ export interface ConfigurationFault extends FilePosition {
 }
 
 /** A value that the file sets. */
-export interface ConfiguredValue {
-  readonly flag: ConfigurationField['flag'];
+export interface ConfiguredValue<Name extends string = string> {
+  readonly flag: ConfigurationField<Name>['flag'];
   /** As its schema has it. */
   readonly value: unknown;
   readonly path: string;
   readonly position: FilePosition;
 }
 
-export type ParseConfigurationResult =
-  | { readonly ok: true; readonly values: readonly ConfiguredValue[] }
+export type ParseConfigurationResult<Name extends string = string> =
+  | { readonly ok: true; readonly values: readonly ConfiguredValue<Name>[] }
   /** Every fault, in the order of the file. */
   | { readonly ok: false; readonly faults: readonly ConfigurationFault[] };
 
 /**
- * Reads a RouterConfiguration, YAML 1.2 or JSON. Strict: unknown and repeated keys, wrong types, more than one
+ * Reads a configuration file, YAML 1.2 or JSON. Strict: unknown and repeated keys, wrong types, more than one
  * document, anchors and tags are faults, and each says where it stands. Pure.
  */
-export function parseConfiguration(text: string): ParseConfigurationResult {
-  const reader = new ConfigurationReader();
+export function parseConfiguration<Name extends string>(
+  text: string,
+  kind: ConfigurationKind<Name>,
+): ParseConfigurationResult<Name> {
+  const reader = new ConfigurationReader(kind);
   const values = reader.read(text);
   const { faults } = reader;
   if (faults.length === 0) return { ok: true, values };
   return { ok: false, faults: faults.toSorted((a, b) => a.line - b.line || a.column - b.column) };
 }
 
-class ConfigurationReader {
+class ConfigurationReader<Name extends string> {
   readonly faults: ConfigurationFault[] = [];
-  readonly #values: ConfiguredValue[] = [];
+  readonly #kind: ConfigurationKind<Name>;
+  readonly #values: ConfiguredValue<Name>[] = [];
   readonly #lines = new LineCounter();
 
-  read(text: string): readonly ConfiguredValue[] {
+  constructor(kind: ConfigurationKind<Name>) {
+    this.#kind = kind;
+  }
+
+  read(text: string): readonly ConfiguredValue<Name>[] {
     const documents = parseAllDocuments(text, {
       lineCounter: this.#lines,
       prettyErrors: false,
@@ -107,20 +114,20 @@ class ConfigurationReader {
       if (name !== 'apiVersion' && name !== 'kind') rest.push(pair);
       else {
         header.set(name, isScalar(pair.value) ? pair.value.value : undefined);
-        const wanted = name === 'kind' ? routerConfigurationKind : configurationVersion;
+        const wanted = name === 'kind' ? this.#kind.kind : configurationVersion;
         if (header.get(name) !== wanted) this.#fault(startOf(pair.value), name, `must be ${wanted}`);
       }
     }
     for (const [name, wanted] of [
       ['apiVersion', configurationVersion],
-      ['kind', routerConfigurationKind],
+      ['kind', this.#kind.kind],
     ] as const) {
       if (!header.has(name)) this.#fault(contents.range?.[0], name, `is required: ${wanted}`);
     }
-    this.#members(rest, routerConfiguration, '');
+    this.#members(rest, this.#kind, '');
   }
 
-  #members(pairs: readonly Pair[], section: ConfigurationSection, path: string): void {
+  #members(pairs: readonly Pair[], section: ConfigurationSection<Name>, path: string): void {
     for (const pair of pairs) {
       const name = keyOf(pair);
       if (name === undefined) {
@@ -140,7 +147,7 @@ class ConfigurationReader {
     }
   }
 
-  #value(pair: Pair, { flag, schema }: ConfigurationField, path: string): void {
+  #value(pair: Pair, { flag, schema }: ConfigurationField<Name>, path: string): void {
     const node = pair.value;
     if (isAlias(node)) return;
     const result = v.safeParse(schema, plainValue(node));
@@ -196,4 +203,11 @@ function nodeAt(node: unknown, keys: readonly (string | number)[]): unknown {
   if (isSeq(node) && typeof key === 'number') return nodeAt(node.items[key], rest);
   if (isMap(node)) return nodeAt(node.items.find((pair) => keyOf(pair) === key)?.value, rest);
   return node;
+}
+
+/** The `kind` that a configuration file names; `undefined` where it names none that can be read. Pure. */
+export function configurationKindOf(text: string): string | undefined {
+  const [document] = parseAllDocuments(text, { logLevel: 'silent' });
+  const kind: unknown = document !== undefined && isMap(document.contents) && document.contents.get('kind');
+  return typeof kind === 'string' ? kind : undefined;
 }

@@ -32,6 +32,7 @@ export function valueSchema(type: FlagValueType): v.GenericSchema {
       return v.record(v.string(), v.boolean(expected('true or false')), expected('an object'));
     case 'text':
     case 'file':
+    case 'directory':
       return text;
   }
 }

@@ -1,92 +1,15 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
-import { startApiServer } from '../../../test/support/api-server-double.ts';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { describe, it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { runCommand } from '../../../test/support/command-context.ts';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { servingPair } from '../../../test/support/started-router.ts';
-import { sealSnapshot } from '../../snapshot/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing-key.ts';
-import type { Finding } from './finding.ts';
+import { installation, findingsOf as of } from '../../../test/support/doctor-installation.ts';
 
 const day = 86_400_000;
 
-interface InstallationOptions {
-  /** Texts of files, in the place of good ones. */
-  readonly changes?: Readonly<Record<string, string>>;
-  /** Whether the snapshot has a peer, which does not run. Default: it has. */
-  readonly hasPeer?: boolean;
-}
-
-/** A router's files in a folder, in front of one API server. */
-async function installation(
-  context: TestContext,
-  { changes = {}, hasPeer = true }: InstallationOptions = {},
-) {
-  const folder = await mkdtemp(join(tmpdir(), 'doctor-'));
-  context.after(() => rm(folder, { recursive: true, force: true }));
-  const path = (name: string): string => join(folder, name);
-  const cluster = await createAuthority('kubernetes');
-  const frontProxies = await createAuthority('front-proxy-ca');
-  const apiServer = await startApiServer(context, 'http/1.1', {
-    pair: await servingPair(cluster, 'kube-apiserver'),
-    clientAuthorities: frontProxies.certificate,
-  });
-  const serving = await servingPair(cluster, 'router');
-  const frontProxy = await frontProxies.issue({ commonName: 'front-proxy-client', usage: 'client' });
-  const key = await generateSigningKey('EdDSA');
-  const peer = { url: 'https://127.0.0.1:1', serves: ['v1/pods'] };
-  const snapshot = snapshotOf({ 'cp-a': ['v1/pods'], ...(hasPeer ? { 'cp-b': peer } : {}) });
-  const files = {
-    'serving.crt': serving.chain,
-    'serving.key': serving.privateKey,
-    'front-proxy.crt': frontProxy.chain,
-    'front-proxy.key': frontProxy.privateKey,
-    'ca.crt': cluster.certificate,
-    'front-proxy-ca.crt': frontProxies.certificate,
-    'keys.json': JSON.stringify({ keys: [key.publicJwk] }),
-    snapshot: await sealSnapshot(snapshot, signingKeyOf(key.privateJwk)),
-    'router.yaml': `apiVersion: mixed-version-proxy/v1alpha1
-kind: RouterConfiguration
-localServer: { id: cp-a, url: "https://127.0.0.1:${apiServer.port}" }
-serving: { certFile: serving.crt, keyFile: serving.key }
-peers: { caFile: ca.crt, allowLoopback: true }
-frontProxy: { certFile: front-proxy.crt, keyFile: front-proxy.key }
-authentication:
-  clientCAFile: ca.crt
-  requestHeader: { clientCAFile: front-proxy-ca.crt, allowedNames: [front-proxy-client] }
-snapshot: { keysFile: keys.json, file: snapshot }
-`,
-    ...changes,
-  };
-  for (const [name, text] of Object.entries(files)) await writeFile(path(name), text, { mode: 0o600 });
-  const examine = async (now?: number): Promise<{ code: number; findings: readonly Finding[] }> => {
-    const texts = new Map<string, string>();
-    for (const name of Object.keys(files)) texts.set(path(name), await readFile(path(name), 'utf8'));
-    const { code, output, errors } = await runCommand(
-      texts,
-      ['doctor', '--config', path('router.yaml'), '-o', 'json'],
-      now === undefined ? {} : { now },
-    );
-    assert.ok(output !== '', errors);
-    return { code, findings: JSON.parse(output) };
-  };
-  return { path, examine };
-}
-
-function of(findings: readonly Finding[], check: string): string {
-  return findings
-    .filter((finding) => finding.check === check)
-    .map(({ result, message }) => `${result}: ${message}`)
-    .join('\n');
-}
-
 describe('doctor', () => {
   it('finds all well but a peer that does not run, and says so', async (context) => {
-    const { examine } = await installation(context);
+    const { examine } = await installation(context, { hasPeer: true });
     const { code, findings } = await examine();
     assert.equal(code, 2);
     const bad = findings.filter(({ result }) => result !== 'ok').map(({ check }) => check);
@@ -98,7 +21,7 @@ describe('doctor', () => {
   });
 
   it('ends with exit code 0 where all is well, and 1 where there are warnings only', async (context) => {
-    const { path, examine } = await installation(context, { hasPeer: false });
+    const { path, examine } = await installation(context);
     assert.equal((await examine()).code, 0);
     await chmod(path('serving.key'), 0o644);
     const { code, findings } = await examine();
@@ -115,7 +38,7 @@ describe('doctor', () => {
 
   it('sees certificates and snapshots that are past their time', async (context) => {
     const { examine } = await installation(context);
-    const { findings } = await examine(Date.now() + 36_500 * day);
+    const { findings } = await examine([], { now: Date.now() + 36_500 * day });
     assert.match(of(findings, 'serving certificate'), /^failed: .*expired at .*renew it/);
     assert.match(of(findings, 'snapshot'), /^warning: .*expired .* ago: does the sync job run/);
     assert.match(of(findings, 'server cp-a'), /its clock is .* behind this one/);
@@ -136,13 +59,71 @@ describe('doctor', () => {
     assert.match(of(findings, 'server cp-a'), /^failed: .*of another CA: see --peer-ca-file/);
   });
 
+  it('names the checks that keep a server from being ready', async (context) => {
+    const { examine } = await installation(context, {
+      server: () => ({
+        filter: ({ url }, response, next) => {
+          if (url !== '/readyz') return next();
+          response.statusCode = 500;
+          response.end(
+            '[+]ping ok\n[-]etcd failed: reason withheld\n[-]poststarthook/rbac failed: not finished\n',
+          );
+        },
+      }),
+    });
+    const { code, findings } = await examine();
+    assert.equal(code, 1);
+    assert.match(
+      of(findings, 'server cp-a'),
+      /^warning: .*answers with 500: etcd, poststarthook\/rbac failed, see its own log$/,
+    );
+  });
+
   it('does not ask a peer at an address that the router would not call', async (context) => {
-    const { path, examine } = await installation(context);
+    const { path, examine } = await installation(context, { hasPeer: true });
     const text = await readFile(path('router.yaml'), 'utf8');
     await writeFile(path('router.yaml'), text.replace(', allowLoopback: true', ''));
     const { findings } = await examine();
     assert.match(of(findings, 'server cp-b'), /^failed: .*cannot be reached: 127\.0\.0\.1 .*loopback/);
     assert.match(of(findings, 'server cp-a'), /^ok: /);
+  });
+
+  it('takes a router that is described by flags, and flags over its configuration file', async (context) => {
+    const { apiServer, path, doctor, examine } = await installation(context);
+    const { code, output, errors } = await doctor([
+      '--server-id=cp-a',
+      `--local-server=${apiServer.url}`,
+      `--tls-cert-file=${path('serving.crt')}`,
+      `--tls-private-key-file=${path('serving.key')}`,
+      `--client-ca-file=${path('ca.crt')}`,
+      `--peer-ca-file=${path('ca.crt')}`,
+      `--proxy-client-cert-file=${path('front-proxy.crt')}`,
+      `--proxy-client-key-file=${path('front-proxy.key')}`,
+      `--snapshot-keys=${path('keys.json')}`,
+      `--snapshot-file=${path('snapshot')}`,
+    ]);
+    assert.equal(code, 0, errors + output);
+    assert.match(output, /^\[ok\] {6}configuration: what the flags say can be used$/m);
+    assert.match(output, /^\[ok\] {6}server cp-a: .* is ready$/m);
+    const { findings } = await examine(['--server-id=cp-z']);
+    assert.match(of(findings, 'snapshot'), /failed: it has no server cp-z/);
+  });
+
+  it('says what nothing is known of, as serve does, and knows no --dry-run', async () => {
+    const { code, errors } = await runCommand(new Map(), ['doctor', '--servr-id=x', '--dry-run']);
+    assert.equal(code, 2);
+    assert.match(errors, /unknown flag --servr-id: did you mean --server-id\?/);
+    assert.match(errors, /unknown flag --dry-run/);
+    assert.match((await runCommand(new Map(), ['doctor', 'now'])).errors, /doctor takes flags only/);
+  });
+
+  it('marks what it finds in colours where they are asked for', async (context) => {
+    const { path, doctor } = await installation(context);
+    const args = ['--config', path('router.yaml')];
+    const { output: colored } = await doctor([...args, '--color=always']);
+    assert.ok(colored.startsWith('\u001b[32m[ok]\u001b[0m      configuration: '), colored);
+    assert.ok(!(await doctor(args)).output.includes('\u001b'));
+    assert.ok((await doctor(args, { outputTakesColor: true })).output.includes('\u001b'));
   });
 
   it('stops at a configuration that cannot be used, with every fault of it', async () => {

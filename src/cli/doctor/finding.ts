@@ -5,6 +5,8 @@ export interface Finding {
   readonly result: 'ok' | 'warning' | 'failed';
   /** What is so, and for anything but `ok` what to do about it. */
   readonly message: string;
+  /** Lines for a shell that mend it, where there are some. */
+  readonly commands?: readonly string[];
 }
 
 /** 0: all is well; 1: somebody should see to something; 2: something does not work. */

@@ -1,116 +1,80 @@
 import { durationText } from '../../dashboard/duration-text.ts';
 import type { ServeConfig } from '../../node/serve-config.ts';
-import { type AddressPolicy, createAddressPolicy } from '../../snapshot/address-policy.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
-import { askOverHttps, type HttpsAnswer } from '../ask-over-https.ts';
 import { messageOf } from '../command-context.ts';
+import type { AskAsRouter } from './ask-as-router.ts';
+import type { ExaminedServer } from './examined-server.ts';
 import type { Finding } from './finding.ts';
-
-/** A server to try, and how it is to be checked. */
-interface Candidate {
-  readonly id: string;
-  readonly origin: string;
-  readonly serverName: string;
-  readonly certificateAuthorities: string;
-  /** For peers, whose addresses are the snapshot's. */
-  readonly addressPolicy?: AddressPolicy;
-}
-
-/** Milliseconds that a server may take. */
-const patience = 5_000;
+import { patience } from './question.ts';
 
 /** A Date header counts whole seconds, and the answer takes its time: less than this is no skew. */
 const tolerableSkew = 10_000;
 
-/**
- * Asks every server that the router may send to for /readyz, over TLS as the router checks it: address, certificate,
- * name, readiness and clock. No identity is asserted.
- */
-export async function serverFindings(
-  config: ServeConfig,
-  table: RoutingTable | undefined,
-  clock: () => number,
-): Promise<readonly Finding[]> {
-  const unreachable = (table?.servers ?? []).filter(
-    ({ id, origin }) => origin === undefined && id !== config.serverId,
-  );
-  const tried = await Promise.all(
-    candidatesOf(config, table).map((server) => tryServer(server, config, clock)),
-  );
-  return [
-    ...tried.flat(),
-    ...unreachable.map(
-      ({ id }): Finding => ({
-        check: `server ${id}`,
-        result: 'warning',
-        message:
-          'the snapshot has no address of it: does it set --peer-advertise-ip, or has the sync job a --server?',
-      }),
-    ),
-  ];
+export interface ServerFindings {
+  readonly findings: readonly Finding[];
+  /** Those that answer. */
+  readonly reached: readonly ExaminedServer[];
 }
 
-function candidatesOf(config: ServeConfig, table: RoutingTable | undefined): readonly Candidate[] {
-  const { local, peerCa, serverId } = config;
-  const addressPolicy = createAddressPolicy(config.peerAddresses);
-  const own: Candidate[] =
-    local === undefined ? [] : [{ ...local, id: serverId ?? 'local', certificateAuthorities: local.ca.pem }];
-  if (peerCa === undefined) return own;
-  const peers = (table?.servers ?? []).flatMap(({ id, origin, serverName }) =>
-    origin === undefined || id === serverId
-      ? []
-      : [{ id, origin, serverName, certificateAuthorities: peerCa.pem, addressPolicy }],
-  );
-  return [...own, ...peers];
+/**
+ * Asks every server that the router may send to for /readyz, over TLS as the router checks it: address, certificate,
+ * name, readiness and clock.
+ */
+export async function serverFindings(
+  servers: readonly ExaminedServer[],
+  ask: AskAsRouter,
+  clock: () => number,
+): Promise<ServerFindings> {
+  const tried = await Promise.all(servers.map((server) => tryServer(server, ask, clock)));
+  return {
+    findings: tried.flatMap(({ findings }) => findings),
+    reached: tried.flatMap(({ reached }) => reached),
+  };
+}
+
+/** Servers of the snapshot that nobody can send to. */
+export function addressFindings(
+  { serverId }: ServeConfig,
+  table: RoutingTable | undefined,
+): readonly Finding[] {
+  const without = (table?.servers ?? []).filter(({ id, origin }) => origin === undefined && id !== serverId);
+  return without.map(({ id }) => ({
+    check: `server ${id}`,
+    result: 'warning',
+    message:
+      'the snapshot has no address of it: does it set --peer-advertise-ip, or has the sync job a --server?',
+  }));
 }
 
 async function tryServer(
-  server: Candidate,
-  { proxyClient }: ServeConfig,
+  server: ExaminedServer,
+  ask: AskAsRouter,
   clock: () => number,
-): Promise<readonly Finding[]> {
+): Promise<ServerFindings> {
   const { id, origin } = server;
   const check = `server ${id}`;
   try {
-    const { status, date } = await askReadiness(server, proxyClient);
+    const { status, date, text } = await ask(server, { method: 'GET', target: '/readyz' });
     const ready: Finding =
       status === 200
         ? { check, result: 'ok', message: `${origin} is ready` }
         : {
             check,
             result: 'warning',
-            message: `${origin}/readyz answers with ${status}: ${adviceOn(status)}`,
+            message: `${origin}/readyz answers with ${status}: ${adviceOn(status, text)}`,
           };
-    return [ready, ...skewOf(check, date, clock())];
+    return { findings: [ready, ...skewOf(check, date, clock())], reached: [server] };
   } catch (error) {
-    const hint = hints[codeOf(error)] ?? '';
-    return [{ check, result: 'failed', message: `${origin} cannot be reached: ${messageOf(error)}${hint}` }];
+    const message = `${origin} cannot be reached: ${messageOf(error)}${hints[codeOf(error)] ?? ''}`;
+    return { findings: [{ check, result: 'failed', message }], reached: [] };
   }
 }
 
-function askReadiness(
-  { origin, serverName, certificateAuthorities, addressPolicy }: Candidate,
-  proxyClient: ServeConfig['proxyClient'],
-): Promise<HttpsAnswer> {
-  return askOverHttps({
-    url: `${origin}/readyz`,
-    serverName,
-    certificateAuthorities,
-    clientCertificate: proxyClient && {
-      certificate: proxyClient.certificate.pem,
-      key: proxyClient.privateKey.pem,
-    },
-    headers: [],
-    addressPolicy,
-    patience,
-    longestAnswer: 1024 * 1024,
-  });
-}
-
-function adviceOn(status: number): string {
-  return status === 401 || status === 403
-    ? 'it is there, and lets nobody ask who is not known to it'
-    : 'see its own log';
+function adviceOn(status: number, text: string): string {
+  if (status === 401 || status === 403) return 'it is there, and lets nobody ask who is not known to it';
+  // k8s.io/apiserver pkg/server/healthz: a line for each check, `[-]` before those that fail.
+  const failing = [...text.matchAll(/^\[-\](\S+) failed/gm)].map(([, name]) => name);
+  return failing.length === 0 ? 'see its own log' : `${failing.join(', ')} failed, see its own log`;
 }
 
 const hints: Readonly<Partial<Record<string, string>>> = {

@@ -6,6 +6,7 @@ import { parseSnapshotText } from '../../snapshot/parse-snapshot.ts';
 import type { HttpsAnswer } from '../ask-over-https.ts';
 import type { CliCommand, ReportExitCode } from '../cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../command-context.ts';
+import { type ColorMode, colorOption, isColored } from '../terminal-color.ts';
 import { askRouter } from './ask-router.ts';
 import {
   type RouterConnection,
@@ -18,6 +19,7 @@ import { parseStatusView } from './status-view.ts';
 interface StatusOptions extends RouterConnectionFlags {
   readonly output: 'text' | 'wide' | 'json';
   readonly watch?: true;
+  readonly color: ColorMode;
 }
 
 const watchInterval = 2_000;
@@ -38,9 +40,9 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
       {
         comment: 'One router of several, with every resource that differs.',
         line: [
-          'status --server https://10.0.0.1:7443 --certificate-authority ca.crt \\',
-          '    --client-certificate admin.crt --client-key admin.key -o wide',
-        ].join('\n'),
+          'status --server https://10.0.0.1:7443 --certificate-authority ca.crt',
+          '--client-certificate admin.crt --client-key admin.key -o wide',
+        ].join(' '),
       },
     )
     .option('--server <https://host:port>', 'The router. Default: the server of --kubeconfig.')
@@ -60,6 +62,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
         .choices(['text', 'wide', 'json'])
         .default('text'),
     )
+    .addOption(colorOption())
     .action(async (options: StatusOptions) => {
       const connection = await readRouterConnection(options, context);
       if (options.watch === true) await watch(connection, options, context);
@@ -89,7 +92,7 @@ async function watch(
 /** @throws {CommandFailure} exit code 1 when the router does not tell. */
 async function statusOutput(
   connection: RouterConnection,
-  { output }: StatusOptions,
+  { output, color }: StatusOptions,
   context: CommandContext,
 ): Promise<string> {
   const answer = await ask(connection, 'v1/status');
@@ -100,7 +103,10 @@ async function statusOutput(
   }
   if (output === 'json') return `${JSON.stringify(JSON.parse(answer.text), null, 2)}\n`;
   const cluster = status.snapshot === null ? undefined : await readCluster(connection);
-  return statusText({ status, cluster }, context.clock(), output === 'wide');
+  return statusText({ status, cluster }, context.clock(), {
+    isWide: output === 'wide',
+    isColored: isColored(color, context),
+  });
 }
 
 async function readCluster(connection: RouterConnection): Promise<StatusReport['cluster']> {

@@ -2,6 +2,7 @@ import type { ClusterView } from '../../dashboard/cluster-view.ts';
 import { durationText } from '../../dashboard/duration-text.ts';
 import type { MatrixCell, MatrixGroup } from '../../dashboard/served-matrix.ts';
 import type { ServerColumn } from '../../dashboard/server-columns.ts';
+import { type Line, renderLines, type Segment, type Style } from '../styled-text.ts';
 import type { StatusView } from './status-view.ts';
 import { textTable } from './text-table.ts';
 
@@ -12,21 +13,30 @@ export interface StatusReport {
   readonly cluster: ClusterView | undefined;
 }
 
+export interface StatusTextOptions {
+  /** Every resource that differs, in place of a count for each group. */
+  readonly isWide: boolean;
+  readonly isColored: boolean;
+}
+
 /**
  * The report as text: the router, its servers, which groups they serve differently, and what somebody should see
  * to. Fits 80 columns unless IDs are longer than that. Pure.
  * @param now milliseconds since the epoch
- * @param isWide every resource that differs, in place of a count for each group
  */
-export function statusText({ status, cluster }: StatusReport, now: number, isWide: boolean): string {
-  const sections = [
+export function statusText(
+  { status, cluster }: StatusReport,
+  now: number,
+  { isWide, isColored }: StatusTextOptions,
+): string {
+  const sections: readonly (readonly Line[])[] = [
     textTable([
       ['Router:', routerLine(status)],
       ['Snapshot:', snapshotLine(status, now)],
       ...(cluster === undefined ? [] : [['Servers:', upgradeLine(cluster)]]),
     ]),
-    status.servers.length === 0 ? '' : serverTable(status, now),
-    cluster === undefined ? '' : differences(cluster, isWide),
+    status.servers.length === 0 ? [] : serverTable(status, now),
+    cluster === undefined ? [] : differences(cluster, isWide),
     list(
       'Conflicts in discovery',
       status.discovery.conflicts.map(conflictLine),
@@ -38,28 +48,33 @@ export function statusText({ status, cluster }: StatusReport, now: number, isWid
     ),
     list('Warnings', status.warnings),
   ];
-  return `${sections.filter((section) => section !== '').join('\n\n')}\n`.replaceAll(controlCharacters, '?');
+  const lines = sections
+    .filter((section) => section.length > 0)
+    .flatMap((section, index) => (index === 0 ? section : [[], ...section]));
+  return renderLines(lines, isColored);
 }
 
-/** All but the line feed: what a router says is not to steer the terminal. */
-const controlCharacters = /(?!\n)\p{Cc}/gu;
-
-function routerLine({ form, serverId, enabled, stalePolicy }: StatusView): string {
-  const where = serverId === null ? form : `${form} of ${serverId}`;
+function routerLine({ form, serverId, process, enabled, stalePolicy }: StatusView): string {
+  const whose = serverId === null ? form : `${form} of ${serverId}`;
+  const where = process === undefined ? whose : `${whose}, process ${process.number} of ${process.of}`;
   return enabled
     ? `${where}, stale policy ${stalePolicy}`
     : `${where}, feature gate off: everything is local`;
 }
 
-function snapshotLine({ snapshot }: StatusView, now: number): string {
-  if (snapshot === null) return 'none yet: is the sync job running, and does it push to this router?';
+function snapshotLine({ snapshot }: StatusView, now: number): Segment {
+  if (snapshot === null) {
+    const text = 'none yet: is the sync job running, and does it push to this router?';
+    return { text, style: 'warning' };
+  }
   const { generation, createdAt, expiresAt, expired, source } = snapshot;
   const age = durationText(now - Date.parse(createdAt));
   const expiry = Date.parse(expiresAt);
   const life = expired
     ? `expired ${durationText(now - expiry)} ago`
     : `expires in ${durationText(expiry - now)}`;
-  return `generation ${generation}, ${age} old, ${life}, from ${source}`;
+  const text = `generation ${generation}, ${age} old, ${life}, from ${source}`;
+  return expired ? { text, style: 'bad' } : text;
 }
 
 function upgradeLine({ upgrade: { shares, servers, state } }: ClusterView): string {
@@ -70,22 +85,38 @@ function upgradeLine({ upgrade: { shares, servers, state } }: ClusterView): stri
   return `${servers}, ${name}: ${counts.join(', ')}`;
 }
 
-function serverTable({ servers }: StatusView, now: number): string {
+const healthStyles: Readonly<Partial<Record<string, Style>>> = { healthy: 'good', unhealthy: 'bad' };
+
+function serverTable({ servers }: StatusView, now: number): readonly Line[] {
   const rows = servers.map(({ id, local, address, version, stale, health }) => {
     const since = health.since === null ? '' : ` ${durationText(now - Date.parse(health.since))}`;
     const cause = health.cause === null ? '' : ` (${health.cause})`;
     const marks = [...(local ? ['local'] : []), ...(stale ? ['stale'] : [])].join(',');
-    return [id, version ?? '-', `${health.status}${cause}${since}`, address ?? '-', marks];
+    return [
+      id,
+      version ?? '-',
+      styled(`${health.status}${cause}${since}`, healthStyles[health.status]),
+      address ?? '-',
+      styled(marks, stale ? 'warning' : undefined),
+    ];
   });
-  return textTable([['SERVER', 'VERSION', 'HEALTH', 'ADDRESS', ''], ...rows]);
+  return textTable([headings('SERVER', 'VERSION', 'HEALTH', 'ADDRESS', ''), ...rows]);
 }
 
-function differences({ columns, matrix }: ClusterView, isWide: boolean): string {
-  if (matrix.differingRows === 0) return `All servers serve the same ${matrix.resources} resources.`;
+function styled(text: string, style: Style | undefined): Segment {
+  return style === undefined ? text : { text, style };
+}
+
+function headings(...texts: readonly string[]): readonly Segment[] {
+  return texts.map((text) => ({ text, style: 'heading' }));
+}
+
+function differences({ columns, matrix }: ClusterView, isWide: boolean): readonly Line[] {
+  if (matrix.differingRows === 0) return [[`All servers serve the same ${matrix.resources} resources.`]];
   const heads = columns.map(columnHead);
   return isWide
-    ? textTable([['RESOURCE', ...heads], ...matrix.differing.flatMap(resourceRows)])
-    : textTable([['GROUP', ...heads], ...matrix.differing.map(groupRow)]);
+    ? textTable([headings('RESOURCE', ...heads), ...matrix.differing.flatMap(resourceRows)])
+    : textTable([headings('GROUP', ...heads), ...matrix.differing.map(groupRow)]);
 }
 
 function columnHead({ version, servers }: ServerColumn): string {
@@ -118,8 +149,8 @@ function conflictLine({ group, version, resource, subresource, field, claims }: 
 
 type Conflict = StatusView['discovery']['conflicts'][number];
 
-function list(heading: string, lines: readonly string[], count: number = lines.length): string {
-  if (lines.length === 0) return '';
-  const more = count > lines.length ? [`  and ${count - lines.length} more`] : [];
-  return [`${heading}:`, ...lines.map((line) => `  ${line}`), ...more].join('\n');
+function list(heading: string, lines: readonly string[], count: number = lines.length): readonly Line[] {
+  if (lines.length === 0) return [];
+  const more = count > lines.length ? [[`  and ${count - lines.length} more`]] : [];
+  return [[{ text: `${heading}:`, style: 'warning' }], ...lines.map((line) => [`  ${line}`]), ...more];
 }

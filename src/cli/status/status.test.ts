@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it, type TestContext } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
 import { runCommand, type Written } from '../../../test/support/command-context.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { startRouterWithFiles } from '../../../test/support/started-router.ts';
@@ -102,6 +103,7 @@ describe('status', () => {
 });
 
 describe('the text of status', () => {
+  const plain = { isWide: false, isColored: false };
   let report: StatusReport;
   const now = Date.parse('2026-01-01T00:05:00Z');
   const status: StatusView = {
@@ -147,20 +149,26 @@ describe('the text of status', () => {
   });
 
   it('tells of age, expiry, health, conflicts and warnings', () => {
-    const text = statusText(report, now, false);
+    const text = statusText(report, now, plain);
     assert.match(text, /generation 42, 5 min 0 s old, expired 1 min 0 s ago, from discovery/);
     assert.match(text, /unhealthy \(unreachable\) 2 min 0 s +10\.0\.0\.1:6443 +stale/);
     assert.match(text, /apps\/v1 deployments\/scale: kind "Scale" say cp-a\n {2}and 1 more/);
     assert.match(text, /Warnings:\n {2}--tls-cert-file/);
   });
 
+  it('has colours where they are asked for, and says the same without', () => {
+    const colored = statusText(report, now, { ...plain, isColored: true });
+    assert.ok(colored.includes('\u001b[31munhealthy (unreachable) 2 min 0 s\u001b[0m'));
+    assert.equal(stripVTControlCharacters(colored), statusText(report, now, plain));
+  });
+
   it('lets no router steer the terminal', () => {
-    assert.ok(!statusText(report, now, false).includes('\u001b'));
+    assert.ok(!statusText(report, now, plain).includes('\u001b'));
   });
 
   it('says so when all servers serve the same', () => {
     const alike = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] });
     const cluster = clusterView(buildRoutingTable(alike));
-    assert.match(statusText({ status, cluster }, now, false), /All servers serve the same 1 resources/);
+    assert.match(statusText({ status, cluster }, now, plain), /All servers serve the same 1 resources/);
   });
 });

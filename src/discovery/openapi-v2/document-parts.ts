@@ -1,5 +1,5 @@
 /** The parts of an OpenAPI v2 document that are merged, entry by entry. */
-export const sectionNames = ['paths', 'definitions', 'parameters', 'responses'] as const;
+const sectionNames = ['paths', 'definitions', 'parameters', 'responses'] as const;
 export type SectionName = (typeof sectionNames)[number];
 
 /** Entries by name. Each is encoded whole, its name included, so that it can be copied as it is. */

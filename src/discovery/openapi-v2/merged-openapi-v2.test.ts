@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
 import { type OpenApiV2Content, openApiV2Bytes } from '../../../test/support/openapi-v2.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../../observe/logger.ts';
@@ -60,13 +61,6 @@ function underTest() {
     return held === undefined ? undefined : JSON.parse(new TextDecoder().decode(held.body));
   };
   return { merged, answers, asked, clock, json };
-}
-
-/** Lets work in the background come to its end. */
-async function settled(condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 1_000 && !condition(); turn++)
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  assert.ok(condition());
 }
 
 describe('the merged OpenAPI v2 document', () => {
@@ -200,10 +194,10 @@ describe('a server whose document cannot be used', () => {
     answers.set('older', document(contents['older'] as OpenApiV2Content));
     clock.now = 10_000;
     assert.equal('/old' in json().paths, false, 'the request itself waits for nothing');
-    await settled(() => '/old' in json().paths);
+    await eventually(() => '/old' in json().paths);
     assert.ok(asked.length > before);
     merged.document('protobuf');
-    await settled(() => merged.problems().length === 0);
+    await eventually(() => merged.problems().length === 0);
   });
 
   test('costs nothing that was read of it before', async () => {
@@ -212,7 +206,7 @@ describe('a server whose document cannot be used', () => {
     answers.delete('older');
     clock.now = 60_000;
     json();
-    await settled(() => merged.problems().length === 1);
+    await eventually(() => merged.problems().length === 1);
     assert.ok('/old' in json().paths);
   });
 
@@ -236,7 +230,7 @@ test('after a minute the servers are asked whether anything changed, and only th
   await merged.update(table);
   clock.now = 60_000;
   merged.document('json');
-  await settled(() => asked.length === 6);
+  await eventually(() => asked.length === 6);
   assert.deepEqual(
     asked.slice(4).map(({ ifNoneMatch }) => ifNoneMatch),
     ['"1"', '"1"'],
@@ -245,5 +239,5 @@ test('after a minute the servers are asked whether anything changed, and only th
   answers.set('newer', document({ paths: ['/custom'], definitions: {} }, '"2"'));
   clock.now = 120_000;
   merged.document('json');
-  await settled(() => '/custom' in json().paths);
+  await eventually(() => '/custom' in json().paths);
 });

@@ -10,7 +10,7 @@ export interface AssertionKey extends PinnedKey {
 /** By `kid`. During a rotation an issuer has two. */
 export type AssertionKeySet = ReadonlyMap<string, AssertionKey>;
 
-export const maximumIssuerLength = 512;
+const maximumIssuerLength = 512;
 
 /** Whether `text` can name an issuer: it stands in logs and in configuration as it is. */
 export function isIssuerName(text: string): boolean {
@@ -35,4 +35,14 @@ export function parseAssertionKeys(text: string): Promise<ParseKeysResult<Assert
     );
     return undefined;
   });
+}
+
+/**
+ * Why `pinned` does not go with a router that signs with the key `kid` as `issuer`: every other router with these keys
+ * would refuse what it signs. `undefined` when it does. Pure.
+ */
+export function foreignIssuer(kid: string, issuer: string, pinned: AssertionKeySet): string | undefined {
+  const other = pinned.get(kid)?.issuer;
+  if (other === undefined || other === issuer) return undefined;
+  return `lets key ${kid} speak for ${other}, but this router signs with it as ${issuer}`;
 }

@@ -71,8 +71,10 @@ test('a refused assertion ends the request, whoever else the request or its conn
   const authenticators = [newAuthenticator(), new X509Authenticator()];
   const edge = withCertificate('client-ca', 'edge', ['system:masters']);
   const headers = [header, 'forged', 'Authorization', 'Bearer opaque'];
-  await assert.rejects(authenticate(inbound(headers, edge), authenticators), { code: 'Malformed' });
-  await assert.rejects(authenticate(inbound(headers), authenticators), { code: 'Malformed' });
+  await assert.rejects(async () => authenticate(inbound(headers, edge), authenticators), {
+    code: 'Malformed',
+  });
+  await assert.rejects(async () => authenticate(inbound(headers), authenticators), { code: 'Malformed' });
 });
 
 test('an assertion goes before the certificate of the connection that carries it', async () => {
@@ -88,7 +90,7 @@ test('an assertion goes before the certificate of the connection that carries it
 test('a name that no header line can carry is refused, however well it is signed', async () => {
   for (const name of ['jane\r\nX-Remote-Group: system:masters', 'jane\0', ' jane', 'jane\ud800']) {
     const { text } = await signer.sign({ ...janesRequest, user: { ...jane, name } });
-    await assert.rejects(authenticate(inbound([header, text]), [newAuthenticator()]), {
+    await assert.rejects(async () => authenticate(inbound([header, text]), [newAuthenticator()]), {
       name: 'AuthenticationError',
     });
   }

@@ -4,7 +4,7 @@ import { TokenError } from './token-error.ts';
  * The asymmetric signature algorithms that can be checked here (RFC 7518 section 3.1, RFC 8037, RFC 9864): those
  * of Kubernetes (plugin/pkg/authenticator/token/oidc) and Ed25519.
  */
-export const signatureAlgorithms = [
+const signatureAlgorithms = [
   'RS256',
   'RS384',
   'RS512',
@@ -19,7 +19,7 @@ export const signatureAlgorithms = [
 ] as const;
 export type SignatureAlgorithm = (typeof signatureAlgorithms)[number];
 
-export function isSignatureAlgorithm(alg: string): alg is SignatureAlgorithm {
+function isSignatureAlgorithm(alg: string): alg is SignatureAlgorithm {
   return (signatureAlgorithms as readonly string[]).includes(alg);
 }
 

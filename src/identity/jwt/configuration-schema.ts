@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { expected, listOf, strict } from '../../snapshot/schema-parts.ts';
 
 /** Kubernetes' own versions of the file; it can be the very file that the kube-apiservers read. */
-export const kubernetesVersions = [
+const kubernetesVersions = [
   'apiserver.config.k8s.io/v1',
   'apiserver.config.k8s.io/v1beta1',
   'apiserver.config.k8s.io/v1alpha1',

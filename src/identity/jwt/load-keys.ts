@@ -56,7 +56,7 @@ export function wellKnownUrl(issuer: string): string {
  * that are of no use here; one that publishes none that are is at fault.
  * @throws {KeyLoadError}
  */
-export async function usableKeys(source: string, document: unknown): Promise<KeySet> {
+async function usableKeys(source: string, document: unknown): Promise<KeySet> {
   const { keys, issues } = await parseKeySet(document);
   if (keys.length > 0) return keys;
   throw new KeyLoadError(

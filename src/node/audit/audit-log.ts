@@ -1,6 +1,7 @@
-import type { AuditEvent, AuditSink } from '../../observe/audit/audit-event.ts';
+import type { AuditEvent } from '../../observe/audit/audit-event.ts';
 import type { FailureLog } from '../../observe/failure-log.ts';
 import type { AuditOutput } from './audit-output.ts';
+import type { AuditRecorder } from './audit-recorder.ts';
 
 export interface AuditLogOptions {
   readonly output: AuditOutput;
@@ -23,7 +24,7 @@ const closeMilliseconds = 5_000;
  * Writes events as lines of JSON, behind the requests' backs: they wait in a bounded buffer, and go out together. While
  * the disk is full they are kept and tried again; those for which there is no room any more are counted and told of.
  */
-export class AuditLog implements AuditSink {
+export class AuditLog implements AuditRecorder {
   readonly #options: AuditLogOptions;
   #waiting: string[] = [];
   /** The lines that are being written, and how many of their bytes are. */
@@ -41,13 +42,18 @@ export class AuditLog implements AuditSink {
   }
 
   write(event: AuditEvent): void {
+    this.writeLine(`${JSON.stringify(event)}\n`);
+  }
+
+  /** An event that is a line of JSON already, its end included. */
+  writeLine(line: string): void {
     const { bufferSize, onEvents, failures } = this.#options;
     if (this.#isClosed || this.#waiting.length + this.#batchEvents >= bufferSize) {
       onEvents('dropped', 1);
       failures.warn('audit buffer', { bufferSize }, 'Audit events are lost: the buffer is full');
       return;
     }
-    this.#waiting.push(`${JSON.stringify(event)}\n`);
+    this.#waiting.push(line);
     this.#writing ??= this.#writeAll();
   }
 

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict';
 import { closeSync, openSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { auditEvent, auditIdsOf } from '../../../test/support/audit-events.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { FailureLog } from '../../observe/failure-log.ts';
 import { AuditLog } from './audit-log.ts';
 import { type AuditOutput, DescriptorOutput, FileOutput } from './audit-output.ts';
 
 async function folder(context: TestContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'audit-'));
-  context.after(() => rm(path, { recursive: true, force: true }));
+  const path = await temporaryDirectory(context);
   return path;
 }
 

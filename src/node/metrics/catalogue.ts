@@ -4,11 +4,14 @@ import { processCatalogue } from './process-catalogue.ts';
 import { requestCatalogue } from './request-catalogue.ts';
 import { sliCatalogue, stateCatalogue } from './state-catalogue.ts';
 
+/** Where metrics are scraped. */
+export type MetricsPath = '/metrics' | '/metrics/slis';
+
 /** Metrics that belong together, as docs/metrics.md shows them. */
 export interface CatalogueSection {
   readonly heading: string;
   /** The path under which they are scraped. */
-  readonly path: '/metrics' | '/metrics/slis';
+  readonly path: MetricsPath;
   readonly metrics: readonly MetricDefinition[];
 }
 
@@ -23,3 +26,12 @@ export const metricCatalogue: readonly CatalogueSection[] = [
   { heading: 'Process', path: '/metrics', metrics: processCatalogue },
   { heading: 'Health checks', path: '/metrics/slis', metrics: Object.values(sliCatalogue) },
 ];
+
+const pathsByName: ReadonlyMap<string, MetricsPath> = new Map(
+  metricCatalogue.flatMap(({ path, metrics }) => metrics.map(({ name }) => [name, path])),
+);
+
+/** Whether a metric of this name is scraped there. */
+export function isScrapedUnder(path: MetricsPath, name: string): boolean {
+  return pathsByName.get(name) === path;
+}

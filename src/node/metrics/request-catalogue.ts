@@ -41,6 +41,20 @@ export const requestCatalogue = {
     help: "Discovery requests that ask for the local server's own view (profile=nopeer).",
     labels: [],
   },
+  aggregatedDiscoveryHits: {
+    name: 'aggregator_discovery_peer_aggregated_cache_hits_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Requests for aggregated discovery that were answered with a merged document that was there already.',
+    labels: [],
+  },
+  aggregatedDiscoveryMisses: {
+    name: 'aggregator_discovery_peer_aggregated_cache_misses_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Requests for aggregated discovery for which the document had to be merged: the first one of its kind behind a new snapshot, unless it was made ahead.',
+    labels: [],
+  },
   requests: {
     name: 'mixed_version_proxy_requests_total',
     type: 'counter',
@@ -55,6 +69,13 @@ export const requestCatalogue = {
     help: 'Time from the head of a request to the end of its answer. Long-running requests (watch, log, exec and the like) are left out.',
     labels: requestLabels,
     buckets: requestBuckets,
+  },
+  responseBytes: {
+    name: 'mixed_version_proxy_response_bytes_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: "Bytes of the bodies that destinations answered with, counted while they are passed on, long-running requests included. Compressed ones count as they are. The router's own answers, merged documents and tunnels are left out.",
+    labels: requestLabels,
   },
   routingDuration: {
     name: 'mixed_version_proxy_routing_duration_seconds',
@@ -81,6 +102,7 @@ export const requestCatalogue = {
   inflightRequests: {
     name: 'mixed_version_proxy_current_inflight_requests',
     type: 'gauge',
+    acrossProcesses: 'sum',
     stability: 'ALPHA',
     help: 'Requests being handled now, by kind: readOnly, mutating, longRunning.',
     labels: ['request_kind'],
@@ -88,6 +110,7 @@ export const requestCatalogue = {
   longRunningRequests: {
     name: 'mixed_version_proxy_longrunning_requests',
     type: 'gauge',
+    acrossProcesses: 'sum',
     stability: 'ALPHA',
     help: 'Long-running requests (watch, log, exec and the like) that are open now.',
     labels: requestLabels,
@@ -95,6 +118,7 @@ export const requestCatalogue = {
   tunnels: {
     name: 'mixed_version_proxy_open_tunnels',
     type: 'gauge',
+    acrossProcesses: 'sum',
     stability: 'ALPHA',
     help: 'Upgraded connections (exec, attach, port-forward) that are open now.',
     labels: [],

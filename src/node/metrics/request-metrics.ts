@@ -139,6 +139,15 @@ class RequestMeasurement implements RequestObservation {
     destination.duration.observe((this.#metrics.clock() - this.#attemptBegun) / 1000);
   }
 
+  answerBytes(): NumberSeries | undefined {
+    return this.#series?.responseBytes;
+  }
+
+  aggregatedDiscovery(wasMade: boolean): void {
+    const { aggregatedDiscoveryHits, aggregatedDiscoveryMisses } = this.#metrics.registry.requests;
+    (wasMade ? aggregatedDiscoveryHits : aggregatedDiscoveryMisses).with().add();
+  }
+
   attemptFailed(failure: AttemptFailure): void {
     this.#destination?.failed(failure);
     this.#endAttempt();

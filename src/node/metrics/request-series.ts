@@ -16,6 +16,7 @@ export class RequestSeries {
   readonly #reroutedByCode = new Map<number, NumberSeries>();
   #duration: HistogramSeries | undefined;
   #longRunning: NumberSeries | undefined;
+  #responseBytes: NumberSeries | undefined;
 
   constructor(labels: RequestLabels, families: RequestFamilies) {
     this.labels = labels;
@@ -48,6 +49,19 @@ export class RequestSeries {
       scope,
     );
     return this.#longRunning;
+  }
+
+  get responseBytes(): NumberSeries {
+    const { verb, group, version, resource, subresource, scope } = this.labels;
+    this.#responseBytes ??= this.#families.responseBytes.with(
+      verb,
+      group,
+      version,
+      resource,
+      subresource,
+      scope,
+    );
+    return this.#responseBytes;
   }
 
   answered(status: number): NumberSeries {

@@ -5,9 +5,13 @@ import type { HealthObserver, ServerHealthReport } from '../../proxy/health/serv
 import type { Destination } from '../../proxy/transport.ts';
 import type { PushResult } from '../../snapshot/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import { type MetricsReport, reportOf } from '../processes/metrics-report.ts';
+import type { MetricsSharing } from '../processes/process-sharing.ts';
+import { isScrapedUnder, type MetricsPath } from './catalogue.ts';
 import { ConnectionMetrics } from './connection-metrics.ts';
 import { DestinationSeriesIndex } from './destination-series.ts';
 import { expose, negotiateFormat } from './exposition.ts';
+import type { ExposedFamily } from './metric-family.ts';
 import { createMetricRegistry, type MetricRegistry } from './metric-registry.ts';
 import { processFamilies, watchProcess } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
@@ -23,6 +27,8 @@ export interface RouterMetricsOptions {
   readonly features: Readonly<Record<string, boolean>>;
   /** The table in use, or `undefined`. */
   readonly table: () => RoutingTable | undefined;
+  /** Where there are several processes. Default: there is one. */
+  readonly sharing?: MetricsSharing | undefined;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;
 }
@@ -35,11 +41,15 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly #registry: MetricRegistry = createMetricRegistry();
   readonly #destinations: DestinationSeriesIndex;
   readonly #clock: () => number;
+  readonly #sharing: MetricsSharing | undefined;
+  #destinationIds: readonly string[] | undefined;
   #sources: StateSources & { readonly health?: (() => readonly ServerHealthReport[]) | undefined };
 
   constructor(options: RouterMetricsOptions) {
-    const { table, clock = Date.now } = options;
+    const { table, sharing, clock = Date.now } = options;
     this.#clock = clock;
+    this.#sharing = sharing;
+    sharing?.reportWith(() => this.#report());
     this.#destinations = new DestinationSeriesIndex(this.#registry.destinations);
     this.requests = new RequestMetrics({
       registry: this.#registry,
@@ -51,6 +61,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     const { state } = this.#registry;
     state.buildInfo.with(options.version, options.nodeVersion).set(1);
     state.configInfo.with(options.configHash).set(1);
+    state.processes.with('answering').set(1);
     for (const [name, enabled] of Object.entries(options.features)) {
       state.featureEnabled.with(name, 'ALPHA').set(enabled ? 1 : 0);
     }
@@ -79,11 +90,19 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
     this.#destinations.retain(destinations);
     const ids = new Set(destinations.map(({ id }) => id));
+    this.#destinationIds = [...ids];
     const isGone = (id = ''): boolean => !ids.has(id);
     this.#registry.destinations.probes.remove(isGone);
     this.#registry.destinations.healthChanges.remove(isGone);
     const unresolved = table.servers.filter(({ origin }) => origin === undefined).length;
     this.#registry.state.peerDiscoverySyncErrors.with('hostport_resolution').add(unresolved);
+  }
+
+  /** Another configuration is in use. @param configHash as in the options */
+  configured(configHash: string): void {
+    const { configInfo } = this.#registry.state;
+    configInfo.clear();
+    configInfo.with(configHash).set(1);
   }
 
   snapshotPushed(result: PushResult): void {
@@ -111,22 +130,43 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.destinations.healthChanges.with(id, to).add();
   };
 
-  async scrape(accept: string | undefined): Promise<Scrape> {
-    const { requests, destinations, state } = this.#registry;
+  scrape(accept: string | undefined): Promise<Scrape> {
+    return this.#expose('/metrics', accept);
+  }
+
+  scrapeHealth(accept: string | undefined): Promise<Scrape> {
+    return this.#expose('/metrics/slis', accept);
+  }
+
+  /** Of all processes, where there are several. */
+  async #expose(path: MetricsPath, accept: string | undefined): Promise<Scrape> {
+    const families =
+      this.#sharing === undefined
+        ? await this.#families(path)
+        : (await this.#sharing.gather(await this.#report())).filter(({ definition }) =>
+            isScrapedUnder(path, definition.name),
+          );
+    return expose(families, negotiateFormat(accept));
+  }
+
+  async #report(): Promise<MetricsReport> {
+    const families = [...(await this.#families('/metrics')), ...(await this.#families('/metrics/slis'))];
+    return reportOf(families, this.#destinationIds);
+  }
+
+  /** This process' own. */
+  async #families(path: MetricsPath): Promise<readonly ExposedFamily[]> {
+    const { requests, destinations, state, slis } = this.#registry;
+    if (path === '/metrics/slis') return Object.values(slis);
     updateStateMetrics(this.#registry, this.#sources, this.#clock());
     destinations.health.clear();
     for (const { id, status } of this.#sources.health?.() ?? []) destinations.health.with(id, status).set(1);
-    const families = [
+    return [
       ...Object.values(requests),
       ...Object.values(destinations),
       ...Object.values(state),
       ...(await processFamilies()),
     ];
-    return expose(families, negotiateFormat(accept));
-  }
-
-  scrapeHealth(accept: string | undefined): Scrape {
-    return expose(Object.values(this.#registry.slis), negotiateFormat(accept));
   }
 
   healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void {

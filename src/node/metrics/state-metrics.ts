@@ -1,6 +1,7 @@
 import type { DocumentProblem } from '../../discovery/openapi-v2/build-document.ts';
 import type { CredentialFiles } from '../../observe/credential-files.ts';
 import { documentStatus } from '../../observe/document-status.ts';
+import type { SettingsState } from '../../observe/setting-change.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 
@@ -8,6 +9,7 @@ import type { MetricRegistry } from './metric-registry.ts';
 export interface StateSources {
   readonly table: () => RoutingTable | undefined;
   readonly credentialFiles?: CredentialFiles | undefined;
+  readonly settings?: SettingsState | undefined;
   readonly openApiV2?: { problems(): readonly DocumentProblem[] } | undefined;
   /** Second tries that the budget allows now. */
   readonly retryBudget?: (() => number) | undefined;
@@ -25,6 +27,7 @@ export function updateStateMetrics(
   state.discoveryConflicts.with().set(discovery.conflictCount);
   state.documentProblems.with().set(documents.length);
   if (sources.credentialFiles !== undefined) updateCredentials(state, sources.credentialFiles);
+  state.settingsNeedingRestart.with().set(sources.settings?.needsRestart().length ?? 0);
   if (sources.retryBudget !== undefined) destinations.retryBudget.with().set(sources.retryBudget());
 }
 

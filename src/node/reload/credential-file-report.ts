@@ -46,8 +46,10 @@ export class CredentialFileReport implements CredentialFiles {
   }
 
   keyFiles(): readonly KeyFileStatus[] {
-    return this.#files().flatMap(({ file: { name, path }, text, state }) =>
-      holds(text, 'CERTIFICATE') || holds(text, 'PRIVATE KEY') ? [] : [{ name, path, ...outcomeOf(state) }],
+    return this.#files().flatMap(({ file: { name, path, isDocument = false }, text, state }) =>
+      !isDocument && (holds(text, 'CERTIFICATE') || holds(text, 'PRIVATE KEY'))
+        ? []
+        : [{ name, path, ...outcomeOf(state) }],
     );
   }
 
@@ -55,7 +57,7 @@ export class CredentialFileReport implements CredentialFiles {
     const parsed = new Map<string, ExpiringCertificate>();
     const found = this.#files().flatMap((inUse) => {
       const { file, text } = inUse;
-      if (!holds(text, 'CERTIFICATE')) return [];
+      if (file.isDocument === true || !holds(text, 'CERTIFICATE')) return [];
       const key = `${file.name} ${file.path} ${text}`;
       const certificate = this.#parsed.get(key) ?? firstToEnd(file, text);
       parsed.set(key, certificate);

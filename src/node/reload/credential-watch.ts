@@ -31,6 +31,16 @@ export class CredentialWatch {
     this.#reloader.add(group);
   }
 
+  /** Looks after these groups in place of all others, as `FileReloader.replace`. */
+  replace(groups: readonly FileGroup[]): void {
+    this.#reloader.replace(groups);
+  }
+
+  /** Milliseconds between two looks from now on. */
+  setInterval(interval: number): void {
+    this.#reloader.setInterval(interval);
+  }
+
   /** @param interval milliseconds between two looks. */
   start(interval: number): void {
     this.#remind();

@@ -5,6 +5,8 @@ export interface WatchedFile {
   readonly path: string;
   /** As it was read at start. */
   readonly text: string;
+  /** It may hold certificates inside its text: its state is shown, and it is not looked into. Default false. */
+  readonly isDocument?: boolean;
 }
 
 /**

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import type { FileGroup, WatchedFile } from './file-group.ts';
 import { FileReloader } from './file-reloader.ts';
 
@@ -148,8 +148,7 @@ describe('watched files', () => {
 });
 
 it('a Secret as Kubernetes mounts it, a swapped symbolic link, is seen to change', async (context) => {
-  const directory = await mkdtemp(join(tmpdir(), 'secret-'));
-  context.after(() => rm(directory, { recursive: true, force: true }));
+  const directory = await temporaryDirectory(context);
   const path = join(directory, 'tls.crt');
   const publish = async (version: string, text: string): Promise<void> => {
     await mkdir(join(directory, version));
@@ -173,4 +172,41 @@ it('a Secret as Kubernetes mounts it, a swapped symbolic link, is seen to change
   await publish('..2', 'new');
   await reloader.check();
   assert.deepEqual(applied, ['new']);
+});
+
+it('groups take the place of others: what has changed with them is new, what has not stays as it was', async () => {
+  const { reloader, disk, applied } = setup();
+  disk.set('/one', 'b').set('/two', 'b');
+  await reloader.check();
+  assert.deepEqual(applied, ['b']);
+  const [state] = reloader.states();
+  assert.ok(state !== undefined);
+  const filesWith = (...texts: readonly [string, string]) =>
+    state.group.files.map((file, index) => ({ ...file, text: texts[index] ?? '' }));
+  const group = (...texts: readonly [string, string]): FileGroup => ({
+    name: state.group.name,
+    files: filesWith(...texts),
+    apply: () => {},
+  });
+  const other: FileGroup = { ...group('x', 'x'), name: 'others' };
+  reloader.replace([group('b', 'b'), other]);
+  assert.deepEqual(
+    reloader.states().map(({ group: { name }, lastReload }) => [name, lastReload]),
+    [
+      ['the twins', noon],
+      ['others', noon],
+    ],
+  );
+  reloader.replace([]);
+  await reloader.check();
+  assert.deepEqual(reloader.states(), []);
+});
+
+it('looks as often as it is told last', async (context) => {
+  const { reloader, disk, applied } = setup();
+  context.after(() => reloader.stop());
+  reloader.start(3_600_000);
+  disk.set('/one', 'b').set('/two', 'b');
+  reloader.setInterval(1);
+  await eventually(() => applied.length === 1);
 });

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '../../observe/logger.ts';
 import type { FileGroup, FileGroupState, WatchedFile } from './file-group.ts';
 
@@ -30,6 +31,8 @@ export class FileReloader {
   readonly #groups = new Map<FileGroup, FileGroupState>();
   #lastPass: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
+  #interval = 0;
+  #look = (): void => {};
 
   constructor(options: FileReloaderOptions) {
     this.#logger = options.logger;
@@ -44,6 +47,24 @@ export class FileReloader {
     this.#groups.set(group, { group, texts, lastReload: undefined, lastError: undefined });
   }
 
+  /**
+   * Looks after these groups from now on, in place of all that are not among them. A group takes the place of the one
+   * with its name: with the same files, it is as new as that one was.
+   */
+  replace(groups: readonly FileGroup[]): void {
+    const earlier = new Map([...this.#groups.values()].map((state) => [state.group.name, state]));
+    const next = groups.map((group): FileGroupState => {
+      const before = earlier.get(group.name);
+      if (before?.group === group) return before;
+      const texts = group.files.map(({ text }) => text);
+      const isSame =
+        before !== undefined && isDeepStrictEqual(filesOf(before.group, before.texts), filesOf(group, texts));
+      return { group, texts, lastReload: isSame ? before.lastReload : this.#clock(), lastError: undefined };
+    });
+    this.#groups.clear();
+    for (const state of next) this.#groups.set(state.group, state);
+  }
+
   /** How each group stands, in the order they were added. */
   states(): readonly FileGroupState[] {
     return [...this.#groups.values()];
@@ -52,27 +73,43 @@ export class FileReloader {
   /** Looks at every file once, behind the looks that are under way already. Never rejects: faults are logged. */
   check(): Promise<void> {
     this.#lastPass = this.#lastPass.then(async () => {
-      for (const group of this.#groups.keys()) await this.#checkGroup(group);
+      for (const group of [...this.#groups.keys()]) {
+        // Replaced by what a group before it has brought.
+        if (this.#groups.has(group)) await this.#checkGroup(group);
+      }
     });
     return this.#lastPass;
   }
 
   /** Looks every so many milliseconds, and does what else is to be done that often. */
   start(interval: number, alsoDo: () => void = () => {}): void {
-    const look = (): void => {
+    this.#interval = interval;
+    this.#look = () => {
       void this.check().then(() => {
         alsoDo();
         // Stopped meanwhile: there is no timer to wind up again.
-        this.#timer?.refresh();
+        if (this.#timer !== undefined) this.#windUp();
       });
     };
-    // Alone, it does not keep the process from ending.
-    this.#timer = setTimeout(look, interval).unref();
+    this.#windUp();
+  }
+
+  /** Milliseconds between two looks from now on. */
+  setInterval(interval: number): void {
+    if (interval === this.#interval) return;
+    this.#interval = interval;
+    if (this.#timer !== undefined) this.#windUp();
   }
 
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+  }
+
+  #windUp(): void {
+    clearTimeout(this.#timer);
+    // Alone, it does not keep the process from ending.
+    this.#timer = setTimeout(this.#look, this.#interval).unref();
   }
 
   async #checkGroup(group: FileGroup): Promise<void> {
@@ -127,6 +164,10 @@ export class FileReloader {
   #set(group: FileGroup, change: Partial<FileGroupState>): void {
     this.#groups.set(group, { ...this.#stateOf(group), ...change });
   }
+}
+
+function filesOf({ files }: FileGroup, texts: readonly string[]): readonly unknown[] {
+  return files.map(({ name, path }, index) => [name, path, texts[index]]);
 }
 
 function textOf(group: FileGroup, texts: readonly string[], file: WatchedFile): string {

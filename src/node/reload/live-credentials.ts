@@ -1,3 +1,4 @@
+import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { DestinationTrust } from '../../proxy/transport.ts';
 import type { PinnedKeySet } from '../../snapshot/keys.ts';
 import { type ClientAuthorities, readClientAuthorities } from '../client-authorities.ts';
@@ -22,6 +23,36 @@ export interface Credentials {
   readonly peerAuthorities: string;
   readonly localAuthorities: string;
   readonly snapshotKeys: PinnedKeySet;
+  /** Of other routers. Without any no assertion is believed. */
+  readonly assertionKeys: AssertionKeySet;
+}
+
+/**
+ * What the files of a configuration come to.
+ * @throws {CertificatePemError | ClientAuthorityError} when a bundle of client authorities cannot be used.
+ * @throws {TypeError} when the configuration has a CA bundle neither for peers nor for the local server.
+ */
+export function credentialsOf(config: ServeConfig): Credentials {
+  const { serving, proxyClient, local, peerCa, clientCa, requestHeader, snapshot } = config;
+  // With the gate off there are no peers, and in the gateway form no local server: the other's is all there is.
+  const peerAuthorities = (peerCa ?? local?.ca)?.pem;
+  if (peerAuthorities === undefined) throw new TypeError('There is no CA bundle for any API server.');
+  return {
+    serving: { certificate: serving.certificate.pem, key: serving.privateKey.pem },
+    clientAuthorities: readClientAuthorities({
+      clientCa: clientCa?.pem,
+      requestHeaderCa: requestHeader?.clientCa.pem,
+    }),
+    frontProxy: proxyClient && {
+      certificate: proxyClient.certificate.pem,
+      key: proxyClient.privateKey.pem,
+    },
+    peerAuthorities,
+    localAuthorities: local?.ca.pem ?? peerAuthorities,
+    // Without keys every snapshot is refused: none can be signed with a key that is pinned.
+    snapshotKeys: snapshot.keys?.pinned ?? new Map(),
+    assertionKeys: config.destinationIdentity.assertionKeys?.pinned ?? new Map(),
+  };
 }
 
 /** The credentials of the moment: those of the configuration until a file of them changes. */
@@ -29,30 +60,9 @@ export class LiveCredentials {
   #current: Credentials;
   #reader: ClientCertificateReader;
 
-  /**
-   * @throws {CertificatePemError | ClientAuthorityError} when a bundle of client authorities cannot be used.
-   * @throws {TypeError} when the configuration has a CA bundle neither for peers nor for the local server.
-   */
+  /** @throws as `credentialsOf`. */
   constructor(config: ServeConfig) {
-    const { serving, proxyClient, local, peerCa, clientCa, requestHeader, snapshot } = config;
-    // With the gate off there are no peers, and in the gateway form no local server: the other's is all there is.
-    const peerAuthorities = (peerCa ?? local?.ca)?.pem;
-    if (peerAuthorities === undefined) throw new TypeError('There is no CA bundle for any API server.');
-    this.#current = {
-      serving: { certificate: serving.certificate.pem, key: serving.privateKey.pem },
-      clientAuthorities: readClientAuthorities({
-        clientCa: clientCa?.pem,
-        requestHeaderCa: requestHeader?.clientCa.pem,
-      }),
-      frontProxy: proxyClient && {
-        certificate: proxyClient.certificate.pem,
-        key: proxyClient.privateKey.pem,
-      },
-      peerAuthorities,
-      localAuthorities: local?.ca.pem ?? peerAuthorities,
-      // Without keys every snapshot is refused: none can be signed with a key that is pinned.
-      snapshotKeys: snapshot.keys?.pinned ?? new Map(),
-    };
+    this.#current = credentialsOf(config);
     this.#reader = new ClientCertificateReader(this.#current.clientAuthorities);
   }
 

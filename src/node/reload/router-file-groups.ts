@@ -3,8 +3,7 @@ import { parseSnapshotKeys } from '../../snapshot/keys.ts';
 import { type PemText, parseCertificates, parsePair } from '../certificate-pem.ts';
 import { readClientAuthorities } from '../client-authorities.ts';
 import type { CertificatePair, PemFile, ServeConfig } from '../serve-config.ts';
-import type { RouterServer } from '../server.ts';
-import type { UndiciTransport } from '../undici-transport.ts';
+import type { CredentialUsers } from './credential-users.ts';
 import type { FileGroup, WatchedFile } from './file-group.ts';
 import {
   type LiveCredentials,
@@ -12,12 +11,6 @@ import {
   serverTlsOf,
   transportCredentialsOf,
 } from './live-credentials.ts';
-
-/** What has to take new credentials into use. */
-export interface CredentialUsers {
-  readonly server: Pick<RouterServer, 'setSecureContext'>;
-  readonly transport: Pick<UndiciTransport, 'updateCredentials'>;
-}
 
 type TextOf = (file: WatchedFile) => string;
 
@@ -39,7 +32,11 @@ export function routerFileGroups(
   ];
 }
 
-function serving(config: ServeConfig, credentials: LiveCredentials, { server }: CredentialUsers): FileGroup {
+function serving(
+  config: ServeConfig,
+  credentials: LiveCredentials,
+  { server, admin }: CredentialUsers,
+): FileGroup {
   const pair = watchedPair(config.serving, 'tls-cert-file', 'tls-private-key-file');
   return {
     name: 'the serving certificate and its key',
@@ -47,6 +44,7 @@ function serving(config: ServeConfig, credentials: LiveCredentials, { server }: 
     apply(textOf) {
       const change = { serving: pair.read(textOf) };
       server.setSecureContext(serverTlsOf({ ...credentials.current, ...change }));
+      admin?.setCertificate(change.serving);
       credentials.replace(change);
     },
   };

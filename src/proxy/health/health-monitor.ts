@@ -7,8 +7,8 @@ export interface HealthMonitorOptions {
   readonly health: ServerHealth;
   /** Asks one server. Never rejects; ends when `signal` aborts. */
   readonly probe: (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome>;
-  /** Milliseconds between two probes of a server that is healthy. */
-  readonly interval: number;
+  /** Milliseconds between two probes of a server that is healthy. Asked for before each pause. */
+  readonly interval: () => number;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'random'>;
 }
 
@@ -60,6 +60,11 @@ export class HealthMonitor {
     }
   }
 
+  /** Ends the pauses under way: they are as long as the interval was when they began. */
+  hurry(): void {
+    for (const { pause } of this.#followed.values()) pause.abort();
+  }
+
   /** Ends all probing, for good. */
   stop(): void {
     this.#endObserving();
@@ -89,18 +94,19 @@ export class HealthMonitor {
 
   /** Until the next probe is due; a doubt makes it due sooner, but never sooner than for an unhealthy server. */
   async #rest(followed: Followed, begun: number): Promise<void> {
-    const { health, interval, clock } = this.#options;
+    const { health, clock } = this.#options;
     const spread = 1 - jitter + 2 * jitter * clock.random();
-    const hasty = (interval / hastePerInterval) * spread;
-    const usual = health.isInDoubt(followed.destination.id) ? hasty : interval * spread;
+    // Asked again behind a pause: the interval may have become shorter meanwhile.
+    const hasty = () => (this.#options.interval() / hastePerInterval) * spread;
+    const usual = health.isInDoubt(followed.destination.id) ? hasty() : this.#options.interval() * spread;
     const rest = async (pause: number): Promise<void> => {
       followed.pause = new AbortController();
       if (followed.ending.signal.aborted) return;
       await clock.sleep(Math.max(0, pause - (clock.monotonic() - begun)), followed.pause.signal);
     };
     await rest(usual);
-    // Not yet: it was woken by a doubt.
-    if (clock.monotonic() - begun < hasty) await rest(hasty);
+    // Not yet: it was woken by a doubt, or by another interval.
+    if (clock.monotonic() - begun < hasty()) await rest(hasty());
   }
 }
 

@@ -23,7 +23,7 @@ function probing(answer: () => Response | Promise<Response>) {
     identityHeaderNames: defaultIdentityHeaderNames,
     identityTokens: {},
     pseudonym: 'router-under-test',
-    timeoutMilliseconds: 5_000,
+    timeoutMilliseconds: () => 5_000,
     logger,
   });
   const ask = (kind: 'local' | 'peer' = 'peer') => probe(destination(kind), new AbortController().signal);

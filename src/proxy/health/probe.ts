@@ -4,8 +4,8 @@ import { type Destination, TransportError } from '../transport.ts';
 import type { ProbeOutcome } from './health-state.ts';
 
 export interface ProbeOptions extends AskOptions {
-  /** Milliseconds for the whole probe, a connection that it has to open included. */
-  readonly timeoutMilliseconds: number;
+  /** Milliseconds for the whole probe, a connection that it has to open included. Asked for before each. */
+  readonly timeoutMilliseconds: () => number;
   readonly logger: Logger;
 }
 
@@ -27,7 +27,7 @@ export function createProbe(
           destination,
           target: '/readyz',
           headers: ['accept', '*/*', 'user-agent', 'mixed-version-proxy'],
-          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]),
+          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds())]),
         },
         options,
       );

@@ -54,12 +54,17 @@ export interface HealthObserver {
 export class ServerHealth {
   readonly #states = new Map<string, HealthState>();
   readonly #observers = new Set<HealthObserver>();
-  readonly #options: ServerHealthOptions;
+  #options: ServerHealthOptions;
   readonly #monotonic: () => number;
 
   constructor(options: ServerHealthOptions) {
     this.#options = options;
     this.#monotonic = options.monotonic ?? (() => performance.now());
+  }
+
+  /** Judges what is heard from now on by other thresholds. */
+  configure({ rise, fall, slowStart }: Omit<ServerHealthOptions, 'monotonic'>): void {
+    this.#options = { ...this.#options, rise, fall, slowStart };
   }
 
   /** @returns a function that ends it. */

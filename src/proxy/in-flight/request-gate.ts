@@ -29,6 +29,11 @@ export class RequestGate {
     return this.#inFlight;
   }
 
+  /** For requests from now on: what is in flight beyond a lower limit goes on. */
+  setLimits(limits: InFlightLimits): void {
+    this.#inFlight.setLimits(limits);
+  }
+
   /** From now on every new request is sent elsewhere (`--shutdown-send-retry-after`). */
   refuseNewRequests(): void {
     this.#refusing = true;

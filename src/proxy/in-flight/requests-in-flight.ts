@@ -14,13 +14,13 @@ export interface InFlightReading {
 
 /** Counts requests in flight, each kind apart, and says when there are too many. No clock, nothing to wait for. */
 export class RequestsInFlight implements InFlightReading {
-  readonly limits: InFlightLimits;
+  #limits: InFlightLimits;
   readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
   readonly #rejected: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
   readonly #leave: Readonly<Record<RequestKind, () => void>>;
 
   constructor(limits: InFlightLimits) {
-    this.limits = limits;
+    this.#limits = limits;
     // One function a kind, not one a request: this is on every request's way.
     const leave = (kind: RequestKind) => (): void => {
       this.#counts[kind] -= 1;
@@ -30,6 +30,15 @@ export class RequestsInFlight implements InFlightReading {
       mutating: leave('mutating'),
       longRunning: leave('longRunning'),
     };
+  }
+
+  get limits(): InFlightLimits {
+    return this.#limits;
+  }
+
+  /** For requests from now on: what is in flight beyond a lower limit goes on. */
+  setLimits(limits: InFlightLimits): void {
+    this.#limits = limits;
   }
 
   count(kind: RequestKind): number {
@@ -46,7 +55,7 @@ export class RequestsInFlight implements InFlightReading {
    * @returns what counts it out again, to be called exactly once; `undefined`: it was turned away.
    */
   enter(kind: RequestKind, exempt: boolean): (() => void) | undefined {
-    const limit = this.limits[kind];
+    const limit = this.#limits[kind];
     if (limit > 0 && !exempt && this.#counts[kind] >= limit) {
       this.#rejected[kind] += 1;
       return undefined;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { generateSigningKey, signingKeyOf } from '../../snapshot/signing-key.ts';
 import { renewDelivery, sealDelivery } from '../deliver.ts';
 import { fileTarget } from './file-target.ts';
@@ -12,8 +12,7 @@ const snapshot = snapshotOf({ a: ['v1/pods'] });
 const { signal } = new AbortController();
 
 async function temporaryFolder(context: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'file-target-'));
-  context.after(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory(context);
   return folder;
 }
 

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
+import { checkReplaceable } from '../../node/replaceable-file.ts';
 import type { Snapshot } from '../../snapshot/types.ts';
 
 /** Writes a snapshot as indented JSON, beside the file and renamed over it: nobody ever reads half of one. */
 export async function writePlainSnapshot(file: string, snapshot: Snapshot): Promise<void> {
+  await checkReplaceable(file);
   const temporary = `${file}.${randomUUID()}.tmp`;
   try {
     // 0600, as for sealed ones: addresses and versions of a control plane are nobody else's business.

@@ -1,9 +1,6 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { statusResponse } from '../../apimachinery/status.ts';
+import { startEndpointServer } from '../../node/endpoint-server.ts';
 import { healthEndpoints } from '../../observe/health-endpoints.ts';
 import { type Logger, silentLogger } from '../../observe/logger.ts';
 import { syncHealth } from '../sync-health.ts';
@@ -45,31 +42,12 @@ export async function startProcessEndpoints(options: ProcessEndpointsOptions): P
     return new Response(text, { headers: { 'content-type': metrics.contentType } });
   });
   app.notFound(({ req }) => statusResponse('NotFound', `the sync job has no ${req.path}`));
-  const server = newServer(tls, getRequestListener(app.fetch));
-  const listening = await listen(server, address, port);
-  const host = address.includes(':') ? `[${address}]` : address;
-  return {
-    origin: `${tls === undefined ? 'http' : 'https'}://${host}:${listening.port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-}
-
-function newServer(tls: ProcessEndpointsOptions['tls'], listener: RequestListener): Server {
-  if (tls === undefined) return createServer(listener);
-  // TLS 1.2 as kube-apiserver's least.
-  return createTlsServer({ cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' }, listener);
-}
-
-function listen(server: Server, address: string, port: number): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, address, () => {
-      server.off('error', reject);
-      resolve(server.address() as AddressInfo);
-    });
+  const { origin, close } = await startEndpointServer({
+    host: address,
+    port,
+    tls,
+    fetch: (request) => app.fetch(request),
+    flag: '--bind-address',
   });
+  return { origin, close };
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { getRequestListener } from '@hono/node-server';
@@ -9,6 +8,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { classicAnswers } from '../../../test/support/fake-server-documents.ts';
 import { httpsServer } from '../../../test/support/https-server.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { createAddressPolicy } from '../../snapshot/address-policy.ts';
 import { parseSnapshotKeys } from '../../snapshot/keys.ts';
 import { createMemorySnapshotStore } from '../../snapshot/memory-snapshot-store.ts';
@@ -188,8 +188,7 @@ test('a restart without a state file goes on from what the routers hold', async 
 });
 
 test('a restart with a state file goes on from it', async (context) => {
-  const folder = await mkdtemp(join(tmpdir(), 'run-sync-'));
-  context.after(() => rm(folder, { recursive: true }));
+  const folder = await temporaryDirectory(context);
   const stateFile = join(folder, 'state');
   const servers = [{ id: 'a', address: await apiServer(context, older) }];
   const first = await runSyncOnce(

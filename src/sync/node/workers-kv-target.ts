@@ -29,7 +29,7 @@ export interface WorkersKvTarget extends SnapshotTarget {
   close(): Promise<void>;
 }
 
-export const workersKvApiUrl = 'https://api.cloudflare.com/client/v4';
+const workersKvApiUrl = 'https://api.cloudflare.com/client/v4';
 
 /** Of one value (developers.cloudflare.com/kv/platform/limits). */
 const maximumValueBytes = 25 * 1024 * 1024;

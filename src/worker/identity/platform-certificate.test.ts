@@ -16,6 +16,13 @@ test('a verified certificate names the user, and its organizations in the order 
   });
 });
 
+test('its fingerprint names the credential, where the platform tells it', () => {
+  const sha256Of = (certFingerprintSHA256: unknown) =>
+    platformCertificate({ tlsClientAuth: { ...verified, certFingerprintSHA256 } }).clientCertificate?.sha256;
+  assert.equal(sha256Of('AB'.repeat(32)), 'ab'.repeat(32));
+  for (const odd of ['ab', `${'ab'.repeat(32)}\r\nA: b`, 1]) assert.equal(sha256Of(odd), undefined);
+});
+
 test('no certificate is no opinion', () => {
   for (const cf of [
     undefined,

@@ -24,10 +24,18 @@ export function platformCertificate(cf: unknown): PlatformCertificate {
   const attributes = typeof subject === 'string' ? parseDistinguishedName(subject) : undefined;
   return attributes === undefined
     ? { clientCertificateError: 'its subject cannot be read without doubt' }
-    : subjectOf(attributes);
+    : subjectOf(attributes, sha256Of(tls));
 }
 
-function subjectOf(attributes: readonly NameAttribute[]): PlatformCertificate {
+/** `undefined` where the platform's field is not what it documents. */
+function sha256Of(tls: Readonly<Record<string, unknown>>): string | undefined {
+  const fingerprint = tls['certFingerprintSHA256'];
+  return typeof fingerprint === 'string' && /^[0-9a-f]{64}$/i.test(fingerprint)
+    ? fingerprint.toLowerCase()
+    : undefined;
+}
+
+function subjectOf(attributes: readonly NameAttribute[], sha256: string | undefined): PlatformCertificate {
   const commonNames = valuesOf(attributes, 'CN');
   // Kubernetes takes the last one of the certificate; other readers take the first.
   if (commonNames.length > 1) return { clientCertificateError: 'its subject has more than one common name' };
@@ -36,6 +44,7 @@ function subjectOf(attributes: readonly NameAttribute[]): PlatformCertificate {
       commonName: commonNames[0] ?? '',
       // The text begins with the certificate's last attribute (RFC 4514 section 2.1).
       organizations: valuesOf(attributes, 'O').reverse(),
+      ...(sha256 !== undefined && { sha256 }),
       authority: 'client-ca',
     },
   };

@@ -7,7 +7,7 @@ import type { DurableObjectState, SqlStorage } from '../bindings.ts';
  * Characters of one row. A value of SQLite in a Durable Object takes 2 MB (developers.cloudflare.com/durable-objects
  * /platform/limits); emulators take more, so that it has to be held to here. All of it is ASCII.
  */
-export const rowLength = 1024 * 1024;
+const rowLength = 1024 * 1024;
 
 const maximumLength = sealedSnapshotLimit + sealedRenewalLimit + 2;
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { allHeaders, firstHeader } from '../../../src/apimachinery/raw-headers.ts';
+import { eventually } from '../../support/eventually.ts';
 import { user } from '../callers.ts';
 import { targets } from '../cluster.ts';
 import type { CaseGroup, WholeAnswer } from '../conformance-case.ts';
@@ -206,7 +207,7 @@ export const bodies: CaseGroup = {
           },
           alice,
         );
-        while (exchange.interim.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+        await eventually(() => exchange.interim.length > 0);
         assert.deepEqual(exchange.interim, [100]);
         exchange.write('{}');
         exchange.end();

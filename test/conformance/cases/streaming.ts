@@ -18,9 +18,7 @@ export const streaming: CaseGroup = {
       rule: 'The head of a watch reaches the client before its first event',
       citation: 'kubernetes.io: API concepts, efficient detection of changes',
       async run(world) {
-        const started = serverStream(world.cluster.peer3);
-        const exchange = await world.send(watch, alice);
-        const { answer } = await started;
+        const { exchange, answer } = await beginWatch(world);
         answer.head(200, watchHead);
         const { status } = await exchange.answer;
         assert.equal(status, 200);
@@ -32,9 +30,7 @@ export const streaming: CaseGroup = {
       rule: 'Each event of a watch reaches the client before the server sends the next one',
       citation: 'kubernetes.io: API concepts, efficient detection of changes',
       async run(world) {
-        const started = serverStream(world.cluster.peer3);
-        const exchange = await world.send(watch, alice);
-        const { answer } = await started;
+        const { exchange, answer } = await beginWatch(world);
         answer.head(200, watchHead);
         const sentAt = performance.now();
         answer.write('event 1\n');
@@ -58,9 +54,7 @@ export const streaming: CaseGroup = {
       rule: 'A client that has left a watch takes the request to the server with it, at its next events at the latest',
       citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
       async run(world) {
-        const started = serverStream(world.cluster.peer3);
-        const exchange = await world.send(watch, alice);
-        const { request, answer } = await started;
+        const { exchange, request, answer } = await beginWatch(world);
         answer.head(200, watchHead);
         answer.write('event 1\n');
         await (await exchange.answer).body.until('event 1\n');
@@ -74,9 +68,7 @@ export const streaming: CaseGroup = {
       rule: 'It does so at once',
       citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
       async run(world) {
-        const started = serverStream(world.cluster.peer3);
-        const exchange = await world.send(watch, alice);
-        const { request, answer } = await started;
+        const { exchange, request, answer } = await beginWatch(world);
         answer.head(200, watchHead);
         answer.write('event 1\n');
         await (await exchange.answer).body.until('event 1\n');
@@ -91,9 +83,7 @@ export const streaming: CaseGroup = {
       rule: 'So does a client that leaves before there is an answer',
       citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
       async run(world) {
-        const started = serverStream(world.cluster.peer3);
-        const exchange = await world.send(watch, alice);
-        const { request } = await started;
+        const { exchange, request } = await beginWatch(world);
         exchange.disconnect();
         assert.equal(await request.over, 'gone');
       },
@@ -115,10 +105,7 @@ export const streaming: CaseGroup = {
       rule: 'Each piece of a body reaches the server before the client sends the next one',
       citation: 'design: bodies are never buffered',
       async run(world) {
-        const started = serverStream(world.cluster.peer3);
-        const exchange = await world.send({ target: targets.peer3, method: 'POST', streamed: true }, alice);
-        exchange.write('piece 1;');
-        const { request, answer } = await started;
+        const { exchange, request, answer } = await beginUpload(world, 'piece 1;');
         await request.body.until('piece 1;');
         for (const piece of ['piece 2;', 'piece 3;']) {
           exchange.write(piece);
@@ -138,10 +125,7 @@ export const streaming: CaseGroup = {
       rule: 'A client that leaves in the middle of its body leaves the server with an error, never with a whole body',
       citation: 'RFC 9112 section 8',
       async run(world) {
-        const started = serverStream(world.cluster.peer3);
-        const exchange = await world.send({ target: targets.peer3, method: 'POST', streamed: true }, alice);
-        exchange.write('half');
-        const { request } = await started;
+        const { exchange, request } = await beginUpload(world, 'half');
         await request.body.until('half');
         exchange.disconnect();
         assert.equal(await request.over, 'gone');
@@ -150,6 +134,21 @@ export const streaming: CaseGroup = {
     },
   ],
 };
+
+/** A watch that has reached its server. */
+async function beginWatch(world: World) {
+  const started = serverStream(world.cluster.peer3);
+  const exchange = await world.send(watch, alice);
+  return { exchange, ...(await started) };
+}
+
+/** An upload whose head, and perhaps its first piece, has reached its server. */
+async function beginUpload(world: World, piece: string) {
+  const started = serverStream(world.cluster.peer3);
+  const exchange = await world.send({ target: targets.peer3, method: 'POST', streamed: true }, alice);
+  exchange.write(piece);
+  return { exchange, ...(await started) };
+}
 
 /** What the next request at `peer` is, and the answer, which the case writes. */
 function serverStream(peer: Peer): Promise<{ readonly request: PeerRequest; readonly answer: PeerAnswer }> {

@@ -2,7 +2,7 @@ import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
 import type { RouterSettings } from '../conformance-case.ts';
 import { assertionKeysText, routerSpeaker, snapshotKeysText } from '../credentials.ts';
-import { authenticationConfiguration } from '../oidc-provider.ts';
+import { authenticationConfiguration } from '../oidc-tokens.ts';
 
 /**
  * The variables of an edge router (`WorkerEnvironment`) for a round of cases.

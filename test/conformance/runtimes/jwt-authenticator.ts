@@ -2,7 +2,7 @@ import { parseAuthenticationConfiguration } from '../../../src/identity/jwt/pars
 import { createJwtAuthenticator, type RunningJwtAuthenticator } from '../../../src/node/jwt-authenticator.ts';
 import { silentLogger } from '../../../src/observe/logger.ts';
 import type { Cluster } from '../cluster.ts';
-import { authenticationConfiguration } from '../oidc-provider.ts';
+import { authenticationConfiguration } from '../oidc-tokens.ts';
 
 /** Node's own, for the issuer of the cases. */
 export function jwtAuthenticator({ oidcProvider }: Cluster): RunningJwtAuthenticator {

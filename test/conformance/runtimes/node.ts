@@ -14,7 +14,7 @@ import {
   serverPair,
   snapshotKeysText,
 } from '../credentials.ts';
-import { authenticationConfiguration } from '../oidc-provider.ts';
+import { authenticationConfiguration } from '../oidc-tokens.ts';
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import type { WireClient } from '../wire/exchange.ts';
 import { http1Client } from '../wire/http1-client.ts';

@@ -141,6 +141,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       { path: hostile('document'), server: hostile('document-server'), problem: hostile('problem') },
     ],
     certificates: [],
+    needsRestart: [],
     keyFiles: [],
     warnings: [hostile('warning')],
   };

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { createSecureContext, TLSSocket } from 'node:tls';
+import { freePort } from '../../../scripts/harness/free-port.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { apiServerPair, clusterAuthority } from '../../support/security/certificates.ts';
-import { unusedPort } from '../../support/security/recording-backend.ts';
 import { type Fault, withTimeouts } from './fault.ts';
 import type { Laboratory } from './laboratory.ts';
 
@@ -24,7 +24,7 @@ const impatient = withTimeouts({ tlsHandshake: 3_000 });
 
 /** Faults that stand before the first byte of a request. */
 export const connectionFaults: readonly Fault[] = [
-  { name: 'refuses connections', damage: 'not-arrived', listen: unusedPort },
+  { name: 'refuses connections', damage: 'not-arrived', listen: () => freePort() },
   {
     name: 'accepts connections and never says a word',
     damage: 'not-arrived',

@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { PemFile, ServeConfig } from '../../../src/node/serve-config.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Certificates and keys where a router can read them again. */
 export interface CredentialFiles {
@@ -17,8 +17,7 @@ export async function writeCredentialFiles(
   context: TestContext,
   config: ServeConfig,
 ): Promise<CredentialFiles> {
-  const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-faults-'));
-  context.after(() => rm(directory, { recursive: true }));
+  const directory = await temporaryDirectory(context);
   const pending: Promise<void>[] = [];
   const pathOf = (name: string): string => join(directory, basename(name));
   const moved = (value: unknown): unknown => {

@@ -16,7 +16,7 @@ function healthyServerOf(record: LaboratoryRecord, target: string): string | und
 }
 
 /** A live server serves it: whatever happens on the way, it exists. */
-export const neverAFalseNotFound: Invariant = (record) =>
+const neverAFalseNotFound: Invariant = (record) =>
   record.answers.flatMap((answer) => {
     if (answer.status !== 404) return [];
     const server = healthyServerOf(record, answer.target);
@@ -24,7 +24,7 @@ export const neverAFalseNotFound: Invariant = (record) =>
   });
 
 /** KEP-4020: from the router that took the request to a peer, and no further. */
-export const neverTwoHops: Invariant = ({ seen }) =>
+const neverTwoHops: Invariant = ({ seen }) =>
   seen.flatMap(({ requestId, server, via, marks }) => {
     // A router that hands a rerouted request to its own API server takes the mark off.
     const hops = via.length - 1 + marks.length;
@@ -54,7 +54,7 @@ const identities: Readonly<Partial<Record<Client, Identity>>> = {
 };
 
 /** Whoever calls arrives as himself: on the first try, on the second, and on whatever connection. */
-export const neverAnotherIdentity: Invariant = (record) =>
+const neverAnotherIdentity: Invariant = (record) =>
   record.seen.flatMap((seen) => {
     const answer = record.answers.find(({ requestId }) => requestId === seen.requestId);
     if (answer === undefined) return [`${seen.requestId}: arrived, and no client has sent it`];
@@ -65,7 +65,7 @@ export const neverAnotherIdentity: Invariant = (record) =>
   });
 
 /** RFC 9110 section 9.2.2: what is not idempotent is not sent again once it may have been carried out. */
-export const neverAWriteTwice: Invariant = (record) =>
+const neverAWriteTwice: Invariant = (record) =>
   record.answers.flatMap((answer) => {
     if (reads.has(answer.method)) return [];
     const arrived = seenOf(record, answer).filter((seen) => !seen.answer.refused);
@@ -76,7 +76,7 @@ export const neverAWriteTwice: Invariant = (record) =>
   });
 
 /** What a server does answer is passed on, and a read that another server can answer is tried there. */
-export const unavailableOnlyWithoutAnAnswer: Invariant = (record) =>
+const unavailableOnlyWithoutAnAnswer: Invariant = (record) =>
   record.answers.flatMap((answer) => {
     if (answer.status !== 503) return [];
     const answered = seenOf(record, answer).find((seen) => seen.answer.status !== undefined);
@@ -88,7 +88,7 @@ export const unavailableOnlyWithoutAnAnswer: Invariant = (record) =>
   });
 
 /** Nothing is lost, nothing comes twice, and an end that looks clean is one: between two events. */
-export const watchesSeeEveryEventOrACleanEnd: Invariant = (record) =>
+const watchesSeeEveryEventOrACleanEnd: Invariant = (record) =>
   record.answers.flatMap((answer) => {
     if (!answer.isWatch || answer.status !== 200) return [];
     const sent = seenOf(record, answer).find((seen) => seen.answer.status === 200)?.answer;
@@ -104,7 +104,7 @@ export const watchesSeeEveryEventOrACleanEnd: Invariant = (record) =>
   });
 
 /** A list that breaks off and looks whole lets controllers delete what is missing in it. */
-export const aPartIsNeverTheWhole: Invariant = (record) =>
+const aPartIsNeverTheWhole: Invariant = (record) =>
   record.answers.flatMap((answer) => {
     if (answer.isWatch || answer.end !== 'whole') return [];
     const answered = seenOf(record, answer).filter((seen) => seen.answer.status === answer.status);

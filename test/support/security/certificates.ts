@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { type CertificatePair, createAuthority } from '../certificates.ts';
 
 /** Signs serving certificates of the router and of API servers, and the certificates of users. */
@@ -32,7 +33,7 @@ export const proxyClientPair = await frontProxyAuthority.issue({
 });
 
 /** Who may stand at the client's end of a connection. */
-export const clients = {
+const clients = {
   /** No certificate. */
   nobody: undefined,
   alice: await clusterAuthority.issue({ commonName: 'alice', organizations: ['dev'], usage: 'client' }),
@@ -56,6 +57,14 @@ export const clients = {
 } satisfies Record<string, CertificatePair | undefined>;
 
 export type Client = keyof typeof clients;
+
+/** What a destination is told of the certificate itself, as lines in lower case. */
+export function credentialIdOf(client: Client): readonly string[] {
+  const pair = clients[client];
+  if (pair === undefined) return [];
+  const fingerprint = new X509Certificate(pair.certificate).fingerprint256.replaceAll(':', '').toLowerCase();
+  return ['x-remote-extra-authentication.kubernetes.io%2fcredential-id', `X509SHA256=${fingerprint}`];
+}
 
 /** TLS options of a client of the router. */
 export function clientTls(client: Client): {

@@ -7,7 +7,7 @@ function stringLiteral(text: string): Buffer {
 }
 
 /** Section 5.1. */
-export function integer(value: number, prefixBits: number, firstByte: number): Buffer {
+function integer(value: number, prefixBits: number, firstByte: number): Buffer {
   const limit = 2 ** prefixBits - 1;
   if (value < limit) return Buffer.from([firstByte | value]);
   const bytes = [firstByte | limit];
@@ -17,7 +17,7 @@ export function integer(value: number, prefixBits: number, firstByte: number): B
 }
 
 /** Name and value as they are, in a literal without indexing (section 6.2.2). */
-export function literal(name: string, value: string): Buffer {
+function literal(name: string, value: string): Buffer {
   return Buffer.concat([Buffer.from([0x00]), stringLiteral(name), stringLiteral(value)]);
 }
 

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { createServer, type TLSSocket } from 'node:tls';
+import { createServer } from 'node:tls';
+import { listenOnLoopback } from '../listen-on-loopback.ts';
 import { apiServerPair } from './certificates.ts';
 
 export interface LenientBackend {
@@ -16,10 +15,8 @@ export interface LenientBackend {
  */
 export async function startLenientBackend(context: TestContext): Promise<LenientBackend> {
   const heads: string[] = [];
-  const sockets = new Set<TLSSocket>();
   const tls = { cert: apiServerPair.chain, key: apiServerPair.privateKey, ALPNProtocols: ['http/1.1'] };
   const server = createServer(tls, (socket) => {
-    sockets.add(socket);
     socket.on('error', () => {});
     let unread = '';
     let closing = false;
@@ -39,11 +36,7 @@ export async function startLenientBackend(context: TestContext): Promise<Lenient
       }
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, heads };
+  const { port, stop } = await listenOnLoopback(server);
+  context.after(stop);
+  return { port, heads };
 }

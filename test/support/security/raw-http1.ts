@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import type { TestContext } from 'node:test';
-import { connect, type TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import { eventually } from '../eventually.ts';
-import { type Client, clientTls } from './certificates.ts';
+import type { Client } from './certificates.ts';
+import { connectToRouter } from './connect-to-router.ts';
 import { assertNoSecretIn } from './secrets.ts';
 
 /** An HTTP/1.1 connection on which a test writes what no client library would. */
@@ -54,19 +54,10 @@ export async function rawHttp1(
   port: number,
   client: Client = 'nobody',
 ): Promise<RawHttp1> {
-  const socket = connect({
-    host: '127.0.0.1',
-    port,
-    servername: 'localhost',
-    ALPNProtocols: ['http/1.1'],
-    ...clientTls(client),
-  });
-  const raw = new RawHttp1(socket);
+  const raw = await connectToRouter(context, port, 'http/1.1', client, (socket) => new RawHttp1(socket));
   context.after(() => {
-    socket.destroy();
     assertNoSecretIn(raw.received, 'an answer');
   });
-  await once(socket, 'secureConnect');
   return raw;
 }
 

@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import type { TestContext } from 'node:test';
-import { connect, type TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import { eventually } from '../eventually.ts';
-import { type Client, clientTls } from './certificates.ts';
+import type { Client } from './certificates.ts';
+import { connectToRouter } from './connect-to-router.ts';
 import { fieldBlock, statusOf } from './hpack.ts';
 import { assertNoSecretIn } from './secrets.ts';
 
@@ -128,19 +128,10 @@ export async function rawHttp2(
   port: number,
   client: Client = 'nobody',
 ): Promise<RawHttp2> {
-  const socket = connect({
-    host: '127.0.0.1',
-    port,
-    servername: 'localhost',
-    ALPNProtocols: ['h2'],
-    ...clientTls(client),
-  });
-  const raw = new RawHttp2(socket);
+  const raw = await connectToRouter(context, port, 'h2', client, (socket) => new RawHttp2(socket));
   context.after(() => {
-    socket.destroy();
     for (const { payload } of raw.frames) assertNoSecretIn(payload.toString('latin1'), 'a frame');
   });
-  await once(socket, 'secureConnect');
   raw.write(Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(frameType.settings, frameFlag.none, 0));
   await eventually(() => raw.frames.length > 0);
   return raw;

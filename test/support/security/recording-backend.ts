@@ -1,14 +1,13 @@
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createSecureServer, Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { allHeaders, firstHeader, type RawHeaders } from '../../../src/apimachinery/raw-headers.ts';
 import type { CertificatePair } from '../certificates.ts';
 import { eventually } from '../eventually.ts';
+import { listenOnLoopback } from '../listen-on-loopback.ts';
 import { apiServerPair, frontProxyAuthority } from './certificates.ts';
 
 /** Under which name the router asks on its own account. */
@@ -177,23 +176,10 @@ export async function startRecordingBackend(
     socket.on('error', () => {});
     backend.answerUpgrade(socket, take(backend, incoming));
   });
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    backend.connections++;
-    sockets.add(socket);
-    socket.on('error', () => {});
-    socket.once('close', () => sockets.delete(socket));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  backend.port = (server.address() as AddressInfo).port;
-  context.after(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
-  );
+  server.on('connection', () => backend.connections++);
+  const { port, stop } = await listenOnLoopback(server);
+  backend.port = port;
+  context.after(stop);
   return backend;
 }
 
@@ -238,15 +224,4 @@ function answerWithEcho(socket: Duplex, request: ReceivedRequest): void {
   const protocol = allHeaders(request.headers, 'upgrade')[0] ?? '';
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${protocol}\r\nConnection: Upgrade\r\n\r\n`);
   socket.on('data', (chunk: Buffer) => socket.write(chunk.toString('latin1').toUpperCase()));
-}
-
-/** A port on loopback where nobody listens. */
-export async function unusedPort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,0 +1,182 @@
+/**
+ * What a snapshot of a large control plane costs: 50 servers with 400 resources each, in the middle of an upgrade.
+ * Its size, the time to make it, the time until a router routes by it, and the longest time that a router's event
+ * loop stands still meanwhile. Run it on Node 26: `npm run bench:snapshot`.
+ *
+ * Exits 1 when a bound is missed.
+ */
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import type { APIGroupDiscovery } from '../../../src/apimachinery/discovery-types.ts';
+import { servedSetFromDiscovery } from '../../../src/discovery/served-set-of.ts';
+import { createAddressPolicy } from '../../../src/snapshot/address-policy.ts';
+import { parseSnapshotKeys } from '../../../src/snapshot/keys.ts';
+import { createMemorySnapshotStore } from '../../../src/snapshot/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../../src/snapshot/receiver.ts';
+import { sealSnapshot } from '../../../src/snapshot/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing-key.ts';
+import type { Snapshot } from '../../../src/snapshot/types.ts';
+import { buildSnapshot } from '../../../src/sync/build-snapshot.ts';
+import type { ServerReading } from '../../../src/sync/server-reading.ts';
+
+const serverCount = 50;
+const resourceCount = 400;
+const groupCount = 25;
+const runs = 15;
+const bounds = { kilobytes: 250, buildMilliseconds: 100, applyMilliseconds: 20, pauseMilliseconds: 10 };
+
+const { privateJwk, publicJwk } = await generateSigningKey('EdDSA');
+const signingKey = signingKeyOf(privateJwk);
+const parsedKeys = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+if (!parsedKeys.ok) throw new TypeError('the generated key is no key');
+const { keys } = parsedKeys;
+
+const missed: string[] = [];
+// An upgrade has two versions side by side; one that was begun before the last had ended, three.
+for (const versions of [2, 3]) await bench(versions);
+for (const line of missed) console.error(`missed: ${line}`);
+process.exitCode = missed.length === 0 ? 0 : 1;
+
+async function bench(versions: number): Promise<void> {
+  const builds: number[] = [];
+  const rebuilds: number[] = [];
+  const applies: number[] = [];
+  const pauses: number[] = [];
+  let payload = 0;
+  let pushed = 0;
+  let plain = 0;
+  for (let run = 0; run < runs; run++) {
+    const first = await timed(() => build(readings(versions - 1, false), undefined));
+    builds.push(first.milliseconds);
+    // One server has been upgraded to a version that no other has yet.
+    const second = await timed(() => build(readings(versions - 1, true), first.result));
+    rebuilds.push(second.milliseconds);
+    const text = await sealSnapshot(second.result, signingKey);
+    payload = Buffer.from(text.split('.')[1] ?? '', 'base64url').length;
+    pushed = text.length;
+    plain = JSON.stringify(second.result).length;
+
+    const receiver = newReceiver();
+    await receiver.accept(await sealSnapshot(first.result, signingKey));
+    const applied = await withPause(() => receiver.accept(text));
+    applies.push(applied.milliseconds);
+    pauses.push(applied.pause);
+  }
+  console.log(`${serverCount} servers × ${resourceCount} resources, ${versions} differing versions`);
+  report(
+    'size',
+    [payload / 1000],
+    'KB',
+    bounds.kilobytes,
+    `${kilobytes(pushed)} as JWS, ${kilobytes(plain)} unpacked`,
+  );
+  report('build, all new', builds, 'ms', bounds.buildMilliseconds);
+  report('build, one changed', rebuilds, 'ms', bounds.buildMilliseconds);
+  report('apply in a router', applies, 'ms', bounds.applyMilliseconds);
+  report('event-loop pause', pauses, 'ms', bounds.pauseMilliseconds);
+}
+
+function kilobytes(bytes: number): string {
+  return `${Math.round(bytes / 1000)} KB`;
+}
+
+/** The median and the worst; the first runs compile the code and count for the worst all the same. */
+function report(name: string, values: readonly number[], unit: string, bound: number, more = ''): void {
+  const sorted = values.toSorted((left, right) => left - right);
+  const median = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  const worst = sorted.at(-1) ?? Number.NaN;
+  const shown = `${median.toFixed(1)} ${unit}, worst ${worst.toFixed(1)} (bound ${bound}) ${more}`;
+  console.log(`  ${name.padEnd(20)}${shown}`);
+  if (median > bound) missed.push(`${name}: ${median.toFixed(1)} ${unit} > ${bound}`);
+}
+
+async function timed<Result>(work: () => Promise<Result>) {
+  const begun = performance.now();
+  const result = await work();
+  return { result, milliseconds: performance.now() - begun };
+}
+
+/** The longest time between two turns of the event loop while `work` runs, beyond what an idle loop shows. */
+async function withPause(work: () => Promise<unknown>) {
+  const histogram = monitorEventLoopDelay({ resolution: 1 });
+  histogram.enable();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  histogram.reset();
+  const { milliseconds } = await timed(work);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  histogram.disable();
+  return { milliseconds, pause: Math.max(0, histogram.max / 1e6 - 1) };
+}
+
+async function build(read: ReadonlyMap<string, ServerReading>, previous: Snapshot | undefined) {
+  const { snapshot } = await buildSnapshot({
+    servers: [...read.keys()].map((id, index) => ({ id, address: `10.0.${index}.1:6443` })),
+    readings: read,
+    clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
+    previous,
+    now: Date.now(),
+  });
+  if (snapshot === undefined) throw new TypeError('no snapshot was made');
+  return snapshot;
+}
+
+/** Readings as a round has them: every server's own objects, parsed from its own answers. */
+function readings(versions: number, upgraded: boolean): ReadonlyMap<string, ServerReading> {
+  return new Map(
+    Array.from({ length: serverCount }, (_, index) => {
+      const groups = discoveryOf(index === 0 && upgraded ? versions : index % versions);
+      const paths = Object.fromEntries(
+        groups.map(({ metadata }) => [
+          `apis/${metadata.name}/v1`,
+          `/openapi/v3/apis/${metadata.name}/v1?hash=${'A'.repeat(128)}`,
+        ]),
+      );
+      const reading: ServerReading = {
+        ok: true,
+        set: servedSetFromDiscovery(groups, groups),
+        openApi: { kind: 'read', paths },
+        version: `v1.${30 + (index % versions)}.0`,
+      };
+      return [`apiserver-${index}`, reading];
+    }),
+  );
+}
+
+/** Aggregated discovery of one version; each version has one resource that no other has. */
+function discoveryOf(version: number): APIGroupDiscovery[] {
+  const perGroup = resourceCount / groupCount;
+  return Array.from({ length: groupCount }, (_, group) => ({
+    metadata: { name: `group${group}.example.com` },
+    versions: [
+      {
+        version: 'v1',
+        resources: Array.from({ length: perGroup }, (_, index) => {
+          const suffix = group === 0 && index === 0 ? `only${version}` : `${group}x${index}`;
+          const kind = `Resource${suffix}`;
+          const responseKind = { group: '', version: '', kind };
+          return {
+            resource: `resource${suffix}s`,
+            responseKind,
+            scope: 'Namespaced' as const,
+            singularResource: `resource${suffix}`,
+            verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+            shortNames: index % 4 === 0 ? [`r${suffix}`] : [],
+            categories: index % 4 === 0 ? ['all'] : [],
+            subresources:
+              index % 3 === 0
+                ? [{ subresource: 'status', responseKind, verbs: ['get', 'patch', 'update'] }]
+                : [],
+          };
+        }),
+        freshness: 'Current' as const,
+      },
+    ],
+  }));
+}
+
+function newReceiver(): SnapshotReceiver {
+  return new SnapshotReceiver({
+    keys: () => keys,
+    addressPolicy: createAddressPolicy({}),
+    store: createMemorySnapshotStore(),
+  });
+}

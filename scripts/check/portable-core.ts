@@ -1,0 +1,91 @@
+/**
+ * Holds the core to web standards: no module outside the folders that may do so imports anything of Node, and
+ * the bundles for other runtimes hold nothing of it either. Exits 1 and names every fault.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { build } from 'esbuild';
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** Folders of src that may import Node's modules, and the packages that need them (docs/architecture.md). */
+const runtimeFolders = ['src/node/', 'src/cli/', 'src/sync/node/'];
+/** What the portable core may import besides its own files. */
+const portablePackages = /^(hono|jose|valibot)(\/|$)/;
+/** Names that betray a runtime in a bundle; `process` and `Buffer` as globals, not as parts of words. */
+const runtimeNames = [
+  /["']node:/,
+  /\brequire\(/,
+  /\bprocess\.(env|nextTick|version)/,
+  /\bBuffer\.(from|alloc)/,
+];
+
+const faults = [
+  ...faultyImports(),
+  ...(await faultyBundle('src/index.ts')),
+  ...(await faultyBundle('src/worker/index.ts')),
+  ...(await faultyBundle('src/deno/serve.ts')),
+];
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) process.exit(1);
+console.log('portable core: no import and no name of a runtime');
+
+function faultyImports(): string[] {
+  const found: string[] = [];
+  for (const file of sourceFiles()) {
+    const text = readFileSync(join(root, file), 'utf8');
+    for (const [, specifier] of text.matchAll(/\b(?:from|import)\s*\(?\s*'([^']+)'/g)) {
+      if (specifier === undefined) continue;
+      const fault = importFault(file, specifier);
+      if (fault !== undefined) found.push(`${file}: imports ${specifier}: ${fault}`);
+    }
+  }
+  return found;
+}
+
+function importFault(file: string, specifier: string): string | undefined {
+  if (!specifier.startsWith('.')) {
+    return portablePackages.test(specifier) ||
+      (specifier.startsWith('cloudflare:') && file.startsWith('src/worker/'))
+      ? undefined
+      : 'the core may import hono, jose and valibot only';
+  }
+  const target = relative(root, join(root, file, '..', specifier));
+  return runtimeFolders.some((folder) => target.startsWith(folder))
+    ? 'that folder belongs to Node'
+    : undefined;
+}
+
+function sourceFiles(): string[] {
+  return readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .map((file) => join('src', file))
+    .filter((file) => /\.tsx?$/.test(file) && !/\.test\.tsx?$/.test(file))
+    .filter((file) => !runtimeFolders.some((folder) => file.startsWith(folder)));
+}
+
+async function faultyBundle(entry: string): Promise<string[]> {
+  const result = await build({
+    entryPoints: [join(root, entry)],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2024',
+    conditions: ['workerd', 'worker', 'browser'],
+    external: ['cloudflare:*'],
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+  });
+  const text = result.outputFiles[0]?.text ?? '';
+  const packages = new Set(
+    Object.keys(result.metafile.inputs).flatMap(
+      (input) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? [],
+    ),
+  );
+  return [
+    ...[...packages]
+      .filter((name) => !portablePackages.test(name))
+      .map((name) => `${entry}: the bundle holds the package ${name}`),
+    ...runtimeNames.filter((name) => name.test(text)).map((name) => `${entry}: the bundle matches ${name}`),
+  ];
+}

@@ -1,0 +1,32 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type BaseIssue, type BaseSchema, type InferOutput, parse } from 'valibot';
+
+type Schema = BaseSchema<unknown, unknown, BaseIssue<unknown>>;
+
+/** Where results are kept, in version control. */
+export const resultsDirectory = join(import.meta.dirname, '..', '..', 'bench', 'results');
+
+/** `undefined` where nothing has been recorded. @throws when the file holds something else. */
+export async function readResults<Results extends Schema>(
+  path: string,
+  schema: Results,
+): Promise<InferOutput<Results> | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  return text === undefined ? undefined : parse(schema, JSON.parse(text));
+}
+
+/** Checks and writes, whole or not at all. */
+export async function writeResults<Results extends Schema>(
+  path: string,
+  schema: Results,
+  results: InferOutput<Results>,
+): Promise<void> {
+  parse(schema, results);
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(`${path}.new`, `${JSON.stringify(results, undefined, 2)}\n`);
+  await rename(`${path}.new`, path);
+}

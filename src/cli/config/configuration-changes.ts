@@ -1,0 +1,104 @@
+import { maskText } from '../../node/mask-secrets.ts';
+import type { ServeConfig } from '../../node/serve-config.ts';
+import type { SettingChange } from '../../observe/setting-change.ts';
+import { parseDuration } from '../duration.ts';
+import { flagValueType } from '../flag-value-type.ts';
+import { splitList } from '../flag-values.ts';
+import {
+  type FlagDefinition,
+  type RawServeOptions,
+  type ServeFlagName,
+  serveFlagGroups,
+} from '../serve-flags.ts';
+import { routerConfigurationKeys } from './router-configuration-keys.ts';
+import { settingsTakeEffect, type TakesEffect } from './takes-effect.ts';
+
+/** The settings that differ between two configurations, by when the later one counts. */
+export interface ConfigurationChanges {
+  readonly live: readonly SettingChange[];
+  readonly needsRestart: readonly SettingChange[];
+}
+
+type ServeFlag = FlagDefinition<ServeFlagName>;
+
+const serveFlags: readonly ServeFlag[] = serveFlagGroups.flatMap(({ flags }) => [...flags]);
+
+/**
+ * Compares values, not how they are written: a default that is spelled out is no change. Pure.
+ * @param takeEffect for tests; default: what every flag of `serve` declares.
+ */
+export function configurationChanges(
+  before: RawServeOptions,
+  after: RawServeOptions,
+  takeEffect: Readonly<Record<ServeFlagName, TakesEffect>> = settingsTakeEffect,
+): ConfigurationChanges {
+  const live: SettingChange[] = [];
+  const needsRestart: SettingChange[] = [];
+  for (const flag of serveFlags) {
+    const [inUse, configured] = [valueIn(flag, before), valueIn(flag, after)];
+    if (JSON.stringify(inUse) === JSON.stringify(configured)) continue;
+    const change = settingChange(flag.name, describeValue(inUse), describeValue(configured));
+    (isLive(flag, inUse, configured, takeEffect) ? live : needsRestart).push(change);
+  }
+  return { live, needsRestart };
+}
+
+/**
+ * What a router that was started with `started` goes by once its file says `next`: the new values of the settings
+ * that can change while it runs, the old ones of the others. Pure.
+ */
+export function liveOptions(started: RawServeOptions, next: RawServeOptions): RawServeOptions {
+  const options: Partial<Record<ServeFlagName, readonly string[]>> = {};
+  for (const flag of serveFlags) {
+    const [old, other] = [valueIn(flag, started), valueIn(flag, next)];
+    const values = isLive(flag, old, other, settingsTakeEffect) ? next[flag.name] : started[flag.name];
+    if (values !== undefined) options[flag.name] = values;
+  }
+  return options;
+}
+
+/** The settings that differ between what is shown of two configurations under `/flagz`. Pure. */
+export function changedSettings(
+  inUse: ServeConfig['commandLine']['flags'],
+  configured: ServeConfig['commandLine']['flags'],
+): readonly SettingChange[] {
+  return serveFlags.flatMap(({ name }) => {
+    const [before = '', after = ''] = [inUse[name], configured[name]];
+    return before === after ? [] : [settingChange(name, describeText(before), describeText(after))];
+  });
+}
+
+/** `undefined`: not given, and without a default. A flag that is given blank has a value: an empty one. */
+type Value = readonly string[] | undefined;
+
+function valueIn({ name, kind, default: usual }: ServeFlag, raw: RawServeOptions): Value {
+  const given = raw[name] ?? (usual === undefined ? undefined : [usual]);
+  return kind === 'list' ? given?.flatMap(splitList) : given?.slice(-1);
+}
+
+function isLive(
+  flag: ServeFlag,
+  before: Value,
+  after: Value,
+  takeEffect: Readonly<Record<ServeFlagName, TakesEffect>>,
+): boolean {
+  const when = takeEffect[flag.name];
+  return when === 'at-once' || (when === 'at-once-while-on' && isOn(flag, before) === isOn(flag, after));
+}
+
+function isOn(flag: ServeFlag, value: Value): boolean {
+  if (value === undefined) return false;
+  return flagValueType(flag).type !== 'duration' || parseDuration(value[0] ?? '') !== 0;
+}
+
+function settingChange(name: ServeFlagName, inUse: string, configured: string): SettingChange {
+  return { flag: `--${name}`, key: routerConfigurationKeys[name], inUse, configured };
+}
+
+function describeValue(value: Value): string {
+  return value === undefined ? '(not set)' : describeText(value.join(','));
+}
+
+function describeText(text: string): string {
+  return text === '' ? '(empty)' : maskText(text);
+}

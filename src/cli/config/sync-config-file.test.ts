@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { commandContext, runCommand } from '../../../test/support/command-context.ts';
+import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing-key.ts';
+import { CommandFailure } from '../command-context.ts';
+import type { FlagGroup } from '../serve-flags.ts';
+import { syncFlagGroups } from '../sync-flag-groups.ts';
+import { readSyncInput, type SyncArguments } from '../sync-input.ts';
+import { syncConfigurationKeys } from './sync-configuration-keys.ts';
+
+const header = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: SyncConfiguration\n';
+const complete = `${header}apiServers:
+  servers: ["cp-a=https://10.0.0.1:6443", "cp-b=https://10.0.0.2:6443"]
+  caFile: ca.crt
+client: { certFile: sync.crt, keyFile: sync.key }
+routers: { targets: ["https://10.0.0.1:7443"] }
+snapshot: { signingKeyFile: key.json, lifetime: 10m, cluster: blue }
+interval: 5s
+endpoints: { port: 8080 }
+leaderElection: { enabled: true, leaseDuration: 20s }
+logging: { verbosity: 4, format: json }
+`;
+let key: GeneratedSigningKey;
+
+before(async () => {
+  key = await generateSigningKey('EdDSA');
+});
+
+/** Files as they lie beside `/etc/sync/sync.yaml`. */
+function filesWith(text: string): Map<string, string> {
+  return new Map([
+    ['/etc/sync/sync.yaml', text],
+    ['/etc/sync/ca.crt', 'CA'],
+    ['/etc/sync/sync.crt', 'CERTIFICATE'],
+    ['/etc/sync/sync.key', 'KEY'],
+    ['/etc/sync/key.json', JSON.stringify(key.privateJwk)],
+    ['/etc/sync/keys.json', JSON.stringify({ keys: [key.publicJwk] })],
+    ['/etc/sync/private.json', JSON.stringify({ keys: [key.privateJwk] })],
+    ['other-ca.crt', 'OTHER'],
+  ]);
+}
+
+function read(text: string, given: SyncArguments = {}) {
+  return readSyncInput(
+    { config: ['/etc/sync/sync.yaml'], ...given },
+    commandContext(filesWith(text)).context,
+  );
+}
+
+function faultsOf(text: string, given: SyncArguments = {}): readonly string[] {
+  try {
+    read(text, given);
+  } catch (error) {
+    assert.ok(error instanceof CommandFailure, String(error));
+    assert.equal(error.exitCode, 2);
+    return error.lines;
+  }
+  return assert.fail('there are faults');
+}
+
+describe('sync --config', () => {
+  it('has a key for every flag of sync but those of one call', () => {
+    const groups: readonly FlagGroup[] = syncFlagGroups;
+    const names = groups.flatMap(({ flags }) => flags.map(({ name }) => name));
+    assert.deepEqual(Object.keys(syncConfigurationKeys).toSorted(), names.toSorted());
+  });
+
+  it('runs a sync job by the file alone, with paths relative to its folder', () => {
+    const { plan, flags } = read(complete);
+    assert.ok(plan.kind === 'live');
+    assert.deepEqual(
+      plan.options.servers.map(({ id }) => id),
+      ['cp-a', 'cp-b'],
+    );
+    assert.equal(plan.options.certificateAuthorities, 'CA');
+    assert.deepEqual(plan.options.clientCertificate, { certificate: 'CERTIFICATE', key: 'KEY' });
+    assert.deepEqual(plan.options.timing, { interval: 5000 });
+    assert.equal(plan.options.lifetimeSeconds, 600);
+    assert.equal(plan.options.leaderElection?.leaseDuration, 20_000);
+    assert.equal(plan.endpoints?.port, 8080);
+    assert.deepEqual([flags.v, flags.loggingFormat], ['4', 'json']);
+  });
+
+  it('lets flags win, value by value; a list that is given replaces the list of the file', () => {
+    const { plan } = read(complete, {
+      server: ['cp-c=https://10.0.0.3:6443'],
+      'peer-ca-file': ['other-ca.crt'],
+      interval: ['2s'],
+    });
+    assert.ok(plan.kind === 'live');
+    assert.deepEqual(
+      plan.options.servers.map(({ id }) => id),
+      ['cp-c'],
+    );
+    assert.equal(plan.options.certificateAuthorities, 'OTHER');
+    assert.deepEqual(plan.options.timing, { interval: 2000 });
+    assert.equal(plan.options.lifetimeSeconds, 600);
+  });
+
+  it('tells every fault with its line, column and path', () => {
+    assert.deepEqual(
+      faultsOf(complete.replace('caFile', 'cafile').replace('interval: 5s', 'interval: often')),
+      [
+        '/etc/sync/sync.yaml:5:3: apiServers.cafile is no key of this configuration; did you mean caFile?',
+        '/etc/sync/sync.yaml:9:11: interval must be a duration such as 10s or 1m30s, not "often"',
+      ],
+    );
+    const faults = faultsOf(
+      complete.replace('caFile: ca.crt', 'caFile: none.crt').replace('interval: 5s', 'interval: 1ms'),
+    );
+    assert.deepEqual(faults.toSorted(), [
+      '/etc/sync/sync.yaml:5:11: apiServers.caFile: --peer-ca-file: cannot read /etc/sync/none.crt: ENOENT: no such file or directory',
+      '/etc/sync/sync.yaml:9:11: interval: --interval must be a duration of at least 100ms, such as 5s, not "1ms"',
+    ]);
+  });
+
+  it('is refused as a RouterConfiguration, and a RouterConfiguration here', async () => {
+    assert.match(
+      faultsOf(complete.replace('SyncC', 'RouterC')).join(),
+      /:2:7: kind must be SyncConfiguration/,
+    );
+    const { code, errors } = await runCommand(filesWith(complete), [
+      'serve',
+      '--config',
+      '/etc/sync/sync.yaml',
+    ]);
+    assert.equal(code, 2);
+    assert.match(errors, /kind must be RouterConfiguration/);
+  });
+
+  it('is the file of every call: what one round, a recording or an offline run has no use for is left out', () => {
+    const once = read(complete, { once: ['true'] });
+    assert.ok(once.plan.kind === 'live' && once.plan.once);
+    assert.equal(once.plan.options.leaderElection, undefined);
+    assert.equal(read(complete, { record: ['/tmp/recording'] }).plan.kind, 'record');
+    assert.equal(read(complete, { from: ['folder'], out: ['snapshot'] }).plan.kind, 'offline');
+    assert.match(
+      faultsOf(complete, { once: ['true'], interval: ['5s'] }).join(),
+      /--interval has no use with --once/,
+    );
+  });
+});
+
+describe('validate --config of a SyncConfiguration', () => {
+  const validate = (text: string) =>
+    runCommand(filesWith(text), ['validate', '--config', '/etc/sync/sync.yaml']);
+
+  it('checks it with everything it names', async () => {
+    assert.deepEqual(await validate(complete), {
+      code: 0,
+      output: '/etc/sync/sync.yaml is valid, with everything it names\n',
+      errors: '',
+    });
+    const keys = complete.replace('lifetime: 10m', 'lifetime: 10m, keysFile: private.json');
+    const { code, errors } = await validate(keys);
+    assert.equal(code, 2);
+    assert.match(errors, /private\.json/);
+    assert.ok(!errors.includes(String(key.privateJwk.d)));
+  });
+
+  it('has every fault told', async () => {
+    const { code, errors } = await validate(complete.replace('port: 8080', 'port: 80800'));
+    assert.equal(code, 2);
+    assert.match(errors, /sync\.yaml:10:20: endpoints\.port: --health-port must be a port/);
+  });
+});

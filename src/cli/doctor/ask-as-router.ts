@@ -1,0 +1,89 @@
+import { parseRequestInfo } from '../../apimachinery/request-info.ts';
+import type { Caller, UserInfo } from '../../identity/user-info.ts';
+import { identityTokenSigners } from '../../node/destination-identity.ts';
+import type { ServeConfig } from '../../node/serve-config.ts';
+import type { InboundRequest } from '../../proxy/inbound.ts';
+import { buildOutboundRequest } from '../../proxy/outbound.ts';
+import { newPseudonym } from '../../proxy/via.ts';
+import { askOverHttps, type HttpsAnswer } from '../ask-over-https.ts';
+import type { ExaminedServer } from './examined-server.ts';
+import { longestAnswer, patience, type Question, questionHeaders } from './question.ts';
+
+/**
+ * In whose name servers are asked: a user that nobody has bound a role to, so that what it may do is what every
+ * authenticated user may (ClusterRoles `system:discovery`, `system:basic-user`, `system:public-info-viewer`). It has
+ * a value of each kind that is stamped, to see which of them arrive; a UID is left out, for servers before 1.32 read
+ * none.
+ */
+export const doctorUser: UserInfo = {
+  name: 'mixed-version-proxy:doctor',
+  uid: '',
+  groups: ['mixed-version-proxy:doctor'],
+  extra: new Map([['mixed-version-proxy/doctor', ['asked']]]),
+};
+
+export type AskAsRouter = (server: ExaminedServer, question: Question) => Promise<HttpsAnswer>;
+
+/**
+ * Asks servers as the router would for `doctorUser`: stamped at the same place, over mTLS with the same pair or with
+ * a token of the same key. Where a server cannot be told who calls, nothing is asserted and no certificate shown.
+ */
+export function askAsRouter(config: ServeConfig): AskAsRouter {
+  const { proxyClient, identityHeaderNames } = config;
+  const options = {
+    identityHeaderNames,
+    identityTokens: identityTokenSigners(config),
+    pseudonym: newPseudonym(),
+  };
+  return async (server, question) => {
+    const { method, target, body } = question;
+    const inbound: InboundRequest = {
+      method,
+      target,
+      headers: questionHeaders(question),
+      connection: {},
+      body: () => null,
+      signal: AbortSignal.timeout(patience),
+    };
+    const outbound = await buildOutboundRequest(
+      {
+        inbound,
+        requestInfo: parseRequestInfo(method, target),
+        caller: canAssert(config, server) ? doctor : { kind: 'passthrough' },
+        decision: { decision: 'local', reason: 'NotAResourceRequest', candidates: [] },
+      },
+      server,
+      options,
+    );
+    return askOverHttps({
+      url: `${server.origin}${target}`,
+      method,
+      body,
+      serverName: server.serverName,
+      certificateAuthorities: server.certificateAuthorities,
+      clientCertificate:
+        proxyClient !== undefined && outbound.presentFrontProxyCertificate
+          ? { certificate: proxyClient.certificate.pem, key: proxyClient.privateKey.pem }
+          : undefined,
+      headers: outbound.headers,
+      addressPolicy: server.addressPolicy,
+      patience,
+      longestAnswer,
+    });
+  };
+}
+
+/** Whether this router has what it takes to tell the server who calls. */
+export function canAssert(
+  { destinationIdentity, proxyClient }: Pick<ServeConfig, 'destinationIdentity' | 'proxyClient'>,
+  { kind }: ExaminedServer,
+): boolean {
+  return proxyClient !== undefined || destinationIdentity[kind] !== 'front-proxy';
+}
+
+const doctor: Caller = {
+  kind: 'authenticated',
+  user: doctorUser,
+  authenticator: 'none',
+  viaVerifiedPeer: false,
+};

@@ -1,0 +1,40 @@
+import type { CommandContext } from '../command-context.ts';
+import { readServeInput, type ServeArguments } from '../serve-input.ts';
+import { askAsRouter } from './ask-as-router.ts';
+import { certificateFindings } from './certificate-findings.ts';
+import { type ExaminedServer, examinedServers } from './examined-server.ts';
+import type { Finding } from './finding.ts';
+import { identityFindings } from './identity-findings.ts';
+import { permissionFindings } from './permission-findings.ts';
+import { addressFindings, serverFindings } from './server-findings.ts';
+import { snapshotFindings } from './snapshot-findings.ts';
+
+export interface RouterFindings {
+  readonly findings: readonly Finding[];
+  /** Servers that answer the router. */
+  readonly reached: readonly ExaminedServer[];
+}
+
+/**
+ * Looks at a router that `serve` would start: at what is on this machine, then at its servers.
+ * @throws {CommandFailure} exit code 2 when the configuration cannot be used.
+ */
+export async function examineRouter(given: ServeArguments, context: CommandContext): Promise<RouterFindings> {
+  const { config } = await readServeInput(given, context);
+  const { findings: ofSnapshot, table } = await snapshotFindings(config, context);
+  const ask = askAsRouter(config);
+  const servers = await serverFindings(examinedServers(config, table), ask, context.clock);
+  const source = given.configurationFiles.at(-1) ?? 'what the flags say';
+  return {
+    findings: [
+      { check: 'configuration', result: 'ok', message: `${source} can be used` },
+      ...certificateFindings(config, context.clock()),
+      ...(await permissionFindings(config)),
+      ...ofSnapshot,
+      ...servers.findings,
+      ...addressFindings(config, table),
+      ...(await identityFindings(servers.reached, config, ask)),
+    ],
+    reached: servers.reached,
+  };
+}

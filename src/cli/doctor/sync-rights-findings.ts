@@ -1,0 +1,152 @@
+import type { AddressPolicy } from '../../snapshot/address-policy.ts';
+import type { ClusterCredentials } from '../../sync/node/cluster-access.ts';
+import { type SyncPermission, syncPermissions } from '../../sync/sync-permissions.ts';
+import { askOverHttps, type HttpsAnswer } from '../ask-over-https.ts';
+import { messageOf } from '../command-context.ts';
+import { missingOf } from './access-review.ts';
+import type { Finding } from './finding.ts';
+import { grantCommands } from './grant-commands.ts';
+import { longestAnswer, patience, type Question, questionHeaders } from './question.ts';
+import { askWhoCalls } from './seen-caller.ts';
+
+/** A server that the sync job reads. */
+export interface ReadServer {
+  readonly id: string;
+  /** `https://host:port`; behind it the path that a kubeconfig may name. */
+  readonly origin: string;
+  /** The name its certificate must carry; default the host. */
+  readonly serverName: string | undefined;
+  /** Where the address is the snapshot's. */
+  readonly addressPolicy?: AddressPolicy | undefined;
+}
+
+/** What one server says of the sync job. */
+interface ServerAnswer {
+  readonly id: string;
+  /** Name that it knows the sync job by. */
+  readonly user: string | undefined;
+  readonly missing: readonly SyncPermission[];
+}
+
+const check = 'rights of the sync job';
+
+/**
+ * Asks each server, as the sync job, for all that the sync job asks for. Servers share their roles through etcd; what
+ * differs between them is whom they take the caller for.
+ */
+export async function syncRightsFindings(
+  servers: readonly ReadServer[],
+  credentials: ClusterCredentials,
+): Promise<readonly Finding[]> {
+  const asked = await Promise.all(servers.map((server) => answerOf(server, credentials)));
+  const answers = asked.filter((answer) => 'missing' in answer);
+  return [
+    ...answers.filter(({ missing }) => missing.length === 0).map(completeFinding),
+    ...asked.filter((answer) => 'result' in answer),
+    ...missingFindings(answers),
+  ];
+}
+
+function completeFinding({ id, user }: ServerAnswer): Finding {
+  const message = `${id} allows ${named(user)} all that the sync job asks for`;
+  return { check, result: 'ok', message };
+}
+
+async function answerOf(
+  server: ReadServer,
+  credentials: ClusterCredentials,
+): Promise<ServerAnswer | Finding> {
+  const ask = (question: Question): Promise<HttpsAnswer> => askAsSyncJob(server, credentials, question);
+  try {
+    const seen = await askWhoCalls(ask);
+    if (seen.kind === 'refused') {
+      const message = `${server.id} does not know the sync job (401): are its credentials expired, or of another cluster?`;
+      return { check, result: 'failed', message };
+    }
+    const missing: SyncPermission[] = [];
+    for (const permission of syncPermissions) {
+      if (permission.neededFor === 'storage-versions' && !(await servesStorageVersions(ask))) continue;
+      const lacked = await missingOf(permission, ask);
+      if (lacked !== undefined) missing.push(lacked);
+    }
+    return { id: server.id, user: seen.kind === 'user' ? seen.name : undefined, missing };
+  } catch (error) {
+    return {
+      check,
+      result: 'failed',
+      message: `${server.id} cannot be asked at ${server.origin}: ${messageOf(error)}`,
+    };
+  }
+}
+
+/** Alpha and off by default: where it is off nobody needs a right to it, and kubectl makes no role for it. */
+async function servesStorageVersions(ask: (question: Question) => Promise<HttpsAnswer>): Promise<boolean> {
+  const { status } = await ask({ method: 'GET', target: '/apis/internal.apiserver.k8s.io/v1alpha1' });
+  return status === 200;
+}
+
+/** One finding for each thing that a user lacks, with the servers that say so. */
+function missingFindings(answers: readonly ServerAnswer[]): readonly Finding[] {
+  const findings = new Map<
+    string,
+    { readonly ids: string[]; readonly findingAt: (ids: string) => Finding }
+  >();
+  for (const { id, user, missing } of answers) {
+    for (const permission of missing) {
+      const message = `${named(user)} may not ${whatOf(permission)}`;
+      const known = findings.get(message);
+      if (known !== undefined) {
+        known.ids.push(id);
+        continue;
+      }
+      const { result, why } = needs[permission.neededFor];
+      const commands = grantCommands(permission, user);
+      const findingAt = (ids: string): Finding => ({
+        check,
+        result,
+        message: `at ${ids}, ${message}${why}`,
+        commands,
+      });
+      findings.set(message, { ids: [id], findingAt });
+    }
+  }
+  return [...findings.values()].map(({ ids, findingAt }) => findingAt(ids.sort().join(', ')));
+}
+
+const needs = {
+  always: { result: 'failed', why: '' },
+  'storage-versions': { result: 'warning', why: ' (needed as long as the StorageVersion API is on)' },
+  'leader-election': { result: 'warning', why: ' (needed with --leader-elect)' },
+} as const;
+
+function named(user: string | undefined): string {
+  return user === undefined ? 'the sync job' : `"${user}"`;
+}
+
+function whatOf(permission: SyncPermission): string {
+  const verbs = permission.verbs.join(' and ');
+  if (permission.kind === 'path') return `${verbs} ${permission.paths.join(', ')}`;
+  const { group, resource, namespace, name } = permission;
+  const object = name === undefined ? '' : ` ${name}`;
+  return `${verbs} ${resource}.${group}${object}${namespace === undefined ? '' : ` in ${namespace}`}`;
+}
+
+function askAsSyncJob(
+  { origin, serverName, addressPolicy }: ReadServer,
+  { certificateAuthorities, clientCertificate, headers }: ClusterCredentials,
+  question: Question,
+): Promise<HttpsAnswer> {
+  const { method, target, body } = question;
+  return askOverHttps({
+    url: `${origin}${target}`,
+    method,
+    body,
+    serverName,
+    certificateAuthorities,
+    clientCertificate,
+    headers: [...questionHeaders(question), ...headers],
+    addressPolicy,
+    patience,
+    longestAnswer,
+  });
+}

@@ -1,0 +1,59 @@
+import type { Option } from 'commander';
+import type { CliCommand } from './cli-command.ts';
+import { configurationFlagGroup } from './configuration-flag-group.ts';
+import { flagOption, type GivenOptions, occurrencesOf } from './flag-option.ts';
+import { type FlagGroup, serveFlagGroups } from './serve-flags.ts';
+import type { ServeArguments } from './serve-input.ts';
+import { unknownArguments } from './unknown-arguments.ts';
+
+export type { GivenOptions } from './flag-option.ts';
+
+/** Reads what `serve` was called with, out of all options of the command. */
+export type ReadServeArguments = (options: GivenOptions) => ServeArguments;
+
+const groups: readonly FlagGroup[] = [configurationFlagGroup, ...serveFlagGroups];
+
+/**
+ * Gives a command every flag of `serve`, each in the group that it has in the help. Unknown flags and arguments are
+ * reported with everything else that is wrong, instead of ending the run at the first one.
+ */
+export function addServeFlags(command: CliCommand): ReadServeArguments {
+  return addFlags(command, (option, heading) => option.helpGroup(heading));
+}
+
+/**
+ * The same for a command that looks at an installation: the flags are taken and completed, and all but `--config` are
+ * left to the help of `serve`. `--dry-run` is not among them: such a command starts nothing.
+ */
+export function addExaminedServeFlags(command: CliCommand): ReadServeArguments {
+  return addFlags(command, (option) => {
+    if (option.long === '--dry-run') return undefined;
+    if (option.long !== '--config') return option.hideHelp();
+    option.description =
+      'The RouterConfiguration of the router. Other flags of serve win over it, or take its place.';
+    return option;
+  });
+}
+
+function addFlags(
+  command: CliCommand,
+  shown: (option: Option, heading: string) => Option | undefined,
+): ReadServeArguments {
+  command.allowUnknownOption().allowExcessArguments();
+  const names = new Map<string, string>();
+  for (const group of groups) {
+    for (const flag of group.flags) {
+      const option = shown(flagOption(flag), group.heading);
+      if (option === undefined) continue;
+      names.set(option.attributeName(), flag.name);
+      command.addOption(option);
+    }
+  }
+  return (options) => {
+    const given = occurrencesOf(options, names);
+    const { config = [], 'dry-run': dryRun = [], ...flags } = given;
+    const known = command.options.flatMap(({ long }) => (typeof long === 'string' ? [long.slice(2)] : []));
+    const unknown = unknownArguments(command.args, known, command.name());
+    return { flags, configurationFiles: config, dryRun, unknown };
+  };
+}

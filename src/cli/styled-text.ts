@@ -1,0 +1,34 @@
+/** What a colour stands for. */
+export type Style = 'heading' | 'good' | 'warning' | 'bad';
+
+export interface StyledText {
+  readonly text: string;
+  readonly style: Style;
+}
+
+/** Text on one line, with or without a style. */
+export type Segment = string | StyledText;
+
+/** A line, from left to right. */
+export type Line = readonly Segment[];
+
+/** Select Graphic Rendition (ECMA-48 section 8.3.117): bold, and the colours that every terminal has. */
+const renditions: Readonly<Record<Style, string>> = { heading: '1', good: '32', warning: '33', bad: '31' };
+
+const controlCharacters = /\p{Cc}/gu;
+
+/** Text that steers no terminal, whoever wrote it: control characters, line feeds among them, are shown as `?`. */
+function printable(text: string): string {
+  return text.replaceAll(controlCharacters, '?');
+}
+
+/** Lines as a terminal is given them. What is in them is made printable; the colours are the only escapes. Pure. */
+export function renderLines(lines: readonly Line[], isColored: boolean): string {
+  return lines.map((line) => `${line.map((segment) => rendered(segment, isColored)).join('')}\n`).join('');
+}
+
+function rendered(segment: Segment, isColored: boolean): string {
+  if (typeof segment === 'string') return printable(segment);
+  const text = printable(segment.text);
+  return isColored ? `\u001b[${renditions[segment.style]}m${text}\u001b[0m` : text;
+}

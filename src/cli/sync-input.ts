@@ -1,0 +1,119 @@
+import { type CommandContext, CommandFailure } from './command-context.ts';
+import { syncConfiguration } from './config/configuration-kind.ts';
+import { type ConfiguredOptions, locateFault, withFlags } from './config/configured-options.ts';
+import { readConfigurationFile } from './config/read-configuration-file.ts';
+import { deprecationWarnings } from './deprecated-flags.ts';
+import { parseBoolean, splitList } from './flag-values.ts';
+import type { FlagDefinition, RawOptions } from './serve-flags.ts';
+import {
+  type RawSyncOptions,
+  type SyncFlagName,
+  syncCallFlagGroup,
+  syncFlagGroups,
+} from './sync-flag-groups.ts';
+import { planSync, type SyncFlags, type SyncPlan } from './sync-flags.ts';
+
+type SyncCallFlagName = (typeof syncCallFlagGroup)['flags'][number]['name'];
+
+/** What `sync` was called with, as it was given, occurrence by occurrence. */
+export type SyncArguments = RawOptions<SyncFlagName | SyncCallFlagName>;
+
+export interface SyncInput {
+  readonly flags: SyncFlags;
+  readonly plan: SyncPlan;
+}
+
+/**
+ * What a call of another kind than a running sync job has no use for. A flag that says it is a mistake; in a
+ * configuration file, which is the same for all calls, it is not.
+ */
+const leaderElection = [
+  'leader-elect',
+  'leader-elect-lease-name',
+  'leader-elect-lease-namespace',
+  'leader-elect-lease-duration',
+] as const;
+const running = ['interval', 'health-port', ...leaderElection] as const;
+const pushing = ['target', 'worker-target', 'kv-namespace-id', 'state-file'] as const;
+const cluster = ['kubeconfig', 'context', 'in-cluster'] as const;
+const uselessWith: Readonly<Record<'once' | 'from' | 'record', readonly SyncFlagName[]>> = {
+  once: running,
+  from: [...running, ...pushing, ...cluster],
+  record: [...running, ...pushing, ...cluster, 'out', 'unsigned'],
+};
+
+/**
+ * Checks all that `sync` was called with: flags, configuration file, and the files that they name. Warnings are
+ * printed.
+ * @throws {CommandFailure} exit code 2, one line for every fault.
+ */
+export function readSyncInput(given: SyncArguments, context: CommandContext): SyncInput {
+  const file = given.config?.at(-1);
+  const configured = file === undefined ? undefined : readConfigurationFile(context, file, syncConfiguration);
+  const options = withFlags(configured && usefulOf(configured, given), given);
+  for (const warning of deprecationWarnings(syncFlagGroups, options)) {
+    context.writeError(`warning: ${locateFault(warning, configured, given)}\n`);
+  }
+  const faults: string[] = [];
+  const flags = syncFlagsOf(options, faults);
+  const planned = planSync(flags, context);
+  if ('faults' in planned) faults.push(...planned.faults);
+  if (faults.length > 0 || !('plan' in planned)) {
+    throw new CommandFailure(
+      2,
+      faults.map((message) => locate(message, configured, given)),
+    );
+  }
+  return { flags, plan: planned.plan };
+}
+
+function usefulOf(
+  configured: ConfiguredOptions<SyncFlagName>,
+  given: SyncArguments,
+): ConfiguredOptions<SyncFlagName> {
+  const raw: Partial<Record<SyncFlagName, readonly string[]>> = { ...configured.raw };
+  for (const call of ['once', 'from', 'record'] as const) {
+    if (given[call] === undefined) continue;
+    for (const name of uselessWith[call]) delete raw[name];
+  }
+  return { ...configured, raw };
+}
+
+const definitions: readonly FlagDefinition<SyncFlagName | SyncCallFlagName>[] = [
+  ...syncFlagGroups.flatMap(({ flags }) => [...flags]),
+  ...syncCallFlagGroup.flags,
+];
+
+function syncFlagsOf(raw: SyncArguments, faults: string[]): SyncFlags {
+  const flags: Record<string, string | readonly string[] | true> = {};
+  for (const { name, kind } of definitions) {
+    const values = raw[name];
+    if (values === undefined) continue;
+    const text = values.at(-1) ?? '';
+    const attribute = name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+    if (kind === 'list') flags[attribute] = values.flatMap(splitList);
+    else if (kind === 'value') flags[attribute] = text;
+    else {
+      const on = parseBoolean(text);
+      if (on === undefined) faults.push(`--${name} must be true or false, not "${text}"`);
+      if (on === true) flags[attribute] = true;
+    }
+  }
+  const { v = ['0'], 'logging-format': format = ['text'] } = raw as RawSyncOptions;
+  const [level = '', form = ''] = [v.at(-1), format.at(-1)];
+  if (!/^\d{1,2}$/.test(level)) faults.push(`--v must be a whole number, not "${level}"`);
+  if (form !== 'text' && form !== 'json') {
+    faults.push(`--logging-format must be one of text, json, not "${form}"`);
+  }
+  return { ...flags, v: level, loggingFormat: form === 'json' ? 'json' : 'text' };
+}
+
+/** A message that names a flag is about the first one that it names. */
+function locate(
+  message: string,
+  configured: ConfiguredOptions<SyncFlagName> | undefined,
+  given: SyncArguments,
+): string {
+  const flag = /--([a-z][a-z0-9-]*)/.exec(message)?.[1];
+  return flag === undefined ? message : locateFault({ flag: `--${flag}`, message }, configured, given);
+}

@@ -1,0 +1,62 @@
+import { Readable } from 'node:stream';
+import type { BodySource } from './request-body.ts';
+
+/**
+ * The body on its way to one destination. It starts reading when the destination first asks for bytes, so
+ * that a failed connect leaves the client's body untouched; and it is not the client's stream itself, because
+ * HTTP clients destroy the body of a failed request, which would take the client's socket with it and leave
+ * no way to answer.
+ */
+export class BodyStream extends Readable {
+  readonly #source: BodySource;
+  readonly #onProgress: () => void;
+  #stream: Readable | undefined;
+
+  /** @param onProgress called for each chunk taken from the client. */
+  constructor(source: BodySource, onProgress: () => void) {
+    super();
+    this.#source = source;
+    this.#onProgress = onProgress;
+  }
+
+  readonly #onData = (chunk: Uint8Array): void => {
+    this.#onProgress();
+    if (!this.push(chunk)) this.#stream?.pause();
+  };
+  readonly #onEnd = (): void => {
+    const stream = this.#stream;
+    // A part must not pass for the whole.
+    if (this.#source.isCutShort) {
+      this.#onClose();
+      return;
+    }
+    // A 'close' from here on is in order, and this side may still be holding bytes for a slow destination.
+    stream?.off('close', this.#onClose);
+    this.push(null);
+  };
+  readonly #onClose = (): void => {
+    this.destroy(new Error('the client closed the connection before the end of the request body'));
+  };
+
+  override _read(): void {
+    if (this.#stream !== undefined) {
+      this.#stream.resume();
+      return;
+    }
+    this.#stream = this.#source.open();
+    this.#stream.on('data', this.#onData).on('end', this.#onEnd);
+    this.#stream.on('close', this.#onClose).on('error', this.#onClose);
+    // Node ends an HTTP/2 stream without content whether or not anybody reads it.
+    if (this.#stream.readableEnded) this.#onEnd();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    const stream = this.#stream;
+    if (stream !== undefined) {
+      stream.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
+      // The error listener stays: a stream that fails later must not find nobody listening.
+      stream.pause();
+    }
+    callback(error);
+  }
+}

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { GatheredWrites } from './gathered-writes.ts';
+import { transferBufferBytes } from './transfer-buffers.ts';
+
+/** A client whose writes end when the test says so. Compares each piece at its end with what it was at its beginning. */
+class HeldClient extends Writable {
+  readonly received: Buffer[] = [];
+  /** As `received`, but the memory that was written from. */
+  readonly lent: Buffer[] = [];
+  readonly #ends: (() => void)[] = [];
+
+  constructor() {
+    super({ highWaterMark: 1 });
+    this.on('error', () => {});
+  }
+
+  override _write(chunk: Buffer, _encoding: string, callback: (error?: Error | null) => void): void {
+    const begun = Buffer.from(chunk);
+    this.received.push(begun);
+    this.lent.push(chunk);
+    this.#ends.push(() => {
+      assert.ok(begun.equals(chunk), 'the bytes of a write under way were overwritten');
+      callback();
+    });
+  }
+
+  get isWriting(): boolean {
+    return this.#ends.length > 0;
+  }
+
+  endWrite(): void {
+    this.#ends.shift()?.();
+  }
+}
+
+/** Write callbacks come a tick later. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function newWrites() {
+  const client = new HeldClient();
+  const seen = { room: 0 };
+  const writes = new GatheredWrites(client, () => {
+    seen.room++;
+  });
+  return { client, writes, seen };
+}
+
+describe('gathered writes', () => {
+  test('send at once while no write is under way, and what comes meanwhile in one piece', async () => {
+    const { client, writes } = newWrites();
+    for (const chunk of ['one ', 'two ', 'three']) assert.equal(writes.add(Buffer.from(chunk)), true);
+    assert.deepEqual(client.received.map(String), ['one ']);
+    client.endWrite();
+    await settled();
+    assert.deepEqual(client.received.map(String), ['one ', 'two three']);
+  });
+
+  test('hold the writer when the client is slower, and let it go on', async () => {
+    const { client, writes, seen } = newWrites();
+    const chunk = Buffer.alloc(16 * 1024);
+    let taken = 0;
+    while (writes.add(chunk)) taken++;
+    // The first is under way; three behind it stay below half a buffer.
+    assert.equal(taken, 4);
+    assert.equal(seen.room, 0);
+    client.endWrite();
+    await settled();
+    assert.equal(seen.room, 1);
+    assert.equal(writes.add(chunk), true);
+  });
+
+  test('take what still comes after the writer was held', async () => {
+    const { client, writes } = newWrites();
+    const bytes = Buffer.alloc(5 * transferBufferBytes, 'abcdefghij');
+    assert.equal(writes.add(bytes), false);
+    while (client.isWriting) {
+      client.endWrite();
+      await settled();
+    }
+    writes.flush();
+    client.endWrite();
+    assert.ok(Buffer.concat(client.received).equals(bytes));
+  });
+
+  test('attack: a buffer whose write has failed is nobody else’s', async () => {
+    const { client, writes } = newWrites();
+    writes.add(Buffer.from('secret'));
+    const [piece] = client.lent;
+    client.destroy(new Error('the client went away'));
+    await settled();
+    const next = newWrites();
+    next.writes.add(Buffer.from('public'));
+    assert.deepEqual(next.client.received.map(String), ['public']);
+    assert.equal(String(piece), 'secret');
+  });
+
+  test('whatever is written, however slowly, arrives in order and unmixed', async () => {
+    const chunk = fc.tuple(fc.constantFrom(1, 100, 5_000, 16_384, 70_000, 200_000), fc.nat(255));
+    const step = fc.oneof(
+      fc.record({ answer: fc.nat(2), chunk }),
+      fc.record({ answer: fc.nat(2), chunk: fc.constant(undefined) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        const answers = [newWrites(), newWrites(), newWrites()];
+        const expected: Buffer[][] = [[], [], []];
+        // What a connection reads into: overwritten after each piece.
+        const lent = Buffer.alloc(200_000);
+        for (const { answer, chunk } of steps) {
+          const { client, writes } = answers[answer] ?? assert.fail();
+          if (chunk === undefined) {
+            client.endWrite();
+            await settled();
+            continue;
+          }
+          const [length, byte] = chunk;
+          const piece = lent.fill(byte, 0, length).subarray(0, length);
+          expected[answer]?.push(Buffer.from(piece));
+          writes.add(piece);
+          lent.fill(0);
+        }
+        for (const [index, { client, writes }] of answers.entries()) {
+          writes.flush();
+          while (client.isWriting) {
+            client.endWrite();
+            await settled();
+          }
+          assert.ok(Buffer.concat(client.received).equals(Buffer.concat(expected[index] ?? [])));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,70 @@
+import type { Writable } from 'node:stream';
+import { TransferBuffers, transferBufferBytes } from './transfer-buffers.ts';
+
+const buffers = new TransferBuffers();
+
+/** Bytes gathered behind a write that is under way from which on the writer is held. */
+const heldFrom = transferBufferBytes / 2;
+
+/**
+ * Writes what it is given in few and large pieces, out of buffers that are used again: at once while no write is under
+ * way, and what comes meanwhile in one piece behind it. A client that is slower than its server makes the router hold
+ * two buffers.
+ */
+export class GatheredWrites {
+  readonly #writable: Writable;
+  readonly #onRoom: () => void;
+  #buffer: Buffer | undefined;
+  #length = 0;
+  #underWay = 0;
+  #isHeld = false;
+
+  /** @param onRoom called when the writer may go on after it was held. */
+  constructor(writable: Writable, onRoom: () => void) {
+    this.#writable = writable;
+    this.#onRoom = onRoom;
+  }
+
+  /**
+   * @param chunk copied: it may be overwritten afterwards.
+   * @returns false when the client is slower: hold until `onRoom`. What still comes is taken nevertheless.
+   */
+  add(chunk: Uint8Array): boolean {
+    let offset = 0;
+    while (offset < chunk.length) {
+      this.#buffer ??= buffers.take();
+      const end = Math.min(chunk.length, offset + transferBufferBytes - this.#length);
+      this.#buffer.set(chunk.subarray(offset, end), this.#length);
+      this.#length += end - offset;
+      offset = end;
+      if (this.#length === transferBufferBytes) this.flush();
+    }
+    if (this.#underWay === 0) this.flush();
+    this.#isHeld = this.#underWay > 1 || this.#length >= heldFrom;
+    return !this.#isHeld;
+  }
+
+  /** Hands over what has been gathered, as is due before the end. */
+  flush(): void {
+    const buffer = this.#buffer;
+    if (buffer === undefined) return;
+    const bytes = buffer.subarray(0, this.#length);
+    this.#buffer = undefined;
+    this.#length = 0;
+    this.#underWay++;
+    this.#writable.write(bytes, (error) => {
+      // Whether a write that has failed is done with its bytes nobody says, and the next answer must not get there.
+      if (error === undefined || error === null) this.#written(buffer);
+    });
+  }
+
+  #written(buffer: Buffer): void {
+    buffers.giveBack(buffer);
+    this.#underWay--;
+    if (this.#underWay > 0) return;
+    this.flush();
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#onRoom();
+  }
+}

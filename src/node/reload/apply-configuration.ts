@@ -1,0 +1,90 @@
+import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
+import { createAddressPolicy } from '../../snapshot/address-policy.ts';
+import type { RouterHandlers } from '../router-handlers.ts';
+import type { ServeConfig } from '../serve-config.ts';
+import type { FollowedServers } from '../server-health.ts';
+import type { LimitedParts, TrafficControl } from '../traffic-control.ts';
+import type { CredentialUsers } from './credential-users.ts';
+import type { LiveAddressPolicy } from './live-address-policy.ts';
+import type { LiveConfiguration } from './live-configuration.ts';
+import {
+  type Credentials,
+  credentialsOf,
+  type LiveCredentials,
+  serverTlsOf,
+  transportCredentialsOf,
+} from './live-credentials.ts';
+import type { LiveHandlers } from './live-handlers.ts';
+import type { LiveJwt } from './live-jwt.ts';
+
+/** Everything that goes by a configuration while the router runs. */
+export interface ConfigurationUsers extends LimitedParts, CredentialUsers {
+  readonly server: CredentialUsers['server'] & LimitedParts['server'];
+  readonly transport: CredentialUsers['transport'] & LimitedParts['transport'];
+  readonly live: LiveConfiguration;
+  readonly credentials: LiveCredentials;
+  readonly handlers: LiveHandlers;
+  /** Builds handlers that are not in use yet. */
+  readonly buildHandlers: (config: ServeConfig, assertionKeys: AssertionKeySet) => Promise<RouterHandlers>;
+  readonly jwt: LiveJwt;
+  readonly traffic: TrafficControl;
+  readonly addressPolicy: LiveAddressPolicy;
+  /** Has the connections to everywhere but the local server opened anew, once they are idle. */
+  readonly endPeerConnections: () => void;
+  /** Left out where servers are not probed. */
+  readonly servers: FollowedServers | undefined;
+  /** Told last, of what no part of the router holds: the log's verbosity, metrics. */
+  readonly onApplied: (config: ServeConfig) => void;
+}
+
+/**
+ * Takes a checked configuration into use while the router runs. What can refuse it comes first, and leaves everything
+ * as it was; the rest cannot fail. What `config` has of settings that take a restart is that of the start, and nobody
+ * here looks at it.
+ * @throws when a certificate, a key or an issuer's authority cannot be used after all.
+ */
+export async function applyConfiguration(config: ServeConfig, users: ConfigurationUsers): Promise<void> {
+  const { live, credentials, handlers, jwt, traffic, addressPolicy, servers } = users;
+  const next = credentialsOf(config);
+  const nextHandlers = await users.buildHandlers(config, next.assertionKeys);
+  const nextPolicy = createAddressPolicy(config.peerAddresses);
+  const last = credentials.current;
+  takeCertificates(last, next, users);
+  try {
+    jwt.replace(config.jwt);
+  } catch (error) {
+    takeCertificates(next, last, users);
+    throw error;
+  }
+  credentials.replace(next);
+  traffic.configure(config, users);
+  if (config.health !== undefined) servers?.configure(config.health);
+  const isOtherPolicy = JSON.stringify(config.peerAddresses) !== JSON.stringify(live.current.peerAddresses);
+  addressPolicy.replace(nextPolicy);
+  // An open connection is judged by nobody: what may not be dialled any more must not live on in one.
+  if (isOtherPolicy) users.endPeerConnections();
+  handlers.replace(nextHandlers);
+  live.replace(config);
+  users.onApplied(config);
+}
+
+/** Both sides of TLS, or neither. Connections to API servers are opened anew only where something has changed. */
+function takeCertificates(
+  last: Credentials,
+  next: Credentials,
+  { server, admin, transport }: ConfigurationUsers,
+): void {
+  server.setSecureContext(serverTlsOf(next));
+  // A pair that the server has taken.
+  admin?.setCertificate(next.serving);
+  try {
+    const isChanged =
+      JSON.stringify(transportCredentialsOf(last)) !== JSON.stringify(transportCredentialsOf(next)) ||
+      last.localAuthorities !== next.localAuthorities;
+    if (isChanged) transport.updateCredentials(transportCredentialsOf(next));
+  } catch (error) {
+    server.setSecureContext(serverTlsOf(last));
+    admin?.setCertificate(last.serving);
+    throw error;
+  }
+}

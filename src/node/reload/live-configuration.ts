@@ -1,0 +1,30 @@
+import type { SettingChange, SettingsState } from '../../observe/setting-change.ts';
+import type { ServeConfig } from '../serve-config.ts';
+
+/** The configuration of the moment: what the router was started with until its file changes. */
+export class LiveConfiguration implements SettingsState {
+  #current: ServeConfig;
+  #needsRestart: readonly SettingChange[] = [];
+
+  constructor(started: ServeConfig) {
+    this.#current = started;
+  }
+
+  get current(): ServeConfig {
+    return this.#current;
+  }
+
+  needsRestart(): readonly SettingChange[] {
+    return this.#needsRestart;
+  }
+
+  /** Everything that reads it later goes by `config`; whoever has taken a part of it is told by its own. */
+  replace(config: ServeConfig): void {
+    this.#current = config;
+  }
+
+  /** What the file says and only a restart can take into use; replaces what was noted before. */
+  noteNeedsRestart(changes: readonly SettingChange[]): void {
+    this.#needsRestart = changes;
+  }
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { PassThrough, Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { describe, test } from 'node:test';
+import { BodySource, RequestBody } from './request-body.ts';
+
+const whole = (): boolean => false;
+
+/** A stream into which `text` has come, and whose end has, too. */
+function arrived(text: string): PassThrough {
+  const stream = new PassThrough();
+  stream.end(text);
+  return stream;
+}
+
+describe('a short body that has arrived', () => {
+  test('is taken in one piece, and its stream goes on to its end', async () => {
+    const stream = arrived('{"kind":"Pod"}');
+    const source = new BodySource(() => stream, whole, 14);
+    assert.equal(String(source.takeWhole()), '{"kind":"Pod"}');
+    assert.equal(source.opened, true);
+    await new Promise((resolve) => stream.once('end', resolve));
+    assert.equal(source.takeWhole(), undefined, 'once');
+  });
+
+  test('is taken in one piece also where it came in several', () => {
+    const stream = new PassThrough();
+    for (const piece of ['{"kind"', ':', '"Pod"}']) stream.write(piece);
+    const source = new BodySource(() => stream, whole, 14);
+    assert.equal(String(source.takeWhole()), '{"kind":"Pod"}');
+  });
+
+  test('is kept for a destination that has to be asked again, until it is forgotten', () => {
+    const stream = arrived('body');
+    const body = new RequestBody(new BodySource(() => stream, whole, 4), () => {});
+    assert.equal(String(body.takeWhole()), 'body');
+    assert.equal(String(body.takeWhole()), 'body');
+    assert.equal(body.content, body.takeWhole());
+    body.forget();
+    assert.equal(body.takeWhole(), undefined);
+  });
+
+  test('is awaited as long as a part of it is missing', () => {
+    const stream = new PassThrough();
+    const source = new BodySource(() => stream, whole, 4);
+    stream.write('bo');
+    assert.equal(source.isAwaited, true);
+    stream.write('dy');
+    assert.equal(source.isAwaited, false);
+    assert.equal(source.opened, false, 'asking takes nothing');
+  });
+});
+
+describe('a body is left to be streamed, untouched,', () => {
+  const cases: readonly (readonly [string, string, number | undefined])[] = [
+    ['whose length is not announced', 'body', undefined],
+    ['of which a part is missing', 'bo', 4],
+    ['of which more came than was announced', 'body and more', 4],
+    ['that is longer than one frame of HTTP/2', 'x'.repeat(16_385), 16_385],
+    ['that is empty', '', 0],
+  ];
+  for (const [what, text, length] of cases) {
+    test(what, async () => {
+      const stream = new PassThrough({ highWaterMark: 1024 * 1024 });
+      stream.write(text);
+      const source = new BodySource(() => stream, whole, length);
+      const body = new RequestBody(source, () => {});
+      assert.equal(body.takeWhole(), undefined);
+      assert.equal(source.opened, false);
+      const { content } = body;
+      assert.ok(content instanceof Readable);
+      stream.end();
+      assert.equal(String(await buffer(content)), text);
+    });
+  }
+
+  test('that its client has taken back', () => {
+    const stream = arrived('body');
+    const source = new BodySource(
+      () => stream,
+      () => true,
+      4,
+    );
+    assert.equal(source.takeWhole(), undefined);
+    assert.equal(source.opened, false);
+  });
+
+  test('that somebody reads already', async () => {
+    const stream = arrived('body');
+    const source = new BodySource(() => stream, whole, 4);
+    const body = new RequestBody(source, () => {});
+    const { content } = body;
+    assert.ok(content instanceof Readable);
+    const streamed = buffer(content);
+    assert.equal(body.takeWhole(), undefined);
+    assert.equal(String(await streamed), 'body');
+  });
+});

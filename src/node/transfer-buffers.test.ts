@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TransferBuffers, transferBufferBytes } from './transfer-buffers.ts';
+
+test('buffers are used again, and a bounded number of them is kept', () => {
+  const buffers = new TransferBuffers();
+  const first = buffers.take();
+  assert.equal(first.length, transferBufferBytes);
+  assert.notEqual(buffers.take(), first);
+  buffers.giveBack(first);
+  assert.equal(buffers.take(), first);
+  const many = Array.from({ length: 100 }, () => buffers.take());
+  for (const buffer of many) buffers.giveBack(buffer);
+  const kept = Array.from({ length: 100 }, () => buffers.take()).filter((buffer) => many.includes(buffer));
+  assert.equal(kept.length, 64);
+});

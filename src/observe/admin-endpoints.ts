@@ -1,0 +1,50 @@
+import { Hono } from 'hono';
+import { statusResponse } from '../apimachinery/status.ts';
+import type { HandlerEnvironment } from '../proxy/handler-environment.ts';
+import { inboundFromRequest } from '../proxy/inbound.ts';
+import { parseIpAddress } from '../snapshot/ip-address.ts';
+import { healthEndpoints } from './health-endpoints.ts';
+import { type Logger, silentLogger } from './logger.ts';
+import { metricsEndpoints } from './metrics-endpoints.ts';
+import type { MetricsSource } from './metrics-source.ts';
+import { type RouterHealthOptions, routerHealthChecks } from './router-health-checks.ts';
+import { type ProcessFacts, zPages } from './z-pages.ts';
+
+export interface AdminEndpointsOptions extends RouterHealthOptions {
+  readonly metrics?: MetricsSource | undefined;
+  readonly processFacts: ProcessFacts;
+  readonly logger?: Logger;
+}
+
+/**
+ * What is answered at the admin address: health, metrics and z-pages, to everyone, and nothing else. It has no router:
+ * there is nothing here that could send a request on.
+ */
+export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvironment> {
+  const { metrics, processFacts: facts, settings, clock = Date.now, logger = silentLogger } = options;
+  const healthChecks = routerHealthChecks(options);
+  const app = new Hono<HandlerEnvironment>();
+  app.use(async (context, next) => {
+    // A page in a browser on this host could have its own name resolve to loopback, and read what is answered here
+    // as its own (DNS rebinding). Probes and monitors ask for an address.
+    if (!isAddressOrLocalhost(new URL(context.req.url).hostname)) {
+      return statusResponse(
+        'Forbidden',
+        'ask for an IP address or localhost: no other host is answered here',
+      );
+    }
+    context.set('inbound', inboundFromRequest(context.req.raw));
+    return next();
+  });
+  const onChecked = metrics?.healthChecked.bind(metrics);
+  app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked }));
+  if (metrics !== undefined) app.route('/', metricsEndpoints({ metrics, healthChecks }, 'everyone'));
+  app.route('/', zPages({ facts, settings }, 'everyone', clock));
+  app.notFound(({ req }) => statusResponse('NotFound', `there is no ${req.method} ${req.path} here`));
+  return app;
+}
+
+function isAddressOrLocalhost(hostname: string): boolean {
+  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  return host === 'localhost' || parseIpAddress(host) !== undefined;
+}

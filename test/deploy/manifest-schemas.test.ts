@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import * as v from 'valibot';
+import { manifestKinds, manifestPaths } from '../../scripts/kubernetes-schemas/manifest-kinds.ts';
+import { definitionsSchema } from '../../scripts/kubernetes-schemas/prune-definitions.ts';
+import { objectsIn, objectsOf } from './support/manifests.ts';
+import { schemaFaults } from './support/schema-faults.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const kinds = new Set(manifestKinds.map(({ kind }) => kind));
+
+/** YAML in the documentation that is an object of Kubernetes. */
+const documented = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => join('docs', name))
+  .flatMap((path) =>
+    [...read(path).matchAll(/^```yaml\n(.*?)^```$/gms)]
+      .map(([, text = '']) => text)
+      .filter((text) => kinds.has(/^kind: (\w+)$/m.exec(text)?.[1] ?? ''))
+      .map((text) => ({ path, text })),
+  );
+
+for (const version of ['1.25', '1.33']) {
+  const { definitions } = v.parse(
+    definitionsSchema,
+    JSON.parse(read(`test/fixtures/kubernetes-schemas/${version}.json`)),
+  );
+
+  describe(`manifests, by the schemas of Kubernetes ${version}`, () => {
+    for (const path of manifestPaths) {
+      test(`${path} has no field that does not exist, and none of another type`, () => {
+        const objects = objectsOf(path);
+        assert.ok(objects.length > 0);
+        assert.deepEqual(
+          objects.flatMap((object) => schemaFaults(object, definitions)),
+          [],
+        );
+      });
+    }
+
+    test('and so have those in the documentation', () => {
+      assert.ok(documented.length > 0);
+      for (const { path, text } of documented) {
+        const faults = objectsIn(text).flatMap((object) => schemaFaults(object, definitions));
+        assert.deepEqual(faults, [], path);
+      }
+    });
+
+    test('a slip of the pen would be noticed, however deep', () => {
+      const faultsWith = (wanted: string, slip: string): readonly string[] => {
+        const text = read('deploy/sync/deployment.yaml');
+        assert.ok(text.includes(wanted), wanted);
+        return objectsIn(text.replace(wanted, slip)).flatMap((object) => schemaFaults(object, definitions));
+      };
+      const container = 'Deployment mixed-version-proxy-sync: .spec.template.spec.containers[0]';
+      assert.deepEqual(faultsWith('readinessProbe:', 'readinesProbe:'), [
+        `${container}.readinesProbe does not exist`,
+      ]);
+      assert.deepEqual(faultsWith('path: /readyz, port: health', 'path: /readyz, prot: health'), [
+        `${container}.readinessProbe.httpGet.port is missing`,
+        `${container}.readinessProbe.httpGet.prot does not exist`,
+      ]);
+      assert.deepEqual(faultsWith('replicas: 2', 'replicas: "2"'), [
+        'Deployment mixed-version-proxy-sync: .spec.replicas is not of type int32',
+      ]);
+      assert.deepEqual(faultsWith('apiVersion: apps/v1', 'apiVersion: apps/v1beta1'), [
+        'Deployment mixed-version-proxy-sync: there is no Deployment in apps/v1beta1',
+      ]);
+      assert.deepEqual(faultsWith('drop: [ALL]', 'drop: ALL'), [
+        `${container}.securityContext.capabilities.drop is not of type array`,
+      ]);
+    });
+  });
+}
+
+test('every manifest in deploy/ is among those that are checked', () => {
+  const withKinds = readdirSync(join(root, 'deploy'), { recursive: true, encoding: 'utf8' })
+    // Templates of the chart are no YAML yet: deploy/kubernetes is what they make.
+    .filter((name) => name.endsWith('.yaml') && !name.includes('/templates/'))
+    .map((name) => join('deploy', name))
+    .filter((path) => /^kind: (?!RouterConfiguration$)/m.test(read(path)));
+  assert.deepEqual(withKinds.sort(), [...manifestPaths].sort());
+});

@@ -1,0 +1,13 @@
+import { connect } from 'node:net';
+
+/** Whether somebody listens on a port of 127.0.0.1. */
+export function canConnect(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

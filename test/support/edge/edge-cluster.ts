@@ -1,0 +1,70 @@
+import type { Snapshot } from '../../../src/snapshot/types.ts';
+import { type Http1ApiServerDouble, openApiServer } from '../api-server-double.ts';
+import { type Speaker, speaker } from '../assertions.ts';
+import { type Authority, type CertificatePair, createAuthority } from '../certificates.ts';
+import { jobsDiscovery } from '../decision-rows.ts';
+import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
+import { echoWebSocket } from './echo-web-socket.ts';
+
+/** A cluster for a router on an edge runtime: two API servers, and who may sign what. */
+export interface EdgeCluster {
+  /** Signs serving certificates and those of clients. */
+  readonly authority: Authority;
+  /** Signs front proxies; what the API servers accept. */
+  readonly frontProxyAuthority: Authority;
+  /** Of both API servers, and for the router: good for localhost and 127.0.0.1. */
+  readonly serving: CertificatePair;
+  /** CN=front-proxy-client. */
+  readonly frontProxyClient: CertificatePair;
+  /** Serves pods. */
+  readonly local: Http1ApiServerDouble;
+  /** Serves pods, and `batch/v1` `jobs`, which `local` does not. */
+  readonly peer: Http1ApiServerDouble;
+  /** Signs snapshots. */
+  readonly syncKey: Speaker;
+  /** A snapshot in which both servers are. */
+  snapshot(generation: number, changes?: SnapshotOptions): Snapshot;
+  /** Ends both API servers. */
+  close(): Promise<void>;
+}
+
+export async function createEdgeCluster(): Promise<EdgeCluster> {
+  const authority = await createAuthority('cluster-ca');
+  const frontProxyAuthority = await createAuthority('front-proxy-ca');
+  const serving = await authority.issue({
+    commonName: 'server',
+    dnsNames: ['localhost'],
+    ipAddresses: ['127.0.0.1'],
+    usage: 'server',
+  });
+  const tls = { pair: serving, clientAuthorities: frontProxyAuthority.certificate };
+  const local = await openApiServer(tls, echoWebSocket);
+  const peer = await openApiServer(tls, echoWebSocket);
+  return {
+    authority,
+    frontProxyAuthority,
+    serving,
+    frontProxyClient: await frontProxyAuthority.issue({ commonName: 'front-proxy-client', usage: 'client' }),
+    local,
+    peer,
+    syncKey: await speaker('sync'),
+    snapshot: (generation, changes = {}) =>
+      snapshotOf(
+        {
+          local: { serves: ['v1/pods'], url: local.origin, discovery: [] },
+          peer: {
+            serves: ['v1/pods', 'batch/v1/jobs'],
+            url: peer.origin,
+            discovery: [
+              { metadata: { name: 'batch' }, versions: [{ version: 'v1', resources: [jobsDiscovery] }] },
+            ],
+          },
+        },
+        { generation, ...changes },
+      ),
+    async close() {
+      await local.close();
+      await peer.close();
+    },
+  };
+}
