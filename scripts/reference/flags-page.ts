@@ -2,6 +2,7 @@ import type { Option } from 'commander';
 import { CliCommand } from '../../src/cli/cli-command.ts';
 import { processContext } from '../../src/cli/command-context.ts';
 import { routerConfigurationKeys } from '../../src/cli/config/router-configuration-keys.ts';
+import { syncConfigurationKeys } from '../../src/cli/config/sync-configuration-keys.ts';
 import { describeTakesEffect } from '../../src/cli/config/takes-effect.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { ServeFlagName } from '../../src/cli/serve-flags.ts';
@@ -23,6 +24,8 @@ const introduction = [
   '<!-- Written by `npm run docs:reference` from src/cli. Change that, not this page. -->',
   '',
   'Exit codes of every command: 0 done, 1 failed while running, 2 called or configured wrongly; then each fault has a line of its own. `mixed-version-proxy <command> --help` says the same as this page, with examples.',
+  '',
+  'A key of a configuration file that is changed while the router runs takes effect at once or with a restart, as its row says ([configuration.md](configuration.md#changes-while-the-router-runs)).',
   '',
   'A list takes commas and repetition alike; an entry in double quotes may hold commas. A boolean flag alone means true. Durations are written as in Go: `500ms`, `10s`, `1m30s`.',
   '',
@@ -47,36 +50,56 @@ function section(command: CliCommand): string[] {
 }
 
 function table(command: CliCommand, heading: string, options: readonly Option[]): string[] {
-  const hasKeys = command.name() === 'serve' && options.some((option) => keyOf(option) !== undefined);
+  const columns = columnsOf(command).filter(({ cell }) => options.some((option) => cell(option) !== ''));
   const caption = heading.replace(/:$/, '');
   return [
     ...(caption === 'Flags' ? [] : [`### ${caption}`, '']),
-    hasKeys ? '| flag | key in the configuration file | a change takes effect | |' : '| flag | |',
-    hasKeys ? '|---|---|---|---|' : '|---|---|',
-    ...options.map((option) => row(option, hasKeys)),
+    `| flag |${columns.map(({ title }) => ` ${title} |`).join('')} |`,
+    `|---|${columns.map(() => '---|').join('')}---|`,
+    ...options.map((option) => row(option, columns)),
     '',
   ];
 }
 
-function row(option: Option, hasKeys: boolean): string {
+/** What there is to say of a flag between its name and its description. */
+interface Column {
+  readonly title: string;
+  /** Empty where there is nothing. */
+  readonly cell: (option: Option) => string;
+}
+
+function row(option: Option, columns: readonly Column[]): string {
   const { flags, description, defaultValue } = option;
   // Flags of serve and sync have their default in their description.
   const shown = typeof defaultValue === 'string' ? ` (default ${defaultValue})` : '';
   const choices = option.argChoices === undefined ? '' : ` One of ${option.argChoices.join(', ')}.`;
-  const key = hasKeys ? ` \`${keyOf(option) ?? ''}\` | ${takesEffect(option)} |` : '';
-  return `| \`${escapeCell(flags)}\` |${key} ${escapeCell(`${description}${choices}${shown}`)} |`;
+  const cells = columns.map(({ cell }) => ` ${cell(option)} |`).join('');
+  return `| \`${escapeCell(flags)}\` |${cells} ${escapeCell(`${description}${choices}${shown}`)} |`;
 }
 
-function keyOf({ long }: Option): string | undefined {
-  const keys: Readonly<Partial<Record<string, string>>> = routerConfigurationKeys;
-  return keys[long?.slice(2) ?? ''];
+function columnsOf(command: CliCommand): readonly Column[] {
+  if (command.name() === 'sync') return [keyColumn(syncConfigurationKeys)];
+  return command.name() === 'serve' ? [keyColumn(routerConfigurationKeys), effectColumn] : [];
 }
 
-/** When a changed key of the file counts. */
-function takesEffect({ long }: Option): string {
-  const name = long?.slice(2) ?? '';
-  return isServeFlag(name) ? describeTakesEffect(name) : '';
+function keyColumn(keys: Readonly<Partial<Record<string, string>>>): Column {
+  return {
+    title: 'key in the configuration file',
+    cell({ long }) {
+      const key = keys[long?.slice(2) ?? ''];
+      return key === undefined ? '' : `\`${key}\``;
+    },
+  };
 }
+
+/** When a key counts that is changed in the file of a running router. */
+const effectColumn: Column = {
+  title: 'a change takes effect',
+  cell({ long }) {
+    const name = long?.slice(2) ?? '';
+    return isServeFlag(name) ? describeTakesEffect(name) : '';
+  },
+};
 
 function isServeFlag(name: string): name is ServeFlagName {
   return Object.hasOwn(routerConfigurationKeys, name);

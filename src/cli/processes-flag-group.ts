@@ -2,7 +2,7 @@ import type { FlagGroup } from './serve-flags.ts';
 
 /** How many processes the router is made of (docs/processes.md). */
 export const processesFlagGroup = {
-  heading: 'Process flags:',
+  heading: 'Multi-process flags:',
   flags: [
     {
       name: 'processes',

@@ -36,7 +36,7 @@ export const servingFlagGroup = {
       placeholder: 'duration',
       default: '10s',
       description:
-        'How often certificates, CA bundles and key files are looked at for changes. SIGHUP has them looked at at once.',
+        'How often the configuration file, certificates, CA bundles and key files are looked at for changes. SIGHUP has them looked at at once.',
     },
     {
       name: 'advertise-address',

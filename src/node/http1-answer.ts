@@ -7,7 +7,7 @@ import type { AnswerSink } from './answer-sink.ts';
 import { ClientSide } from './client-side.ts';
 import { contentLength } from './content-length.ts';
 
-/** Milliseconds that a head waits for the beginning of its body. */
+/** Milliseconds that a head waits for the beginning of a body that it announces. */
 const headAlone = 5;
 
 /** An answer on its way into the HTTP/1.1 connection that its request came on. */
@@ -36,10 +36,13 @@ export class Http1Answer implements AnswerSink {
     const lines = answerLines(status, headers) as string[];
     this.#outgoing.writeHead(status, reasonPhrase(statusMessage), lines);
     // A watch has a head long before its first event: send it now, but not apart from a body that is here already.
-    if (contentLength(headers) === undefined) setImmediate(flushHead, this);
-    // An announced body follows in the destination's next write: sent apart, the head would be a TLS record of its own.
-    else setTimeout(flushHead, headAlone, this);
+    setImmediate(contentLength(headers) === undefined ? flushHead : flushHeadSoon, this);
     return RESPONSE_ALREADY_SENT;
+  }
+
+  /** Whether more than the head has been written. */
+  get hasBegun(): boolean {
+    return this.#bodyBegun;
   }
 
   flush(): void {
@@ -70,4 +73,9 @@ export class Http1Answer implements AnswerSink {
 
 function flushHead(answer: Http1Answer): void {
   answer.flush();
+}
+
+/** An announced body follows in the server's next write: sent apart, the head would be a TLS record of its own. */
+function flushHeadSoon(answer: Http1Answer): void {
+  if (!answer.hasBegun) setTimeout(flushHead, headAlone, answer);
 }

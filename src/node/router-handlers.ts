@@ -15,6 +15,7 @@ import type { FetchListenerOptions } from './fetch-listener.ts';
 import type { RouterMetrics } from './metrics/router-metrics.ts';
 import { type ClientCertificateOf, nodeInbound } from './node-inbound.ts';
 import { processFacts } from './process-facts.ts';
+import type { LiveConfiguration } from './reload/live-configuration.ts';
 import type { RequestRecords } from './request-records.ts';
 import type { ServeConfig } from './serve-config.ts';
 import type { TrafficControl } from './traffic-control.ts';
@@ -33,7 +34,8 @@ export interface RouterHandlers {
 /** What lives as long as the router, whatever its configuration is. */
 export interface RouterParts
   extends Pick<AppOptions, 'routingTable' | 'health' | 'openApiV2'>,
-    Required<Pick<AppOptions, 'credentialFiles' | 'settings'>> {
+    Required<Pick<AppOptions, 'credentialFiles'>> {
+  readonly settings: LiveConfiguration;
   readonly outbound: OutboundOptions & {
     readonly local: Destination | undefined;
     readonly transport: UndiciTransport;
@@ -85,7 +87,8 @@ export async function createRouterHandlers(
     ...routerOptions,
     router,
     inbound: nodeInbound,
-    oidcIssuer: await oidcIssuer(config, assertionKeys),
+    // Of the start: what it publishes is what tokens are signed with, whatever the key's file holds by now.
+    oidcIssuer: await oidcIssuer(parts.settings.started, assertionKeys),
     allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
     credentialFiles: parts.credentialFiles,
     settings: parts.settings,

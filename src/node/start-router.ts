@@ -11,7 +11,7 @@ import type { RoutingTable } from '../snapshot/routing-table.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import { startAdminServer } from './admin-server.ts';
 import { createClusterDocuments } from './cluster-documents.ts';
-import { assertionAuthenticator, identityTokenSigners } from './destination-identity.ts';
+import { assertionAuthenticator, canAssertLocally, identityTokenSigners } from './destination-identity.ts';
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
 import { createRouterMetrics } from './metrics/create-router-metrics.ts';
 import { ownServerCheck } from './own-server-check.ts';
@@ -221,7 +221,7 @@ async function start(
   };
   watchRouterFiles(users, configurationSource, credentialWatch, logger);
   const { port } = await server.listen(config.securePort, config.bindAddress);
-  jwt.prepare();
+  if (canAssertLocally(config)) jwt.prepare();
   credentialWatch.start(config.fileCheckInterval);
   return {
     origin: httpsOrigin(config.bindAddress, port),

@@ -5,6 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { startCommandProcess } from '../support/command-process.ts';
 import { eventually } from '../support/eventually.ts';
 import {
+  allEnd,
   createProcessRouterFixture,
   generationOf,
   listedPods,
@@ -15,7 +16,7 @@ import {
 } from '../support/process-router.ts';
 import { type ParsedFamily, sampleValue } from '../support/prometheus-text.ts';
 import { servingPair, writePair } from '../support/started-router.ts';
-import { openHttp1, readUntil } from '../support/tls-client.ts';
+import { askOverHttp2, openHttp1, openHttp2, readUntil } from '../support/tls-client.ts';
 
 const processes = 2;
 const auditPolicy = JSON.stringify({
@@ -23,6 +24,14 @@ const auditPolicy = JSON.stringify({
   kind: 'Policy',
   rules: [{ level: 'Metadata' }],
 });
+
+function configurationText(allowedUsers: readonly string[]): string {
+  return JSON.stringify({
+    apiVersion: 'mixed-version-proxy/v1alpha1',
+    kind: 'RouterConfiguration',
+    ownPaths: { allowedUsers, allowedGroups: ['system:masters'] },
+  });
+}
 
 async function openWatch(context: TestContext, router: ProcessRouter): Promise<TLSSocket> {
   const { port, cluster, superuser } = router;
@@ -48,21 +57,15 @@ function fallenCounters(
   );
 }
 
-/** Whether a process is there; one that nobody has waited for yet is not. */
-async function isAlive(pid: number): Promise<boolean> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  return stat !== '' && !/\) Z /.test(stat);
-}
-
-async function allEnd(pids: Iterable<number>): Promise<void> {
-  for (const pid of pids) await eventually(async () => !(await isAlive(pid)));
-}
-
 // One router for all of them, in this order: processes take a while to start.
 test('the life of a router of several processes', async (context) => {
   const fixture = await createProcessRouterFixture(context);
   await fixture.write('audit-policy.yaml', auditPolicy);
+  const writeConfiguration = (allowedUsers: readonly string[]): Promise<void> =>
+    fixture.write('router.yaml', configurationText(allowedUsers));
+  await writeConfiguration(['nobody']);
   const router = await startProcessRouter(context, fixture, processes, {
+    config: [fixture.path('router.yaml')],
     'shutdown-watch-termination-grace-period': ['500ms'],
     'audit-policy-file': [fixture.path('audit-policy.yaml')],
     'audit-log-path': [fixture.path('audit.log')],
@@ -113,6 +116,20 @@ test('the life of a router of several processes', async (context) => {
     });
   });
 
+  await context.test('SIGHUP: every process goes by the configuration file as it is now', async (each) => {
+    const ca = router.cluster.certificate;
+    const pair = await router.cluster.issue({ commonName: 'auditor', usage: 'client' });
+    const auditors = Array.from({ length: processes }, () =>
+      openHttp2(each, { port: router.port, ca, pair }),
+    );
+    const statuses = () =>
+      Promise.all(auditors.map(async (auditor) => (await askOverHttp2(auditor, '/flagz')).status));
+    assert.deepEqual(await statuses(), [403, 403]);
+    await writeConfiguration(['nobody', 'auditor']);
+    router.command.signal('SIGHUP');
+    await eventually(async () => (await statuses()).every((status) => status === 200));
+  });
+
   await context.test('SIGTERM: the watches of all processes end with their last chunk', async (each) => {
     const watches = [await openWatch(each, router), await openWatch(each, router)];
     const pids = [...router.pids().values()];
@@ -146,18 +163,6 @@ test('the life of a router of several processes', async (context) => {
       ['audit.log'],
     );
   });
-});
-
-test('kill -9 of the supervisor leaves no process behind that keeps the port', async (context) => {
-  const fixture = await createProcessRouterFixture(context);
-  const router = await startProcessRouter(context, fixture, processes);
-  const pids = [...router.pids().values()];
-  assert.equal(pids.length, processes);
-  router.command.signal('SIGKILL');
-  await allEnd(pids);
-  const next = startCommandProcess(context, fixture.args({ 'secure-port': [String(router.port)] }));
-  await eventually(() => next.log().includes('"msg":"Serving"') || !next.isRunning());
-  assert.ok(next.isRunning(), next.log());
 });
 
 test('a second signal ends all processes at once, in the middle of a drain', async (context) => {

@@ -6,8 +6,10 @@ import { test } from 'node:test';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
 import { jane } from '../support/assertions.ts';
+import { startCommandProcess } from '../support/command-process.ts';
 import { eventually } from '../support/eventually.ts';
 import {
+  allEnd,
   createProcessRouterFixture,
   generationOf,
   listedPods,
@@ -96,6 +98,23 @@ test('what the processes of a router share', async (context) => {
     assert.equal(router.apiServer.requests.length, requestsBefore);
   });
 
+  await context.test(
+    'assertions: while nobody can tell what was used elsewhere, none is believed',
+    async () => {
+      const [first] = await connect();
+      const target = '/api/v1/namespaces/default/pods';
+      const headers = await asJane(router, target);
+      const requestsBefore = router.apiServer.requests.length;
+      router.command.signal('SIGSTOP');
+      try {
+        assert.equal((await first.ask(target, { headers })).status, 503);
+      } finally {
+        router.command.signal('SIGCONT');
+      }
+      assert.equal(router.apiServer.requests.length, requestsBefore);
+    },
+  );
+
   await context.test('metrics: whichever process is scraped tells those of all', async () => {
     const [first, second] = await connect();
     const before = listedPods(await first.scrape());
@@ -165,6 +184,19 @@ test('what the processes of a router share', async (context) => {
       }
       await eventually(() => closed >= 20);
       assert.equal((await first.ask('/livez')).status, 200);
+    },
+  );
+
+  await context.test(
+    'the port: kill -9 of the supervisor leaves no process behind that keeps it',
+    async (each) => {
+      const pids = [...router.pids().values()];
+      assert.equal(pids.length, processes);
+      router.command.signal('SIGKILL');
+      await allEnd(pids);
+      const next = startCommandProcess(each, fixture.args({ 'secure-port': [String(router.port)] }));
+      await eventually(() => next.log().includes('"msg":"Serving"') || !next.isRunning());
+      assert.ok(next.isRunning(), next.log());
     },
   );
 });

@@ -86,7 +86,7 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
   return { port, server, transport, failures };
 }
 
-async function letIn(inbound: InboundRequest): ReturnType<Router['admit']> {
+async function letIn(inbound: InboundRequest): Promise<Awaited<ReturnType<Router['admit']>>> {
   const request: AdmittedRequest = {
     inbound,
     requestInfo: { ...noRequestInfo, path: inbound.target, verb: 'get' },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { ClientHttp2Session } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -186,6 +186,17 @@ export function listedPods(families: ReadonlyMap<string, ParsedFamily>): number 
 export function pairOf<Item>([first, second]: readonly Item[]): [Item, Item] {
   assert.ok(first !== undefined && second !== undefined);
   return [first, second];
+}
+
+/** Whether a process is there; one that nobody has waited for yet is not. */
+async function isAlive(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return stat !== '' && !/\) Z /.test(stat);
+}
+
+/** Waits until none of these processes is there any more. */
+export async function allEnd(pids: Iterable<number>): Promise<void> {
+  for (const pid of pids) await eventually(async () => !(await isAlive(pid)));
 }
 
 /** The last process that served under each number. */

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { commandContext, runCommand } from '../../../test/support/command-context.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing-key.ts';
@@ -6,6 +8,8 @@ import { CommandFailure } from '../command-context.ts';
 import type { FlagGroup } from '../serve-flags.ts';
 import { syncFlagGroups } from '../sync-flag-groups.ts';
 import { readSyncInput, type SyncArguments } from '../sync-input.ts';
+import { syncConfiguration } from './configuration-kind.ts';
+import { parseConfiguration } from './parse-configuration.ts';
 import { syncConfigurationKeys } from './sync-configuration-keys.ts';
 
 const header = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: SyncConfiguration\n';
@@ -63,6 +67,14 @@ describe('sync --config', () => {
     const groups: readonly FlagGroup[] = syncFlagGroups;
     const names = groups.flatMap(({ flags }) => flags.map(({ name }) => name));
     assert.deepEqual(Object.keys(syncConfigurationKeys).toSorted(), names.toSorted());
+  });
+
+  it('is in docs/sync.md as it is taken', () => {
+    const page = readFileSync(resolve(import.meta.dirname, '../../../docs/sync.md'), 'utf8');
+    const example = /```yaml\n([^`]*kind: SyncConfiguration\n[^`]*)```/.exec(page)?.[1] ?? '';
+    const parsed = parseConfiguration(example, syncConfiguration);
+    assert.ok(parsed.ok, JSON.stringify(parsed));
+    assert.ok(parsed.values.length > 5);
   });
 
   it('runs a sync job by the file alone, with paths relative to its folder', () => {

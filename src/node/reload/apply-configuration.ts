@@ -23,16 +23,16 @@ export interface ConfigurationUsers extends LimitedParts, CredentialUsers {
   readonly transport: CredentialUsers['transport'] & LimitedParts['transport'];
   readonly live: LiveConfiguration;
   readonly credentials: LiveCredentials;
-  readonly handlers: LiveHandlers;
+  readonly handlers: Pick<LiveHandlers, 'replace'>;
   /** Builds handlers that are not in use yet. */
   readonly buildHandlers: (config: ServeConfig, assertionKeys: AssertionKeySet) => Promise<RouterHandlers>;
-  readonly jwt: LiveJwt;
-  readonly traffic: TrafficControl;
+  readonly jwt: Pick<LiveJwt, 'replace'>;
+  readonly traffic: Pick<TrafficControl, 'configure'>;
   readonly addressPolicy: LiveAddressPolicy;
   /** Has the connections to everywhere but the local server opened anew, once they are idle. */
   readonly endPeerConnections: () => void;
   /** Left out where servers are not probed. */
-  readonly servers: FollowedServers | undefined;
+  readonly servers: Pick<FollowedServers, 'configure'> | undefined;
   /** Told last, of what no part of the router holds: the log's verbosity, metrics. */
   readonly onApplied: (config: ServeConfig) => void;
 }

@@ -211,6 +211,30 @@ describe('a configuration file that changes while the router runs', () => {
 });
 
 describe('--assertion-keys that change while the router runs', () => {
+  it('and a configuration that changes forget no assertion that was used', async (context) => {
+    const edge = await speaker('edge');
+    const started = await startRouterWithFiles(context, {
+      files: { 'assertion-keys.json': assertionKeysFile([edge]) },
+      fileFlags: { 'assertion-keys': 'assertion-keys.json' },
+      configuration: {},
+    });
+    const { router, write, configure, applied, port, authorities } = started;
+    const request = { ...janesRequest, destinationId: 'cp-a', target: pods, rerouted: false };
+    const { text } = await createAssertionSigner({ key: edge.key, issuer: 'edge' }).sign(request);
+    const replay = async () => {
+      const socket = await openHttp1(context, { port, ca: authorities.cluster.certificate });
+      return (await askOverHttp1(socket, pods, [`Mixed-Version-Proxy-Identity: ${text}`])).status;
+    };
+    assert.equal(await replay(), 200);
+    await configure({ ownPaths: { allowedUsers: ['alice'] } });
+    await router.reload();
+    assert.equal(applied.length, 1);
+    assert.equal(await replay(), 401);
+    await write('assertion-keys.json', assertionKeysFile([edge, await speaker('other')]));
+    await router.reload();
+    assert.equal(await replay(), 401);
+  });
+
   it('have the next assertion of a key that is gone refused, and that of a new one believed', async (context) => {
     const [edge, other] = [await speaker('edge'), await speaker('other')];
     const started = await startRouterWithFiles(context, {

@@ -6,7 +6,7 @@ import type { ServeConfig } from '../serve-config.ts';
 import type { ConfigurationUsers } from './apply-configuration.ts';
 import type { FileGroup, WatchedFile } from './file-group.ts';
 
-type IdentityUsers = Pick<ConfigurationUsers, 'credentials' | 'handlers' | 'buildHandlers' | 'jwt'>;
+type IdentityUsers = Pick<ConfigurationUsers, 'live' | 'credentials' | 'handlers' | 'buildHandlers' | 'jwt'>;
 
 /** The files that say whose word about a caller counts. They go by the checks of the start. */
 export function identityFileGroups(config: ServeConfig, users: IdentityUsers): readonly FileGroup[] {
@@ -16,9 +16,10 @@ export function identityFileGroups(config: ServeConfig, users: IdentityUsers): r
 /** A key that is gone is believed no longer from the next request on. */
 function assertionKeys(
   config: ServeConfig,
-  { credentials, handlers, buildHandlers }: IdentityUsers,
+  { live, credentials, handlers, buildHandlers }: IdentityUsers,
 ): FileGroup[] {
-  const { assertionKeys: keys, signingKey, assertionIssuer, local, peer } = config.destinationIdentity;
+  const { assertionKeys: keys } = config.destinationIdentity;
+  const { signingKey, assertionIssuer, local, peer } = live.started.destinationIdentity;
   if (keys === undefined) return [];
   const file: WatchedFile = { name: 'assertion-keys', path: keys.path, text: keys.text };
   const group: FileGroup = {

@@ -3,10 +3,13 @@ import type { ServeConfig } from '../serve-config.ts';
 
 /** The configuration of the moment: what the router was started with until its file changes. */
 export class LiveConfiguration implements SettingsState {
+  /** What the router was started with: where settings that take a restart, and what their files held, stay. */
+  readonly started: ServeConfig;
   #current: ServeConfig;
   #needsRestart: readonly SettingChange[] = [];
 
   constructor(started: ServeConfig) {
+    this.started = started;
     this.#current = started;
   }
 

@@ -53,10 +53,7 @@ export async function edgeProcessCluster(context: TestContext): Promise<EdgeProc
       ALLOW_LOOPBACK_PEERS: 'true',
     },
     token: (user, groups = []) => bearerToken(signer, provider, user, groups),
-    async directory() {
-      const directory = await temporaryDirectory(context);
-      return directory;
-    },
+    directory: () => temporaryDirectory(context),
   };
 }
 
