@@ -109,6 +109,7 @@ describe('an upgrade between two routers', () => {
       ['x-remote-user', 'alice'],
       ['x-remote-group', 'dev'],
       ['x-remote-group', 'system:authenticated'],
+      credentialIdOf('alice'),
     ]);
   });
 

@@ -54,14 +54,12 @@ async function start(
     // The supervisor has said it.
     writeError: () => {},
   });
-  const logger = createPinoLogger(config.logging, { write: context.writeError });
-  return startRouter(
-    { ...shareOfLimits(config, { number, of }), securePort: port },
-    processLogger(logger, number, process.pid),
-    {
-      configurationSource: sharedConfigurationSource(configurationSource, { number, of }),
-      onApplied: ({ logging }) => logger.configure(logging),
-      sharing: member.sharing,
-    },
-  );
+  const lines = createPinoLogger(config.logging, { write: context.writeError });
+  const logger = processLogger(lines, number, process.pid);
+  member.onSupervisorLost(() => logger.error({}, 'The supervisor is gone: this process ends'));
+  return startRouter({ ...shareOfLimits(config, { number, of }), securePort: port }, logger, {
+    configurationSource: sharedConfigurationSource(configurationSource, { number, of }),
+    onApplied: ({ logging }) => lines.configure(logging),
+    sharing: member.sharing,
+  });
 }

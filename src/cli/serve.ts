@@ -98,6 +98,7 @@ async function runServe(
     {
       version: packageVersion(),
       origin: router.origin,
+      ...(router.adminOrigin === undefined ? {} : { adminOrigin: router.adminOrigin }),
       form: config.serverId === undefined ? 'gateway' : 'sidecar',
       serverId: config.serverId,
       advertisedAddress: withListeningPort(config.advertisedAddress, router.origin),

@@ -133,23 +133,6 @@ describe('a certificate of a configured authority', () => {
     assert.equal((await readOne(context, nameless)).clientCertificate?.commonName, '');
   });
 
-  it('is examined once for all connections, where an authority has signed it itself', async (context) => {
-    const checked = context.mock.method(X509Certificate.prototype, 'verify');
-    const reader = new ClientCertificateReader(authorities);
-    const server = await listen(context, (request) => reader.read(request));
-    const jane = await cluster.issue({ commonName: 'jane', organizations: ['dev'], usage: 'client' });
-    const namesake = await cluster.issue({ commonName: 'jane', organizations: ['ops'], usage: 'client' });
-    await getOverHttp1(server.port, jane);
-    const signatures = checked.mock.callCount();
-    assert.ok(signatures > 0);
-    await getOverHttp2(server.port, jane);
-    assert.equal(checked.mock.callCount(), signatures);
-    await getOverHttp1(server.port, namesake);
-    assert.equal(checked.mock.callCount(), 2 * signatures);
-    const organizations = server.seen.map(({ clientCertificate }) => clientCertificate?.organizations);
-    assert.deepEqual(organizations, [['dev'], ['dev'], ['ops']]);
-  });
-
   it('stops counting when it expires while its connection lives on', async (context) => {
     let now = Date.now();
     const reader = new ClientCertificateReader(authorities, () => now);
@@ -243,35 +226,6 @@ describe('S10: a certificate that yields no identity', () => {
     assert.deepEqual(server.seen, [
       { clientCertificateError: 'the certificate does not descend from a configured authority' },
     ]);
-  });
-});
-
-describe('attack: a certificate that is known from another connection', () => {
-  it('is nobody where the handshake has not verified it', async (context) => {
-    const reader = new ClientCertificateReader(authorities);
-    const jane = await cluster.issue({ commonName: 'jane', usage: 'client' });
-    const verifying = await listen(context, (request) => reader.read(request));
-    await getOverHttp1(verifying.port, jane);
-    const other = await createAuthority('other');
-    const doubting = await listen(context, (request) => reader.read(request), authorities, {
-      ca: other.certificate,
-    });
-    await getOverHttp1(doubting.port, jane);
-    assert.equal(verifying.seen[0]?.clientCertificate?.commonName, 'jane');
-    assert.equal(doubting.seen[0]?.clientCertificate, undefined);
-    assert.match(doubting.seen[0]?.clientCertificateError ?? '', /verification failed/);
-  });
-
-  it('stops counting when it expires', async (context) => {
-    let now = Date.now();
-    const reader = new ClientCertificateReader(authorities, () => now);
-    const server = await listen(context, (request) => reader.read(request));
-    const jane = await cluster.issue({ commonName: 'jane', usage: 'client' });
-    await getOverHttp1(server.port, jane);
-    now += 7 * 86_400_000;
-    await getOverHttp1(server.port, jane);
-    assert.equal(server.seen[0]?.clientCertificate?.commonName, 'jane');
-    assert.match(server.seen[1]?.clientCertificateError ?? '', /expired/);
   });
 });
 

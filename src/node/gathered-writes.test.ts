@@ -10,7 +10,7 @@ class HeldClient extends Writable {
   readonly received: Buffer[] = [];
   /** As `received`, but the memory that was written from. */
   readonly lent: Buffer[] = [];
-  readonly #ends: (() => void)[] = [];
+  readonly #ends: ((error?: Error) => void)[] = [];
 
   constructor() {
     super({ highWaterMark: 1 });
@@ -21,9 +21,9 @@ class HeldClient extends Writable {
     const begun = Buffer.from(chunk);
     this.received.push(begun);
     this.lent.push(chunk);
-    this.#ends.push(() => {
+    this.#ends.push((error) => {
       assert.ok(begun.equals(chunk), 'the bytes of a write under way were overwritten');
-      callback();
+      callback(error);
     });
   }
 
@@ -31,8 +31,8 @@ class HeldClient extends Writable {
     return this.#ends.length > 0;
   }
 
-  endWrite(): void {
-    this.#ends.shift()?.();
+  endWrite(error?: Error): void {
+    this.#ends.shift()?.(error);
   }
 }
 
@@ -56,6 +56,17 @@ describe('gathered writes', () => {
     client.endWrite();
     await settled();
     assert.deepEqual(client.received.map(String), ['one ', 'two three']);
+  });
+
+  test('use the memory of a finished write again', async () => {
+    const { client, writes } = newWrites();
+    for (const chunk of ['one', 'two']) {
+      writes.add(Buffer.from(chunk));
+      client.endWrite();
+      await settled();
+    }
+    assert.deepEqual(client.received.map(String), ['one', 'two']);
+    assert.equal(client.lent[0]?.buffer, client.lent[1]?.buffer);
   });
 
   test('hold the writer when the client is slower, and let it go on', async () => {
@@ -89,7 +100,7 @@ describe('gathered writes', () => {
     const { client, writes } = newWrites();
     writes.add(Buffer.from('secret'));
     const [piece] = client.lent;
-    client.destroy(new Error('the client went away'));
+    client.endWrite(new Error('the client went away'));
     await settled();
     const next = newWrites();
     next.writes.add(Buffer.from('public'));

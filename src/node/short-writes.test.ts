@@ -7,6 +7,8 @@ import { askHttp1, askHttp2, http2Client, type WireAnswer } from '../../test/sup
 import { type Protocol, startPeer } from '../../test/support/node-exchange.ts';
 import { openOver } from '../../test/support/node-open-answer.ts';
 import { startRouter } from '../../test/support/node-router.ts';
+import { newTransport, send } from '../../test/support/node-transport.ts';
+import type { DirectLane } from '../proxy/direct-lane.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 
@@ -47,13 +49,13 @@ for (const client of protocols) {
     });
     const router = await startRouter(context, { destination: peer.destination });
     // The destination's head shows that it has the request, and no end of it yet.
-    let send: (() => void) | undefined;
+    let sendRest: (() => void) | undefined;
     const answer = await openOver[client](context, router.port, (body) => {
       body.write('first ');
-      send = () => body.end('last');
+      sendRest = () => body.end('last');
     });
     assert.equal(answer.status, 200);
-    send?.();
+    sendRest?.();
     assert.equal(await text(answer.body), 'first last');
   });
 
@@ -95,7 +97,14 @@ for (const client of protocols) {
         outgoing.flushHeaders();
         asked.resolve(() => outgoing.end('late'));
       });
-      const router = await startRouter(context, { destination: peer.destination });
+      const transport = newTransport(context);
+      const { destination } = peer;
+      // By the direct lane: behind the fetch handler the head is flushed once more.
+      const directLane: DirectLane = {
+        takes: () => true,
+        handle: (inbound) => send(transport, destination, inbound),
+      };
+      const router = await startRouter(context, { destination, server: { directLane } });
       const answer = await openOver[client](context, router.port);
       assert.equal(answer.status, 200);
       (await asked.promise)();

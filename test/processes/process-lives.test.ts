@@ -64,6 +64,7 @@ test('the life of a router of several processes', async (context) => {
   const writeConfiguration = (allowedUsers: readonly string[]): Promise<void> =>
     fixture.write('router.yaml', configurationText(allowedUsers));
   await writeConfiguration(['nobody']);
+  const keys = await readFile(fixture.path('keys.json'), 'utf8');
   const router = await startProcessRouter(context, fixture, processes, {
     config: [fixture.path('router.yaml')],
     'shutdown-watch-termination-grace-period': ['500ms'],
@@ -130,6 +131,18 @@ test('the life of a router of several processes', async (context) => {
     await eventually(async () => (await statuses()).every((status) => status === 200));
   });
 
+  await context.test('a process that cannot start any more is tried again until it can', async () => {
+    const [first] = pairOf(await router.connectToEach());
+    const killed = router.pids().get(2) ?? assert.fail('process 2 serves');
+    await fixture.write('keys.json', 'no key');
+    process.kill(killed, 'SIGKILL');
+    const failures = () => router.command.log().match(/"reason":"[^"]*--snapshot-keys/g)?.length ?? 0;
+    await eventually(() => failures() > 0);
+    assert.equal((await first.ask('/api/v1/pods')).status, 200);
+    await fixture.write('keys.json', keys);
+    await eventually(() => router.pids().get(2) !== killed);
+  });
+
   await context.test('SIGTERM: the watches of all processes end with their last chunk', async (each) => {
     const watches = [await openWatch(each, router), await openWatch(each, router)];
     const pids = [...router.pids().values()];
@@ -156,7 +169,7 @@ test('the life of a router of several processes', async (context) => {
     const lines = (await readFile(fixture.path('audit.log'), 'utf8')).split('\n');
     assert.equal(lines.pop(), '');
     const lists = lines.map((line) => JSON.parse(line)).filter(({ verb }) => verb === 'list');
-    assert.equal(lists.filter(({ stage }) => stage === 'ResponseComplete').length, 6);
+    assert.equal(lists.filter(({ stage }) => stage === 'ResponseComplete').length, 7);
     const files = await readdir(fixture.path('.'));
     assert.deepEqual(
       files.filter((file) => file.startsWith('audit.log')),

@@ -194,6 +194,7 @@ test('what the processes of a router share', async (context) => {
       assert.equal(pids.length, processes);
       router.command.signal('SIGKILL');
       await allEnd(pids);
+      assert.match(router.command.log(), /The supervisor is gone/);
       const next = startCommandProcess(each, fixture.args({ 'secure-port': [String(router.port)] }));
       await eventually(() => next.log().includes('"msg":"Serving"') || !next.isRunning());
       assert.ok(next.isRunning(), next.log());

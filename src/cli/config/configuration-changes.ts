@@ -23,22 +23,15 @@ type ServeFlag = FlagDefinition<ServeFlagName>;
 
 const serveFlags: readonly ServeFlag[] = serveFlagGroups.flatMap(({ flags }) => [...flags]);
 
-/**
- * Compares values, not how they are written: a default that is spelled out is no change. Pure.
- * @param takeEffect for tests; default: what every flag of `serve` declares.
- */
-export function configurationChanges(
-  before: RawServeOptions,
-  after: RawServeOptions,
-  takeEffect: Readonly<Record<ServeFlagName, TakesEffect>> = settingsTakeEffect,
-): ConfigurationChanges {
+/** Compares values, not how they are written: a default that is spelled out is no change. Pure. */
+export function configurationChanges(before: RawServeOptions, after: RawServeOptions): ConfigurationChanges {
   const live: SettingChange[] = [];
   const needsRestart: SettingChange[] = [];
   for (const flag of serveFlags) {
     const [inUse, configured] = [valueIn(flag, before), valueIn(flag, after)];
     if (JSON.stringify(inUse) === JSON.stringify(configured)) continue;
     const change = settingChange(flag.name, describeValue(inUse), describeValue(configured));
-    (isLive(flag, inUse, configured, takeEffect) ? live : needsRestart).push(change);
+    (isLive(flag, inUse, configured) ? live : needsRestart).push(change);
   }
   return { live, needsRestart };
 }
@@ -51,7 +44,7 @@ export function liveOptions(started: RawServeOptions, next: RawServeOptions): Ra
   const options: Partial<Record<ServeFlagName, readonly string[]>> = {};
   for (const flag of serveFlags) {
     const [old, other] = [valueIn(flag, started), valueIn(flag, next)];
-    const values = isLive(flag, old, other, settingsTakeEffect) ? next[flag.name] : started[flag.name];
+    const values = isLive(flag, old, other) ? next[flag.name] : started[flag.name];
     if (values !== undefined) options[flag.name] = values;
   }
   return options;
@@ -76,13 +69,8 @@ function valueIn({ name, kind, default: usual }: ServeFlag, raw: RawServeOptions
   return kind === 'list' ? given?.flatMap(splitList) : given?.slice(-1);
 }
 
-function isLive(
-  flag: ServeFlag,
-  before: Value,
-  after: Value,
-  takeEffect: Readonly<Record<ServeFlagName, TakesEffect>>,
-): boolean {
-  const when = takeEffect[flag.name];
+function isLive(flag: ServeFlag, before: Value, after: Value): boolean {
+  const when: TakesEffect = settingsTakeEffect[flag.name];
   return when === 'at-once' || (when === 'at-once-while-on' && isOn(flag, before) === isOn(flag, after));
 }
 

@@ -21,6 +21,8 @@ const nothingCounted: MetricsReport = { destinations: null, families: [] };
  */
 export class MetricsGathering<Subject extends MetricsSubject> {
   readonly #last = new Map<Subject, MetricsReport>();
+  readonly #hasEnded = new WeakSet<Subject>();
+  /** What those that have ended have counted. */
   #ended = nothingCounted;
 
   /**
@@ -75,6 +77,4 @@ export class MetricsGathering<Subject extends MetricsSubject> {
     this.#hasEnded.add(subject);
     if (last !== undefined) this.#ended = addCounts([this.#ended, last]);
   }
-
-  readonly #hasEnded = new WeakSet<Subject>();
 }

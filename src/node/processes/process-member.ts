@@ -74,6 +74,17 @@ export class ProcessMember {
     return new ProcessMember(start, channel, state);
   }
 
+  /**
+   * Calls `listener` when the supervisor has gone without a word. Right behind it this process ends (node:cluster): it
+   * gets no connections any more, and must not stand beside a router that is started in the old one's place.
+   */
+  onSupervisorLost(listener: () => void): void {
+    const { worker } = cluster;
+    worker?.once('disconnect', () => {
+      if (!worker.exitedAfterDisconnect) listener();
+    });
+  }
+
   /** The router listens: from now on the supervisor may ask it something. */
   async ready(router: MemberRouter): Promise<void> {
     const { origin, adminOrigin } = router;

@@ -17,9 +17,9 @@ import type { SupervisedProcess } from './supervised-process.ts';
 
 /** What the supervisor knows of its processes when one of them asks something. */
 export interface ProcessOverview {
-  startOf(process: SupervisedProcess): ProcessStart;
+  startOf(asking: SupervisedProcess): ProcessStart;
   /** All that run and answer, but for this one. */
-  others(process: SupervisedProcess): readonly SupervisedProcess[];
+  others(asking: SupervisedProcess): readonly SupervisedProcess[];
   /** Processes that do not serve (yet, or again). */
   starting(): number;
 }
@@ -65,22 +65,22 @@ export class SharedState {
   }
 
   /** Answers what a process asks. */
-  async answer(process: SupervisedProcess, question: ProcessQuestion): Promise<unknown> {
+  async answer(asking: SupervisedProcess, question: ProcessQuestion): Promise<unknown> {
     switch (question.kind) {
       case 'start':
-        return this.#overview.startOf(process);
+        return this.#overview.startOf(asking);
       case 'changed-snapshot':
         return this.#snapshots.changed(question.known);
       case 'save-snapshot':
-        return this.#snapshots.save(question.known, question.stored, this.#overview.others(process));
+        return this.#snapshots.save(question.known, question.stored, this.#overview.others(asking));
       case 'take-nonce':
         return this.#nonces.take(question.issuer, question.nonce, question.deadline);
       case 'gather-metrics':
-        return this.#gathering.gather(process, question.report, this.#servingOthers(process), (states) =>
+        return this.#gathering.gather(asking, question.report, this.#servingOthers(asking), (states) =>
           this.#ownMetrics(states),
         );
       case 'last-metrics':
-        this.#gathering.reported(process, question.report);
+        this.#gathering.reported(asking, question.report);
         return null;
       case 'audit':
         for (const line of question.lines) this.#auditLog?.writeLine(line);
@@ -93,8 +93,8 @@ export class SharedState {
   }
 
   /** A process has ended. @param isRestarted whether another takes its place */
-  processEnded(process: SupervisedProcess, isRestarted: boolean): void {
-    this.#gathering.ended(process);
+  processEnded(ended: SupervisedProcess, isRestarted: boolean): void {
+    this.#gathering.ended(ended);
     if (isRestarted) this.#restarts.with().add();
   }
 
@@ -109,8 +109,8 @@ export class SharedState {
   }
 
   /** Those that do not serve yet count as starting, not as silent. */
-  #servingOthers(process: SupervisedProcess): readonly SupervisedProcess[] {
-    return this.#overview.others(process).filter(({ isReady }) => isReady);
+  #servingOthers(asking: SupervisedProcess): readonly SupervisedProcess[] {
+    return this.#overview.others(asking).filter(({ isReady }) => isReady);
   }
 
   /** The supervisor's own: its use of the machine, and what it alone knows. */

@@ -158,8 +158,8 @@ class Supervisor implements ProcessOverview, RunningProcesses {
     if (!isRestarted) return;
     // Nobody holds a port that the system chose any more: who comes next has to ask for that one.
     if (this.#running().length === 0) this.#port = Number(new URL(this.origin).port);
-    slot.ends = performance.now() - ended.startedAt < steadyAfter ? slot.ends + 1 : 1;
-    const delay = restartDelay(slot.ends, Math.random());
+    if (performance.now() - ended.startedAt >= steadyAfter) slot.ends = 0;
+    const milliseconds = this.#runLater(slot, shared);
     this.#logger.error(
       {
         otherProcess: slot.number,
@@ -167,11 +167,29 @@ class Supervisor implements ProcessOverview, RunningProcesses {
         exitCode: end.exitCode,
         signal: end.signal,
         ...(end.reason === undefined ? {} : { reason: end.reason }),
-        milliseconds: delay,
+        milliseconds,
       },
       'A process has ended; it is started again',
     );
-    slot.restart = setTimeout(() => this.#run(slot, shared), delay);
+  }
+
+  /** @returns in how many milliseconds */
+  #runLater(slot: Slot, shared: SharedState): number {
+    slot.ends += 1;
+    const delay = restartDelay(slot.ends, Math.random());
+    slot.restart = setTimeout(() => {
+      try {
+        this.#run(slot, shared);
+      } catch (error) {
+        // No more files or processes are to be had: the others serve on meanwhile.
+        const milliseconds = this.#runLater(slot, shared);
+        this.#logger.error(
+          { otherProcess: slot.number, err: error, milliseconds },
+          'A process cannot be started; it is tried again',
+        );
+      }
+    }, delay);
+    return delay;
   }
 
   #running(): readonly SupervisedProcess[] {
