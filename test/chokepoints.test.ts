@@ -104,9 +104,9 @@ test('SnapshotReceiver.accept is called by the push endpoint and the sync job of
     // The door of the router, which takes requests; this one asks it, and refuses more besides.
     'src/deno/refuse-rewritten-targets.ts',
     'src/proxy/middleware.ts',
+    // One receiver among several, which hands the push on to the one that it extends.
+    'src/snapshot/sharing-receiver.ts',
     'src/snapshot/snapshot-endpoint.ts',
-    // The receiver of one isolate among many, which hands the push on to the one that it extends.
-    'src/worker/snapshot/isolate-receiver.ts',
     'src/worker/sync/receiver-target.ts',
   ]);
 });

@@ -5,6 +5,7 @@ import { createAssertionSigner } from '../src/identity/assertion/sign-assertion.
 import { identityLines, requestsFor, startAssertingRouters } from './support/asserting-routers.ts';
 import { jane, speaker } from './support/assertions.ts';
 import { ask } from './support/security/ask.ts';
+import { credentialIdOf } from './support/security/certificates.ts';
 import { rawHttp1 } from './support/security/raw-http1.ts';
 import { protocols } from './support/security/recording-backend.ts';
 

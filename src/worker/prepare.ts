@@ -4,12 +4,12 @@ import type { IdentityMode, IdentityTokenSigner, IdentityTokenSigners } from '..
 import type { OidcIssuer } from '../identity/oidc-token/oidc-issuer.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { StalePolicy } from '../proxy/decision.ts';
+import type { SharingReceiver } from '../snapshot/sharing-receiver.ts';
 import type { Fetcher, WaitUntil } from './bindings.ts';
 import type { DestinationIdentityConfiguration, WorkerConfiguration } from './configuration/configuration.ts';
 import { readConfiguration } from './configuration/read-configuration.ts';
 import type { CallerIdentification } from './identity/callers.ts';
 import type { PlatformCertificate } from './identity/platform-certificate.ts';
-import type { IsolateReceiver } from './snapshot/isolate-receiver.ts';
 import { createSnapshotKeeping } from './snapshot/snapshot-keeping.ts';
 
 /** What the handlers need, made once for an isolate. */
@@ -17,7 +17,7 @@ export interface PreparedWorker {
   readonly local: WorkerConfiguration['local'];
   readonly frontProxy: Fetcher | undefined;
   readonly destinations: Fetcher | undefined;
-  readonly receiver: IsolateReceiver;
+  readonly receiver: SharingReceiver;
   readonly stalePolicy: StalePolicy;
   readonly authenticators: readonly Authenticator[];
   /** What `request.cf` proves about the caller. */

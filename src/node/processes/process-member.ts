@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import type { SharedNonces } from '../../identity/assertion/shared-nonces.ts';
 import type { SnapshotReceiver, SnapshotReceiverOptions } from '../../snapshot/receiver.ts';
-import { IsolateReceiver } from '../../worker/snapshot/isolate-receiver.ts';
+import { SharingReceiver } from '../../snapshot/sharing-receiver.ts';
 import type { RunningRouter } from '../serve-config.ts';
 import { AuditForwarder } from './audit-forwarder.ts';
 import { Channel } from './channel.ts';
@@ -118,7 +118,7 @@ export class ProcessMember {
 
 /** What the supervisor's questions are answered from; filled in while the router is put together. */
 class MemberState {
-  receiver: IsolateReceiver | undefined;
+  receiver: SharingReceiver | undefined;
   report: (() => Promise<MetricsReport>) | undefined;
   router: MemberRouter | undefined;
   readonly shutdownAsked: Promise<void>;
@@ -172,7 +172,7 @@ function sharingOf(
     nonces,
     metrics,
     createReceiver(options: Omit<SnapshotReceiverOptions, 'store'>): SnapshotReceiver {
-      const receiver = new IsolateReceiver({ ...options, store: new ProcessSnapshotStore(channel) });
+      const receiver = new SharingReceiver({ ...options, store: new ProcessSnapshotStore(channel) });
       state.receiver = receiver;
       return receiver;
     },

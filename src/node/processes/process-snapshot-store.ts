@@ -1,5 +1,5 @@
+import type { SharedSnapshotStore } from '../../snapshot/shared-snapshot-store.ts';
 import { StoreChangedError, type StoredSnapshot } from '../../snapshot/snapshot-store.ts';
-import type { SharedSnapshotStore } from '../../worker/snapshot/shared-store.ts';
 import type { Channel } from './channel.ts';
 import {
   changedSnapshotSchema,

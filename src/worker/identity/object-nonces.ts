@@ -1,7 +1,7 @@
 import type { Admission } from '../../identity/assertion/replay-window.ts';
 import type { SharedNonces } from '../../identity/assertion/shared-nonces.ts';
+import { storeTimeout, withinStoreTimeout } from '../../snapshot/shared-snapshot-store.ts';
 import type { DurableObjectNamespace } from '../bindings.ts';
-import { storeTimeout, withinStoreTimeout } from '../snapshot/shared-store.ts';
 import { admissionStatus } from './replay-object.ts';
 
 const admissions: readonly Admission[] = ['fresh', 'replayed', 'full'];

@@ -1,14 +1,14 @@
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/limits.ts';
 import { readText } from '../../snapshot/read-text.ts';
-import { StoreChangedError } from '../../snapshot/snapshot-store.ts';
-import { parseStoredSnapshotText, storedSnapshotText } from '../../snapshot/stored-snapshot-text.ts';
-import type { DurableObjectNamespace } from '../bindings.ts';
 import {
   type SharedSnapshotStore,
   storeTimeout,
   type TaggedSnapshot,
   withinStoreTimeout,
-} from './shared-store.ts';
+} from '../../snapshot/shared-snapshot-store.ts';
+import { StoreChangedError } from '../../snapshot/snapshot-store.ts';
+import { parseStoredSnapshotText, storedSnapshotText } from '../../snapshot/stored-snapshot-text.ts';
+import type { DurableObjectNamespace } from '../bindings.ts';
 
 /** Nobody resolves it: a stub of a Durable Object looks at nothing but the path, and ours not even at that. */
 const url = 'https://snapshot-object/';

@@ -1,7 +1,7 @@
+import { type SharedSnapshotStore, withinStoreTimeout } from '../../snapshot/shared-snapshot-store.ts';
 import { StoreChangedError } from '../../snapshot/snapshot-store.ts';
 import { parseStoredSnapshotText, storedSnapshotText } from '../../snapshot/stored-snapshot-text.ts';
 import type { KvNamespace } from '../bindings.ts';
-import { type SharedSnapshotStore, withinStoreTimeout } from './shared-store.ts';
 
 /** Of one value, in bytes (developers.cloudflare.com/kv/platform/limits). Emulators take more. */
 export const maximumKvValue = 25 * 1024 * 1024;

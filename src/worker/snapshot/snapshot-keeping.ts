@@ -1,18 +1,18 @@
 import type { Logger } from '../../observe/logger.ts';
+import type { SharedSnapshotStore } from '../../snapshot/shared-snapshot-store.ts';
+import { SharingReceiver } from '../../snapshot/sharing-receiver.ts';
 import type { StoredSnapshot } from '../../snapshot/snapshot-store.ts';
 import type { SnapshotConfiguration, SnapshotStoreConfiguration } from '../configuration/configuration.ts';
 import { createDurableObjectStore } from './durable-object-store.ts';
-import { IsolateReceiver } from './isolate-receiver.ts';
 import { createKvStore } from './kv-store.ts';
-import type { SharedSnapshotStore } from './shared-store.ts';
 import { SnapshotRefresh } from './snapshot-refresh.ts';
 
 /** The receiver of an isolate, and what keeps it up to date. */
 export async function createSnapshotKeeping(
   { keys, addressPolicy, store, initial }: SnapshotConfiguration,
   logger: Logger,
-): Promise<{ readonly receiver: IsolateReceiver; readonly refresh: SnapshotRefresh }> {
-  const receiver = new IsolateReceiver({ keys: () => keys, addressPolicy, store: storeOf(store), logger });
+): Promise<{ readonly receiver: SharingReceiver; readonly refresh: SnapshotRefresh }> {
+  const receiver = new SharingReceiver({ keys: () => keys, addressPolicy, store: storeOf(store), logger });
   if (initial !== undefined) await receiver.adopt({ snapshot: initial.trim() });
   return { receiver, refresh: new SnapshotRefresh({ receiver, logger }) };
 }

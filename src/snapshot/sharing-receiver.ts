@@ -1,16 +1,17 @@
-import { type Acceptance, SnapshotReceiver, type SnapshotReceiverOptions } from '../../snapshot/receiver.ts';
-import { SnapshotError } from '../../snapshot/snapshot-error.ts';
-import { StoreChangedError } from '../../snapshot/snapshot-store.ts';
-import type { SharedSnapshotStore } from './shared-store.ts';
+import { type Acceptance, SnapshotReceiver, type SnapshotReceiverOptions } from './receiver.ts';
+import type { SharedSnapshotStore } from './shared-snapshot-store.ts';
+import { SnapshotError } from './snapshot-error.ts';
+import { StoreChangedError } from './snapshot-store.ts';
 
-/** How often a push begins anew because another isolate was quicker. More of them at once is no ordinary day. */
+/** How often a push begins anew because another receiver was quicker. More of them at once is no ordinary day. */
 const attempts = 5;
 
 /**
- * The receiver of one isolate among many: before it takes a push it takes note of what the others have taken. What it
- * reads passes the same checks as what is pushed, and replaces nothing that is newer.
+ * One receiver among several that share a store, the isolates of a Worker or the processes of a router: before it takes
+ * a push it takes note of what the others have taken. What it reads passes the same checks as what is pushed, and
+ * replaces nothing that is newer.
  */
-export class IsolateReceiver extends SnapshotReceiver {
+export class SharingReceiver extends SnapshotReceiver {
   readonly #store: SharedSnapshotStore;
 
   constructor(options: SnapshotReceiverOptions & { readonly store: SharedSnapshotStore }) {
@@ -27,7 +28,7 @@ export class IsolateReceiver extends SnapshotReceiver {
   }
 
   /**
-   * Takes over what another isolate, or the sync job itself, has stored since.
+   * Takes over what another one, or the sync job itself, has stored since.
    * @throws when the store cannot be read
    */
   async catchUp(): Promise<void> {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keys, minute, noon, renewalOf, sealed } from '../../../test/support/snapshot-receiver.ts';
-import { createAddressPolicy } from '../../snapshot/address-policy.ts';
-import type { StoredSnapshot } from '../../snapshot/snapshot-store.ts';
-import { StoreChangedError } from '../../snapshot/snapshot-store.ts';
-import { IsolateReceiver } from './isolate-receiver.ts';
-import type { SharedSnapshotStore } from './shared-store.ts';
+import { keys, minute, noon, renewalOf, sealed } from '../../test/support/snapshot-receiver.ts';
+import { createAddressPolicy } from './address-policy.ts';
+import type { SharedSnapshotStore } from './shared-snapshot-store.ts';
+import { SharingReceiver } from './sharing-receiver.ts';
+import type { StoredSnapshot } from './snapshot-store.ts';
+import { StoreChangedError } from './snapshot-store.ts';
 
-/** What isolates share. Writing over what one does not know fails, as with a Durable Object. */
+/** What receivers share. Writing over what one does not know fails, as with a Durable Object. */
 function sharedPlace() {
   const place: { stored: StoredSnapshot | undefined; version: number; away: boolean } = {
     stored: undefined,
@@ -39,8 +39,8 @@ function sharedPlace() {
   return { place, open };
 }
 
-function isolate(store: SharedSnapshotStore) {
-  return new IsolateReceiver({
+function receiverOn(store: SharedSnapshotStore) {
+  return new SharingReceiver({
     keys: () => keys,
     addressPolicy: createAddressPolicy(),
     store,
@@ -48,10 +48,10 @@ function isolate(store: SharedSnapshotStore) {
   });
 }
 
-test('an older push to an isolate that knows nothing yet is refused', async () => {
+test('an older push to a receiver that knows nothing yet is refused', async () => {
   const { open } = sharedPlace();
-  await isolate(open()).accept(await sealed(3));
-  const other = isolate(open());
+  await receiverOn(open()).accept(await sealed(3));
+  const other = receiverOn(open());
   await assert.rejects(other.accept(await sealed(2)), { code: 'NotNewer' });
   assert.equal(other.current()?.generation, 3);
 });
@@ -62,21 +62,21 @@ test('of two pushes at once the older one never ends up in the store, whichever 
     [5, 4],
   ] as const) {
     const { place, open } = sharedPlace();
-    const one = isolate(open());
-    const two = isolate(open());
+    const one = receiverOn(open());
+    const two = receiverOn(open());
     await Promise.allSettled([one.accept(await sealed(first)), two.accept(await sealed(second))]);
-    const reader = isolate(open());
+    const reader = receiverOn(open());
     await reader.catchUp();
     assert.equal(reader.current()?.generation, 5);
     assert.ok(place.version >= 1);
   }
 });
 
-test('a renewal that another isolate has taken counts here too, and a stored older one does not', async () => {
+test('a renewal that another receiver has taken counts here too, and a stored older one does not', async () => {
   const { place, open } = sharedPlace();
   const jws = await sealed(3);
-  const one = isolate(open());
-  const two = isolate(open());
+  const one = receiverOn(open());
+  const two = receiverOn(open());
   await one.accept(jws);
   await two.catchUp();
   await one.renew(await renewalOf(jws, 3));
@@ -93,7 +93,7 @@ test('what was tampered with in the store is not used, and can be replaced by a 
   const jws = await sealed(3);
   place.stored = { snapshot: `${jws.slice(0, -6)}AAAAAA` };
   place.version = 1;
-  const receiver = isolate(open());
+  const receiver = receiverOn(open());
   await receiver.catchUp();
   assert.equal(receiver.current(), undefined);
   const { result, persisted } = await receiver.accept(jws);
@@ -101,10 +101,10 @@ test('what was tampered with in the store is not used, and can be replaced by a 
   assert.equal(place.stored?.snapshot, jws);
 });
 
-test('while the store is away a push counts in its isolate, and the answer says that it was not kept', async () => {
+test('while the store is away a push counts in its receiver, and the answer says that it was not kept', async () => {
   const { place, open } = sharedPlace();
   place.away = true;
-  const receiver = isolate(open());
+  const receiver = receiverOn(open());
   const { result, persisted } = await receiver.accept(await sealed(3));
   assert.deepEqual([result, persisted], ['accepted', false]);
   assert.equal(receiver.current()?.generation, 3);

@@ -1,4 +1,4 @@
-import type { SnapshotStore, StoredSnapshot } from '../../snapshot/snapshot-store.ts';
+import type { SnapshotStore, StoredSnapshot } from './snapshot-store.ts';
 
 /** What is stored, with a tag that changes with every write. */
 export interface TaggedSnapshot {
@@ -8,9 +8,10 @@ export interface TaggedSnapshot {
 }
 
 /**
- * A store that all isolates of a Worker share. Each writes only over what it knows: `save` of `SnapshotStore` replaces
- * what the isolate has last taken note of, and fails with `StoreChangedError` when another was quicker. That is what
- * keeps a generation from falling, whichever isolate a push comes to.
+ * A store that several receivers share: the isolates of a Worker, the processes of a router. Each writes only over
+ * what it knows: `save` of `SnapshotStore` replaces what the receiver has last taken note of, and fails with
+ * `StoreChangedError` when another was quicker. That is what keeps a generation from falling, whichever receiver a
+ * push comes to.
  */
 export interface SharedSnapshotStore extends SnapshotStore {
   /** What is stored, if that is not what was last taken note of. Takes no note of it. */
