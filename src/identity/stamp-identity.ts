@@ -1,4 +1,5 @@
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import { rememberingNames } from '../apimachinery/remembered-names.ts';
 import {
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
@@ -31,15 +32,15 @@ export function stampIdentity(
   names: IdentityHeaderNames = defaultIdentityHeaderNames,
   token?: IdentityToken,
 ): string[] {
-  const isIdentityHeader = identityHeaderMatcher(names);
+  const kindOf = kindsFor(names);
   const authenticated = caller.kind === 'authenticated';
   const stamped: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
     const value = headers[index + 1] as string;
-    const lowerCaseName = name.toLowerCase();
-    if (isIdentityHeader(lowerCaseName)) continue;
-    const kept = authenticated ? withoutCredentials(lowerCaseName, value) : value;
+    const kind = kindOf(name);
+    if (kind === 'identity') continue;
+    const kept = authenticated ? withoutCredentials(kind, value) : value;
     if (kept !== undefined) stamped.push(name, kept);
   }
   if (!authenticated) return stamped;
@@ -49,9 +50,28 @@ export function stampIdentity(
   return stamped;
 }
 
-function withoutCredentials(lowerCaseName: string, value: string): string | undefined {
-  if (lowerCaseName === 'authorization') return undefined;
-  return lowerCaseName === websocketProtocolHeader ? withoutWebsocketBearer(value) : value;
+/** What a line is to the stamp. */
+type LineKind = 'identity' | 'authorization' | 'websocket-protocol' | 'other';
+
+const knownKinds = new WeakMap<IdentityHeaderNames, (name: string) => LineKind>();
+
+function kindsFor(names: IdentityHeaderNames): (name: string) => LineKind {
+  const known = knownKinds.get(names);
+  if (known !== undefined) return known;
+  const isIdentityHeader = identityHeaderMatcher(names);
+  const kindOf = rememberingNames((name): LineKind => {
+    const lowerCaseName = name.toLowerCase();
+    if (isIdentityHeader(lowerCaseName)) return 'identity';
+    if (lowerCaseName === 'authorization') return 'authorization';
+    return lowerCaseName === websocketProtocolHeader ? 'websocket-protocol' : 'other';
+  });
+  knownKinds.set(names, kindOf);
+  return kindOf;
+}
+
+function withoutCredentials(kind: LineKind, value: string): string | undefined {
+  if (kind === 'authorization') return undefined;
+  return kind === 'websocket-protocol' ? withoutWebsocketBearer(value) : value;
 }
 
 /** Of users who come again, with each request of their connection. */

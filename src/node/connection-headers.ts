@@ -1,4 +1,5 @@
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import { rememberingNames } from '../apimachinery/remembered-names.ts';
 
 /**
  * Header names that belong to one HTTP/1.1 connection and must not be written to an HTTP/2 stream
@@ -35,12 +36,18 @@ export function appendHttp2Lines(to: string[], headers: RawHeaders): string[] {
 export function requestLines(headers: RawHeaders): string[] {
   const lines: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    const name = (headers[index] as string).toLowerCase();
-    if (connectionSpecific.has(name) || name === 'host' || name === 'te' || name === 'expect') continue;
-    lines.push(headers[index] as string, headers[index + 1] as string);
+    const name = headers[index] as string;
+    if (isNoRequestLine(name)) continue;
+    lines.push(name, headers[index + 1] as string);
   }
   return lines;
 }
+
+/** Whether a line under this name is left out by `requestLines`. */
+export const isNoRequestLine = rememberingNames((given) => {
+  const name = given.toLowerCase();
+  return connectionSpecific.has(name) || name === 'host' || name === 'te' || name === 'expect';
+});
 
 /** HTTP/2 header lines without the pseudo-header fields, which always come first (RFC 9113 section 8.3). */
 export function withoutPseudoHeaders(headers: readonly string[]): readonly string[] {

@@ -1,8 +1,11 @@
+import { rememberingNames } from '../apimachinery/remembered-names.ts';
 import type { OutboundRequest } from '../proxy/transport.ts';
-import { requestLines } from './connection-headers.ts';
+import { isNoRequestLine } from './connection-headers.ts';
 
 /** RFC 9110 section 5.6.2. */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** There is no body, whatever a line says of its length. */
+const isWritten = rememberingNames((name) => token.test(name) && name.toLowerCase() !== 'content-length');
 /** RFC 9110 section 5.5, as a byte string. */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Origin-form in visible ASCII: what `acceptRequestTarget` lets through, without the empty one. */
@@ -18,14 +21,12 @@ export function http1RequestHead(outbound: OutboundRequest, authority: string): 
   const { method, target, headers } = outbound;
   if (!originForm.test(target)) return undefined;
   let head = `${method} ${target} HTTP/1.1\r\nHost: ${authority}\r\n`;
-  const lines = requestLines(headers);
-  for (let index = 0; index + 1 < lines.length; index += 2) {
-    const name = lines[index] as string;
-    const value = lines[index + 1] as string;
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    if (isNoRequestLine(name)) continue;
+    const value = headers[index + 1] as string;
     // A line break in either would begin a request of the client's own making, under the router's certificate.
-    if (!token.test(name) || !fieldValue.test(value)) return undefined;
-    // There is no body, whatever a line says of its length.
-    if (name.length === 14 && name.toLowerCase() === 'content-length') return undefined;
+    if (!isWritten(name) || !fieldValue.test(value)) return undefined;
     head += `${name}: ${value}\r\n`;
   }
   return `${head}\r\n`;

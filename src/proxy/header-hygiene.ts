@@ -1,4 +1,5 @@
 import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { rememberingNames } from '../apimachinery/remembered-names.ts';
 import {
   defaultIdentityHeaderNames,
   hyphenated,
@@ -52,11 +53,36 @@ export function cleanRequestHeaders(
   headers: RawHeaders,
   names: IdentityHeaderNames = defaultIdentityHeaderNames,
 ): string[] {
+  return withoutConnectionHeaders(headers, requestHygieneFor(names));
+}
+
+/** Whether a line under a name never travels on, whatever else the message holds. */
+type NameHygiene = (name: string) => boolean;
+
+const hygienes = new WeakMap<IdentityHeaderNames, NameHygiene>();
+
+function requestHygieneFor(names: IdentityHeaderNames): NameHygiene {
+  const known = hygienes.get(names);
+  if (known !== undefined) return known;
   const isIdentityHeader = identityHeaderMatcher(names);
-  return withoutConnectionHeaders(
-    headers,
-    (name) => name === 'host' || isIdentityHeader(name) || hyphenated(name) === rerouteMarkHeader,
-  );
+  const hygiene = rememberingNames((name) => {
+    const lowerCaseName = name.toLowerCase();
+    return (
+      staysOnConnection(lowerCaseName) ||
+      lowerCaseName === 'host' ||
+      isIdentityHeader(lowerCaseName) ||
+      hyphenated(lowerCaseName) === rerouteMarkHeader
+    );
+  });
+  hygienes.set(names, hygiene);
+  return hygiene;
+}
+
+const answerHygiene = rememberingNames((name) => staysOnConnection(name.toLowerCase()));
+
+/** Pseudo-header fields are the framing's own (RFC 9113 section 8.3). */
+function staysOnConnection(lowerCaseName: string): boolean {
+  return hopByHop.has(lowerCaseName) || lowerCaseName.startsWith(':');
 }
 
 /**
@@ -64,13 +90,10 @@ export function cleanRequestHeaders(
  * Such a line in an HTTP/2 answer would be an error of ours (RFC 9113 section 8.2.2).
  */
 export function cleanResponseHeaders(headers: RawHeaders): string[] {
-  return withoutConnectionHeaders(headers, () => false);
+  return withoutConnectionHeaders(headers, answerHygiene);
 }
 
-function withoutConnectionHeaders(
-  headers: RawHeaders,
-  isUnwanted: (lowerCaseName: string) => boolean,
-): string[] {
+function withoutConnectionHeaders(headers: RawHeaders, isUnwanted: NameHygiene): string[] {
   const nominated = connectionOptions(headers);
   // RFC 9112 section 6.1: Transfer-Encoding overrides Content-Length, which an intermediary must not forward
   // then; two parsers behind each other could otherwise find two ends of one body.
@@ -78,16 +101,9 @@ function withoutConnectionHeaders(
   const kept: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
-    const lowerCaseName = name.toLowerCase();
-    if (
-      hopByHop.has(lowerCaseName) ||
-      lowerCaseName.startsWith(':') ||
-      nominated?.has(lowerCaseName) ||
-      (lengthIsOverridden && lowerCaseName === 'content-length') ||
-      isUnwanted(lowerCaseName)
-    ) {
-      continue;
-    }
+    if (isUnwanted(name)) continue;
+    if (nominated?.has(name.toLowerCase())) continue;
+    if (lengthIsOverridden && name.toLowerCase() === 'content-length') continue;
     kept.push(name, headers[index + 1] as string);
   }
   return kept;

@@ -20,7 +20,10 @@ const { keys: pinned } = keys;
 /** A router that believes the router `edge`. */
 const believesEdge: Configure = (config) => ({
   ...config,
-  destinationIdentity: { ...config.destinationIdentity, assertionKeys: { path: 'keys.json', text: '', pinned } },
+  destinationIdentity: {
+    ...config.destinationIdentity,
+    assertionKeys: { path: 'keys.json', text: '', pinned },
+  },
 });
 
 interface Claims {
