@@ -3,6 +3,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { boundConnections } from './connection-limit.ts';
+import { everyConnectionOf } from './every-connection.ts';
 import { certificateError, listenError } from './server-error.ts';
 
 /** A serving certificate with its chain, and its key; PEM. */
@@ -50,6 +51,7 @@ export async function startEndpointServer(options: EndpointServerOptions): Promi
   const secure = tls === undefined ? undefined : newTlsServer(tls, listener);
   const server = secure ?? createServer(limits, listener);
   boundConnections(server, maximumConnections);
+  const cutConnections = everyConnectionOf(server);
   const address = await new Promise<AddressInfo>((resolve, reject) => {
     const failed = (error: Error): void => reject(listenError(error, host, port, flag));
     server.once('error', failed);
@@ -71,7 +73,7 @@ export async function startEndpointServer(options: EndpointServerOptions): Promi
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        cutConnections();
       }),
   };
 }

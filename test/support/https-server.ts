@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
+import { everyConnectionOf } from '../../src/node/every-connection.ts';
 
 export type HttpListener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
@@ -22,13 +23,14 @@ export async function openHttpsServer(
   port = 0,
 ): Promise<HttpsServer> {
   const server = createServer(options, listener);
+  const cutConnections = everyConnectionOf(server);
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return {
     port: (server.address() as AddressInfo).port,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        cutConnections();
       }),
   };
 }

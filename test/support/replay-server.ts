@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { negotiateMediaType } from '../../src/apimachinery/accept.ts';
+import { everyConnectionOf } from '../../src/node/every-connection.ts';
 import type { CertificatePair } from './certificates.ts';
 import type { RecordedClusterName } from './recorded-cluster.ts';
 
@@ -62,6 +63,7 @@ export async function startReplayServer(
     response.writeHead(recorded.code, { 'content-type': recorded.contentType, vary: 'Accept' });
     response.end(recorded.body);
   });
+  const cutConnections = everyConnectionOf(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -71,7 +73,7 @@ export async function startReplayServer(
     url: `https://127.0.0.1:${port}`,
     answers,
     async close() {
-      server.closeAllConnections();
+      cutConnections();
       server.close();
       await once(server, 'close');
     },
