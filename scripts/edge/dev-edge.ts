@@ -38,7 +38,7 @@ ${runtime} verifies the caller's token and signs an assertion for the router tha
 
   export KUBECONFIG=${relative('.', kubeconfig)}
   kubectl get validatingadmissionpolicies                      # only 1.36 serves these
-  kubectl get horizontalpodautoscalers.v2beta2.autoscaling   # only 1.25 serves this version
+  kubectl get horizontalpodautoscalers.v2beta2.autoscaling     # only 1.25 serves this version
   kubectl auth whoami                                          # 1.25 cannot answer; a peer does, knowing who asked
   kubectl --context alice@edge auth whoami                     # as an ordinary user
   kubectl get pods --watch

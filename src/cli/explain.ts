@@ -129,7 +129,9 @@ async function readTable(
   options: ExplainOptions,
   context: CommandContext,
 ): Promise<{ table: RoutingTable | undefined; notes: readonly string[] }> {
-  if (options.snapshot === undefined) return { table: undefined, notes: [] };
+  if (options.snapshot === undefined) {
+    return { table: undefined, notes: ['no --snapshot: seen from a router that has none yet'] };
+  }
   const input = await readSnapshotInput(context, options.snapshot, options.snapshotKeys);
   const { serverId } = options;
   if (serverId === undefined || input.table.server(serverId) !== undefined) return input;

@@ -145,6 +145,8 @@ describe('explain', () => {
     const unknown = await run([...seen.slice(0, -1), 'cp-z']);
     assert.match(unknown.output, /the snapshot has no server cp-z; it has cp-a, cp-b/);
     assert.match((await run(seen.slice(0, -2))).output, /seen from a gateway, to which no server is local/);
+    const without = await run(['explain', 'GET', '/api/v1/pods', '--server-id', 'cp-a']);
+    assert.match(without.output, /no --snapshot: seen from a router that has none yet/);
   });
 
   it('shows who takes the place of a local server that is down', async () => {
@@ -273,7 +275,10 @@ describe('validate', () => {
 
   it('ends with exit code 2 for a file that is missing, no snapshot, or not signed as asked', async () => {
     assert.equal((await run(['validate', 'missing.json'])).code, 2);
-    assert.match((await run(['validate', 'noise'])).errors, /neither JSON nor a compact JWS/);
+    assert.match(
+      (await run(['validate', 'noise'])).errors,
+      /neither JSON nor a compact JWS; a configuration file is checked by validate --config/,
+    );
     files.set('list.json', '[]');
     assert.match((await run(['validate', 'list.json'])).errors, /list\.json must be an object/);
     files.set('cut.jws', (files.get('snapshot.jws') ?? '').split('.').slice(0, 2).join('.'));

@@ -85,6 +85,8 @@ async function unwritableFiles({ snapshot }: ServeConfig): Promise<readonly stri
     await access(folder, constants.W_OK | constants.X_OK);
     return [];
   } catch (error) {
-    return [`--snapshot-file: snapshots cannot be kept in ${folder}: ${messageOf(error)}`];
+    return [
+      `--snapshot-file: snapshots cannot be kept in ${folder}: ${messageOf(error)}; it must be a directory that the router may write to`,
+    ];
   }
 }

@@ -159,6 +159,11 @@ describe('serve', () => {
     assert.ok(lines.some((line) => line.startsWith('--secure-port must be')));
     const { lines: stray } = await start([...complete, 'now']);
     assert.ok(stray.includes('unexpected argument "now": serve takes flags only'), stray.join('\n'));
+    const { lines: file } = await start([...complete, 'router.yaml']);
+    assert.match(
+      file.join('\n'),
+      /takes flags only; a configuration file is given as --config=router\.yaml$/m,
+    );
   });
 
   it('checks everything and starts nothing with --dry-run', async () => {

@@ -11,9 +11,12 @@ export function unknownArguments(
 ): readonly string[] {
   const flags = rest.filter((argument) => argument.startsWith('-'));
   if (flags.length === 0) {
-    return rest.map(
-      (argument) => `unexpected argument ${JSON.stringify(argument)}: ${command} takes flags only`,
-    );
+    return rest.map((argument) => {
+      const hint = /\.(ya?ml|json)$/.test(argument)
+        ? `; a configuration file is given as --config=${argument}`
+        : '';
+      return `unexpected argument ${JSON.stringify(argument)}: ${command} takes flags only${hint}`;
+    });
   }
   return flags.map((flag) => {
     const given = flag.split('=')[0] ?? flag;

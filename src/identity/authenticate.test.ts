@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { runInNewContext } from 'node:vm';
 import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
 import { authenticate } from './authenticate.ts';
 import { AuthenticationError, type Authenticator } from './authenticator.ts';
@@ -43,6 +44,19 @@ describe('the union of authenticators', () => {
     const caller = await authenticate(inboundRequest(), [succeeding({ name: 'first' }), unasked]);
     assert.ok(caller.kind === 'authenticated');
     assert.equal(caller.user.name, 'first');
+  });
+
+  it('attack: waits for an opinion that is no Promise of this realm, and heeds its refusal', async () => {
+    // As what a remote call on an edge runtime returns: it has `then`, and another constructor.
+    const elsewhere = (error: Error): Authenticator => ({
+      name: 'elsewhere',
+      authenticate: () => runInNewContext('Promise.reject(error)', { error }),
+    });
+    const refusing = elsewhere(new AuthenticationError('token expired'));
+    await assert.rejects(async () => authenticate(inboundRequest(), [refusing]), /token expired/);
+    const caller = await authenticate(inboundRequest(), [refusing, succeeding({ name: 'next' })]);
+    assert.ok(caller.kind === 'authenticated');
+    assert.equal(caller.user.name, 'next');
   });
 
   it('forgets refusals once another authenticator succeeds', async () => {

@@ -39,14 +39,17 @@ function askFrom(
     try {
       const opinion = authenticators[index]?.authenticate(inbound);
       // Most have one at once, and each turn of the microtask queue costs every request.
-      if (opinion instanceof Promise) {
-        return opinion.then(authenticated).then(
-          (caller) => caller ?? askFrom(index + 1, inbound, authenticators, refusals),
-          (error: unknown) => {
-            refusals.push(refusalOf(error));
-            return askFrom(index + 1, inbound, authenticators, refusals);
-          },
-        );
+      // Also of another realm, or a remote call's: not waited for, a refusal would pass for no opinion.
+      if (opinion !== undefined && 'then' in opinion) {
+        return Promise.resolve(opinion)
+          .then(authenticated)
+          .then(
+            (caller) => caller ?? askFrom(index + 1, inbound, authenticators, refusals),
+            (error: unknown) => {
+              refusals.push(refusalOf(error));
+              return askFrom(index + 1, inbound, authenticators, refusals);
+            },
+          );
       }
       const caller = authenticated(opinion);
       if (caller !== undefined) return caller;

@@ -96,6 +96,19 @@ describe('gathered writes', () => {
     assert.ok(Buffer.concat(client.received).equals(bytes));
   });
 
+  test('a piece that still comes after the writer was held does not cancel the call to go on', async () => {
+    const { client, writes, seen } = newWrites();
+    assert.equal(writes.add(Buffer.alloc(2 * transferBufferBytes)), false);
+    client.endWrite();
+    await settled();
+    assert.equal(writes.add(Buffer.from('late')), false);
+    while (client.isWriting) {
+      client.endWrite();
+      await settled();
+    }
+    assert.equal(seen.room, 1);
+  });
+
   test('attack: a buffer whose write has failed is nobody else’s', async () => {
     const { client, writes } = newWrites();
     writes.add(Buffer.from('secret'));

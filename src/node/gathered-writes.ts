@@ -40,7 +40,8 @@ export class GatheredWrites {
       if (this.#length === transferBufferBytes) this.flush();
     }
     if (this.#underWay === 0) this.flush();
-    this.#isHeld = this.#underWay > 1 || this.#length >= heldFrom;
+    // Whoever was held waits for `onRoom`: a piece that still comes, with room again, must not cancel the call.
+    this.#isHeld ||= this.#underWay > 1 || this.#length >= heldFrom;
     return !this.#isHeld;
   }
 

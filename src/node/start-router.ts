@@ -220,9 +220,12 @@ async function start(
     },
   };
   watchRouterFiles(users, configurationSource, credentialWatch, logger);
+  // A process that takes another's place begins with the configuration of the router's start: who has lost a right since
+  // then must not have it back until the next look.
+  if (sharing !== undefined) await credentialWatch.reload();
   const { port } = await server.listen(config.securePort, config.bindAddress);
   if (canAssertLocally(config)) jwt.prepare();
-  credentialWatch.start(config.fileCheckInterval);
+  credentialWatch.start(live.current.fileCheckInterval);
   return {
     origin: httpsOrigin(config.bindAddress, port),
     adminOrigin: admin?.origin,

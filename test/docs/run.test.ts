@@ -69,6 +69,7 @@ describe('the commands of the pages, against the demo', {
   let running: DemoUnderTest;
   before(async () => {
     running = await startDemo();
+    for (const name of beside) await symlink(join(root, name), join(running.home, name));
   });
   after(() => running.stop());
 

@@ -100,6 +100,11 @@ describe('a stream to a pod', () => {
       connection: 'Upgrade',
     });
     assert.match(spdy, /^400 .*WebSocket only, not SPDY\/3\.1; use kubectl 1\.30/);
+    const forward = await upgradeAnswer(`${pods}/p/portforward`, {
+      upgrade: 'SPDY/3.1',
+      connection: 'Upgrade',
+    });
+    assert.match(forward, /^400 .*WebSocket only, not SPDY\/3\.1; kubectl port-forward.* does not work here/);
     assert.match((await ask(`${pods}/p/exec?command=ls`)).text, /Upgrade request required/);
     const webSocket = {
       upgrade: 'websocket',

@@ -63,7 +63,7 @@ test('the life of a router of several processes', async (context) => {
   await fixture.write('audit-policy.yaml', auditPolicy);
   const writeConfiguration = (allowedUsers: readonly string[]): Promise<void> =>
     fixture.write('router.yaml', configurationText(allowedUsers));
-  await writeConfiguration(['nobody']);
+  await writeConfiguration(['nobody', 'leaver']);
   const keys = await readFile(fixture.path('keys.json'), 'utf8');
   const router = await startProcessRouter(context, fixture, processes, {
     config: [fixture.path('router.yaml')],
@@ -130,6 +130,25 @@ test('the life of a router of several processes', async (context) => {
     router.command.signal('SIGHUP');
     await eventually(async () => (await statuses()).every((status) => status === 200));
   });
+
+  await context.test(
+    'attack: a process that is killed does not come back with an allowed user who was removed meanwhile',
+    async (each) => {
+      const killed = router.pids().get(1) ?? assert.fail('process 1 serves');
+      process.kill(killed, 'SIGKILL');
+      await eventually(() => router.pids().get(1) !== killed);
+      const ca = router.cluster.certificate;
+      const statusesOf = async (commonName: string) => {
+        const pair = await router.cluster.issue({ commonName, usage: 'client' });
+        const asking = Array.from({ length: processes }, () =>
+          openHttp2(each, { port: router.port, ca, pair }),
+        );
+        return Promise.all(asking.map(async (session) => (await askOverHttp2(session, '/flagz')).status));
+      };
+      assert.deepEqual(await statusesOf('leaver'), [403, 403]);
+      assert.deepEqual(await statusesOf('auditor'), [200, 200]);
+    },
+  );
 
   await context.test('a process that cannot start any more is tried again until it can', async () => {
     const [first] = pairOf(await router.connectToEach());

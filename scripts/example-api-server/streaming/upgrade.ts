@@ -31,8 +31,12 @@ export function agreeOnUpgrade(request: ResourceRequest, headers: UpgradeHeaders
   const { subresource } = request.target;
   const offered = (headers.webSocketProtocol ?? '').split(',').map((protocol) => protocol.trim());
   if (headers.upgrade?.toLowerCase() !== 'websocket') {
+    const advice =
+      subresource === 'portforward'
+        ? 'kubectl port-forward does not work here: it speaks SPDY in every version'
+        : 'use kubectl 1.30 or later';
     throw badRequest(
-      `unable to upgrade: this example server streams over WebSocket only, not ${headers.upgrade}; use kubectl 1.30 or later`,
+      `unable to upgrade: this example server streams over WebSocket only, not ${headers.upgrade}; ${advice}`,
     );
   }
   const known = subresource === 'portforward' ? portForwardProtocols : remoteCommandProtocols;

@@ -117,7 +117,7 @@ extensionRouting: everywhere
   it('is not quoted where it is no YAML: it may be a key given by mistake', () => {
     const faults = faultsOf('-----BEGIN PRIVATE KEY-----\nhunter2: {\n').join('\n');
     assert.ok(!faults.includes('hunter2'), faults);
-    assert.match(faults, /neither YAML nor JSON/);
+    assert.match(faults, /neither YAML nor JSON \(\w+\): see the indentation/);
   });
 
   it('takes YAML 1.2 at its word: yes and on are no booleans', () => {

@@ -87,7 +87,9 @@ class ConfigurationReader<Name extends string> {
     for (const { code, pos } of [...(document?.errors ?? []), ...(document?.warnings ?? [])]) {
       // Without the parser's words: they quote the text, and it may be a key given by mistake.
       const message =
-        code === 'DUPLICATE_KEY' ? 'is a key that was given before' : `is neither YAML nor JSON (${code})`;
+        code === 'DUPLICATE_KEY'
+          ? 'is a key that was given before'
+          : `is neither YAML nor JSON (${code}): see the indentation, and that a space follows each colon`;
       this.#fault(pos[0], '', message);
     }
     if (document === undefined || document.contents === null) {

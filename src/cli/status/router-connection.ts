@@ -51,7 +51,9 @@ export async function readRouterConnection(
   const access = await readKubeconfig(flags, faults);
   const server = flags.server ?? access?.server;
   if (server === undefined && flags.kubeconfig === undefined) {
-    faults.push('--server is required, for example --server https://10.0.0.1:6443; or --kubeconfig');
+    faults.push(
+      '--server is required, for example --server https://10.0.0.1:6443; or --kubeconfig (the variable KUBECONFIG is not read)',
+    );
   }
   const parsed = server === undefined ? undefined : parseHttpsOrigin(server);
   if (parsed?.ok === false) faults.push(`--server "${server}" ${parsed.message}`);

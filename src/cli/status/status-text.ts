@@ -35,7 +35,7 @@ export function statusText(
       ['Snapshot:', snapshotLine(status, now)],
       ...(cluster === undefined ? [] : [['Servers:', upgradeLine(cluster)]]),
     ]),
-    status.servers.length === 0 ? [] : serverTable(status, now),
+    status.servers.length === 0 ? [] : serverTable(status, cluster?.hostnames ?? new Map(), now),
     cluster === undefined ? [] : differences(cluster, isWide),
     list(
       'Conflicts in discovery',
@@ -87,20 +87,28 @@ function upgradeLine({ upgrade: { shares, servers, state } }: ClusterView): stri
 
 const healthStyles: Readonly<Partial<Record<string, Style>>> = { healthy: 'good', unhealthy: 'bad' };
 
-function serverTable({ servers }: StatusView, now: number): readonly Line[] {
+function serverTable(
+  { servers }: StatusView,
+  hostnames: ClusterView['hostnames'],
+  now: number,
+): readonly Line[] {
+  // The IDs of kube-apiserver are hashes of the names by which people know the machines.
+  const hostCells = <Cell>(cells: readonly Cell[]): readonly Cell[] => (hostnames.size === 0 ? [] : cells);
   const rows = servers.map(({ id, local, address, version, stale, health }) => {
     const since = health.since === null ? '' : ` ${durationText(now - Date.parse(health.since))}`;
     const cause = health.cause === null ? '' : ` (${health.cause})`;
     const marks = [...(local ? ['local'] : []), ...(stale ? ['stale'] : [])].join(',');
     return [
       id,
+      ...hostCells([hostnames.get(id) ?? '-']),
       version ?? '-',
       styled(`${health.status}${cause}${since}`, healthStyles[health.status]),
       address ?? '-',
       styled(marks, stale ? 'warning' : undefined),
     ];
   });
-  return textTable([headings('SERVER', 'VERSION', 'HEALTH', 'ADDRESS', ''), ...rows]);
+  const heads = headings('SERVER', ...hostCells(['HOST']), 'VERSION', 'HEALTH', 'ADDRESS', '');
+  return textTable([heads, ...rows]);
 }
 
 function styled(text: string, style: Style | undefined): Segment {

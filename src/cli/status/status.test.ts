@@ -166,6 +166,25 @@ describe('the text of status', () => {
     assert.ok(!statusText(report, now, plain).includes('\u001b'));
   });
 
+  it('has the names of machines beside IDs, where the snapshot knows them', () => {
+    const [server] = status.servers;
+    assert.ok(server !== undefined);
+    const named = snapshotOf({ [server.id]: { hostname: 'cp-1', serves: ['v1/pods'] } });
+    const nameless = { ...server, id: 'endpoint-10-0-0-2-6443' };
+    const text = statusText(
+      {
+        status: { ...status, servers: [server, nameless] },
+        cluster: clusterView(buildRoutingTable(named)),
+      },
+      now,
+      plain,
+    );
+    assert.match(text, /^SERVER +HOST +VERSION /m);
+    assert.match(text, /^apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa +cp-1 +v1\.25\.16 /m);
+    assert.match(text, /^endpoint-10-0-0-2-6443 +- +v1\.25\.16 /m);
+    assert.ok(!statusText(report, now, plain).includes('HOST'));
+  });
+
   it('says so when all servers serve the same', () => {
     const alike = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] });
     const cluster = clusterView(buildRoutingTable(alike));

@@ -70,3 +70,14 @@ test('a file that cannot be read or written keeps nobody from using a pushed sna
   assert.deepEqual(saved, { result: 'saved', tag: '1', fault: 'ENOSPC' });
   assert.deepEqual(await exchange.changed(tagAtStart), { tag: '1', stored: next });
 });
+
+test('attack: a file that is read late does not take the place of what was pushed meanwhile', async () => {
+  const file = Promise.withResolvers<typeof old>();
+  const slow: SnapshotStore = { load: () => file.promise, save: () => Promise.resolve() };
+  const exchange = new SnapshotExchange(slow, silentLogger);
+  const asked = exchange.changed('');
+  assert.equal((await exchange.save(tagAtStart, next, [])).result, 'saved');
+  file.resolve(old);
+  assert.deepEqual(await asked, { tag: '1', stored: next });
+  assert.deepEqual(await exchange.changed(''), { tag: '1', stored: next });
+});

@@ -57,7 +57,9 @@ export class SnapshotExchange {
   }
 
   async #load(): Promise<void> {
-    this.#stored = await this.#store.load();
+    const stored = await this.#store.load();
+    // A push that came while the file was read is newer than whatever is in it.
+    if (this.#tag === tagAtStart) this.#stored = stored;
   }
 
   async #write(stored: StoredSnapshot): Promise<string | null> {
