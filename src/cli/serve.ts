@@ -109,6 +109,7 @@ async function runServe(
   );
   logger.info({ signal: await signal }, 'Shutting down');
   await router.shutdown();
+  logger.info({}, 'Ended');
   return 0;
 }
 

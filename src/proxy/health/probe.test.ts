@@ -93,11 +93,18 @@ test('an answer that breaks off behind its head counts by its head', async () =>
   assert.equal(await probing(() => new Response(broken, { status: 500 })).ask(), 'not-ready');
 });
 
-test('a server that gives no answer is unreachable', async () => {
-  const { ask } = probing(() => {
+test('a server that gives no answer is unreachable, and the log says why, once for the same reason', async () => {
+  const { ask, lines } = probing(() => {
     throw new TransportError('ConnectFailed', 'connection refused', { requestMayHaveArrived: false });
   });
-  assert.equal(await ask(), 'unreachable');
+  for (let time = 0; time < 3; time++) assert.equal(await ask(), 'unreachable');
+  assert.deepEqual(lines, [
+    {
+      level: 'warn',
+      fields: { destination: 'a', kind: 'peer', code: 'ConnectFailed', error: 'connection refused' },
+      message: 'A health check could not reach a server',
+    },
+  ]);
 });
 
 test('a fault of the router itself is logged and not held against the server', async () => {

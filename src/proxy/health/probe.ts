@@ -1,3 +1,4 @@
+import { FailureLog } from '../../observe/failure-log.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type AskOptions, askServer } from '../ask-server.ts';
 import { type Destination, TransportError } from '../transport.ts';
@@ -20,6 +21,7 @@ export function createProbe(
   options: ProbeOptions,
 ): (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome> {
   const { timeoutMilliseconds, logger } = options;
+  const failures = new FailureLog({ logger, clock: () => performance.now() });
   return async (destination, signal) => {
     try {
       const { response } = await askServer(
@@ -34,12 +36,25 @@ export function createProbe(
       await readToEnd(response);
       return outcomeOf(response.status);
     } catch (error) {
-      if (error instanceof TransportError) return 'unreachable';
+      if (error instanceof TransportError) {
+        // Not of a probe that was given up because nobody wants to know of the server any more.
+        if (!signal.aborted) failures.warn(...unreachable(destination, error));
+        return 'unreachable';
+      }
       // A fault of the router itself says nothing against the server.
       logger.error({ err: error, destination: destination.id }, 'A server could not be probed');
       return 'alive';
     }
   };
+}
+
+/** What an operator needs to tell a server that is down from one whose certificate is not believed. */
+function unreachable(
+  { id, kind }: Destination,
+  { code, message }: TransportError,
+): Parameters<FailureLog['warn']> {
+  const fields = { destination: id, kind, code, error: message };
+  return [`${id}: ${code}`, fields, 'A health check could not reach a server'];
 }
 
 /** Bytes of an answer that are read; a failing `/readyz` names its checks in a few thousand. */
