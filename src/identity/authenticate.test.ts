@@ -5,7 +5,8 @@ import { inboundRequest, withCertificate } from '../../test/support/inbound-requ
 import { authenticate } from './authenticate.ts';
 import { AuthenticationError, type Authenticator } from './authenticator.ts';
 import { RequestHeaderAuthenticator } from './request-header.ts';
-import type { UserInfo } from './user-info.ts';
+import { stampIdentity } from './stamp-identity.ts';
+import type { Caller, UserInfo } from './user-info.ts';
 import { X509Authenticator } from './x509.ts';
 
 const chain = [new RequestHeaderAuthenticator({ allowedNames: ['front-proxy'] }), new X509Authenticator()];
@@ -57,6 +58,35 @@ describe('the union of authenticators', () => {
     const caller = await authenticate(inboundRequest(), [refusing, succeeding({ name: 'next' })]);
     assert.ok(caller.kind === 'authenticated');
     assert.equal(caller.user.name, 'next');
+  });
+
+  it('attack: stamps whoever calls now, also where an authenticator uses one object for all callers', () => {
+    const user: UserInfo = { name: '', uid: '', groups: [], extra: new Map() };
+    const caller: Caller = { kind: 'authenticated', user, authenticator: 'reusing', viaVerifiedPeer: false };
+    for (const change of [
+      (name: string) => Object.assign(caller, { user: { ...user, name } }),
+      (name: string) => Object.assign(caller.user, { name, groups: ['system:authenticated'] }),
+    ]) {
+      for (const name of ['alice', 'bob']) {
+        change(name);
+        const reusing: Authenticator = { name: 'reusing', authenticate: () => caller };
+        const known = authenticate(inboundRequest(), [reusing]);
+        assert.ok(!(known instanceof Promise));
+        assert.deepEqual(stampIdentity([], known), [
+          'X-Remote-User',
+          name,
+          'X-Remote-Group',
+          'system:authenticated',
+        ]);
+      }
+    }
+  });
+
+  it('remembers what it has made of a connection’s certificate', async () => {
+    const request = inboundRequest([], withCertificate('client-ca', 'jane'));
+    const [first, second] = [await authenticate(request, chain), await authenticate(request, chain)];
+    assert.equal(first.kind, 'authenticated');
+    assert.equal(first, second);
   });
 
   it('forgets refusals once another authenticator succeeds', async () => {

@@ -102,7 +102,11 @@ function admitted(caller: Extract<Caller, { kind: 'authenticated' }>): Caller {
     throw new AuthenticationError(error.message, { cause: error });
   }
   const result = { ...caller, user: withAuthenticatedGroup(caller.user) };
-  knownAdmitted.set(caller, result);
+  // An authenticator may use one object again, for whoever comes next: only what cannot change is remembered.
+  if (Object.isFrozen(caller) && Object.isFrozen(caller.user)) {
+    Object.freeze(result.user);
+    knownAdmitted.set(caller, result);
+  }
   return result;
 }
 

@@ -88,7 +88,8 @@ function identityLines(user: UserInfo): readonly string[] {
     const name = `X-Remote-Extra-${escapeExtraKey(key)}`;
     for (const value of values) lines.push(name, identityHeaderValue('extra value', value));
   }
-  knownLines.set(user, lines);
+  // What can still change may be somebody else when it comes again.
+  if (Object.isFrozen(user)) knownLines.set(user, lines);
   return lines;
 }
 

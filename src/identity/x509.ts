@@ -22,17 +22,18 @@ export class X509Authenticator implements Authenticator {
     const known = this.#callers.get(certificate);
     if (known !== undefined) return known;
     const { sha256 } = certificate;
-    const caller: Caller = {
+    // Frozen, so that what is made of it can be remembered (`authenticate`).
+    const caller: Caller = Object.freeze({
       kind: 'authenticated',
-      user: {
+      user: Object.freeze({
         name: certificate.commonName,
         uid: certificate.uid ?? '',
         groups: certificate.organizations,
         extra: new Map(sha256 === undefined ? [] : [[credentialIdKey, [`X509SHA256=${sha256}`]]]),
-      },
+      }),
       authenticator: this.name,
       viaVerifiedPeer: false,
-    };
+    });
     this.#callers.set(certificate, caller);
     return caller;
   }
