@@ -2,6 +2,7 @@ import { defaultStalePolicy } from '../proxy/decision.ts';
 import type { HealthStatus, UnhealthyCause } from '../proxy/health/health-state.ts';
 import type { ServerHealthReport } from '../proxy/health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
+import type { RefusedPush } from '../snapshot/receiver.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import {
   type CertificateStatus,
@@ -64,7 +65,7 @@ export interface ServerHealthStatus {
 /** Pure, but for the health of the moment. `now` in milliseconds since the epoch. */
 export function routerStatus(
   options: Pick<MixedVersionProxyOptions, 'serverId' | 'enabled' | 'stalePolicy' | 'openApiV2' | 'health'>,
-  source: { current(): RoutingTable | undefined },
+  source: { current(): RoutingTable | undefined; readonly refusedPush?: RefusedPush | undefined },
   now: number,
   credentialFiles: CredentialFiles = none,
   settings?: SettingsState,
@@ -100,8 +101,18 @@ export function routerStatus(
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
     needsRestart,
-    warnings: [...credentialFileWarnings(credentialFiles), ...needsRestart.map(describeSettingChange)],
+    warnings: [
+      ...credentialFileWarnings(credentialFiles),
+      ...needsRestart.map(describeSettingChange),
+      ...refusedPushWarnings(source.refusedPush),
+    ],
   };
+}
+
+function refusedPushWarnings(refused: RefusedPush | undefined): readonly string[] {
+  if (refused === undefined) return [];
+  const { at, code, message } = refused;
+  return [`the last push of a snapshot was refused (${new Date(at).toISOString()}, ${code}): ${message}`];
 }
 
 function healthStatus(report: ServerHealthReport | undefined, now: number): ServerHealthStatus {

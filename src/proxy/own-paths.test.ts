@@ -149,6 +149,18 @@ test('status shows the certificates that the runtime knows of, and what is wrong
   assert.equal((await app.request('https://router.example/readyz')).status, 200, 'a warning, not a failure');
 });
 
+test('status says that the last push was refused and why, until one is taken', async () => {
+  const { app } = await testApp({ connection: admin });
+  const warnings = async () => {
+    const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
+    return ((await response.json()) as { warnings: string[] }).warnings.join();
+  };
+  assert.equal((await push(app, 'no snapshot')).code, 401);
+  assert.match(await warnings(), /last push of a snapshot was refused \(.*Z, Unsigned\): /);
+  assert.equal((await push(app, await seal(mixedCluster))).code, 200);
+  assert.equal(await warnings(), '');
+});
+
 test('status shows the snapshot and the servers', async () => {
   const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
   const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');

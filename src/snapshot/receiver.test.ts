@@ -123,6 +123,20 @@ test('every refused push is logged with its reason', async () => {
   assert.deepEqual(warnings, ['Unsigned', 'Unsigned']);
 });
 
+test('a refused push is remembered until one is taken; one that came too late is nobody’s fault', async () => {
+  const { receiver } = receiverWith();
+  const refused = () => receiver.refusedPush;
+  assert.equal(refused(), undefined);
+  const foreign = signingKeyOf((await generateSigningKey('EdDSA')).privateJwk);
+  await assert.rejects(receiver.accept(await sealSnapshot(snapshotOf({ a: ['v1/pods'] }), foreign)));
+  assert.equal(refused()?.code, 'UnknownKey');
+  assert.equal(refused()?.at, noon);
+  await receiver.accept(await sealed(5));
+  assert.equal(refused(), undefined);
+  await assert.rejects(receiver.accept(await sealed(3)), { code: 'NotNewer' });
+  assert.equal(refused(), undefined);
+});
+
 test('every address that the policy refuses is an issue at its path', async () => {
   const { receiver } = receiverWith();
   const bad = snapshotOf(

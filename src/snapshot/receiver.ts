@@ -32,6 +32,14 @@ export interface SnapshotReceiverOptions {
 /** How a push has ended: taken, refused for a reason, or failed by a fault of this side. */
 export type PushResult = Acceptance['result'] | SnapshotErrorCode | 'InternalError';
 
+/** A push that was refused since the last one that was taken. */
+export interface RefusedPush {
+  readonly code: SnapshotErrorCode;
+  readonly message: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
 export type { Acceptance } from './held-snapshot.ts';
 
 export type RestoreResult =
@@ -53,6 +61,7 @@ export class SnapshotReceiver {
   readonly #logger: Logger;
   readonly #listeners = new Set<(table: RoutingTable) => void>();
   #held: Held | undefined;
+  #refusedPush: RefusedPush | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   constructor(options: SnapshotReceiverOptions) {
@@ -64,6 +73,11 @@ export class SnapshotReceiver {
   /** The table in use; `undefined` until there is one. It may be past its lifetime (see `expiresAt`). */
   current(): RoutingTable | undefined {
     return this.#held?.table;
+  }
+
+  /** The last push, when it was refused: what an operator looks for while the snapshot grows old. */
+  get refusedPush(): RefusedPush | undefined {
+    return this.#refusedPush;
   }
 
   /** What is in use, sealed as it came: to be handed on to another router. */
@@ -246,8 +260,13 @@ export class SnapshotReceiver {
       try {
         const acceptance = await take();
         this.#options.onPush?.(acceptance.result);
+        this.#refusedPush = undefined;
         return acceptance;
       } catch (error) {
+        // That another one came first is no fault of anybody's.
+        if (error instanceof SnapshotError && error.code !== 'NotNewer') {
+          this.#refusedPush = { code: error.code, message: error.message, at: this.#now() };
+        }
         this.#options.onPush?.(error instanceof SnapshotError ? error.code : 'InternalError');
         this.#logger.warn({ err: error }, 'a pushed snapshot or renewal was refused');
         throw error;

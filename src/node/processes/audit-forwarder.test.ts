@@ -91,3 +91,19 @@ test('what the supervisor does not take is counted as lost, and the next events 
   await audit.close();
   assert.equal(sent.length, 1);
 });
+
+test('attack: a supervisor that hangs is waited for once at the end, however many events wait', async () => {
+  let asked = 0;
+  const { audit, lines, dropped } = forwarder({
+    bufferSize: 2_000,
+    handOver: async () => {
+      asked++;
+      throw new Error('the supervisor gave no answer within 10000 ms');
+    },
+  });
+  for (let index = 0; index < 1_700; index++) audit.write(event(String(index)));
+  await audit.close();
+  assert.equal(asked, 1);
+  assert.equal(dropped(), 1_700);
+  assert.equal(lines[0]?.fields['events'], 1_700);
+});

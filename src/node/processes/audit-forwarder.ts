@@ -23,6 +23,7 @@ export class AuditForwarder implements AuditRecorder {
   readonly #options: AuditForwarderOptions;
   #waiting: string[] = [];
   #sending: Promise<void> | undefined;
+  #isClosing = false;
 
   constructor(options: AuditForwarderOptions) {
     this.#options = options;
@@ -44,8 +45,9 @@ export class AuditForwarder implements AuditRecorder {
     return Promise.resolve();
   }
 
-  /** Resolves when what waits has been handed over. */
+  /** Resolves when what waits has been handed over, or is not taken. Never rejects. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#sending;
   }
 
@@ -58,10 +60,12 @@ export class AuditForwarder implements AuditRecorder {
       try {
         await this.#options.handOver(lines);
       } catch (error) {
-        this.#options.onDropped(lines.length);
+        // One last try is all that an end waits for: each of them may take as long as the supervisor is given.
+        const events = lines.length + (this.#isClosing ? this.#waiting.splice(0).length : 0);
+        this.#options.onDropped(events);
         this.#options.failures.warn(
           'audit supervisor',
-          { err: error, events: lines.length },
+          { err: error, events },
           'Audit events are lost: the process that writes them does not take them',
         );
       }
