@@ -17,6 +17,7 @@ import { createRouterMetrics } from './metrics/create-router-metrics.ts';
 import { ownServerCheck } from './own-server-check.ts';
 import { processFacts } from './process-facts.ts';
 import type { ProcessSharing } from './processes/process-sharing.ts';
+import { takeCurrentConfiguration } from './processes/take-current-configuration.ts';
 import type { ConfigurationUsers } from './reload/apply-configuration.ts';
 import type { ConfigurationSource } from './reload/configuration-source.ts';
 import { CredentialWatch } from './reload/credential-watch.ts';
@@ -220,9 +221,7 @@ async function start(
     },
   };
   watchRouterFiles(users, configurationSource, credentialWatch, logger);
-  // A process that takes another's place begins with the configuration of the router's start: who has lost a right since
-  // then must not have it back until the next look.
-  if (sharing !== undefined) await credentialWatch.reload();
+  if (sharing !== undefined) await takeCurrentConfiguration(credentialWatch);
   const { port } = await server.listen(config.securePort, config.bindAddress);
   if (canAssertLocally(config)) jwt.prepare();
   credentialWatch.start(live.current.fileCheckInterval);

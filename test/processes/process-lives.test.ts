@@ -147,6 +147,16 @@ test('the life of a router of several processes', async (context) => {
       };
       assert.deepEqual(await statusesOf('leaver'), [403, 403]);
       assert.deepEqual(await statusesOf('auditor'), [200, 200]);
+
+      // Nor, while the file is at fault, with the configuration of the start, which nobody else has any more.
+      const last = router.pids().get(1) ?? assert.fail('process 1 serves');
+      await fixture.write('router.yaml', 'kind: nonsense');
+      process.kill(last, 'SIGKILL');
+      await eventually(() => /"reason":"[^"]*configuration file/.test(router.command.log()));
+      assert.equal((await statusesOf('leaver')).includes(200), false);
+      await writeConfiguration(['nobody', 'auditor']);
+      await eventually(() => router.pids().get(1) !== last);
+      assert.deepEqual(await statusesOf('leaver'), [403, 403]);
     },
   );
 
