@@ -42,6 +42,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly #destinations: DestinationSeriesIndex;
   readonly #clock: () => number;
   readonly #sharing: MetricsSharing | undefined;
+  #gathering: Promise<readonly ExposedFamily[]> | undefined;
   #destinationIds: readonly string[] | undefined;
   #sources: StateSources & { readonly health?: (() => readonly ServerHealthReport[]) | undefined };
 
@@ -143,10 +144,20 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     const families =
       this.#sharing === undefined
         ? await this.#families(path)
-        : (await this.#sharing.gather(await this.#report())).filter(({ definition }) =>
+        : (await this.#gathered(this.#sharing)).filter(({ definition }) =>
             isScrapedUnder(path, definition.name),
           );
     return expose(families, negotiateFormat(accept));
+  }
+
+  /** Scrapes that come while the other processes are being asked share what they answer: each asks all of them. */
+  #gathered(sharing: MetricsSharing): Promise<readonly ExposedFamily[]> {
+    this.#gathering ??= this.#report()
+      .then((report) => sharing.gather(report))
+      .finally(() => {
+        this.#gathering = undefined;
+      });
+    return this.#gathering;
   }
 
   async #report(): Promise<MetricsReport> {
