@@ -7,7 +7,7 @@ export const machineSchema = object({
   /** GiB. */
   memory: number(),
   kernel: string(),
-  /** Processes that wanted to run in the minute before: above about 0.5 the machine was not quiet. */
+  /** Processes that wanted to run in the minute before: above half the cores the machine was not quiet. */
   loadBefore: number(),
 });
 export type Machine = InferOutput<typeof machineSchema>;

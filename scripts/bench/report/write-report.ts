@@ -13,8 +13,8 @@ import { type WatchResults, watchModes, watchResultsSchema } from '../watches/wa
 import { watchRows } from '../watches/watch-table.ts';
 import { performanceChart } from './performance-chart.ts';
 
-/** Load average of the minute before, above which others used the machine as well. */
-const quietLoad = 0.5;
+/** Of the cores: what ran in the minute before is in the load average for minutes. */
+const quietShare = 0.5;
 const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 
 /** Brings the tables of docs/performance.md and its plot up to what is recorded in bench/results. */
@@ -103,6 +103,8 @@ function provenance({
     .map(([name, version]) => `${name} ${version}`)
     .join('; ');
   const warning =
-    loadBefore > quietLoad ? ' **The machine was not quiet: take these figures for provisional.**' : '';
+    loadBefore > cores * quietShare
+      ? ' **The machine was not quiet: take these figures for provisional.**'
+      : '';
   return `Measured ${measuredAt.slice(0, 10)} on ${processor}, ${cores} cores, ${memory} GiB, Linux ${kernel}, load before ${loadBefore.toFixed(1)}. ${named}.${warning}`;
 }
