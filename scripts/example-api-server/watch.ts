@@ -88,7 +88,18 @@ function follow(
   sendBookmark: () => void,
 ): void {
   const seconds = Number(query.get('timeoutSeconds') ?? defaultTimeoutSeconds) || defaultTimeoutSeconds;
-  const end = (): void => stream.end();
+  /** Nothing is written behind the end: that would break the answer off, whose end has not left yet. */
+  const stop = (): void => {
+    unsubscribe();
+    stopListening();
+    clearInterval(bookmarks);
+    clearTimeout(timeout);
+    server.stopping.removeEventListener('abort', end);
+  };
+  const end = (): void => {
+    stop();
+    stream.end();
+  };
   const unsubscribe = server.store.subscribe(served.storage, onEvent);
   const bookmarks = setInterval(sendBookmark, server.bookmarkIntervalMilliseconds);
   const timeout = setTimeout(() => {
@@ -100,13 +111,7 @@ function follow(
     if (server.served.find(served.group, served.version, served.resource) === undefined) end();
   });
   server.stopping.addEventListener('abort', end);
-  stream.onClose(() => {
-    unsubscribe();
-    stopListening();
-    clearInterval(bookmarks);
-    clearTimeout(timeout);
-    server.stopping.removeEventListener('abort', end);
-  });
+  stream.onClose(stop);
 }
 
 /** What a change is to a watch with a selector: entering its view is ADDED, leaving it is DELETED. */

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, constants } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { createInterface } from 'node:readline';
 import { describe, it } from 'node:test';
@@ -165,6 +167,24 @@ describe('a watch', () => {
     newer.setGroupVersion('batch/v1', false);
     assert.equal(await stream.next(), undefined);
     newer.setGroupVersion('batch/v1', true);
+  });
+
+  it('ends whole over HTTP/2 when something changes right behind its end', async () => {
+    const { certificate, privateKey } = pki.admin;
+    const session = connect(newer.url, { ca: pki.serving.certificate, cert: certificate, key: privateKey });
+    const path = `/apis/batch/v1/jobs?watch=1&resourceVersion=${store.revision}`;
+    const stream = session.request({ ':path': path });
+    await once(stream, 'response');
+    const closed = once(stream.on('error', () => {}).resume(), 'close');
+    newer.setGroupVersion('batch/v1', false);
+    store.create(
+      { group: 'batch', resource: 'jobs' },
+      { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'behind', namespace: 'default' } },
+    );
+    await closed;
+    session.close();
+    newer.setGroupVersion('batch/v1', true);
+    assert.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR);
   });
 
   it('ends when the server stops', async () => {
