@@ -3,6 +3,7 @@ import { deploymentFormFlagGroup } from './deployment-form-flag-group.ts';
 import type { Deprecation } from './deprecated-flags.ts';
 import { destinationIdentityFlagGroup } from './destination-identity-flag-group.ts';
 import { healthFlagGroup } from './health-flag-group.ts';
+import { logFlagGroup } from './log-flag-group.ts';
 import { observabilityFlagGroup } from './observability-flag-group.ts';
 import { performanceFlagGroup } from './performance-flag-group.ts';
 import { processesFlagGroup } from './processes-flag-group.ts';
@@ -243,26 +244,7 @@ export const serveFlagGroups = [
   destinationIdentityFlagGroup,
   observabilityFlagGroup,
   requestRecordsFlagGroup,
-  {
-    heading: 'Log flags:',
-    flags: [
-      {
-        name: 'v',
-        short: 'v',
-        kind: 'value',
-        placeholder: 'level',
-        default: '0',
-        description: 'Verbosity. 4 and more shows every decision.',
-      },
-      {
-        name: 'logging-format',
-        kind: 'value',
-        placeholder: 'text|json',
-        default: 'text',
-        description: 'Form of the log lines.',
-      },
-    ],
-  },
+  logFlagGroup('decision'),
 ] as const satisfies readonly FlagGroup[];
 
 export type ServeFlagName = (typeof serveFlagGroups)[number]['flags'][number]['name'];

@@ -1,3 +1,4 @@
+import { logFlagGroup } from './log-flag-group.ts';
 import type { FlagGroup, RawOptions } from './serve-flags.ts';
 import { syncProcessFlagGroup } from './sync-process-flag-group.ts';
 import { syncTargetFlagGroup } from './sync-target-flag-group.ts';
@@ -107,26 +108,7 @@ export const syncFlagGroups = [
   },
   syncTargetFlagGroup,
   syncProcessFlagGroup,
-  {
-    heading: 'Log flags:',
-    flags: [
-      {
-        name: 'v',
-        short: 'v',
-        kind: 'value',
-        placeholder: 'level',
-        default: '0',
-        description: 'Verbosity. 4 and more shows every round.',
-      },
-      {
-        name: 'logging-format',
-        kind: 'value',
-        placeholder: 'text|json',
-        default: 'text',
-        description: 'Form of the log lines.',
-      },
-    ],
-  },
+  logFlagGroup('round'),
 ] as const satisfies readonly FlagGroup[];
 
 export type SyncFlagName = (typeof syncFlagGroups)[number]['flags'][number]['name'];

@@ -15,7 +15,8 @@ const passthrough: Caller = Object.freeze({ kind: 'passthrough' });
  *
  * A client certificate that was presented and not accepted is a refusal, unless the request also carries a
  * bearer token: the API server is then the last member of the union, and its word on the token decides.
- * A promise only where an authenticator has to wait for its opinion.
+ *
+ * @returns a promise only where an authenticator has to wait for its opinion
  * @throws {AuthenticationError} (or rejects) when credentials were refused and nothing else speaks for the caller. The
  *   message names no authority, file or address.
  */
@@ -38,8 +39,8 @@ function askFrom(
   for (let index = first; index < authenticators.length; index++) {
     try {
       const opinion = authenticators[index]?.authenticate(inbound);
-      // Most have one at once, and each turn of the microtask queue costs every request.
-      // Also of another realm, or a remote call's: not waited for, a refusal would pass for no opinion.
+      // Most have one at once, and each turn of the microtask queue costs every request. `then` also tells promises of
+      // another realm and remote calls: not waited for, their refusal would pass for no opinion.
       if (opinion !== undefined && 'then' in opinion) {
         return Promise.resolve(opinion)
           .then(authenticated)

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { createHash, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createPlainServer, type IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
@@ -23,6 +22,7 @@ import {
   type Read,
   readOne,
   serving,
+  sha256Of,
 } from '../../test/support/client-certificate-server.ts';
 import { inboundRequest } from '../../test/support/inbound-request.ts';
 import { authenticate } from '../identity/authenticate.ts';
@@ -34,9 +34,6 @@ import {
   ClientCertificateReader,
   clientCertificateTlsOptions,
 } from './client-certificate.ts';
-
-const sha256Of = ({ certificate }: CertificatePair): string =>
-  createHash('sha256').update(new X509Certificate(certificate).raw).digest('hex');
 
 describe('a certificate of a configured authority', () => {
   it('names its common name, its organizations in order, and its bundle', async (context) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectHttp2, createSecureServer, Http2ServerRequest } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -109,3 +110,7 @@ export async function readOne(
   assert.equal(server.seen.length, 1);
   return server.seen[0] ?? {};
 }
+
+/** Of a certificate's DER form, in hexadecimal. */
+export const sha256Of = ({ certificate }: CertificatePair): string =>
+  createHash('sha256').update(new X509Certificate(certificate).raw).digest('hex');

@@ -26,50 +26,24 @@ export class RequestSeries {
   }
 
   get duration(): HistogramSeries {
-    const { verb, group, version, resource, subresource, scope } = this.labels;
-    this.#duration ??= this.#families.requestDuration.with(
-      verb,
-      group,
-      version,
-      resource,
-      subresource,
-      scope,
-    );
+    this.#duration ??= this.#families.requestDuration.with(...resourceValues(this.labels));
     return this.#duration;
   }
 
   get longRunning(): NumberSeries {
-    const { verb, group, version, resource, subresource, scope } = this.labels;
-    this.#longRunning ??= this.#families.longRunningRequests.with(
-      verb,
-      group,
-      version,
-      resource,
-      subresource,
-      scope,
-    );
+    this.#longRunning ??= this.#families.longRunningRequests.with(...resourceValues(this.labels));
     return this.#longRunning;
   }
 
   get responseBytes(): NumberSeries {
-    const { verb, group, version, resource, subresource, scope } = this.labels;
-    this.#responseBytes ??= this.#families.responseBytes.with(
-      verb,
-      group,
-      version,
-      resource,
-      subresource,
-      scope,
-    );
+    this.#responseBytes ??= this.#families.responseBytes.with(...resourceValues(this.labels));
     return this.#responseBytes;
   }
 
   answered(status: number): NumberSeries {
     let series = this.#byCode.get(status);
     if (series === undefined) {
-      const { verb, group, version, resource, subresource, scope } = this.labels;
-      const code = codeLabel(status);
-      series = this.#families.requests.with(verb, group, version, resource, subresource, scope, code);
+      series = this.#families.requests.with(...resourceValues(this.labels), codeLabel(status));
       this.#byCode.set(status, series);
     }
     return series;
@@ -133,4 +107,9 @@ export class RequestSeriesIndex {
     }
     return series;
   }
+}
+
+/** Of the labels that every family of requests for resources begins with, in their order. */
+function resourceValues({ verb, group, version, resource, subresource, scope }: RequestLabels) {
+  return [verb, group, version, resource, subresource, scope] as const;
 }
