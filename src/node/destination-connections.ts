@@ -1,11 +1,11 @@
 import type { TLSSocket } from 'node:tls';
 import { Pool } from 'undici';
 import type { Destination, OutboundRequest } from '../proxy/transport.ts';
+import { ConnectionInbox } from './connection-inbox.ts';
 import type { Exchange } from './exchange.ts';
 import { headTooLarge, maximumSharedHead } from './head-size.ts';
 import { exchangeOverHttp1 } from './http1-exchange.ts';
 import { Http1ReadConnections } from './http1-read-connections.ts';
-import type { Http1ReadInbox } from './http1-read-inbox.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { exchangeOverHttp2, type OpenStream } from './http2-exchange.ts';
 import { LargeHeadConnections } from './large-head-connections.ts';
@@ -79,7 +79,7 @@ export class DestinationConnections {
     });
     this.#largeHeads = new LargeHeadConnections({
       origin: destination.origin,
-      connect: (protocol) => this.#connect([protocol]),
+      connect: (protocol, inbox) => this.#connect([protocol], inbox),
     });
   }
 
@@ -173,7 +173,7 @@ export class DestinationConnections {
       return true;
     }
     try {
-      const open: OpenStream = (...request) => connection.open(...request);
+      const open: OpenStream = (...request) => connection.request(...request);
       exchangeOverHttp2(open, outbound, body, exchange, () => this.send(outbound, body, exchange, headSize));
     } catch (error) {
       exchange.fail(error);
@@ -194,15 +194,20 @@ export class DestinationConnections {
     if (this.#dialing || this.#state === 'destroyed' || this.#http1 !== undefined) return;
     if (this.#http2.length >= this.#limits.http2Connections) return;
     this.#dialing = true;
-    this.#connect(['h2', 'http/1.1']).then(
+    const inbox = new ConnectionInbox();
+    this.#connect(['h2', 'http/1.1'], inbox).then(
       (socket) => {
         this.#dialing = false;
         if (this.#state === 'destroyed') {
           socket.destroy();
           return;
         }
-        if (socket.alpnProtocol === 'h2') this.#addHttp2(socket);
-        else this.#useHttp1(socket);
+        if (socket.alpnProtocol === 'h2') {
+          this.#addHttp2(socket, inbox);
+        } else {
+          inbox.leaveTo(socket);
+          this.#useHttp1(socket);
+        }
         this.#serveQueue();
         // It was dialled for what had been queued before; nothing new comes.
         if (this.#state === 'closing') this.close();
@@ -216,7 +221,7 @@ export class DestinationConnections {
     );
   }
 
-  async #connect(protocols: readonly ('h2' | 'http/1.1')[], inbox?: Http1ReadInbox): Promise<TLSSocket> {
+  async #connect(protocols: readonly ('h2' | 'http/1.1')[], inbox?: ConnectionInbox): Promise<TLSSocket> {
     return this.#dialer.dial({
       destination: this.#destination,
       presentFrontProxyCertificate: this.#presentFrontProxyCertificate,
@@ -225,9 +230,9 @@ export class DestinationConnections {
     });
   }
 
-  #addHttp2(socket: TLSSocket): void {
+  #addHttp2(socket: TLSSocket, inbox: ConnectionInbox): void {
     const { streamsPerConnection } = this.#limits;
-    const connection = new Http2Connection(socket, this.#destination.origin, streamsPerConnection, {
+    const connection = new Http2Connection(socket, inbox, this.#destination.origin, streamsPerConnection, {
       onStreamClosed: () => this.#serveQueue(),
       onDraining: (gone) => {
         this.#http2 = this.#http2.filter((other) => other !== gone);

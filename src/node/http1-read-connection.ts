@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import { ChunkedBody } from './chunked-body.ts';
+import type { ConnectionInbox } from './connection-inbox.ts';
 import type { AnswerSource, Exchange } from './exchange.ts';
-import type { Http1ReadInbox } from './http1-read-inbox.ts';
 import { type BodyLength, invalidResponse, parseHttp1ResponseHead } from './http1-response-head.ts';
 import { maximumHeaderBytes } from './server-limits.ts';
 
@@ -40,7 +40,7 @@ export class Http1ReadConnection {
   #persistent = true;
 
   /** @param socket dialled with `inbox.onread`, for nobody but this connection. */
-  constructor(socket: TLSSocket, inbox: Http1ReadInbox, events: Http1ReadConnectionEvents) {
+  constructor(socket: TLSSocket, inbox: ConnectionInbox, events: Http1ReadConnectionEvents) {
     this.#socket = socket;
     this.#events = events;
     inbox.take((bytes) => this.#received(bytes));

@@ -1,8 +1,8 @@
 import type { TLSSocket } from 'node:tls';
 import type { OutboundRequest } from '../proxy/transport.ts';
+import { ConnectionInbox } from './connection-inbox.ts';
 import type { Exchange } from './exchange.ts';
 import { Http1ReadConnection } from './http1-read-connection.ts';
-import { Http1ReadInbox } from './http1-read-inbox.ts';
 import { http1RequestHead } from './http1-request-head.ts';
 
 export interface Http1ReadOptions {
@@ -13,7 +13,7 @@ export interface Http1ReadOptions {
   /** Milliseconds an idle connection is kept at least; twice that at most. */
   readonly keepAliveTimeout: number;
   /** Opens a connection on which HTTP/1.1 was agreed on, and whose bytes go to `inbox`. */
-  readonly connect: (inbox: Http1ReadInbox) => Promise<TLSSocket>;
+  readonly connect: (inbox: ConnectionInbox) => Promise<TLSSocket>;
 }
 
 /**
@@ -91,7 +91,7 @@ export class Http1ReadConnections {
     }
     this.#missed = 0;
     this.#dialing = true;
-    const inbox = new Http1ReadInbox();
+    const inbox = new ConnectionInbox();
     connect(inbox).then(
       (socket) => {
         this.#dialing = false;
@@ -105,7 +105,7 @@ export class Http1ReadConnections {
     );
   }
 
-  #add(socket: TLSSocket, inbox: Http1ReadInbox): void {
+  #add(socket: TLSSocket, inbox: ConnectionInbox): void {
     const connection = new Http1ReadConnection(socket, inbox, {
       onIdle: (idle) => {
         if (this.#closed) idle.destroy();

@@ -1,9 +1,11 @@
 import type { TLSSocket } from 'node:tls';
 import { Client } from 'undici';
 import { type OutboundRequest, TransportError } from '../proxy/transport.ts';
+import { ConnectionInbox } from './connection-inbox.ts';
 import type { Exchange } from './exchange.ts';
 import { headTooLarge } from './head-size.ts';
 import { exchangeOverHttp1 } from './http1-exchange.ts';
+import { Http2Error } from './http2-client/http2-error.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { exchangeOverHttp2, type OpenStream } from './http2-exchange.ts';
 import type { RequestBody } from './request-body.ts';
@@ -17,9 +19,16 @@ export interface LargeHeadRequest {
   readonly headSize: number;
 }
 
+interface Opened {
+  readonly socket: TLSSocket;
+  /** Of HTTP/2. */
+  readonly inbox?: ConnectionInbox;
+}
+
 export interface LargeHeadOptions {
   readonly origin: string;
-  readonly connect: (protocol: 'h2' | 'http/1.1') => Promise<TLSSocket>;
+  /** @param inbox where the bytes go, of HTTP/2 */
+  readonly connect: (protocol: 'h2' | 'http/1.1', inbox?: ConnectionInbox) => Promise<TLSSocket>;
 }
 
 /**
@@ -46,7 +55,7 @@ export class LargeHeadConnections {
   send(request: LargeHeadRequest): void {
     this.#dialing++;
     this.#open()
-      .then((socket) => this.#carry(socket, request))
+      .then((opened) => this.#carry(opened, request))
       .catch((error: unknown) => request.exchange.fail(error))
       .finally(() => this.#dialing--);
   }
@@ -58,25 +67,27 @@ export class LargeHeadConnections {
     for (const connection of this.#http2) connection.destroy();
   }
 
-  async #open(): Promise<TLSSocket> {
+  async #open(): Promise<Opened> {
     const { connect } = this.#options;
-    if (!this.#speaksHttp1) return connect('h2');
-    try {
-      return await connect('http/1.1');
-    } catch (error) {
-      if (!isProtocolRefused(error)) throw error;
-      this.#speaksHttp1 = false;
-      return connect('h2');
+    if (this.#speaksHttp1) {
+      try {
+        return { socket: await connect('http/1.1') };
+      } catch (error) {
+        if (!isProtocolRefused(error)) throw error;
+        this.#speaksHttp1 = false;
+      }
     }
+    const inbox = new ConnectionInbox();
+    return { socket: await connect('h2', inbox), inbox };
   }
 
-  async #carry(socket: TLSSocket, request: LargeHeadRequest): Promise<void> {
+  async #carry({ socket, inbox }: Opened, request: LargeHeadRequest): Promise<void> {
     const { exchange } = request;
     if (this.#destroyed || exchange.isOver) {
       socket.destroy();
       exchange.fail(new Error('the transport was closed'));
-    } else if (socket.alpnProtocol === 'h2') {
-      await this.#carryOverHttp2(socket, request);
+    } else if (inbox !== undefined) {
+      await this.#carryOverHttp2(socket, inbox, request);
     } else {
       this.#carryOverHttp1(socket, request);
     }
@@ -111,10 +122,10 @@ export class LargeHeadConnections {
     client.close().then(forget, forget);
   }
 
-  async #carryOverHttp2(socket: TLSSocket, request: LargeHeadRequest): Promise<void> {
+  async #carryOverHttp2(socket: TLSSocket, inbox: ConnectionInbox, request: LargeHeadRequest): Promise<void> {
     const { outbound, body, exchange, headSize } = request;
     const { origin } = this.#options;
-    const connection = new Http2Connection(socket, origin, 1, {
+    const connection = new Http2Connection(socket, inbox, origin, 1, {
       onStreamClosed: () => {},
       onDraining: () => {},
       onClosed: (closed) => this.#http2.delete(closed),
@@ -125,14 +136,15 @@ export class LargeHeadConnections {
     if (exchange.isOver || !connection.hasRoom) exchange.fail(new Error('the connection was closed'));
     else if (headSize > connection.maximumHeadSize) exchange.fail(headTooLarge(origin, headSize));
     else {
-      const open: OpenStream = (...args) => {
-        const stream = connection.open(...args);
-        // It ended the connection, on which there is nothing but this head.
-        stream.once('error', (error) => {
-          if (isSessionError(error)) exchange.fail(headTooLarge(origin, headSize, true, error));
+      const open: OpenStream = (opened, listener) =>
+        connection.request(opened, {
+          ...listener,
+          fail: (error, refused) => {
+            // It ended the connection, on which there is nothing but this head.
+            if (isEndedByServer(error)) exchange.fail(headTooLarge(origin, headSize, true, error));
+            else listener.fail(error, refused);
+          },
         });
-        return stream;
-      };
       const onRefused = (): void => exchange.fail(new Error('the stream was refused'), true);
       exchangeOverHttp2(open, outbound, body, exchange, onRefused);
     }
@@ -147,8 +159,8 @@ function isProtocolRefused(error: unknown): boolean {
 }
 
 /** A GOAWAY with an error code: this connection's streams have failed, whatever each of them was (RFC 9113 section 5.4.1). */
-function isSessionError(error: unknown): boolean {
-  return codeOf(error) === 'ERR_HTTP2_SESSION_ERROR';
+function isEndedByServer(error: Error): boolean {
+  return error instanceof Http2Error && error.scope === 'connection' && !error.isInvalidAnswer;
 }
 
 function codeOf(error: unknown): unknown {

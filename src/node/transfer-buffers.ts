@@ -1,4 +1,4 @@
-/** Bytes of one buffer: two reads from a connection at their largest (`http1-read-inbox.ts`), eight TLS records. */
+/** Bytes of one buffer: two reads from a connection at their largest (`connection-inbox.ts`), eight TLS records. */
 export const transferBufferBytes = 128 * 1024;
 
 /** 8 MiB that stay with the process; beyond, a buffer is garbage when it is given back. */

@@ -1,4 +1,5 @@
 import { TransportError, type TransportErrorCode } from '../proxy/transport.ts';
+import { Http2Error } from './http2-client/http2-error.ts';
 
 /** OpenSSL's alerts by which a destination refuses our client certificate. TLS 1.3 sends them after the handshake. */
 const certificateRefused =
@@ -15,7 +16,7 @@ export interface FailureCircumstances {
   readonly bodyOpened: boolean;
 }
 
-/** Words what undici, node:http2 or node:tls threw before an answer began as a `TransportError`. */
+/** Words what undici, the HTTP/2 client or node:tls threw before an answer began as a `TransportError`. */
 export function toTransportError(error: unknown, circumstances: FailureCircumstances): TransportError {
   if (error instanceof TransportError) return error;
   const { origin, sent, refused = false, bodyOpened } = circumstances;
@@ -36,6 +37,7 @@ function codeOf(error: unknown): string {
 }
 
 function transportErrorCode(code: string, error: unknown): TransportErrorCode {
+  if (error instanceof Http2Error) return error.isInvalidAnswer ? 'InvalidResponse' : 'ConnectionClosed';
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'TLSFailed';
   if (code === 'ETIMEDOUT' || /^UND_ERR_\w+_TIMEOUT$/.test(code)) return 'Timeout';
   if (code.startsWith('HPE_') || (error instanceof Error && error.name === 'HTTPParserError')) {

@@ -1,0 +1,406 @@
+import type { Readable } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { ConnectionInbox } from '../connection-inbox.ts';
+import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
+import { ReceiveWindow, SendWindow } from './flow-window.ts';
+import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType, uint32 } from './frame.ts';
+import { type FrameHandler, FrameReader } from './frame-reader.ts';
+import { FrameWriter } from './frame-writer.ts';
+import { HeaderAssembly } from './header-assembly.ts';
+import { emptyTable } from './hpack/header-encoder.ts';
+import { connectionFault, errorCodeName, Http2Error } from './http2-error.ts';
+import { ReceivedData } from './received-data.ts';
+import { requestBlock } from './request-lines.ts';
+import { RequestUpload, type UploadConnection } from './request-upload.ts';
+import { changedSettings, clientSettings, initialServerSettings, type ServerSettings } from './settings.ts';
+
+export interface ClientSessionEvents {
+  /** The server's settings are here, or have changed. */
+  onSettings(): void;
+  /** The server takes no new streams (RFC 9113 section 6.8). */
+  onGoAway(): void;
+  /** On the wire a stream is over. @param code RFC 9113 section 7 */
+  onStreamClosed(code: number): void;
+  onClosed(): void;
+}
+
+export interface ClientSessionOptions {
+  /** Dialled with `inbox.onread`, for nobody but this session. */
+  readonly socket: TLSSocket;
+  readonly inbox: ConnectionInbox;
+  /** Host and port of the server. */
+  readonly authority: string;
+  /** Bytes that the server may send ahead on one stream. */
+  readonly streamWindow: number;
+  /** The same of all streams together. */
+  readonly connectionWindow: number;
+  /** Of the head of an answer. */
+  readonly maximumHeaderLines: number;
+  readonly maximumHeaderBytes: number;
+  readonly events: ClientSessionEvents;
+}
+
+export interface ClientRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: RawHeaders;
+  /** A whole short body, or one that is read as the server takes it; `undefined` for none. */
+  readonly content: Uint8Array | Readable | undefined;
+}
+
+/** RFC 9113 section 3.4. */
+const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+/** Of the window that a connection begins with, whatever the settings say (RFC 9113 section 6.9.2). */
+const initialConnectionWindow = 65_535;
+/** Identifiers cannot be used twice, and end at 2³¹−1 (RFC 9113 section 5.1.1). */
+const lastStreamId = 0x7fff_ffff;
+
+/** The client's side of one HTTP/2 connection (RFC 9113): many requests at a time, and nothing pushed. */
+export class ClientSession implements FrameHandler, StreamConnection, UploadConnection {
+  readonly writer: FrameWriter;
+  readonly sendWindow = new SendWindow(initialConnectionWindow);
+  readonly waitingUploads = new Set<RequestUpload>();
+  readonly #options: ClientSessionOptions;
+  readonly #reader: FrameReader;
+  readonly #headers: HeaderAssembly;
+  readonly #streams = new Map<number, ClientStream>();
+  readonly #receiveWindow: ReceiveWindow;
+  #settings: ServerSettings | undefined;
+  #nextStreamId = 1;
+  /** The DATA frame that is being received, and whose it is, if anybody still wants it. */
+  #data: ReceivedData | undefined;
+  #dataStream: ClientStream | undefined;
+  #goAwayReceived = false;
+  #goAwaySent = false;
+  #failure: Error | undefined;
+
+  constructor(options: ClientSessionOptions) {
+    const { socket, inbox, streamWindow, connectionWindow, maximumHeaderBytes, maximumHeaderLines } = options;
+    this.#options = options;
+    this.writer = new FrameWriter(socket);
+    this.#reader = new FrameReader(this);
+    this.#headers = new HeaderAssembly({ maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes });
+    this.#receiveWindow = new ReceiveWindow(connectionWindow);
+    this.writer.write(preface + clientSettings(streamWindow, maximumHeaderBytes));
+    this.writeWindowUpdate(0, connectionWindow - initialConnectionWindow);
+    inbox.take((bytes) => this.#received(bytes));
+    socket.on('drain', () => this.#proceedWithUploads());
+    socket.on('error', (error) => {
+      this.#failure ??= error;
+    });
+    socket.on('end', () => socket.destroy());
+    socket.on('close', () => this.#closed());
+  }
+
+  /** `undefined` until they are here. */
+  get serverSettings(): ServerSettings | undefined {
+    return this.#settings;
+  }
+
+  get maximumFrameSize(): number {
+    // A larger one would hold up the others, and an upload is cut up anyway.
+    return defaultMaximumFrameSize;
+  }
+
+  /** Streams that are open. */
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  /** Whether requests are still taken; how many at a time is the caller's to see to. */
+  get isOpen(): boolean {
+    const { socket } = this.#options;
+    return (
+      !this.#goAwayReceived && !this.#goAwaySent && socket.writable && this.#nextStreamId <= lastStreamId
+    );
+  }
+
+  /**
+   * @returns the stream; nothing of it has been handed to the listener yet.
+   * @throws when the session is not open, or the request cannot be sent; nothing was sent then.
+   */
+  request({ method, target, headers, content }: ClientRequest, listener: StreamListener): ClientStream {
+    if (!this.isOpen) throw new Error('the connection takes no more requests');
+    const block = requestBlock(method, target, this.#options.authority, headers);
+    const settings = this.#settings ?? initialServerSettings;
+    const stream = new ClientStream({
+      id: this.#nextStreamId,
+      connection: this,
+      listener,
+      isHead: method === 'HEAD',
+      receiveWindow: this.#options.streamWindow,
+      sendWindow: settings.initialWindowSize,
+    });
+    this.#writeHeaders(stream.id, stream.id === 1 ? emptyTable + block : block, content === undefined);
+    this.#nextStreamId += 2;
+    this.#streams.set(stream.id, stream);
+    if (content !== undefined) {
+      stream.upload = new RequestUpload(this, stream, content);
+      stream.upload.proceed();
+    }
+    return stream;
+  }
+
+  /** Asks the server for a sign of life. */
+  ping(): void {
+    this.writer.write(frameHead(8, frameType.ping, frameFlag.none, 0) + uint32(0) + uint32(0));
+  }
+
+  /** Only when no stream is open: says so to the server, and closes the connection. */
+  end(): void {
+    this.#sayGoAway(errorCode.noError);
+    this.#options.socket.destroySoon();
+  }
+
+  /** Ends all streams, and the connection, at once. */
+  destroy(error: Error): void {
+    this.#failure ??= error;
+    this.#reader.stop();
+    this.#options.socket.destroy();
+  }
+
+  writeReset(streamId: number, code: number): void {
+    this.writer.write(frameHead(4, frameType.rstStream, frameFlag.none, streamId) + uint32(code));
+  }
+
+  writeWindowUpdate(streamId: number, increment: number): void {
+    this.writer.write(frameHead(4, frameType.windowUpdate, frameFlag.none, streamId) + uint32(increment));
+  }
+
+  streamClosed(stream: ClientStream, code: number): void {
+    this.#streams.delete(stream.id);
+    this.#options.events.onStreamClosed(code);
+  }
+
+  frame(type: number, flags: number, streamId: number, payload: Buffer): void {
+    this.#expect(type);
+    switch (type) {
+      case frameType.headers:
+      case frameType.continuation:
+        this.#receiveHeaders(type, flags, streamId, payload);
+        break;
+      case frameType.rstStream:
+        expectLength(payload, 4);
+        this.#streamOf(streamId)?.resetByServer(payload.readUInt32BE(0));
+        break;
+      case frameType.settings:
+        this.#receiveSettings(flags, streamId, payload);
+        break;
+      case frameType.ping:
+        this.#receivePing(flags, streamId, payload);
+        break;
+      case frameType.goAway:
+        this.#receiveGoAway(streamId, payload);
+        break;
+      case frameType.windowUpdate:
+        this.#receiveWindowUpdate(streamId, payload);
+        break;
+      case frameType.pushPromise:
+        throw connectionFault(errorCode.protocolError, 'the server pushes, which was switched off');
+      default:
+      // PRIORITY, and what later extensions bring, is ignored (RFC 9113 sections 5.3.2 and 5.5).
+    }
+  }
+
+  dataBegins(flags: number, streamId: number, length: number): void {
+    this.#expect(frameType.data);
+    if (!this.#receiveWindow.take(length)) {
+      throw connectionFault(errorCode.flowControlError, 'the server sent more than it was granted');
+    }
+    // The streams' own windows are what holds the server back; this one must never starve a stream of another reader.
+    const granted = this.#receiveWindow.release(length);
+    if (granted > 0) this.writeWindowUpdate(0, granted);
+    this.#data = new ReceivedData(flags, streamId, length);
+    this.#dataStream = this.#streamOf(streamId);
+    this.#onStream(this.#dataStream, (stream) => stream.receiveDataHead(length));
+  }
+
+  dataPiece(piece: Buffer): void {
+    const content = (this.#data as ReceivedData).contentOf(piece);
+    const stream = this.#dataStream;
+    if (stream === undefined || stream.isClosed) return;
+    if (content.length < piece.length) stream.dropPadding(piece.length - content.length);
+    if (content.length > 0) this.#onStream(stream, () => stream.receiveData(content));
+  }
+
+  dataEnds(): void {
+    if (this.#data?.endStream === true) this.#onStream(this.#dataStream, (stream) => stream.receiveEnd());
+    this.#data = undefined;
+    this.#dataStream = undefined;
+  }
+
+  #received(bytes: Buffer): void {
+    try {
+      this.#reader.receive(bytes);
+      if (this.writer.isFlooded)
+        throw connectionFault(errorCode.enhanceYourCalm, 'the server reads no answers');
+    } catch (error) {
+      const failure = error instanceof Error ? error : new Error(String(error));
+      const code = failure instanceof Http2Error ? failure.errorCode : errorCode.internalError;
+      this.#sayGoAway(code);
+      this.writer.flush();
+      this.destroy(failure);
+    }
+  }
+
+  /** What is wrong with one answer ends its stream only (RFC 9113 section 5.4.2). */
+  #onStream(stream: ClientStream | undefined, act: (stream: ClientStream) => void): void {
+    if (stream === undefined || stream.isClosed) return;
+    try {
+      act(stream);
+    } catch (error) {
+      if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
+      stream.reset(error.errorCode, error);
+    }
+  }
+
+  /** @throws {Http2Error} when another type has to come */
+  #expect(type: number): void {
+    if (this.#settings === undefined && type !== frameType.settings) {
+      throw connectionFault(errorCode.protocolError, 'its first frame is not SETTINGS');
+    }
+    if (this.#headers.isUnfinished && type !== frameType.continuation) {
+      throw connectionFault(errorCode.protocolError, 'a block of header lines is broken off');
+    }
+  }
+
+  /** @returns `undefined` for one that is over. @throws {Http2Error} for one that was never opened */
+  #streamOf(streamId: number): ClientStream | undefined {
+    if (streamId % 2 === 0 || streamId >= this.#nextStreamId) {
+      throw connectionFault(errorCode.protocolError, 'a frame belongs to a stream that was never opened');
+    }
+    return this.#streams.get(streamId);
+  }
+
+  #receiveHeaders(type: number, flags: number, streamId: number, payload: Buffer): void {
+    const stream = this.#streamOf(streamId);
+    const headers = this.#headers.receive(type, flags, streamId, payload);
+    if (headers === undefined) return;
+    this.#onStream(stream, (open) => {
+      if (headers.exceedLimits) {
+        throw new Http2Error('stream', errorCode.enhanceYourCalm, 'the head of the answer is too large', {
+          isInvalidAnswer: true,
+        });
+      }
+      open.receiveLines(headers.lines, headers.endStream);
+    });
+  }
+
+  #receiveSettings(flags: number, streamId: number, payload: Buffer): void {
+    if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'SETTINGS belongs to a stream');
+    if ((flags & frameFlag.ack) !== 0) {
+      expectLength(payload, 0);
+      // RFC 9113 section 3.4: the server's own come first.
+      if (this.#settings === undefined) {
+        throw connectionFault(errorCode.protocolError, 'its first frame is not its SETTINGS');
+      }
+      return;
+    }
+    const before = this.#settings ?? initialServerSettings;
+    const settings = changedSettings(before, payload);
+    this.#settings = settings;
+    const wider = settings.initialWindowSize - before.initialWindowSize;
+    for (const stream of this.#streams.values()) widen(stream.sendWindow, wider);
+    this.writer.write(frameHead(0, frameType.settings, frameFlag.ack, 0));
+    if (wider > 0) this.#proceedWithUploads();
+    this.#options.events.onSettings();
+  }
+
+  #receivePing(flags: number, streamId: number, payload: Buffer): void {
+    if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'PING belongs to a stream');
+    expectLength(payload, 8);
+    if ((flags & frameFlag.ack) !== 0) return;
+    this.writer.write(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload.toString('latin1'));
+  }
+
+  #receiveGoAway(streamId: number, payload: Buffer): void {
+    if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'GOAWAY belongs to a stream');
+    if (payload.length < 8) throw connectionFault(errorCode.frameSizeError, 'GOAWAY is too short');
+    const lastProcessed = payload.readUInt32BE(0) & 0x7fff_ffff;
+    const code = payload.readUInt32BE(4);
+    this.#goAwayReceived = true;
+    // What the streams below it fail with when the connection ends before they do.
+    if (code !== errorCode.noError) {
+      this.#failure ??= new Http2Error(
+        'connection',
+        code,
+        `the server ended the connection (${errorCodeName(code)})`,
+      );
+    }
+    this.#options.events.onGoAway();
+    const unprocessed = new Http2Error('stream', errorCode.refusedStream, 'the server goes away');
+    for (const stream of [...this.#streams.values()]) {
+      if (stream.id > lastProcessed) {
+        stream.fail(unprocessed, { code: errorCode.refusedStream, refused: true });
+      }
+    }
+  }
+
+  #receiveWindowUpdate(streamId: number, payload: Buffer): void {
+    expectLength(payload, 4);
+    const increment = payload.readUInt32BE(0) & 0x7fff_ffff;
+    if (streamId === 0) {
+      if (increment === 0) throw connectionFault(errorCode.protocolError, 'WINDOW_UPDATE updates nothing');
+      widen(this.sendWindow, increment);
+      this.#proceedWithUploads();
+      return;
+    }
+    this.#onStream(this.#streamOf(streamId), (stream) => {
+      if (increment === 0 || !stream.sendWindow.widen(increment)) {
+        throw new Http2Error('stream', errorCode.flowControlError, 'a WINDOW_UPDATE is out of range');
+      }
+      stream.upload?.proceed();
+    });
+  }
+
+  #writeHeaders(streamId: number, block: string, endStream: boolean): void {
+    const flags = endStream ? frameFlag.endStream : frameFlag.none;
+    const size = this.maximumFrameSize;
+    if (block.length <= size) {
+      const head = frameHead(block.length, frameType.headers, flags | frameFlag.endHeaders, streamId);
+      this.writer.write(head + block);
+      return;
+    }
+    this.writer.write(frameHead(size, frameType.headers, flags, streamId) + block.slice(0, size));
+    for (let offset = size; offset < block.length; offset += size) {
+      const fragment = block.slice(offset, offset + size);
+      const isLast = offset + size >= block.length;
+      const continuationFlags = isLast ? frameFlag.endHeaders : frameFlag.none;
+      this.writer.write(
+        frameHead(fragment.length, frameType.continuation, continuationFlags, streamId) + fragment,
+      );
+    }
+  }
+
+  #proceedWithUploads(): void {
+    for (const upload of [...this.waitingUploads]) upload.proceed();
+  }
+
+  #sayGoAway(code: number): void {
+    if (this.#goAwaySent) return;
+    this.#goAwaySent = true;
+    // Nothing is pushed: no stream of the server's was processed.
+    this.writer.write(frameHead(8, frameType.goAway, frameFlag.none, 0) + uint32(0) + uint32(code));
+    this.writer.flush();
+  }
+
+  #closed(): void {
+    const failure = this.#failure ?? new Error('the connection was closed');
+    for (const stream of [...this.#streams.values()]) {
+      stream.fail(failure, { code: errorCode.internalError, refused: false });
+    }
+    this.#options.events.onClosed();
+  }
+}
+
+/** @throws {Http2Error} RFC 9113 section 6.9.1 */
+function widen(window: SendWindow, bytes: number): void {
+  if (!window.widen(bytes)) throw connectionFault(errorCode.flowControlError, 'a window becomes too large');
+}
+
+/** @throws {Http2Error} RFC 9113 section 4.2 */
+function expectLength(payload: Buffer, length: number): void {
+  if (payload.length !== length)
+    throw connectionFault(errorCode.frameSizeError, 'a frame has the wrong length');
+}

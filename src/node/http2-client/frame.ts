@@ -1,0 +1,72 @@
+/** Frame types (RFC 9113 section 6). */
+export const frameType = {
+  data: 0x0,
+  headers: 0x1,
+  priority: 0x2,
+  rstStream: 0x3,
+  settings: 0x4,
+  pushPromise: 0x5,
+  ping: 0x6,
+  goAway: 0x7,
+  windowUpdate: 0x8,
+  continuation: 0x9,
+} as const;
+
+/** Flags of frames (RFC 9113 section 6); what a bit means depends on the type. */
+export const frameFlag = {
+  none: 0x0,
+  ack: 0x1,
+  endStream: 0x1,
+  endHeaders: 0x4,
+  padded: 0x8,
+  priority: 0x20,
+} as const;
+
+/** Error codes (RFC 9113 section 7). */
+export const errorCode = {
+  noError: 0x0,
+  protocolError: 0x1,
+  internalError: 0x2,
+  flowControlError: 0x3,
+  settingsTimeout: 0x4,
+  streamClosed: 0x5,
+  frameSizeError: 0x6,
+  refusedStream: 0x7,
+  cancel: 0x8,
+  compressionError: 0x9,
+  enhanceYourCalm: 0xb,
+} as const;
+
+/** Bytes in front of each frame's payload (RFC 9113 section 4.1). */
+export const frameHeadLength = 9;
+
+/** Bytes of a payload that every endpoint takes (RFC 9113 section 4.2); ours is never raised. */
+export const defaultMaximumFrameSize = 16_384;
+
+/** Of a flow-control window, in bytes (RFC 9113 section 6.9.1). */
+export const maximumWindow = 0x7fff_ffff;
+
+/** The head of a frame, as a byte string. */
+export function frameHead(length: number, type: number, flags: number, streamId: number): string {
+  return String.fromCharCode(
+    (length >>> 16) & 0xff,
+    (length >>> 8) & 0xff,
+    length & 0xff,
+    type,
+    flags,
+    (streamId >>> 24) & 0x7f,
+    (streamId >>> 16) & 0xff,
+    (streamId >>> 8) & 0xff,
+    streamId & 0xff,
+  );
+}
+
+/** 32 bits in network order, as a byte string. */
+export function uint32(value: number): string {
+  return String.fromCharCode(
+    (value >>> 24) & 0xff,
+    (value >>> 16) & 0xff,
+    (value >>> 8) & 0xff,
+    value & 0xff,
+  );
+}

@@ -1,0 +1,41 @@
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { rememberingNames } from '../../apimachinery/remembered-names.ts';
+import { isNoRequestLine } from '../connection-headers.ts';
+import { indexedLine, literalLine } from './hpack/header-encoder.ts';
+
+/** RFC 9110 section 5.6.2, in lower case (RFC 9113 section 8.2.1); the empty string for what is none. */
+const lowerCaseName = rememberingNames((name) =>
+  /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name) ? name.toLowerCase() : '',
+);
+/** RFC 9110 section 5.5, as a byte string. */
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** What `acceptRequestTarget` lets through: in visible ASCII, origin-form or `*`. */
+const visible = /^[!-~]+$/;
+const methodLine = rememberingNames((method) => indexedLine(':method', method));
+const schemeLine = indexedLine(':scheme', 'https');
+
+/**
+ * The header block of a request, as a byte string.
+ * @param authority host and port of the server: what the client called us stays here.
+ * @throws when a line cannot be sent so that every server reads the same; the message quotes nothing of it.
+ */
+export function requestBlock(method: string, target: string, authority: string, headers: RawHeaders): string {
+  if (!visible.test(target) || lowerCaseName(method) === '') throw unsendable('its request line');
+  let block =
+    methodLine(method) + schemeLine + literalLine(':authority', authority) + literalLine(':path', target);
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const given = headers[index] as string;
+    if (isNoRequestLine(given)) continue;
+    const name = lowerCaseName(given);
+    const value = headers[index + 1] as string;
+    if (name === '' || !fieldValue.test(value)) throw unsendable('a header line');
+    block += literalLine(name, value);
+  }
+  return block;
+}
+
+function unsendable(part: string): Error {
+  return Object.assign(new Error(`${part} has characters that HTTP does not allow`), {
+    code: 'ERR_INVALID_CHAR',
+  });
+}
