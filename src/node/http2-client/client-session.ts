@@ -2,18 +2,19 @@ import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ConnectionInbox } from '../connection-inbox.ts';
+import { SlotMap } from '../slot-map.ts';
+import { SlotSet } from '../slot-set.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
-import { ReceiveWindow, SendWindow } from './flow-window.ts';
+import { SendWindow } from './flow-window.ts';
 import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType, uint32 } from './frame.ts';
-import { type FrameHandler, FrameReader } from './frame-reader.ts';
+import { FrameReader } from './frame-reader.ts';
 import { FrameWriter } from './frame-writer.ts';
-import { HeaderAssembly } from './header-assembly.ts';
 import { emptyTable } from './hpack/header-encoder.ts';
 import { connectionFault, errorCodeName, Http2Error } from './http2-error.ts';
-import { ReceivedData } from './received-data.ts';
 import { requestBlock } from './request-lines.ts';
 import { RequestUpload, type UploadConnection } from './request-upload.ts';
-import { changedSettings, clientSettings, initialServerSettings, type ServerSettings } from './settings.ts';
+import { type ReceivingSession, SessionReceiver } from './session-receiver.ts';
+import { clientSettings, initialServerSettings, type ServerSettings } from './settings.ts';
 
 export interface ClientSessionEvents {
   /** The server's settings are here, or have changed. */
@@ -57,20 +58,15 @@ const initialConnectionWindow = 65_535;
 const lastStreamId = 0x7fff_ffff;
 
 /** The client's side of one HTTP/2 connection (RFC 9113): many requests at a time, and nothing pushed. */
-export class ClientSession implements FrameHandler, StreamConnection, UploadConnection {
+export class ClientSession implements ReceivingSession, StreamConnection, UploadConnection {
   readonly writer: FrameWriter;
   readonly sendWindow = new SendWindow(initialConnectionWindow);
-  readonly waitingUploads = new Set<RequestUpload>();
+  readonly waitingUploads = new SlotSet<RequestUpload>();
   readonly #options: ClientSessionOptions;
   readonly #reader: FrameReader;
-  readonly #headers: HeaderAssembly;
-  readonly #streams = new Map<number, ClientStream>();
-  readonly #receiveWindow: ReceiveWindow;
-  #settings: ServerSettings | undefined;
+  readonly #receiver: SessionReceiver;
+  readonly #streams = new SlotMap<ClientStream>();
   #nextStreamId = 1;
-  /** The DATA frame that is being received, and whose it is, if anybody still wants it. */
-  #data: ReceivedData | undefined;
-  #dataStream: ClientStream | undefined;
   #goAwayReceived = false;
   #goAwaySent = false;
   #failure: Error | undefined;
@@ -79,9 +75,9 @@ export class ClientSession implements FrameHandler, StreamConnection, UploadConn
     const { socket, inbox, streamWindow, connectionWindow, maximumHeaderBytes, maximumHeaderLines } = options;
     this.#options = options;
     this.writer = new FrameWriter(socket);
-    this.#reader = new FrameReader(this);
-    this.#headers = new HeaderAssembly({ maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes });
-    this.#receiveWindow = new ReceiveWindow(connectionWindow);
+    const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
+    this.#receiver = new SessionReceiver(this, connectionWindow, limits);
+    this.#reader = new FrameReader(this.#receiver);
     this.writer.write(preface + clientSettings(streamWindow, maximumHeaderBytes));
     this.writeWindowUpdate(0, connectionWindow - initialConnectionWindow);
     inbox.take((bytes) => this.#received(bytes));
@@ -95,7 +91,7 @@ export class ClientSession implements FrameHandler, StreamConnection, UploadConn
 
   /** `undefined` until they are here. */
   get serverSettings(): ServerSettings | undefined {
-    return this.#settings;
+    return this.#receiver.settings;
   }
 
   get maximumFrameSize(): number {
@@ -123,7 +119,7 @@ export class ClientSession implements FrameHandler, StreamConnection, UploadConn
   request({ method, target, headers, content }: ClientRequest, listener: StreamListener): ClientStream {
     if (!this.isOpen) throw new Error('the connection takes no more requests');
     const block = requestBlock(method, target, this.#options.authority, headers);
-    const settings = this.#settings ?? initialServerSettings;
+    const settings = this.#receiver.settings ?? initialServerSettings;
     const stream = new ClientStream({
       id: this.#nextStreamId,
       connection: this,
@@ -173,63 +169,6 @@ export class ClientSession implements FrameHandler, StreamConnection, UploadConn
     this.#options.events.onStreamClosed(code);
   }
 
-  frame(type: number, flags: number, streamId: number, payload: Buffer): void {
-    this.#expect(type);
-    switch (type) {
-      case frameType.headers:
-      case frameType.continuation:
-        this.#receiveHeaders(type, flags, streamId, payload);
-        break;
-      case frameType.rstStream:
-        expectLength(payload, 4);
-        this.#streamOf(streamId)?.resetByServer(payload.readUInt32BE(0));
-        break;
-      case frameType.settings:
-        this.#receiveSettings(flags, streamId, payload);
-        break;
-      case frameType.ping:
-        this.#receivePing(flags, streamId, payload);
-        break;
-      case frameType.goAway:
-        this.#receiveGoAway(streamId, payload);
-        break;
-      case frameType.windowUpdate:
-        this.#receiveWindowUpdate(streamId, payload);
-        break;
-      case frameType.pushPromise:
-        throw connectionFault(errorCode.protocolError, 'the server pushes, which was switched off');
-      default:
-      // PRIORITY, and what later extensions bring, is ignored (RFC 9113 sections 5.3.2 and 5.5).
-    }
-  }
-
-  dataBegins(flags: number, streamId: number, length: number): void {
-    this.#expect(frameType.data);
-    if (!this.#receiveWindow.take(length)) {
-      throw connectionFault(errorCode.flowControlError, 'the server sent more than it was granted');
-    }
-    // The streams' own windows are what holds the server back; this one must never starve a stream of another reader.
-    const granted = this.#receiveWindow.release(length);
-    if (granted > 0) this.writeWindowUpdate(0, granted);
-    this.#data = new ReceivedData(flags, streamId, length);
-    this.#dataStream = this.#streamOf(streamId);
-    this.#onStream(this.#dataStream, (stream) => stream.receiveDataHead(length));
-  }
-
-  dataPiece(piece: Buffer): void {
-    const content = (this.#data as ReceivedData).contentOf(piece);
-    const stream = this.#dataStream;
-    if (stream === undefined || stream.isClosed) return;
-    if (content.length < piece.length) stream.dropPadding(piece.length - content.length);
-    if (content.length > 0) this.#onStream(stream, () => stream.receiveData(content));
-  }
-
-  dataEnds(): void {
-    if (this.#data?.endStream === true) this.#onStream(this.#dataStream, (stream) => stream.receiveEnd());
-    this.#data = undefined;
-    this.#dataStream = undefined;
-  }
-
   #received(bytes: Buffer): void {
     try {
       this.#reader.receive(bytes);
@@ -244,62 +183,15 @@ export class ClientSession implements FrameHandler, StreamConnection, UploadConn
     }
   }
 
-  /** What is wrong with one answer ends its stream only (RFC 9113 section 5.4.2). */
-  #onStream(stream: ClientStream | undefined, act: (stream: ClientStream) => void): void {
-    if (stream === undefined || stream.isClosed) return;
-    try {
-      act(stream);
-    } catch (error) {
-      if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
-      stream.reset(error.errorCode, error);
-    }
-  }
-
-  /** @throws {Http2Error} when another type has to come */
-  #expect(type: number): void {
-    if (this.#settings === undefined && type !== frameType.settings) {
-      throw connectionFault(errorCode.protocolError, 'its first frame is not SETTINGS');
-    }
-    if (this.#headers.isUnfinished && type !== frameType.continuation) {
-      throw connectionFault(errorCode.protocolError, 'a block of header lines is broken off');
-    }
-  }
-
   /** @returns `undefined` for one that is over. @throws {Http2Error} for one that was never opened */
-  #streamOf(streamId: number): ClientStream | undefined {
+  streamOf(streamId: number): ClientStream | undefined {
     if (streamId % 2 === 0 || streamId >= this.#nextStreamId) {
       throw connectionFault(errorCode.protocolError, 'a frame belongs to a stream that was never opened');
     }
     return this.#streams.get(streamId);
   }
 
-  #receiveHeaders(type: number, flags: number, streamId: number, payload: Buffer): void {
-    const stream = this.#streamOf(streamId);
-    const headers = this.#headers.receive(type, flags, streamId, payload);
-    if (headers === undefined) return;
-    this.#onStream(stream, (open) => {
-      if (headers.exceedLimits) {
-        throw new Http2Error('stream', errorCode.enhanceYourCalm, 'the head of the answer is too large', {
-          isInvalidAnswer: true,
-        });
-      }
-      open.receiveLines(headers.lines, headers.endStream);
-    });
-  }
-
-  #receiveSettings(flags: number, streamId: number, payload: Buffer): void {
-    if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'SETTINGS belongs to a stream');
-    if ((flags & frameFlag.ack) !== 0) {
-      expectLength(payload, 0);
-      // RFC 9113 section 3.4: the server's own come first.
-      if (this.#settings === undefined) {
-        throw connectionFault(errorCode.protocolError, 'its first frame is not its SETTINGS');
-      }
-      return;
-    }
-    const before = this.#settings ?? initialServerSettings;
-    const settings = changedSettings(before, payload);
-    this.#settings = settings;
+  settingsReceived(settings: ServerSettings, before: ServerSettings): void {
     const wider = settings.initialWindowSize - before.initialWindowSize;
     for (const stream of this.#streams.values()) widen(stream.sendWindow, wider);
     this.writer.write(frameHead(0, frameType.settings, frameFlag.ack, 0));
@@ -307,18 +199,11 @@ export class ClientSession implements FrameHandler, StreamConnection, UploadConn
     this.#options.events.onSettings();
   }
 
-  #receivePing(flags: number, streamId: number, payload: Buffer): void {
-    if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'PING belongs to a stream');
-    expectLength(payload, 8);
-    if ((flags & frameFlag.ack) !== 0) return;
-    this.writer.write(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload.toString('latin1'));
+  pingReceived(payload: string): void {
+    this.writer.write(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
   }
 
-  #receiveGoAway(streamId: number, payload: Buffer): void {
-    if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'GOAWAY belongs to a stream');
-    if (payload.length < 8) throw connectionFault(errorCode.frameSizeError, 'GOAWAY is too short');
-    const lastProcessed = payload.readUInt32BE(0) & 0x7fff_ffff;
-    const code = payload.readUInt32BE(4);
+  goAwayReceived(lastProcessed: number, code: number): void {
     this.#goAwayReceived = true;
     // What the streams below it fail with when the connection ends before they do.
     if (code !== errorCode.noError) {
@@ -330,28 +215,16 @@ export class ClientSession implements FrameHandler, StreamConnection, UploadConn
     }
     this.#options.events.onGoAway();
     const unprocessed = new Http2Error('stream', errorCode.refusedStream, 'the server goes away');
-    for (const stream of [...this.#streams.values()]) {
+    for (const stream of this.#streams.values()) {
       if (stream.id > lastProcessed) {
         stream.fail(unprocessed, { code: errorCode.refusedStream, refused: true });
       }
     }
   }
 
-  #receiveWindowUpdate(streamId: number, payload: Buffer): void {
-    expectLength(payload, 4);
-    const increment = payload.readUInt32BE(0) & 0x7fff_ffff;
-    if (streamId === 0) {
-      if (increment === 0) throw connectionFault(errorCode.protocolError, 'WINDOW_UPDATE updates nothing');
-      widen(this.sendWindow, increment);
-      this.#proceedWithUploads();
-      return;
-    }
-    this.#onStream(this.#streamOf(streamId), (stream) => {
-      if (increment === 0 || !stream.sendWindow.widen(increment)) {
-        throw new Http2Error('stream', errorCode.flowControlError, 'a WINDOW_UPDATE is out of range');
-      }
-      stream.upload?.proceed();
-    });
+  connectionWindowWidened(increment: number): void {
+    widen(this.sendWindow, increment);
+    this.#proceedWithUploads();
   }
 
   #writeHeaders(streamId: number, block: string, endStream: boolean): void {
@@ -387,7 +260,7 @@ export class ClientSession implements FrameHandler, StreamConnection, UploadConn
 
   #closed(): void {
     const failure = this.#failure ?? new Error('the connection was closed');
-    for (const stream of [...this.#streams.values()]) {
+    for (const stream of this.#streams.values()) {
       stream.fail(failure, { code: errorCode.internalError, refused: false });
     }
     this.#options.events.onClosed();
@@ -397,10 +270,4 @@ export class ClientSession implements FrameHandler, StreamConnection, UploadConn
 /** @throws {Http2Error} RFC 9113 section 6.9.1 */
 function widen(window: SendWindow, bytes: number): void {
   if (!window.widen(bytes)) throw connectionFault(errorCode.flowControlError, 'a window becomes too large');
-}
-
-/** @throws {Http2Error} RFC 9113 section 4.2 */
-function expectLength(payload: Buffer, length: number): void {
-  if (payload.length !== length)
-    throw connectionFault(errorCode.frameSizeError, 'a frame has the wrong length');
 }
