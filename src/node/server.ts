@@ -7,7 +7,6 @@ import { answerClientError, isHttpError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { ServerObserver } from './connection-observer.ts';
 import { newServer, protocolVersions, type ServerTlsOptions } from './dual-server.ts';
-import { replaceStreamTables } from './http2-stream-tables.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { ServerConnections } from './server-connections.ts';
@@ -105,7 +104,6 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     observer?.secured(socket);
   });
   server.on('tlsClientError', (error) => observer?.handshakeFailed(error));
-  server.on('session', replaceStreamTables);
   server.on('session', (session) => connections.sessionOpened(session, limits.keepAliveTimeout));
   server.on('clientError', (error: Error, socket: Duplex) => {
     connections.handedOver(socket);

@@ -101,7 +101,11 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
 
 test('a connection that nobody came to use is closed with its destination', async (context) => {
   const shaken = Promise.withResolvers<void>();
-  const peer = await startRawPeer(context, () => shaken.resolve());
+  const peer = await startRawPeer(context, (socket) => {
+    // Who does not read does not notice the end of a connection.
+    socket.resume();
+    shaken.resolve();
+  });
   const transport = newTransport(context);
   const leaving = new AbortController();
   const inbound = inboundFromRequest(new Request('https://router/', { signal: leaving.signal }));

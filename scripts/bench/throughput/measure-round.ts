@@ -26,7 +26,7 @@ export interface RoundOptions {
 /** Seconds before anything counts. */
 const warmUp = 1.5;
 /**
- * What a fresh process is given first, for each protocol. Node compiles what it runs by how often it runs: measured,
+ * What a fresh process is given first, for each protocol and method. Node compiles what it runs by how often it runs: measured,
  * the first 10,000 requests of a process cost up to twice what those after the 30,000th do. A proxy runs for weeks.
  */
 const firstWarmUp = { requests: 40_000, seconds: 2, repetitions: 5 } as const;
@@ -72,10 +72,10 @@ export function measureRound(options: RoundOptions): Promise<ReadonlyMap<Workloa
 }
 
 async function warmUpAll(running: readonly RunningContender[], options: RoundOptions): Promise<void> {
-  const protocols = new Set(options.workloads.map(({ protocol }) => protocol));
-  for (const workload of workloads.filter(({ kind, method }) => kind === 'saturation' && method === 'GET')) {
-    // One for each protocol is enough.
-    if (!protocols.delete(workload.protocol)) continue;
+  const paths = new Set(options.workloads.map(pathOf));
+  for (const workload of workloads.filter(({ kind }) => kind === 'saturation')) {
+    // One for each is enough: the first, which is the smallest.
+    if (!paths.delete(pathOf(workload))) continue;
     for (const contender of running) {
       try {
         await warmUpOne(workload, contender, options);
@@ -85,6 +85,11 @@ async function warmUpAll(running: readonly RunningContender[], options: RoundOpt
       }
     }
   }
+}
+
+/** What code a request goes through in a proxy depends on both. */
+function pathOf({ protocol, method }: Workload): string {
+  return `${method} ${protocol}`;
 }
 
 async function warmUpOne(

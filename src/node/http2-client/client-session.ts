@@ -2,8 +2,6 @@ import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ConnectionInbox } from '../connection-inbox.ts';
-import { SlotMap } from '../slot-map.ts';
-import { SlotSet } from '../slot-set.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
 import { SendWindow } from './flow-window.ts';
 import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType, uint32 } from './frame.ts';
@@ -15,6 +13,7 @@ import { requestBlock } from './request-lines.ts';
 import { RequestUpload, type UploadConnection } from './request-upload.ts';
 import { type ReceivingSession, SessionReceiver } from './session-receiver.ts';
 import { clientSettings, initialServerSettings, type ServerSettings } from './settings.ts';
+import { StreamTable } from './stream-table.ts';
 
 export interface ClientSessionEvents {
   /** The server's settings are here, or have changed. */
@@ -61,11 +60,11 @@ const lastStreamId = 0x7fff_ffff;
 export class ClientSession implements ReceivingSession, StreamConnection, UploadConnection {
   readonly writer: FrameWriter;
   readonly sendWindow = new SendWindow(initialConnectionWindow);
-  readonly waitingUploads = new SlotSet<RequestUpload>();
+  readonly waitingUploads = new Set<RequestUpload>();
   readonly #options: ClientSessionOptions;
   readonly #reader: FrameReader;
   readonly #receiver: SessionReceiver;
-  readonly #streams = new SlotMap<ClientStream>();
+  readonly #streams = new StreamTable();
   #nextStreamId = 1;
   #goAwayReceived = false;
   #goAwaySent = false;
@@ -130,7 +129,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
     });
     this.#writeHeaders(stream.id, stream.id === 1 ? emptyTable + block : block, content === undefined);
     this.#nextStreamId += 2;
-    this.#streams.set(stream.id, stream);
+    this.#streams.add(stream);
     if (content !== undefined) {
       stream.upload = new RequestUpload(this, stream, content);
       stream.upload.proceed();
@@ -193,7 +192,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
 
   settingsReceived(settings: ServerSettings, before: ServerSettings): void {
     const wider = settings.initialWindowSize - before.initialWindowSize;
-    for (const stream of this.#streams.values()) widen(stream.sendWindow, wider);
+    for (const stream of this.#streams.all()) widen(stream.sendWindow, wider);
     this.writer.write(frameHead(0, frameType.settings, frameFlag.ack, 0));
     if (wider > 0) this.#proceedWithUploads();
     this.#options.events.onSettings();
@@ -215,7 +214,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
     }
     this.#options.events.onGoAway();
     const unprocessed = new Http2Error('stream', errorCode.refusedStream, 'the server goes away');
-    for (const stream of this.#streams.values()) {
+    for (const stream of this.#streams.all()) {
       if (stream.id > lastProcessed) {
         stream.fail(unprocessed, { code: errorCode.refusedStream, refused: true });
       }
@@ -260,7 +259,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
 
   #closed(): void {
     const failure = this.#failure ?? new Error('the connection was closed');
-    for (const stream of this.#streams.values()) {
+    for (const stream of this.#streams.all()) {
       stream.fail(failure, { code: errorCode.internalError, refused: false });
     }
     this.#options.events.onClosed();

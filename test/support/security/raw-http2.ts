@@ -13,13 +13,21 @@ export const frameType = {
   priority: 0x2,
   rstStream: 0x3,
   settings: 0x4,
+  pushPromise: 0x5,
   ping: 0x6,
   goAway: 0x7,
   windowUpdate: 0x8,
   continuation: 0x9,
 } as const;
 
-export const frameFlag = { none: 0x0, endStream: 0x1, ack: 0x1, endHeaders: 0x4 } as const;
+export const frameFlag = {
+  none: 0x0,
+  endStream: 0x1,
+  ack: 0x1,
+  endHeaders: 0x4,
+  padded: 0x8,
+  priority: 0x20,
+} as const;
 
 export interface Frame {
   readonly type: number;

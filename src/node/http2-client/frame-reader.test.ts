@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { type FrameHandler, FrameReader } from './frame-reader.ts';
+import { Http2Error } from './http2-error.ts';
+
+/** Writes down what it is called with; neighbouring pieces of one DATA frame count as one. */
+class Recorder implements FrameHandler {
+  readonly calls: (readonly [string, ...(number | string)[]])[] = [];
+  #data = '';
+  onFrame: () => void = () => {};
+
+  frame(type: number, flags: number, streamId: number, payload: Buffer): void {
+    this.calls.push(['frame', type, flags, streamId, payload.toString('hex')]);
+    this.onFrame();
+  }
+
+  dataBegins(flags: number, streamId: number, length: number): void {
+    this.#data = '';
+    this.calls.push(['dataBegins', flags, streamId, length]);
+  }
+
+  dataPiece(piece: Buffer): void {
+    assert.ok(piece.length > 0);
+    this.#data += piece.toString('hex');
+  }
+
+  dataEnds(): void {
+    this.calls.push(['dataEnds', this.#data]);
+  }
+}
+
+/** What is received of `stream` in pieces of these sizes, each overwritten as soon as it has been read. */
+function received(stream: Buffer, sizes: readonly number[]): Recorder['calls'] {
+  const recorder = new Recorder();
+  const reader = new FrameReader(recorder);
+  const lent = Buffer.alloc(stream.length);
+  let offset = 0;
+  for (const size of [...sizes, stream.length]) {
+    const length = stream.copy(lent, 0, offset, Math.min(stream.length, offset + size));
+    reader.receive(lent.subarray(0, length));
+    lent.fill(0xee);
+    offset += length;
+  }
+  assert.equal(offset, stream.length);
+  return recorder.calls;
+}
+
+const anyFrame = fc
+  .record({
+    type: fc.constantFrom(0, 0, 1, 3, 4, 9, 0xfa),
+    flags: fc.integer({ min: 0, max: 255 }),
+    stream: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
+    payload: fc.oneof(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ minLength: 250, maxLength: 300 })),
+  })
+  .map(({ type, flags, stream, payload }) => ({ type, flags, stream, payload: Buffer.from(payload) }));
+
+describe('a stream of frames', () => {
+  test('gives the same however it is cut, also when lent bytes are overwritten', () => {
+    const sizes = fc.array(fc.oneof(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 13, max: 700 })));
+    fc.assert(
+      fc.property(fc.array(anyFrame, { maxLength: 8 }), sizes, (frames, sizes) => {
+        const expected = frames.flatMap(({ type, flags, stream, payload }): Recorder['calls'] =>
+          type === frameType.data
+            ? [
+                ['dataBegins', flags, stream, payload.length],
+                ['dataEnds', payload.toString('hex')],
+              ]
+            : [['frame', type, flags, stream, payload.toString('hex')]],
+        );
+        const bytes = Buffer.concat(
+          frames.map(({ type, flags, stream, payload }) => frame(type, flags, stream, payload)),
+        );
+        assert.deepEqual(received(bytes, sizes), expected);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('gives the same byte by byte', () => {
+    const bytes = Buffer.concat([
+      frame(frameType.settings, frameFlag.none, 0, Buffer.alloc(12, 1)),
+      frame(frameType.data, frameFlag.none, 1),
+      frame(frameType.data, frameFlag.endStream, 1, Buffer.alloc(300, 2)),
+      frame(frameType.headers, frameFlag.endHeaders, 3, Buffer.alloc(400, 3)),
+    ]);
+    const oneByOne = received(
+      bytes,
+      Array.from(bytes, () => 1),
+    );
+    assert.deepEqual(oneByOne, received(bytes, []));
+    assert.equal(oneByOne.length, 6);
+  });
+
+  test('has no reserved bit in its stream identifiers', () => {
+    const bytes = frame(frameType.ping, frameFlag.none, 0x8000_0001, Buffer.alloc(8));
+    assert.equal(received(bytes, [])[0]?.[3], 1);
+  });
+});
+
+test('data is handed on as it comes, without waiting for its frame to be whole', () => {
+  const pieces: number[] = [];
+  const recorder = new Recorder();
+  recorder.dataPiece = (piece) => pieces.push(piece.length);
+  const reader = new FrameReader(recorder);
+  const bytes = frame(frameType.data, frameFlag.none, 1, Buffer.alloc(100));
+  reader.receive(bytes.subarray(0, 29));
+  assert.deepEqual(pieces, [20]);
+  reader.receive(bytes.subarray(29, 30));
+  assert.deepEqual(pieces, [20, 1]);
+  assert.equal(recorder.calls.length, 1);
+});
+
+for (const type of [frameType.data, frameType.headers, 0xfa]) {
+  test(`attack: a frame of type ${type} beyond 16 KiB is refused at its head, and one of 16 KiB is read`, () => {
+    const recorder = new Recorder();
+    new FrameReader(recorder).receive(frame(type, 0, 1, Buffer.alloc(16_384)));
+    assert.ok(recorder.calls.length > 0);
+    const tooLarge = frame(type, 0, 1, Buffer.alloc(16_385)).subarray(0, 9);
+    const refusing = new Recorder();
+    assert.throws(
+      () => new FrameReader(refusing).receive(tooLarge),
+      (error) => error instanceof Http2Error && error.scope === 'connection' && error.errorCode === 0x6,
+    );
+    assert.deepEqual(refusing.calls, []);
+  });
+}
+
+test('stopped in the middle of a chunk, nothing behind it is read any more', () => {
+  const recorder = new Recorder();
+  const reader = new FrameReader(recorder);
+  recorder.onFrame = () => reader.stop();
+  const ping = frame(frameType.ping, frameFlag.none, 0, Buffer.alloc(8));
+  reader.receive(Buffer.concat([ping, ping]));
+  reader.receive(ping);
+  assert.equal(recorder.calls.length, 1);
+});

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Http2Error } from './http2-error.ts';
+import { changedSettings, clientSettings, initialServerSettings } from './settings.ts';
+
+/** @param entries identifier, value, identifier, value, … (RFC 9113 section 6.5.1) */
+function payload(...entries: number[]): Buffer {
+  const bytes = Buffer.alloc(entries.length * 3);
+  for (let index = 0; index < entries.length; index += 2) {
+    bytes.writeUInt16BE(entries[index] ?? 0, index * 3);
+    bytes.writeUInt32BE(entries[index + 1] ?? 0, index * 3 + 2);
+  }
+  return bytes;
+}
+
+function assertRefused(bytes: Buffer, code: number): void {
+  assert.throws(
+    () => changedSettings(initialServerSettings, bytes),
+    (error) => error instanceof Http2Error && error.scope === 'connection' && error.errorCode === code,
+  );
+}
+
+test('each setting is read, and what is not named stays', () => {
+  const first = changedSettings(initialServerSettings, payload(3, 250, 4, 262_144, 5, 1_048_576, 6, 1_048_896));
+  assert.deepEqual(first, {
+    maxConcurrentStreams: 250,
+    initialWindowSize: 262_144,
+    maxFrameSize: 1_048_576,
+    maxHeaderListSize: 1_048_896,
+  });
+  assert.deepEqual(changedSettings(first, payload(3, 0)), { ...first, maxConcurrentStreams: 0 });
+  assert.deepEqual(changedSettings(first, payload()), first);
+});
+
+test('of one setting twice the last one counts', () => {
+  assert.equal(changedSettings(initialServerSettings, payload(4, 1, 4, 2)).initialWindowSize, 2);
+});
+
+test('settings that nobody knows are passed over, and so is the size of a table that we do not use', () => {
+  const bytes = payload(1, 4_294_967_295, 8, 1, 0xfafa, 4_294_967_295, 0, 0);
+  assert.deepEqual(changedSettings(initialServerSettings, bytes), initialServerSettings);
+});
+
+test('attack: part of an entry is refused', () => {
+  for (const length of [1, 5, 7, 11]) assertRefused(Buffer.alloc(length), 0x6);
+});
+
+test('attack: values out of range are refused with the code that RFC 9113 section 6.5.2 names, and those at its ends are not', () => {
+  assertRefused(payload(4, 2 ** 31), 0x3);
+  assertRefused(payload(5, 16_383), 0x1);
+  assertRefused(payload(5, 2 ** 24), 0x1);
+  assertRefused(payload(2, 1), 0x1);
+  assertRefused(payload(2, 2), 0x1);
+  const accepted = changedSettings(initialServerSettings, payload(4, 2 ** 31 - 1, 5, 16_384, 5, 2 ** 24 - 1, 2, 0));
+  assert.equal(accepted.initialWindowSize, 2 ** 31 - 1);
+  assert.equal(accepted.maxFrameSize, 2 ** 24 - 1);
+});
+
+test('attack: whatever a server says of itself is taken or refused, never anything else', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+      try {
+        const { initialWindowSize, maxFrameSize } = changedSettings(initialServerSettings, Buffer.from(bytes));
+        assert.ok(initialWindowSize < 2 ** 31 && maxFrameSize >= 16_384 && maxFrameSize < 2 ** 24);
+      } catch (error) {
+        assert.ok(error instanceof Http2Error, String(error));
+      }
+    }),
+  );
+});
+
+test('ours say that nothing may be pushed, and how much may be sent ahead', () => {
+  const frame = Buffer.from(clientSettings(262_144, 1_048_576), 'latin1');
+  assert.deepEqual(frame.subarray(0, 9), Buffer.from([0, 0, 18, 4, 0, 0, 0, 0, 0]));
+  assert.deepEqual(frame.subarray(9), payload(2, 0, 4, 262_144, 6, 1_048_576));
+});
