@@ -1,5 +1,4 @@
-import type { Readable } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
+import type { Duplex, Readable } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ConnectionInbox } from '../connection-inbox.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
@@ -25,9 +24,14 @@ export interface ClientSessionEvents {
   onClosed(): void;
 }
 
+/** A socket of node:net or node:tls. */
+export interface SessionSocket extends Duplex {
+  destroySoon(): void;
+}
+
 export interface ClientSessionOptions {
   /** Dialled with `inbox.onread`, for nobody but this session. */
-  readonly socket: TLSSocket;
+  readonly socket: SessionSocket;
   readonly inbox: ConnectionInbox;
   /** Host and port of the server. */
   readonly authority: string;

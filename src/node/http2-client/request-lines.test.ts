@@ -5,7 +5,8 @@ import { requestBlock } from './request-lines.ts';
 
 function linesOf(method: string, target: string, headers: readonly string[]): string[] {
   const block = requestBlock(method, target, 'server:6443', headers);
-  return new HeaderDecoder({ maximumLines: 100, maximumSize: 100_000 }).decode(Buffer.from(block, 'latin1')).lines;
+  return new HeaderDecoder({ maximumLines: 100, maximumSize: 100_000 }).decode(Buffer.from(block, 'latin1'))
+    .lines;
 }
 
 const pseudo = (method: string, target: string): string[] => [
@@ -16,10 +17,10 @@ const pseudo = (method: string, target: string): string[] => [
 describe('the lines of a request', () => {
   test('begin with the four pseudo-header fields, and names are in lower case', () => {
     const target = '/api/v1/pods?labelSelector=a%2Cb';
-    assert.deepEqual(linesOf('GET', target, ['X-Remote-Group', 'a,b', 'X-Remote-Group', '', 'accept', '*/*']), [
-      ...pseudo('GET', target),
-      ...['x-remote-group', 'a,b', 'x-remote-group', '', 'accept', '*/*'],
-    ]);
+    assert.deepEqual(
+      linesOf('GET', target, ['X-Remote-Group', 'a,b', 'X-Remote-Group', '', 'accept', '*/*']),
+      [...pseudo('GET', target), ...['x-remote-group', 'a,b', 'x-remote-group', '', 'accept', '*/*']],
+    );
   });
 
   test('carry any method, and `*`', () => {
@@ -34,9 +35,23 @@ describe('the lines of a request', () => {
   });
 
   test('name the destination as authority: Host and what belongs to the connection of the client stays here', () => {
-    const left = ['Host', 'Connection', 'Keep-Alive', 'Proxy-Connection', 'Transfer-Encoding', 'Upgrade', 'HTTP2-Settings', 'TE', 'Expect'];
+    const left = [
+      'Host',
+      'Connection',
+      'Keep-Alive',
+      'Proxy-Connection',
+      'Transfer-Encoding',
+      'Upgrade',
+      'HTTP2-Settings',
+      'TE',
+      'Expect',
+    ];
     const headers = left.flatMap((name) => [name, 'x', name.toLowerCase(), 'x']);
-    assert.deepEqual(linesOf('GET', '/', [...headers, 'last', 'one']), [...pseudo('GET', '/'), 'last', 'one']);
+    assert.deepEqual(linesOf('GET', '/', [...headers, 'last', 'one']), [
+      ...pseudo('GET', '/'),
+      'last',
+      'one',
+    ]);
   });
 
   test('attack: what would be another line or another request is refused, and not quoted', () => {

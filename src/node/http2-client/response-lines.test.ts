@@ -48,7 +48,18 @@ describe('a head', () => {
   });
 
   test('attack: names in upper case, empty, or with characters that no token has are malformed', () => {
-    for (const name of ['X-Test', 'x-Test', '', 'x test', 'x:test', 'x\r\nsecret', 'x\0', 'x\xe9', 'x"', 'x\x7f']) {
+    for (const name of [
+      'X-Test',
+      'x-Test',
+      '',
+      'x test',
+      'x:test',
+      'x\r\nsecret',
+      'x\0',
+      'x\xe9',
+      'x"',
+      'x\x7f',
+    ]) {
       assertMalformed([...ok, name, 'a']);
     }
   });
@@ -60,7 +71,20 @@ describe('a head', () => {
   });
 
   test('attack: CR, LF, NUL and other controls in a value are malformed, and so is space at its ends', () => {
-    for (const value of ['a\r\nsecret: b', 'a\nb', 'a\rb', 'a\0b', '\n', 'a\x7f', 'a\x1b[0m', 'a\x08', ' a', 'a ', '\ta', ' ']) {
+    for (const value of [
+      'a\r\nsecret: b',
+      'a\nb',
+      'a\rb',
+      'a\0b',
+      '\n',
+      'a\x7f',
+      'a\x1b[0m',
+      'a\x08',
+      ' a',
+      'a ',
+      '\ta',
+      ' ',
+    ]) {
       assertMalformed([...ok, 'x-test', value]);
     }
   });

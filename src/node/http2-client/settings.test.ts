@@ -22,7 +22,10 @@ function assertRefused(bytes: Buffer, code: number): void {
 }
 
 test('each setting is read, and what is not named stays', () => {
-  const first = changedSettings(initialServerSettings, payload(3, 250, 4, 262_144, 5, 1_048_576, 6, 1_048_896));
+  const first = changedSettings(
+    initialServerSettings,
+    payload(3, 250, 4, 262_144, 5, 1_048_576, 6, 1_048_896),
+  );
   assert.deepEqual(first, {
     maxConcurrentStreams: 250,
     initialWindowSize: 262_144,
@@ -52,7 +55,10 @@ test('attack: values out of range are refused with the code that RFC 9113 sectio
   assertRefused(payload(5, 2 ** 24), 0x1);
   assertRefused(payload(2, 1), 0x1);
   assertRefused(payload(2, 2), 0x1);
-  const accepted = changedSettings(initialServerSettings, payload(4, 2 ** 31 - 1, 5, 16_384, 5, 2 ** 24 - 1, 2, 0));
+  const accepted = changedSettings(
+    initialServerSettings,
+    payload(4, 2 ** 31 - 1, 5, 16_384, 5, 2 ** 24 - 1, 2, 0),
+  );
   assert.equal(accepted.initialWindowSize, 2 ** 31 - 1);
   assert.equal(accepted.maxFrameSize, 2 ** 24 - 1);
 });
@@ -61,7 +67,10 @@ test('attack: whatever a server says of itself is taken or refused, never anythi
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
       try {
-        const { initialWindowSize, maxFrameSize } = changedSettings(initialServerSettings, Buffer.from(bytes));
+        const { initialWindowSize, maxFrameSize } = changedSettings(
+          initialServerSettings,
+          Buffer.from(bytes),
+        );
         assert.ok(initialWindowSize < 2 ** 31 && maxFrameSize >= 16_384 && maxFrameSize < 2 ** 24);
       } catch (error) {
         assert.ok(error instanceof Http2Error, String(error));
