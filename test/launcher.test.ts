@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
 const root = resolve(import.meta.dirname, '..');
@@ -94,22 +94,6 @@ describe('the launcher', () => {
     const { code, errors } = await outcome;
     assert.equal(code, 0);
     assert.match(errors, /^note: no --snapshot: .*\n$/, 'nothing but the note that it always gives');
-  });
-
-  it('runs the command line with the flags of its first line, whichever node it finds', async () => {
-    const child = spawn(launcher, ['explain', '--stdin'], {
-      stdio: 'pipe',
-      env: { ...process.env, PATH: [dirname(node), process.env['PATH']].join(delimiter) },
-    });
-    const ended = once(child, 'close');
-    child.stdin.write('{"method":"GET","url":"/healthz"}\n');
-    await once(child.stdout, 'data');
-    assert.ok(child.pid !== undefined);
-    const [started] = await childrenOf(child.pid);
-    const words = (await readFile(`/proc/${started ?? child.pid}/cmdline`, 'utf8')).split('\0');
-    assert.ok(words.includes('--max-semi-space-size=4'), words.join(' '));
-    child.stdin.end();
-    await ended;
   });
 
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {

@@ -233,7 +233,7 @@ export class DestinationConnections {
   #addHttp2(socket: TLSSocket, inbox: ConnectionInbox): void {
     const { streamsPerConnection } = this.#limits;
     const connection = new Http2Connection(socket, inbox, this.#destination.origin, streamsPerConnection, {
-      onStreamClosed: () => this.#serveQueue(),
+      onRoom: () => this.#serveQueue(),
       onDraining: (gone) => {
         this.#http2 = this.#http2.filter((other) => other !== gone);
         this.#draining.add(gone);

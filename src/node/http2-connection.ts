@@ -7,8 +7,8 @@ import { errorCode } from './http2-client/frame.ts';
 import { maximumHeaderBytes, maximumHeaderLines, streamWindow } from './server-limits.ts';
 
 export interface Http2ConnectionEvents {
-  /** A stream ended: there may be room again. */
-  onStreamClosed(): void;
+  /** A stream ended, or the destination has read what waited for it: there may be room again. */
+  onRoom(): void;
   /** It takes no new streams any more; those that are open may still go on. */
   onDraining(connection: Http2Connection): void;
   onClosed(connection: Http2Connection): void;
@@ -76,8 +76,9 @@ export class Http2Connection {
         onStreamClosed: (code) => {
           if (code !== errorCode.noError) this.#countReset();
           if (this.#draining) this.#closeIfUnused();
-          events.onStreamClosed();
+          events.onRoom();
         },
+        onRoom: () => events.onRoom(),
         onClosed: () => {
           stopNoticing();
           resolve();
@@ -106,7 +107,7 @@ export class Http2Connection {
 
   /** Whether one more stream may be opened. */
   get hasRoom(): boolean {
-    if (this.#draining || !this.#session.isOpen) return false;
+    if (this.#draining || !this.#session.isOpen || this.#session.isFull) return false;
     const theirs = this.#session.serverSettings?.maxConcurrentStreams ?? this.#maximumStreams;
     return this.streams < Math.min(theirs, this.#maximumStreams);
   }

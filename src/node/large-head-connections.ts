@@ -126,29 +126,32 @@ export class LargeHeadConnections {
     const { outbound, body, exchange, headSize } = request;
     const { origin } = this.#options;
     const connection = new Http2Connection(socket, inbox, origin, 1, {
-      onStreamClosed: () => {},
+      onRoom: () => {},
       onDraining: () => {},
       onClosed: (closed) => this.#http2.delete(closed),
     });
     this.#http2.add(connection);
-    // They say how much it takes, and come a moment after the handshake.
-    await connection.settingsReceived;
-    if (exchange.isOver || !connection.hasRoom) exchange.fail(new Error('the connection was closed'));
-    else if (headSize > connection.maximumHeadSize) exchange.fail(headTooLarge(origin, headSize));
-    else {
-      const open: OpenStream = (opened, listener) =>
-        connection.request(opened, {
-          ...listener,
-          fail: (error, refused) => {
-            // It ended the connection, on which there is nothing but this head.
-            if (isEndedByServer(error)) exchange.fail(headTooLarge(origin, headSize, true, error));
-            else listener.fail(error, refused);
-          },
-        });
-      const onRefused = (): void => exchange.fail(new Error('the stream was refused'), true);
-      exchangeOverHttp2(open, outbound, body, exchange, onRefused);
+    try {
+      // They say how much it takes, and come a moment after the handshake.
+      await connection.settingsReceived;
+      if (exchange.isOver || !connection.hasRoom) exchange.fail(new Error('the connection was closed'));
+      else if (headSize > connection.maximumHeadSize) exchange.fail(headTooLarge(origin, headSize));
+      else {
+        const open: OpenStream = (opened, listener) =>
+          connection.request(opened, {
+            ...listener,
+            fail: (error, refused) => {
+              // It ended the connection, on which there is nothing but this head.
+              if (isEndedByServer(error)) exchange.fail(headTooLarge(origin, headSize, true, error));
+              else listener.fail(error, refused);
+            },
+          });
+        const onRefused = (): void => exchange.fail(new Error('the stream was refused'), true);
+        exchangeOverHttp2(open, outbound, body, exchange, onRefused);
+      }
+    } finally {
+      connection.close();
     }
-    connection.close();
   }
 }
 

@@ -168,7 +168,8 @@ test('attack: a head that a server ends the connection for, without having said 
 
 test('a large head that a server takes arrives over HTTP/2 where that is all it speaks, body and all', async (context) => {
   const scene = await startScene(context, {});
-  const headers = ['x-large', 'a'.repeat(100_000), 'content-type', 'application/json'];
+  const line = 'a'.repeat(50_000);
+  const headers = ['x-large', line, 'x-larger', line, 'content-type', 'application/json'];
   const request = { client: 'admin', method: 'POST', path: targets.peer, headers, body: '{}' } as const;
   assert.equal((await ask(scene.router.port, request)).status, 200);
   assert.deepEqual(
@@ -179,7 +180,6 @@ test('a large head that a server takes arrives over HTTP/2 where that is all it 
 });
 
 for (const [what, headers] of Object.entries({
-  // Longer in Huffman code than as it is (RFC 7541 appendix B), so that it is sent as it is.
   'one line': ['x-large', '~'.repeat(64_000)],
   'many lines': Array.from({ length: 700 }, (_, index) => [`x-${index}`, '~'.repeat(50)]).flat(),
 })) {

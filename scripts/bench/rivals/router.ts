@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { frontProxyName } from '../../demo/certificates.ts';
 import { benchSnapshot, localServer } from './bench-snapshot.ts';
 import type { Contender } from './contender.ts';
@@ -19,10 +19,9 @@ export const router: Contender = {
     const { certificates } = workbench;
     const files = await writeSnapshotFiles(directory, await benchSnapshot(servers));
     return {
-      executable: join(root, 'bin', 'mixed-version-proxy'),
-      // Its first line asks for the node on PATH.
-      environment: { PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter) },
+      executable: process.execPath,
       arguments: [
+        join(root, 'bin', 'mixed-version-proxy'),
         'serve',
         `--server-id=${localServer}`,
         `--local-server=https://127.0.0.1:${servers.local}`,

@@ -21,6 +21,8 @@ export interface ClientSessionEvents {
   onGoAway(): void;
   /** On the wire a stream is over. @param code RFC 9113 section 7 */
   onStreamClosed(code: number): void;
+  /** The server has read what waited for it. */
+  onRoom(): void;
   onClosed(): void;
 }
 
@@ -59,6 +61,8 @@ const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 const initialConnectionWindow = 65_535;
 /** Identifiers cannot be used twice, and end at 2³¹−1 (RFC 9113 section 5.1.1). */
 const lastStreamId = 0x7fff_ffff;
+/** That a server has for reading what it was sent before a connection without streams is closed. */
+const goodbyeMilliseconds = 5_000;
 
 /** The client's side of one HTTP/2 connection (RFC 9113): many requests at a time, and nothing pushed. */
 export class ClientSession implements ReceivingSession, StreamConnection, UploadConnection {
@@ -72,6 +76,8 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
   #nextStreamId = 1;
   #goAwayReceived = false;
   #goAwaySent = false;
+  /** Uploads may proceed: once for all frames that came together, for a server may send many that widen a little. */
+  #hasWidened = false;
   #failure: Error | undefined;
 
   constructor(options: ClientSessionOptions) {
@@ -84,7 +90,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
     this.writer.write(preface + clientSettings(streamWindow, maximumHeaderBytes));
     this.writeWindowUpdate(0, connectionWindow - initialConnectionWindow);
     inbox.take((bytes) => this.#received(bytes));
-    socket.on('drain', () => this.#proceedWithUploads());
+    socket.on('drain', () => this.#drained());
     socket.on('error', (error) => {
       this.#failure ??= error;
     });
@@ -105,6 +111,11 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
   /** Streams that are open. */
   get streams(): number {
     return this.#streams.size;
+  }
+
+  /** The server reads nothing: no request is to be begun before `onRoom`. */
+  get isFull(): boolean {
+    return this.writer.isFull;
   }
 
   /** Whether requests are still taken; how many at a time is the caller's to see to. */
@@ -130,6 +141,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
       isHead: method === 'HEAD',
       receiveWindow: this.#options.streamWindow,
       sendWindow: settings.initialWindowSize,
+      collectedAt: this.writer.writes,
     });
     this.#writeHeaders(stream.id, stream.id === 1 ? emptyTable + block : block, content === undefined);
     this.#nextStreamId += 2;
@@ -148,8 +160,13 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
 
   /** Only when no stream is open: says so to the server, and closes the connection. */
   end(): void {
+    if (this.#goAwaySent) return;
     this.#sayGoAway(errorCode.noError);
-    this.#options.socket.destroySoon();
+    const { socket } = this.#options;
+    socket.destroySoon();
+    // It waits for a server that reads nothing.
+    const timer = setTimeout(() => socket.destroy(), goodbyeMilliseconds).unref();
+    socket.once('close', () => clearTimeout(timer));
   }
 
   /** Ends all streams, and the connection, at once. */
@@ -160,11 +177,11 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
   }
 
   writeReset(streamId: number, code: number): void {
-    this.writer.write(frameHead(4, frameType.rstStream, frameFlag.none, streamId) + uint32(code));
+    this.writer.answer(frameHead(4, frameType.rstStream, frameFlag.none, streamId) + uint32(code));
   }
 
   writeWindowUpdate(streamId: number, increment: number): void {
-    this.writer.write(frameHead(4, frameType.windowUpdate, frameFlag.none, streamId) + uint32(increment));
+    this.writer.answer(frameHead(4, frameType.windowUpdate, frameFlag.none, streamId) + uint32(increment));
   }
 
   streamClosed(stream: ClientStream, code: number): void {
@@ -175,6 +192,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
   #received(bytes: Buffer): void {
     try {
       this.#reader.receive(bytes);
+      if (this.#hasWidened) this.#proceedWithUploads();
       if (this.writer.isFlooded)
         throw connectionFault(errorCode.enhanceYourCalm, 'the server reads no answers');
     } catch (error) {
@@ -196,14 +214,14 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
 
   settingsReceived(settings: ServerSettings, before: ServerSettings): void {
     const wider = settings.initialWindowSize - before.initialWindowSize;
-    for (const stream of this.#streams.all()) widen(stream.sendWindow, wider);
-    this.writer.write(frameHead(0, frameType.settings, frameFlag.ack, 0));
-    if (wider > 0) this.#proceedWithUploads();
+    if (wider !== 0) for (const stream of this.#streams.all()) widen(stream.sendWindow, wider);
+    this.writer.answer(frameHead(0, frameType.settings, frameFlag.ack, 0));
+    if (wider > 0) this.#hasWidened = true;
     this.#options.events.onSettings();
   }
 
   pingReceived(payload: string): void {
-    this.writer.write(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
+    this.writer.answer(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
   }
 
   goAwayReceived(lastProcessed: number, code: number): void {
@@ -217,7 +235,8 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
       );
     }
     this.#options.events.onGoAway();
-    const unprocessed = new Http2Error('stream', errorCode.refusedStream, 'the server goes away');
+    const unprocessed =
+      this.#failure ?? new Http2Error('stream', errorCode.refusedStream, 'the server goes away');
     for (const stream of this.#streams.all()) {
       if (stream.id > lastProcessed) {
         stream.fail(unprocessed, { code: errorCode.refusedStream, refused: true });
@@ -227,7 +246,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
 
   connectionWindowWidened(increment: number): void {
     widen(this.sendWindow, increment);
-    this.#proceedWithUploads();
+    this.#hasWidened = true;
   }
 
   #writeHeaders(streamId: number, block: string, endStream: boolean): void {
@@ -249,8 +268,20 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
     }
   }
 
+  #drained(): void {
+    this.writer.drained();
+    this.#proceedWithUploads();
+    this.#options.events.onRoom();
+  }
+
   #proceedWithUploads(): void {
-    for (const upload of [...this.waitingUploads]) upload.proceed();
+    this.#hasWidened = false;
+    for (const upload of [...this.waitingUploads]) {
+      // Those that get nothing now keep their place in front of those that got something: where a server grants the
+      // connection little at a time, the first would leave the others nothing.
+      if (this.sendWindow.left <= 0 || this.writer.needsDrain) return;
+      upload.proceed();
+    }
   }
 
   #sayGoAway(code: number): void {
@@ -264,7 +295,9 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
   #closed(): void {
     const failure = this.#failure ?? new Error('the connection was closed');
     for (const stream of this.#streams.all()) {
-      stream.fail(failure, { code: errorCode.internalError, refused: false });
+      // A head that the socket was never given cannot have been processed.
+      const refused = stream.collectedAt === this.writer.writes;
+      stream.fail(failure, { code: errorCode.internalError, refused });
     }
     this.#options.events.onClosed();
   }

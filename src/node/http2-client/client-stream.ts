@@ -1,5 +1,6 @@
 import { ReceiveWindow, SendWindow } from './flow-window.ts';
 import { errorCode } from './frame.ts';
+import { HeldPieces } from './held-pieces.ts';
 import { errorCodeName, Http2Error, malformedAnswer } from './http2-error.ts';
 import type { RequestUpload } from './request-upload.ts';
 import { parseResponseLines } from './response-lines.ts';
@@ -34,12 +35,15 @@ export interface StreamOptions {
   readonly receiveWindow: number;
   /** Bytes that may be sent ahead to the server. */
   readonly sendWindow: number;
+  /** The writer's `writes` when the head was given to it. */
+  readonly collectedAt: number;
 }
 
 /** One request and its answer on a connection (RFC 9113 section 5). */
 export class ClientStream {
   readonly id: number;
   readonly sendWindow: SendWindow;
+  readonly collectedAt: number;
   /** While the request's content is on its way. */
   upload: RequestUpload | undefined;
   readonly #connection: StreamConnection;
@@ -52,7 +56,7 @@ export class ClientStream {
   #receivedLength = 0;
   #paused = false;
   /** Came while the reader was paused; as much as the window lets the server send at most. */
-  #held: Uint8Array[] = [];
+  readonly #held = new HeldPieces();
   /** The connection has no more to do with it. */
   #closed = false;
   /** Its end was received, but held pieces have to go first. */
@@ -60,6 +64,7 @@ export class ClientStream {
 
   constructor(options: StreamOptions) {
     this.id = options.id;
+    this.collectedAt = options.collectedAt;
     this.#connection = options.connection;
     this.#listener = options.listener;
     this.#isHead = options.isHead;
@@ -79,11 +84,11 @@ export class ClientStream {
   resume(): void {
     this.#paused = false;
     while (!this.#paused) {
-      const piece = this.#held.shift();
+      const piece = this.#held.take();
       if (piece === undefined) break;
       this.#handOn(piece);
     }
-    if (this.#endHeld && this.#held.length === 0) {
+    if (this.#endHeld && this.#held.isEmpty) {
       this.#endHeld = false;
       this.#listener.end();
     }
@@ -91,9 +96,14 @@ export class ClientStream {
 
   /** Gives the request up: RST_STREAM, and `error` for the listener. */
   reset(code: number, error: Error): void {
-    this.#held = [];
+    const wasWhole = this.#endHeld;
+    this.#held.clear();
     this.#endHeld = false;
-    if (this.#closed) return;
+    if (this.#closed) {
+      // What was held goes no further, so that there is no end to tell of any more.
+      if (wasWhole) this.#listener.fail(error, false);
+      return;
+    }
     this.#connection.writeReset(this.id, code);
     this.#close(code);
     this.#listener.fail(error, false);
@@ -102,7 +112,7 @@ export class ClientStream {
   /** The server has ended it, or the connection is gone. Nothing is written. */
   fail(error: Error, { code, refused }: { readonly code: number; readonly refused: boolean }): void {
     if (this.#closed) return;
-    this.#held = [];
+    this.#held.clear();
     this.#close(code);
     this.#listener.fail(error, refused);
   }
@@ -151,7 +161,7 @@ export class ClientStream {
     if (this.#expectedLength !== undefined && this.#receivedLength > this.#expectedLength) {
       throw malformedAnswer('it is longer than it says');
     }
-    if (this.#paused) this.#held.push(Buffer.from(piece));
+    if (this.#paused) this.#held.add(piece);
     else this.#handOn(piece);
   }
 
@@ -166,7 +176,7 @@ export class ClientStream {
     const isWhole = this.upload === undefined;
     if (!isWhole) this.#connection.writeReset(this.id, errorCode.cancel);
     this.#close(isWhole ? errorCode.noError : errorCode.cancel);
-    if (this.#held.length === 0) this.#listener.end();
+    if (this.#held.isEmpty) this.#listener.end();
     else this.#endHeld = true;
   }
 

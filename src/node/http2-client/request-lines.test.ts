@@ -29,9 +29,33 @@ describe('the lines of a request', () => {
     }
   });
 
-  test('keep values to the byte, spaces at their ends and bytes beyond ASCII among them', () => {
-    const value = ' \tdn=\xfc\xff ';
+  test('keep values to the byte, those beyond ASCII among them', () => {
+    const value = 'dn=\xfc\xff \t  x';
     assert.deepEqual(linesOf('GET', '/', ['x-test', value]).slice(-2), ['x-test', value]);
+  });
+
+  test('have no whitespace around a value, which servers take for malformed', () => {
+    for (const [value, sent] of [
+      [' a', 'a'],
+      ['a\t', 'a'],
+      ['\t a \t b \t', 'a \t b'],
+      [' ', ''],
+      ['\t \t', ''],
+    ] as const) {
+      assert.deepEqual(linesOf('GET', '/', ['x-test', value, 'x-last', '']).slice(-4), [
+        'x-test',
+        sent,
+        'x-last',
+        '',
+      ]);
+    }
+  });
+
+  test('attack: whitespace within a value, however long, costs no more than other bytes', () => {
+    // With a regular expression that looks for whitespace at the end this takes minutes.
+    const value = `a${' '.repeat(1_000_000)}a`;
+    const block = requestBlock('GET', '/', 'server:6443', ['x-test', ` ${value}`]);
+    assert.ok(block.endsWith(value));
   });
 
   test('name the destination as authority: Host and what belongs to the connection of the client stays here', () => {

@@ -27,11 +27,25 @@ export function requestBlock(method: string, target: string, authority: string, 
     const given = headers[index] as string;
     if (isNoRequestLine(given)) continue;
     const name = lowerCaseName(given);
-    const value = headers[index + 1] as string;
+    const value = withoutSurroundingWhitespace(headers[index + 1] as string);
     if (name === '' || !fieldValue.test(value)) throw unsendable('a header line');
     block += literalLine(name, value);
   }
   return block;
+}
+
+/** RFC 9113 section 8.2.1 has none; HTTP/1.1 does not count it (RFC 9110 section 5.5). */
+function withoutSurroundingWhitespace(value: string): string {
+  // No regular expression: with whitespace within a value its time grows with the square of the length.
+  let start = 0;
+  let end = value.length;
+  while (start < end && isWhitespace(value.charCodeAt(start))) start++;
+  while (end > start && isWhitespace(value.charCodeAt(end - 1))) end--;
+  return value.slice(start, end);
+}
+
+function isWhitespace(code: number): boolean {
+  return code === 0x20 || code === 0x09;
 }
 
 function unsendable(part: string): Error {

@@ -45,8 +45,9 @@ export class RequestUpload {
     waitingUploads.delete(this);
     while (this.#pending !== undefined) {
       const pending = this.#pending;
-      const room = Math.min(pending.length, sendWindow.left, stream.sendWindow.left, maximumFrameSize);
-      if ((room <= 0 && pending.length > 0) || writer.needsDrain) {
+      const windows = Math.max(0, Math.min(sendWindow.left, stream.sendWindow.left));
+      const room = Math.min(pending.length, windows, maximumFrameSize);
+      if ((room === 0 && pending.length > 0) || writer.needsDrain) {
         waitingUploads.add(this);
         return;
       }

@@ -174,7 +174,11 @@ export class SessionReceiver implements FrameHandler {
       return;
     }
     this.#onStream(this.#session.streamOf(streamId), (stream) => {
-      if (increment === 0 || !stream.sendWindow.widen(increment)) {
+      // RFC 9113 section 6.9 has another code for it than for one that is too large (section 6.9.1).
+      if (increment === 0) {
+        throw new Http2Error('stream', errorCode.protocolError, 'a WINDOW_UPDATE updates nothing');
+      }
+      if (!stream.sendWindow.widen(increment)) {
         throw new Http2Error('stream', errorCode.flowControlError, 'a WINDOW_UPDATE is out of range');
       }
       stream.upload?.proceed();

@@ -129,6 +129,7 @@ fuzz<Answers>({
         onSettings: nothing,
         onGoAway: nothing,
         onStreamClosed: nothing,
+        onRoom: nothing,
         onClosed: closed.resolve,
       },
     });

@@ -16,9 +16,12 @@ export function indexedLine(name: string, value: string): string {
   return literalLine(name, value);
 }
 
+/** Of a literal that nobody on the way may put in a table either (RFC 7541 section 6.2.3). */
+const neverIndexed = 0x10;
+
 /**
- * One header line, literally, and never put in a table (RFC 7541 section 6.2.2). A connection carries the requests of
- * many callers: what one of them sends must not show in the length of what is sent for another (section 7.1.1).
+ * One header line, literally, and never put in a table. A connection carries the requests of many callers: what one of
+ * them sends must not show in the length of what is sent for another (RFC 7541 section 7.1.1).
  * @param name in lower case @param value a byte string
  */
 export function literalLine(name: string, value: string): string {
@@ -27,7 +30,7 @@ export function literalLine(name: string, value: string): string {
 
 const encodedName = rememberingNames((name) => {
   const index = staticTable.findIndex((text, at) => at % 2 === 0 && text === name);
-  return index === -1 ? `\0${integer(name.length, 7, 0)}${name}` : integer(index / 2 + 1, 4, 0);
+  return index === -1 ? `\x10${integer(name.length, 7, 0)}${name}` : integer(index / 2 + 1, 4, neverIndexed);
 });
 
 /** RFC 7541 section 5.1, as a byte string. @param flags the bits in front of the prefix */

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { TestContext } from 'node:test';
+import { connect } from 'node:tls';
+import { ConnectionInbox } from '../../src/node/connection-inbox.ts';
+import {
+  type ClientRequest,
+  ClientSession,
+  type ClientSessionOptions,
+} from '../../src/node/http2-client/client-session.ts';
+import type { ClientStream, StreamListener } from '../../src/node/http2-client/client-stream.ts';
+import { Http2Error } from '../../src/node/http2-client/http2-error.ts';
+import { eventually } from './eventually.ts';
+import { peerName, servingAuthority } from './node-exchange.ts';
+import { type RawHttp2Peer, type RawHttp2ServerOptions, startRawHttp2Server } from './raw-http2-peer.ts';
+
+/** What becomes of one request. */
+export class RecordedAnswer implements StreamListener {
+  /** Of each head. More than one would be a fault. */
+  readonly statuses: number[] = [];
+  lines: readonly string[] = [];
+  content = '';
+  /** How often the listener was told that it is over. More than once would be a fault. */
+  endings = 0;
+  refused: boolean | undefined;
+  error: Error | undefined;
+
+  head(status: number, lines: string[]): void {
+    this.statuses.push(status);
+    this.lines = lines;
+  }
+
+  data(piece: Uint8Array): void {
+    assert.equal(this.endings, 0);
+    this.content += Buffer.from(piece).toString('latin1');
+  }
+
+  end(): void {
+    this.endings++;
+  }
+
+  fail(error: Error, refused: boolean): void {
+    this.endings++;
+    this.error = error;
+    this.refused = refused;
+  }
+
+  /** Waits for its end. @returns its content. @throws when it failed */
+  async whole(): Promise<string> {
+    await eventually(() => this.endings > 0);
+    assert.equal(this.endings, 1);
+    if (this.error !== undefined) throw this.error;
+    assert.equal(this.statuses.length, 1);
+    return this.content;
+  }
+
+  /** Waits for its failure. */
+  async failure(): Promise<Http2Error> {
+    await eventually(() => this.endings > 0);
+    assert.equal(this.endings, 1);
+    assert.ok(this.error instanceof Http2Error, `it ended with ${this.error}`);
+    return this.error;
+  }
+}
+
+export interface Asked {
+  readonly stream: ClientStream;
+  readonly answer: RecordedAnswer;
+}
+
+export interface OpenSession {
+  readonly session: ClientSession;
+  /** What the session told of itself, in order: `settings`, `goaway`, `stream <code>`, `closed`. */
+  readonly events: string[];
+  ask(request?: Partial<ClientRequest>): Asked;
+}
+
+/** A session with a server on loopback, closed at the end of the test. */
+export async function openSession(
+  context: TestContext,
+  port: number,
+  overrides: Partial<ClientSessionOptions> = {},
+): Promise<OpenSession> {
+  const inbox = new ConnectionInbox();
+  const socket = connect({
+    port,
+    host: '127.0.0.1',
+    servername: peerName,
+    ca: servingAuthority.certificate,
+    ALPNProtocols: ['h2'],
+    // Node's types leave it out of the options of node:tls.
+    ...{ onread: inbox.onread },
+  });
+  socket.setNoDelay();
+  await once(socket, 'secureConnect');
+  const events: string[] = [];
+  const session = new ClientSession({
+    socket,
+    inbox,
+    authority: `127.0.0.1:${port}`,
+    streamWindow: 65_536,
+    connectionWindow: 10 * 65_536,
+    maximumHeaderLines: 100,
+    maximumHeaderBytes: 64 * 1024,
+    events: {
+      onRoom: () => {},
+      onSettings: () => events.push('settings'),
+      onGoAway: () => events.push('goaway'),
+      onStreamClosed: (code) => events.push(`stream ${code}`),
+      onClosed: () => events.push('closed'),
+    },
+    ...overrides,
+  });
+  context.after(() => session.destroy(new Error('the test is over')));
+  await eventually(() => events.length > 0);
+  const ask = (request: Partial<ClientRequest> = {}): Asked => {
+    const answer = new RecordedAnswer();
+    const whole = { method: 'GET', target: '/', headers: [], content: undefined, ...request };
+    return { stream: session.request(whole, answer), answer };
+  };
+  return { session, events, ask };
+}
+
+/** A session, and the other end of its connection. */
+export async function openSessionWithPeer(
+  context: TestContext,
+  options: RawHttp2ServerOptions = {},
+  overrides: Partial<ClientSessionOptions> = {},
+): Promise<OpenSession & { readonly peer: RawHttp2Peer }> {
+  const { port, peers } = await startRawHttp2Server(context, options);
+  const opened = await openSession(context, port, overrides);
+  const [peer] = peers;
+  assert.ok(peer);
+  return { ...opened, peer };
+}
