@@ -72,14 +72,20 @@ export interface OpenSession {
   readonly session: ClientSession;
   /** What the session told of itself, in order: `settings`, `goaway`, `stream <code>`, `closed`. */
   readonly events: string[];
+  /** How often the server has read what waited for it. */
+  rooms(): number;
   ask(request?: Partial<ClientRequest>): Asked;
 }
 
-/** A session with a server on loopback, closed at the end of the test. */
+/**
+ * A session with a server on loopback, closed at the end of the test.
+ * @param isAwaited whether the server says something of its own, settings as a rule, which is waited for.
+ */
 export async function openSession(
   context: TestContext,
   port: number,
   overrides: Partial<ClientSessionOptions> = {},
+  isAwaited = true,
 ): Promise<OpenSession> {
   const inbox = new ConnectionInbox();
   const socket = connect({
@@ -94,6 +100,7 @@ export async function openSession(
   socket.setNoDelay();
   await once(socket, 'secureConnect');
   const events: string[] = [];
+  let rooms = 0;
   const session = new ClientSession({
     socket,
     inbox,
@@ -103,7 +110,9 @@ export async function openSession(
     maximumHeaderLines: 100,
     maximumHeaderBytes: 64 * 1024,
     events: {
-      onRoom: () => {},
+      onRoom: () => {
+        rooms++;
+      },
       onSettings: () => events.push('settings'),
       onGoAway: () => events.push('goaway'),
       onStreamClosed: (code) => events.push(`stream ${code}`),
@@ -112,13 +121,13 @@ export async function openSession(
     ...overrides,
   });
   context.after(() => session.destroy(new Error('the test is over')));
-  await eventually(() => events.length > 0);
+  if (isAwaited) await eventually(() => events.length > 0);
   const ask = (request: Partial<ClientRequest> = {}): Asked => {
     const answer = new RecordedAnswer();
     const whole = { method: 'GET', target: '/', headers: [], content: undefined, ...request };
     return { stream: session.request(whole, answer), answer };
   };
-  return { session, events, ask };
+  return { session, events, rooms: () => rooms, ask };
 }
 
 /** A session, and the other end of its connection. */
@@ -128,7 +137,8 @@ export async function openSessionWithPeer(
   overrides: Partial<ClientSessionOptions> = {},
 ): Promise<OpenSession & { readonly peer: RawHttp2Peer }> {
   const { port, peers } = await startRawHttp2Server(context, options);
-  const opened = await openSession(context, port, overrides);
+  const opened = await openSession(context, port, overrides, options.first?.length !== 0);
+  await eventually(() => peers.length > 0);
   const [peer] = peers;
   assert.ok(peer);
   return { ...opened, peer };

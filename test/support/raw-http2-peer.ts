@@ -49,9 +49,10 @@ export class RawHttp2Peer {
   /** Received so far. */
   readonly frames: Frame[] = [];
   closed = false;
+  /** What the connection began with, once it is here. */
+  preface: string | undefined;
   readonly #onFrame: (peer: RawHttp2Peer, received: Frame) => void;
   #unread = Buffer.alloc(0);
-  #hasPreface = false;
   #pings = 0;
 
   constructor(socket: TLSSocket, onFrame: (peer: RawHttp2Peer, received: Frame) => void) {
@@ -97,10 +98,10 @@ export class RawHttp2Peer {
 
   #read(chunk: Buffer): void {
     this.#unread = Buffer.concat([this.#unread, chunk]);
-    if (!this.#hasPreface) {
+    if (this.preface === undefined) {
       if (this.#unread.length < prefaceLength) return;
+      this.preface = this.#unread.toString('latin1', 0, prefaceLength);
       this.#unread = this.#unread.subarray(prefaceLength);
-      this.#hasPreface = true;
     }
     while (this.#unread.length >= 9 && this.#unread.length >= 9 + this.#unread.readUIntBE(0, 3)) {
       const length = this.#unread.readUIntBE(0, 3);

@@ -233,3 +233,15 @@ test('attack: nothing of the request of one caller shows in the bytes that are s
   const withoutPort = (payload: Buffer): string => payload.toString('latin1').replace(/127\.0\.0\.1:\d+/, '');
   assert.equal(withoutPort(alone.payload), withoutPort(second.payload));
 });
+
+test('the first block sets the table of the server to nothing, and no other does', async (context) => {
+  const { peer, ask } = await openSessionWithPeer(context);
+  assert.throws(() => ask({ target: '' }));
+  ask();
+  ask();
+  await peer.settled();
+  const [first, second] = peer.of(frameType.headers);
+  assert.ok(first && second);
+  assert.equal(first.payload[0], 0x20);
+  assert.deepEqual(second.payload, first.payload.subarray(1));
+});

@@ -19,6 +19,28 @@ const ok = [':status', '200'];
 const goAway = (lastStream: number, code: number): Buffer =>
   frame(frameType.goAway, none, 0, Buffer.concat([uint32(lastStream, code), Buffer.from('why')]));
 
+test('a connection begins with the preface, our settings, and a window as large as was asked for', async (context) => {
+  const { peer } = await openSessionWithPeer(context);
+  await peer.settled();
+  assert.equal(peer.preface, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  const [settings, window] = peer.frames;
+  assert.equal(settings?.type, frameType.settings);
+  // ENABLE_PUSH 0, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE (RFC 9113 section 6.5.2).
+  assert.deepEqual(settings.payload, settingsFrame(2, 0, 4, 65_536, 6, 64 * 1024).subarray(9));
+  assert.equal(window?.type, frameType.windowUpdate);
+  assert.equal(window.stream, 0);
+  assert.deepEqual(window.payload, uint32(10 * 65_536 - 65_535));
+});
+
+test('a server is asked for a sign of life', async (context) => {
+  const { peer, session } = await openSessionWithPeer(context);
+  session.ping();
+  await peer.settled();
+  const asked = peer.of(frameType.ping).filter(({ flags }) => flags === none);
+  assert.equal(asked.length, 1);
+  assert.equal(asked[0]?.payload.length, 8);
+});
+
 describe('GOAWAY', () => {
   test('fails the streams above the last as refused, and those below end in peace', async (context) => {
     const { peer, ask, session, events } = await openSessionWithPeer(context);
@@ -198,6 +220,43 @@ test('ended, it says so to the server and closes; destroyed, each stream fails w
   destroyed.session.destroy(reason);
   await assert.rejects(answer.whole(), reason);
   await eventually(() => destroyed.peer.closed);
+});
+
+test('a request that had not left when its connection ended counts as not processed', async (context) => {
+  const { peer, ask, session } = await openSessionWithPeer(context);
+  const sent = ask();
+  await peer.settled();
+  const unsent = [ask(), ask({ method: 'POST', content: Buffer.from('body') })];
+  const reason = new Error('given up');
+  session.destroy(reason);
+  for (const { answer } of [sent, ...unsent]) await assert.rejects(answer.whole(), reason);
+  assert.equal(sent.answer.refused, false);
+  assert.deepEqual(
+    unsent.map(({ answer }) => answer.refused),
+    [true, true],
+  );
+  await eventually(() => peer.closed);
+  assert.equal(peer.of(frameType.headers).length, 1);
+});
+
+test('a server that reads nothing makes the session full, and one that reads again makes room', async (context) => {
+  const { peer, ask, session, rooms } = await openSessionWithPeer(context);
+  await peer.settled();
+  peer.socket.pause();
+  const headers = ['x-large', 'v'.repeat(60_000)];
+  let requests = 0;
+  while (!session.isFull) {
+    ask({ headers });
+    requests++;
+    assert.ok(requests < 1_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const before = rooms();
+  peer.socket.resume();
+  await eventually(() => rooms() > before);
+  assert.equal(session.isFull, false);
+  await peer.settled();
+  assert.equal(peer.of(frameType.headers).length, requests);
 });
 
 test('a listener that asks again when its request is refused is taken to another connection only', async (context) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
-import { openSessionWithPeer, type RecordedAnswer } from '../../../test/support/http2-client-session.ts';
+import { openSessionWithPeer } from '../../../test/support/http2-client-session.ts';
 import { dataFrame, headFrame, okFrames, uint32 } from '../../../test/support/raw-http2-peer.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
 
@@ -133,7 +133,7 @@ test('a reader that pauses again in the middle gets the rest later, in order, an
 
 describe('what is held for a paused reader', () => {
   /** An answer that is whole on the wire, or not, and of which nothing has been handed on. */
-  async function heldAnswer(context: Parameters<typeof openSessionWithPeer>[0], flags: number) {
+  async function heldAnswer(context: TestContext, flags: number) {
     const opened = await openSessionWithPeer(context);
     const asked = opened.ask();
     await opened.peer.settled();
@@ -205,12 +205,12 @@ describe('attack: a WINDOW_UPDATE out of range for a stream ends that stream onl
   ] as const) {
     test(name, async (context) => {
       const { peer, ask } = await openSessionWithPeer(context);
-      const [faulty, other]: { readonly answer: RecordedAnswer }[] = [ask(), ask()];
+      const [faulty, other] = [ask(), ask()];
       await peer.settled();
       peer.write(frame(frameType.windowUpdate, none, 1, uint32(increment)), okFrames(3, 'other'));
-      assert.equal((await faulty?.answer.failure())?.scope, 'stream');
+      assert.equal((await faulty.answer.failure()).scope, 'stream');
       assert.equal(await peer.resetCode(1), code);
-      assert.equal(await other?.answer.whole(), 'other');
+      assert.equal(await other.answer.whole(), 'other');
     });
   }
 });

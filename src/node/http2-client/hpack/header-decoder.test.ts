@@ -131,14 +131,15 @@ describe('limits', () => {
 
   test('what exceeds them is still read to its end: the next block refers to it', () => {
     const decoder = newDecoder({ maximumLines: 1, maximumSize: 1_000 });
-    const first = Buffer.concat([indexed(2), indexed(3), indexedLiteral('late', 'entry')]);
+    const many = [indexed(2), indexed(3), indexed(4), indexed(5)];
+    const first = Buffer.concat([...many, indexedLiteral('late', 'entry')]);
     assert.equal(decoder.decode(first).exceedLimits, true);
     assert.deepEqual(decoder.decode(newest), { lines: ['late', 'entry'], exceedLimits: false });
   });
 
   test('what stands behind them must be no less valid', () => {
     const decoder = newDecoder({ maximumLines: 1, maximumSize: 1_000 });
-    assertFaulty(Buffer.concat([indexed(2), indexed(3), bytes(0x80)]), decoder);
+    assertFaulty(Buffer.concat([indexed(2), indexed(3), indexed(4), bytes(0x80)]), decoder);
   });
 
   test('attack: a few bytes that name kilobytes again and again are kept up to the limit only', () => {
