@@ -189,8 +189,6 @@ test('connections to destinations are opened in one place, behind the address po
     'src/cli/ask-over-https.ts',
     // A pool of HTTP/1.1 connections that the dialer opens.
     'src/node/destination-connections.ts',
-    // HTTP/2 over a socket of the dialer.
-    'src/node/http2-connection.ts',
     // Token issuers' documents, from the URLs of the configuration.
     'src/node/issuer-fetch.ts',
     // HTTP/1.1 over a socket of the dialer, from `DestinationConnections`.
@@ -199,7 +197,6 @@ test('connections to destinations are opened in one place, behind the address po
     // An upgrade over a socket of the dialer.
     'src/node/upgrade-dial.ts',
   ]);
-  assert.match(sourceOf('src/node/http2-connection.ts'), /createConnection: \(\) => socket/);
   // Handed the one socket, it opens none itself.
   assert.match(sourceOf('src/node/large-head-connections.ts'), /connect: \(_options, callback\) => \{/);
   assert.match(
