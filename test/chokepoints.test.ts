@@ -201,7 +201,7 @@ test('connections to destinations are opened in one place, behind the address po
   assert.match(sourceOf('src/node/large-head-connections.ts'), /connect: \(_options, callback\) => \{/);
   assert.match(
     sourceOf('src/node/destination-connections.ts'),
-    /new LargeHeadConnections\(\{[^}]*connect: \(protocol\) => this\.#connect\(\[protocol\]\),/,
+    /new LargeHeadConnections\(\{[^}]*connect: \(protocol, inbox\) => this\.#connect\(\[protocol\], inbox\),/,
   );
   assert.match(sourceOf('src/node/upgrade-dial.ts'), /createConnection: \(\) => socket/);
   assert.match(sourceOf('src/node/destination-connections.ts'), /this\.#dialer\.dial\(/);

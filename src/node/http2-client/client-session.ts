@@ -293,6 +293,8 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
   }
 
   #closed(): void {
+    this.#reader.stop();
+    this.#receiver.stop();
     const failure = this.#failure ?? new Error('the connection was closed');
     for (const stream of this.#streams.all()) {
       // A head that the socket was never given cannot have been processed.

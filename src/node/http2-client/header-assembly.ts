@@ -37,6 +37,11 @@ export class HeaderAssembly {
     return this.#unfinished !== undefined;
   }
 
+  /** The connection is over: what has come of a block is of no use. */
+  stop(): void {
+    this.#unfinished = undefined;
+  }
+
   /**
    * @param type HEADERS or CONTINUATION @param payload lent
    * @returns the block, if this was the last of it.

@@ -45,6 +45,13 @@ export class SessionReceiver implements FrameHandler {
     return this.#settings;
   }
 
+  /** The connection is over. Whoever still holds on to it must not hold what a server has sent. */
+  stop(): void {
+    this.#headers.stop();
+    this.#data = undefined;
+    this.#dataStream = undefined;
+  }
+
   frame(type: number, flags: number, streamId: number, payload: Buffer): void {
     this.#expect(type);
     switch (type) {

@@ -30,7 +30,6 @@ const maximumIntegerBits = 28;
 export class HeaderDecoder {
   readonly #limits: HeaderLimits;
   readonly #dynamic = new DynamicTable();
-  #scratch = Buffer.allocUnsafeSlow(4_096);
   #block: Buffer = Buffer.alloc(0);
   #offset = 0;
 
@@ -42,6 +41,14 @@ export class HeaderDecoder {
   decode(block: Buffer): DecodedHeaders {
     this.#block = block;
     this.#offset = 0;
+    try {
+      return this.#readLines(block);
+    } finally {
+      this.#block = noBytes;
+    }
+  }
+
+  #readLines(block: Buffer): DecodedHeaders {
     const { maximumLines, maximumSize } = this.#limits;
     const lines: string[] = [];
     let size = 0;
@@ -74,7 +81,6 @@ export class HeaderDecoder {
       exceedLimits = size > maximumSize || lines.length >= 2 * maximumLines;
       if (!exceedLimits) lines.push(name, value);
     }
-    this.#block = noBytes;
     return { lines, exceedLimits };
   }
 
@@ -123,10 +129,10 @@ export class HeaderDecoder {
     this.#offset = end;
     if (!isHuffman) return this.#block.toString('latin1', start, end);
     const needed = maximumDecodedLength(length);
-    if (this.#scratch.length < needed) this.#scratch = Buffer.allocUnsafeSlow(needed);
-    const decoded = decodeHuffman(this.#block, start, end, this.#scratch);
+    const into = needed <= scratch.length ? scratch : Buffer.allocUnsafeSlow(needed);
+    const decoded = decodeHuffman(this.#block, start, end, into);
     if (decoded < 0) throw new HpackError('a Huffman code is faulty');
-    return this.#scratch.toString('latin1', 0, decoded);
+    return into.toString('latin1', 0, decoded);
   }
 
   #byte(): number {
@@ -137,6 +143,8 @@ export class HeaderDecoder {
 }
 
 const noBytes = Buffer.alloc(0);
+/** One for all: a string is made of it before anything else is decoded. */
+const scratch = Buffer.allocUnsafeSlow(8 * 1024);
 
 function unknownIndex(): never {
   throw new HpackError('an index stands for nothing');
