@@ -25,8 +25,8 @@ const readsPerHandshake = 16;
 const readsAfterFailure = 4_096;
 
 /**
- * Idle HTTP/1.1 connections to one destination, for short reads. A router all of whose requests went over HTTP/1.1
- * took 0.64 of the CPU of one that used HTTP/2 towards the server (docs/decisions/0010).
+ * Idle HTTP/1.1 connections to one destination, for short reads. Large lists take about half the CPU that they take over
+ * HTTP/2, whose frames end every 16 KiB; small answers about as much (docs/performance.md).
  *
  * Never waited for: a read that finds none idle goes the other way at once, so that connections come into being
  * under load only. And reads only: behind a write that was cut off nobody knows whether it was carried out, while
