@@ -1,13 +1,10 @@
 import { rememberingNames } from '../apimachinery/remembered-names.ts';
 import type { OutboundRequest } from '../proxy/transport.ts';
 import { isNoRequestLine } from './connection-headers.ts';
+import { fieldValue, token } from './field-syntax.ts';
 
-/** RFC 9110 section 5.6.2. */
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** There is no body, whatever a line says of its length. */
 const isWritten = rememberingNames((name) => token.test(name) && name.toLowerCase() !== 'content-length');
-/** RFC 9110 section 5.5, as a byte string. */
-const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Origin-form in visible ASCII: what `acceptRequestTarget` lets through, without the empty one. */
 const originForm = /^\/[!-~]*$/;
 

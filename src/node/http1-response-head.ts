@@ -1,4 +1,5 @@
 import { TransportError } from '../proxy/transport.ts';
+import { fieldValue, token, withoutSurroundingWhitespace } from './field-syntax.ts';
 
 /** How long the body of an answer is (RFC 9112 section 6.3). */
 export type BodyLength = number | 'chunked' | 'until-close';
@@ -16,10 +17,6 @@ export interface Http1ResponseHead {
 }
 
 const statusLine = /^HTTP\/1\.1 ([1-9]\d\d) ([\t\x20-\x7e\x80-\xff]*)$/;
-/** RFC 9110 section 5.6.2. */
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** RFC 9110 section 5.5. */
-const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 const digits = /^\d{1,15}$/;
 
 /**
@@ -76,17 +73,4 @@ export function invalidResponse(fault: string): TransportError {
   return new TransportError('InvalidResponse', `the answer is no valid HTTP/1.1: ${fault}`, {
     requestMayHaveArrived: true,
   });
-}
-
-/** RFC 9110 section 5.5: spaces and tabs around a value are no part of it. (`trim` would take more than those.) */
-function withoutSurroundingWhitespace(line: string, from: number): string {
-  let start = from;
-  let end = line.length;
-  while (start < end && isSpaceOrTab(line.charCodeAt(start))) start++;
-  while (end > start && isSpaceOrTab(line.charCodeAt(end - 1))) end--;
-  return line.slice(start, end);
-}
-
-function isSpaceOrTab(code: number): boolean {
-  return code === 0x20 || code === 0x09;
 }

@@ -3,7 +3,7 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ConnectionInbox } from '../connection-inbox.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
 import { SendWindow } from './flow-window.ts';
-import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType, uint32 } from './frame.ts';
+import { errorCode, frameFlag, frameHead, frameType, headersFrames, uint32 } from './frame.ts';
 import { FrameReader } from './frame-reader.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { emptyTable } from './hpack/header-encoder.ts';
@@ -103,11 +103,6 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
     return this.#receiver.settings;
   }
 
-  get maximumFrameSize(): number {
-    // A larger one would hold up the others, and an upload is cut up anyway.
-    return defaultMaximumFrameSize;
-  }
-
   /** Streams that are open. */
   get streams(): number {
     return this.#streams.size;
@@ -143,7 +138,8 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
       sendWindow: settings.initialWindowSize,
       collectedAt: this.writer.writes,
     });
-    this.#writeHeaders(stream.id, stream.id === 1 ? emptyTable + block : block, content === undefined);
+    const whole = stream.id === 1 ? emptyTable + block : block;
+    this.writer.write(headersFrames(stream.id, whole, content === undefined));
     this.#nextStreamId += 2;
     this.#streams.add(stream);
     if (content !== undefined) {
@@ -247,25 +243,6 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
   connectionWindowWidened(increment: number): void {
     widen(this.sendWindow, increment);
     this.#hasWidened = true;
-  }
-
-  #writeHeaders(streamId: number, block: string, endStream: boolean): void {
-    const flags = endStream ? frameFlag.endStream : frameFlag.none;
-    const size = this.maximumFrameSize;
-    if (block.length <= size) {
-      const head = frameHead(block.length, frameType.headers, flags | frameFlag.endHeaders, streamId);
-      this.writer.write(head + block);
-      return;
-    }
-    this.writer.write(frameHead(size, frameType.headers, flags, streamId) + block.slice(0, size));
-    for (let offset = size; offset < block.length; offset += size) {
-      const fragment = block.slice(offset, offset + size);
-      const isLast = offset + size >= block.length;
-      const continuationFlags = isLast ? frameFlag.endHeaders : frameFlag.none;
-      this.writer.write(
-        frameHead(fragment.length, frameType.continuation, continuationFlags, streamId) + fragment,
-      );
-    }
   }
 
   #drained(): void {

@@ -40,7 +40,10 @@ export const errorCode = {
 /** Bytes in front of each frame's payload (RFC 9113 section 4.1). */
 export const frameHeadLength = 9;
 
-/** Bytes of a payload that every endpoint takes (RFC 9113 section 4.2); ours is never raised. */
+/**
+ * Bytes of a payload that every endpoint takes (RFC 9113 section 4.2). We allow no more, and send no more whatever the
+ * server allows: a larger one would hold up the others.
+ */
 export const defaultMaximumFrameSize = 16_384;
 
 /** Of a flow-control window, in bytes (RFC 9113 section 6.9.1). */
@@ -69,4 +72,19 @@ export function uint32(value: number): string {
     (value >>> 8) & 0xff,
     value & 0xff,
   );
+}
+
+/** The frames of a block of header lines: HEADERS, and CONTINUATION for what does not fit. A byte string. */
+export function headersFrames(streamId: number, block: string, endStream: boolean): string {
+  const size = defaultMaximumFrameSize;
+  let frames = '';
+  for (let offset = 0; offset === 0 || offset < block.length; offset += size) {
+    const fragment = block.slice(offset, offset + size);
+    const isLast = offset + size >= block.length;
+    const type = offset === 0 ? frameType.headers : frameType.continuation;
+    const end = offset === 0 && endStream ? frameFlag.endStream : frameFlag.none;
+    frames +=
+      frameHead(fragment.length, type, end | (isLast ? frameFlag.endHeaders : 0), streamId) + fragment;
+  }
+  return frames;
 }

@@ -1,14 +1,11 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-names.ts';
 import { isNoRequestLine } from '../connection-headers.ts';
+import { fieldValue, token, withoutSurroundingWhitespace } from '../field-syntax.ts';
 import { indexedLine, literalLine } from './hpack/header-encoder.ts';
 
-/** RFC 9110 section 5.6.2, in lower case (RFC 9113 section 8.2.1); the empty string for what is none. */
-const lowerCaseName = rememberingNames((name) =>
-  /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name) ? name.toLowerCase() : '',
-);
-/** RFC 9110 section 5.5, as a byte string. */
-const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** In lower case (RFC 9113 section 8.2.1); the empty string for what is no name. */
+const lowerCaseName = rememberingNames((name) => (token.test(name) ? name.toLowerCase() : ''));
 /** What `acceptRequestTarget` lets through: in visible ASCII, origin-form or `*`. */
 const visible = /^[!-~]+$/;
 const methodLine = rememberingNames((method) => indexedLine(':method', method));
@@ -27,25 +24,12 @@ export function requestBlock(method: string, target: string, authority: string, 
     const given = headers[index] as string;
     if (isNoRequestLine(given)) continue;
     const name = lowerCaseName(given);
+    // RFC 9113 section 8.2.1 has no whitespace at either end.
     const value = withoutSurroundingWhitespace(headers[index + 1] as string);
     if (name === '' || !fieldValue.test(value)) throw unsendable('a header line');
     block += literalLine(name, value);
   }
   return block;
-}
-
-/** RFC 9113 section 8.2.1 has none; HTTP/1.1 does not count it (RFC 9110 section 5.5). */
-function withoutSurroundingWhitespace(value: string): string {
-  // No regular expression: with whitespace within a value its time grows with the square of the length.
-  let start = 0;
-  let end = value.length;
-  while (start < end && isWhitespace(value.charCodeAt(start))) start++;
-  while (end > start && isWhitespace(value.charCodeAt(end - 1))) end--;
-  return value.slice(start, end);
-}
-
-function isWhitespace(code: number): boolean {
-  return code === 0x20 || code === 0x09;
 }
 
 function unsendable(part: string): Error {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { ClientStream } from './client-stream.ts';
 import type { SendWindow } from './flow-window.ts';
-import { errorCode, frameFlag, frameHead, frameType } from './frame.ts';
+import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType } from './frame.ts';
 import type { FrameWriter } from './frame-writer.ts';
 
 /** What an upload needs of its connection. */
@@ -9,8 +9,6 @@ export interface UploadConnection {
   readonly writer: FrameWriter;
   /** Of all streams together. */
   readonly sendWindow: SendWindow;
-  /** Bytes of a payload that the server takes. */
-  readonly maximumFrameSize: number;
   /** Uploads that wait for a window, or for the socket; asked to `proceed` when there is room again. */
   readonly waitingUploads: Set<RequestUpload>;
 }
@@ -40,13 +38,13 @@ export class RequestUpload {
 
   /** Sends what the windows and the socket have room for. */
   proceed(): void {
-    const { writer, sendWindow, maximumFrameSize, waitingUploads } = this.#connection;
+    const { writer, sendWindow, waitingUploads } = this.#connection;
     const stream = this.#stream;
     waitingUploads.delete(this);
     while (this.#pending !== undefined) {
       const pending = this.#pending;
       const windows = Math.max(0, Math.min(sendWindow.left, stream.sendWindow.left));
-      const room = Math.min(pending.length, windows, maximumFrameSize);
+      const room = Math.min(pending.length, windows, defaultMaximumFrameSize);
       if ((room === 0 && pending.length > 0) || writer.needsDrain) {
         waitingUploads.add(this);
         return;

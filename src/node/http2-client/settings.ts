@@ -23,7 +23,6 @@ const identifier = {
 export interface ServerSettings {
   readonly maxConcurrentStreams: number;
   readonly initialWindowSize: number;
-  readonly maxFrameSize: number;
   readonly maxHeaderListSize: number;
 }
 
@@ -31,7 +30,6 @@ export interface ServerSettings {
 export const initialServerSettings: ServerSettings = {
   maxConcurrentStreams: Number.POSITIVE_INFINITY,
   initialWindowSize: 65_535,
-  maxFrameSize: defaultMaximumFrameSize,
   maxHeaderListSize: Number.POSITIVE_INFINITY,
 };
 
@@ -45,13 +43,14 @@ export function clientSettings(initialWindowSize: number, maxHeaderListSize: num
 }
 
 /**
- * Settings changed by the payload of a SETTINGS frame. The size of the header table is left out: we use none.
+ * Settings changed by the payload of a SETTINGS frame. The size of the header table
+ * is left out, for we use none, and so is that of frames, for ours are never larger than every server takes.
  * @throws {Http2Error} RFC 9113 section 6.5.2.
  */
 export function changedSettings(settings: ServerSettings, payload: Buffer): ServerSettings {
   if (payload.length % 6 !== 0)
     throw connectionFault(errorCode.frameSizeError, 'SETTINGS has a part of an entry');
-  let { maxConcurrentStreams, initialWindowSize, maxFrameSize, maxHeaderListSize } = settings;
+  let { maxConcurrentStreams, initialWindowSize, maxHeaderListSize } = settings;
   for (let offset = 0; offset < payload.length; offset += 6) {
     const value = payload.readUInt32BE(offset + 2);
     switch (payload.readUInt16BE(offset)) {
@@ -70,14 +69,13 @@ export function changedSettings(settings: ServerSettings, payload: Buffer): Serv
         if (value < defaultMaximumFrameSize || value > 0xff_ffff) {
           throw connectionFault(errorCode.protocolError, 'the size of a frame is out of range');
         }
-        maxFrameSize = value;
         break;
       case identifier.maxHeaderListSize:
         maxHeaderListSize = value;
         break;
     }
   }
-  return { maxConcurrentStreams, initialWindowSize, maxFrameSize, maxHeaderListSize };
+  return { maxConcurrentStreams, initialWindowSize, maxHeaderListSize };
 }
 
 function setting(id: number, value: number): string {
