@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { heldMemory, inMegabytes } from '../support/security/memory.ts';
+import { inMegabytes, settledMemory } from '../support/security/memory.ts';
 import { protocols } from '../support/security/recording-backend.ts';
 import { answerFaults } from './laboratory/answer-faults.ts';
 import { inLaboratory } from './laboratory/laboratory.ts';
@@ -39,7 +39,7 @@ for (const protocol of protocols) {
           assert.equal(answer.status, 503, answer.content);
         }
         laboratory.logLines.length = 0;
-        held.push(heldMemory());
+        held.push(await settledMemory());
       }
       const grown = (held.at(-1) ?? 0) - (held[1] ?? 0);
       assert.ok(grown < allowed, `${inMegabytes(grown)} more than after the second round`);

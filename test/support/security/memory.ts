@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
@@ -9,6 +10,26 @@ export function heldMemory(): number {
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
+}
+
+/**
+ * The same once what is on its way out has gone: sockets that are closing, and what is still being written to them,
+ * give their memory back some 100 ms after whoever ended them.
+ *
+ * @throws when it has not come to rest within ten seconds
+ */
+export async function settledMemory(): Promise<number> {
+  const samplesAtRest = 5;
+  const atRest = 256 * 1024;
+  const samples: number[] = [];
+  for (let sample = 0; sample < 200; sample++) {
+    samples.push(heldMemory());
+    const latest = samples.slice(-samplesAtRest);
+    if (latest.length === samplesAtRest && Math.max(...latest) - Math.min(...latest) < atRest)
+      return Math.min(...latest);
+    await sleep(50);
+  }
+  throw new Error(`memory never came to rest: ${samples.slice(-samplesAtRest).map(inMegabytes).join(', ')}`);
 }
 
 export function inMegabytes(bytes: number): string {
