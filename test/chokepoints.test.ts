@@ -128,7 +128,8 @@ test('a transport is asked to send in two places, and both have the request from
     'src/node/processes/post-message.ts',
     'src/node/undici-transport.ts',
   ]);
-  // The connections for reads and for large heads are to be had from behind the transport only.
+  // The pools and the connections for reads and for large heads are to be had from behind the transport only.
+  assert.deepEqual(placesOf(/\bnew Http1Pools\(/), ['src/node/destination-connections.ts']);
   assert.deepEqual(placesOf(/\bnew Http1ReadConnections\(/), ['src/node/destination-connections.ts']);
   assert.deepEqual(placesOf(/\bnew Http1ReadConnection\(/), ['src/node/http1-read-connections.ts']);
   assert.deepEqual(placesOf(/\bnew LargeHeadConnections\(/), ['src/node/destination-connections.ts']);
@@ -187,8 +188,8 @@ test('connections to destinations are opened in one place, behind the address po
     // status and doctor, run by hand: status as its caller, doctor as a user without rights (buildOutboundRequest)
     // and, behind the address policy, as the sync job.
     'src/cli/ask-over-https.ts',
-    // A pool of HTTP/1.1 connections that the dialer opens.
-    'src/node/destination-connections.ts',
+    // A pool of HTTP/1.1 connections that the dialer opens, for `DestinationConnections`.
+    'src/node/http1-pools.ts',
     // Token issuers' documents, from the URLs of the configuration.
     'src/node/issuer-fetch.ts',
     // HTTP/1.1 over a socket of the dialer, from `DestinationConnections`.
@@ -199,6 +200,11 @@ test('connections to destinations are opened in one place, behind the address po
   ]);
   // Handed the one socket, it opens none itself.
   assert.match(sourceOf('src/node/large-head-connections.ts'), /connect: \(_options, callback\) => \{/);
+  assert.match(sourceOf('src/node/http1-pools.ts'), /spare === undefined \? connect\(\) :/);
+  assert.match(
+    sourceOf('src/node/destination-connections.ts'),
+    /new Http1Pools\(\{[^}]*connect: \(\) => this\.#connect\(\['http\/1\.1'\]\),/,
+  );
   assert.match(
     sourceOf('src/node/destination-connections.ts'),
     /new LargeHeadConnections\(\{[^}]*connect: \(protocol, inbox\) => this\.#connect\(\[protocol\], inbox\),/,

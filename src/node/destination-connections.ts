@@ -1,16 +1,15 @@
 import type { TLSSocket } from 'node:tls';
-import { Pool } from 'undici';
 import type { Destination, OutboundRequest } from '../proxy/transport.ts';
 import { ConnectionInbox } from './connection-inbox.ts';
 import type { Exchange } from './exchange.ts';
 import { headTooLarge, maximumSharedHead } from './head-size.ts';
 import { exchangeOverHttp1 } from './http1-exchange.ts';
+import { Http1Pools } from './http1-pools.ts';
 import { Http1ReadConnections } from './http1-read-connections.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { exchangeOverHttp2, type OpenStream } from './http2-exchange.ts';
 import { LargeHeadConnections } from './large-head-connections.ts';
 import type { RequestBody } from './request-body.ts';
-import { maximumHeaderBytes } from './server-limits.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 
 export interface ConnectionLimits {
@@ -52,13 +51,12 @@ export class DestinationConnections {
   #http2: Http2Connection[] = [];
   /** Take no new streams any more, but carry some that are still open. */
   readonly #draining = new Set<Http2Connection>();
-  #http1: Pool | undefined;
+  readonly #http1: Http1Pools;
   readonly #reads: Http1ReadConnections;
   readonly #largeHeads: LargeHeadConnections;
-  readonly #retiredPools = new Set<Pool>();
-  /** What ALPN agreed on for a connection that the HTTP/1.1 pool has not asked for yet. */
-  #spareSocket: TLSSocket | undefined;
   #dialing = false;
+  /** Its settings are awaited. */
+  #opening: Http2Connection | undefined;
   #state: 'open' | 'closing' | 'destroyed' = 'open';
 
   constructor(
@@ -71,6 +69,12 @@ export class DestinationConnections {
     this.#presentFrontProxyCertificate = presentFrontProxyCertificate;
     this.#dialer = dialer;
     this.#limits = limits;
+    this.#http1 = new Http1Pools({
+      origin: destination.origin,
+      connections: limits.http1Connections,
+      keepAliveTimeout: limits.keepAliveTimeout,
+      connect: () => this.#connect(['http/1.1']),
+    });
     this.#reads = new Http1ReadConnections({
       authority: new URL(destination.origin).host,
       maximum: limits.http1ReadConnections,
@@ -80,6 +84,7 @@ export class DestinationConnections {
     this.#largeHeads = new LargeHeadConnections({
       origin: destination.origin,
       connect: (protocol, inbox) => this.#connect([protocol], inbox),
+      settingsTimeout: () => this.#dialer.connectTimeout,
     });
   }
 
@@ -94,8 +99,7 @@ export class DestinationConnections {
       !this.#dialing &&
       this.#http2.length === 0 &&
       this.#draining.size === 0 &&
-      this.#http1 === undefined &&
-      this.#retiredPools.size === 0 &&
+      this.#http1.isEmpty &&
       this.#reads.isEmpty &&
       this.#largeHeads.isEmpty
     );
@@ -105,7 +109,7 @@ export class DestinationConnections {
   send(outbound: OutboundRequest, body: RequestBody | undefined, exchange: Exchange, headSize: number): void {
     const request = { outbound, body, exchange, headSize };
     // In the pool a connection carries one request at a time anyway.
-    const mayShare = headSize <= maximumSharedHead || this.#http1 !== undefined;
+    const mayShare = headSize <= maximumSharedHead || this.#http1.pool !== undefined;
     if (mayShare || this.#state === 'destroyed') this.#enqueue(request);
     else this.#largeHeads.send(request);
   }
@@ -115,18 +119,17 @@ export class DestinationConnections {
     this.#state = 'closing';
     for (const connection of [...this.#http2]) connection.close();
     this.#reads.close();
-    if (this.#http1 !== undefined) this.#retire(this.#http1);
+    this.#http1.retire();
   }
 
   /** Ends everything at once. */
   destroy(): void {
     this.#state = 'destroyed';
     for (const connection of [...this.#http2, ...this.#draining]) connection.destroy();
+    this.#opening?.destroy();
     this.#reads.destroy();
     this.#largeHeads.destroy();
-    const pools = this.#http1 === undefined ? this.#retiredPools : [this.#http1, ...this.#retiredPools];
-    for (const pool of pools) pool.destroy().catch(() => {});
-    this.#spareSocket?.destroy();
+    this.#http1.destroy();
     for (const { exchange } of this.#queue.splice(0)) exchange.fail(transportClosed());
   }
 
@@ -162,8 +165,9 @@ export class DestinationConnections {
       const sendAgain = (): void => this.#enqueue({ ...request, unanswered: true });
       if (this.#reads.send(outbound, exchange, sendAgain)) return true;
     }
-    if (this.#http1 !== undefined) {
-      exchangeOverHttp1(this.#http1, outbound, body, exchange);
+    const pool = this.#http1.pool;
+    if (pool !== undefined) {
+      exchangeOverHttp1(pool, outbound, body, exchange);
       return true;
     }
     const connection = this.#leastUsed();
@@ -191,23 +195,12 @@ export class DestinationConnections {
 
   /** One dial at a time: until it is through nobody knows which protocol the destination speaks. */
   #dial(): void {
-    if (this.#dialing || this.#state === 'destroyed' || this.#http1 !== undefined) return;
+    if (this.#dialing || this.#state === 'destroyed' || this.#http1.pool !== undefined) return;
     if (this.#http2.length >= this.#limits.http2Connections) return;
     this.#dialing = true;
-    const inbox = new ConnectionInbox();
-    this.#connect(['h2', 'http/1.1'], inbox).then(
-      (socket) => {
+    this.#open().then(
+      () => {
         this.#dialing = false;
-        if (this.#state === 'destroyed') {
-          socket.destroy();
-          return;
-        }
-        if (socket.alpnProtocol === 'h2') {
-          this.#addHttp2(socket, inbox);
-        } else {
-          inbox.leaveTo(socket);
-          this.#useHttp1(socket);
-        }
         this.#serveQueue();
         // It was dialled for what had been queued before; nothing new comes.
         if (this.#state === 'closing') this.close();
@@ -221,6 +214,20 @@ export class DestinationConnections {
     );
   }
 
+  /** Opens one more connection, of the protocol that the destination prefers. @throws what kept it from that */
+  async #open(): Promise<void> {
+    const inbox = new ConnectionInbox();
+    const socket = await this.#connect(['h2', 'http/1.1'], inbox);
+    if (this.#state === 'destroyed') {
+      socket.destroy();
+    } else if (socket.alpnProtocol === 'h2') {
+      await this.#openHttp2(socket, inbox);
+    } else {
+      inbox.leaveTo(socket);
+      this.#http1.open(socket);
+    }
+  }
+
   async #connect(protocols: readonly ('h2' | 'http/1.1')[], inbox?: ConnectionInbox): Promise<TLSSocket> {
     return this.#dialer.dial({
       destination: this.#destination,
@@ -230,66 +237,27 @@ export class DestinationConnections {
     });
   }
 
-  #addHttp2(socket: TLSSocket, inbox: ConnectionInbox): void {
-    const { streamsPerConnection } = this.#limits;
-    const connection = new Http2Connection(socket, inbox, this.#destination.origin, streamsPerConnection, {
-      onRoom: () => this.#serveQueue(),
-      onDraining: (gone) => {
-        this.#http2 = this.#http2.filter((other) => other !== gone);
-        this.#draining.add(gone);
-        this.#serveQueue();
+  async #openHttp2(socket: TLSSocket, inbox: ConnectionInbox): Promise<void> {
+    const connection = new Http2Connection({
+      ...{ socket, inbox, origin: this.origin },
+      maximumStreams: this.#limits.streamsPerConnection,
+      events: {
+        onRoom: () => this.#serveQueue(),
+        onDraining: (gone) => {
+          this.#http2 = this.#http2.filter((other) => other !== gone);
+          this.#draining.add(gone);
+          this.#serveQueue();
+        },
+        onClosed: (gone) => this.#draining.delete(gone),
       },
-      onClosed: (gone) => this.#draining.delete(gone),
     });
+    this.#opening = connection;
+    try {
+      await connection.ready(this.#dialer.connectTimeout);
+    } finally {
+      this.#opening = undefined;
+    }
     this.#http2.push(connection);
-  }
-
-  #useHttp1(socket: TLSSocket): void {
-    this.#spareSocket = socket;
-    const { http1Connections, keepAliveTimeout } = this.#limits;
-    const pool = new Pool(this.#destination.origin, {
-      connections: http1Connections,
-      // One request at a time on a connection: pipelined, a watch would hold up all that follow.
-      pipelining: 1,
-      allowH2: false,
-      // undici's 300 s would end a quiet watch; the exchange has its own timer up to the head.
-      bodyTimeout: 0,
-      headersTimeout: 0,
-      keepAliveTimeout,
-      maxHeaderSize: maximumHeaderBytes,
-      // undici's own connector takes the TLS name from the request's Host; ours is pinned to the destination.
-      connect: (_options, callback) => {
-        const spare = this.#takeSpareSocket();
-        // Never at once: undici does not send what waits for a connection that is there before it returns.
-        const connected = spare === undefined ? this.#connect(['http/1.1']) : Promise.resolve(spare);
-        connected.then(
-          (socket) => callback(null, socket),
-          (error: Error) => callback(error, null),
-        );
-      },
-    });
-    pool.on('connectionError', () => {
-      // It may come back as another version that speaks HTTP/2: ask again at the next request.
-      if (this.#http1 === pool) this.#retire(pool);
-    });
-    this.#http1 = pool;
-  }
-
-  /** Takes a pool out of use; what it carries goes on to its end. */
-  #retire(pool: Pool): void {
-    this.#http1 = undefined;
-    // The pool never knew of it, and would leave it open.
-    this.#takeSpareSocket()?.destroy();
-    this.#retiredPools.add(pool);
-    const forget = (): boolean => this.#retiredPools.delete(pool);
-    // Closing fails only for a pool that was destroyed meanwhile.
-    pool.close().then(forget, forget);
-  }
-
-  #takeSpareSocket(): TLSSocket | undefined {
-    const socket = this.#spareSocket;
-    this.#spareSocket = undefined;
-    return socket?.destroyed === false ? socket : undefined;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { TLSSocket } from 'node:tls';
+import { TransportError } from '../proxy/transport.ts';
 import type { ConnectionInbox } from './connection-inbox.ts';
 import { noticeSilence } from './connection-silence.ts';
 import { type ClientRequest, ClientSession } from './http2-client/client-session.ts';
@@ -23,13 +24,23 @@ export interface Http2ConnectionEvents {
 const maximumResets = 500;
 const resetsForgottenPerSecond = 16;
 
+export interface Http2ConnectionOptions {
+  /** Dialled with `inbox.onread`. */
+  readonly socket: TLSSocket;
+  readonly inbox: ConnectionInbox;
+  readonly origin: string;
+  /** Our own ceiling; the destination's may be lower. */
+  readonly maximumStreams: number;
+  readonly events: Http2ConnectionEvents;
+}
+
 /** One HTTP/2 connection to a destination, and how many streams it carries. */
 export class Http2Connection {
   readonly #session: ClientSession;
   readonly #maximumStreams: number;
   readonly #events: Http2ConnectionEvents;
-  /** Resolves once the destination's settings are here, or the connection is gone. */
-  readonly settingsReceived: Promise<void>;
+  /** Rejects when the connection is over. */
+  readonly #settingsReceived: Promise<void>;
   /** Streams that were reset, less those that time has forgotten. */
   #resets = 0;
   /** When `#resets` was worked out last: milliseconds of the monotonic clock. */
@@ -37,21 +48,13 @@ export class Http2Connection {
   /** It takes no new streams, and closes behind the last of those it has. */
   #draining = false;
 
-  /**
-   * @param socket dialled with `inbox.onread`
-   * @param maximumStreams our own ceiling; the destination's may be lower.
-   */
-  constructor(
-    socket: TLSSocket,
-    inbox: ConnectionInbox,
-    origin: string,
-    maximumStreams: number,
-    events: Http2ConnectionEvents,
-  ) {
+  constructor(options: Http2ConnectionOptions) {
+    const { socket, inbox, origin, maximumStreams, events } = options;
     this.#maximumStreams = maximumStreams;
     this.#events = events;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.settingsReceived = promise;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#settingsReceived = promise;
+    promise.catch(() => {});
     const stopNoticing = noticeSilence({
       bytesRead: () => socket.bytesRead,
       onQuiet: () => this.#askForLife(),
@@ -68,7 +71,10 @@ export class Http2Connection {
       maximumHeaderLines,
       maximumHeaderBytes,
       events: {
-        onSettings: resolve,
+        onSettings: () => {
+          resolve();
+          events.onRoom();
+        },
         onGoAway: () => {
           this.#drain();
           this.#closeIfUnused();
@@ -79,14 +85,35 @@ export class Http2Connection {
           events.onRoom();
         },
         onRoom: () => events.onRoom(),
-        onClosed: () => {
+        onClosed: (failure) => {
           stopNoticing();
-          resolve();
+          reject(failure);
           this.#drain();
           events.onClosed(this);
         },
       },
     });
+  }
+
+  /**
+   * Waits for the destination's settings, without which there is no room: a request that they do not allow would be
+   * refused, and an upload cannot be sent again (RFC 9113 section 8.7). They come with the end of the handshake, and
+   * with TLS 1.3 are the first sign that our certificate was taken, so that what fails before them has sent nothing.
+   *
+   * @param timeout milliseconds
+   * @throws when they do not come, or the destination has gone away meanwhile
+   */
+  async ready(timeout: number): Promise<void> {
+    const timer = setTimeout(() => {
+      const message = `no HTTP/2 settings within ${timeout} ms`;
+      this.#session.destroy(new TransportError('Timeout', message, { requestMayHaveArrived: false }));
+    }, timeout);
+    try {
+      await this.#settingsReceived;
+    } finally {
+      clearTimeout(timer);
+    }
+    if (this.#draining) throw new Error('the destination goes away');
   }
 
   /** Streams that are open now. */
@@ -95,8 +122,7 @@ export class Http2Connection {
   }
 
   /**
-   * Bytes of a head that may be sent, as RFC 9113 section 6.5.2 counts them. Until the destination has said otherwise,
-   * as many as we send at all.
+   * Bytes of a head that may be sent, as RFC 9113 section 6.5.2 counts them: never more than we send at all.
    */
   get maximumHeadSize(): number {
     return Math.min(
@@ -108,7 +134,7 @@ export class Http2Connection {
   /** Whether one more stream may be opened. */
   get hasRoom(): boolean {
     if (this.#draining || !this.#session.isOpen || this.#session.isFull) return false;
-    const theirs = this.#session.serverSettings?.maxConcurrentStreams ?? this.#maximumStreams;
+    const theirs = this.#session.serverSettings?.maxConcurrentStreams ?? 0;
     return this.streams < Math.min(theirs, this.#maximumStreams);
   }
 

@@ -29,6 +29,8 @@ export interface LargeHeadOptions {
   readonly origin: string;
   /** @param inbox where the bytes go, of HTTP/2 */
   readonly connect: (protocol: 'h2' | 'http/1.1', inbox?: ConnectionInbox) => Promise<TLSSocket>;
+  /** Milliseconds that the destination's HTTP/2 settings may take; asked each time. */
+  readonly settingsTimeout: () => number;
 }
 
 /**
@@ -124,16 +126,19 @@ export class LargeHeadConnections {
 
   async #carryOverHttp2(socket: TLSSocket, inbox: ConnectionInbox, request: LargeHeadRequest): Promise<void> {
     const { outbound, body, exchange, headSize } = request;
-    const { origin } = this.#options;
-    const connection = new Http2Connection(socket, inbox, origin, 1, {
-      onRoom: () => {},
-      onDraining: () => {},
-      onClosed: (closed) => this.#http2.delete(closed),
+    const { origin, settingsTimeout } = this.#options;
+    const connection = new Http2Connection({
+      ...{ socket, inbox, origin, maximumStreams: 1 },
+      events: {
+        onRoom: () => {},
+        onDraining: () => {},
+        onClosed: (closed) => this.#http2.delete(closed),
+      },
     });
     this.#http2.add(connection);
     try {
-      // They say how much it takes, and come a moment after the handshake.
-      await connection.settingsReceived;
+      // Its settings say how much it takes.
+      await connection.ready(settingsTimeout());
       if (exchange.isOver || !connection.hasRoom) exchange.fail(new Error('the connection was closed'));
       else if (headSize > connection.maximumHeadSize) exchange.fail(headTooLarge(origin, headSize));
       else {

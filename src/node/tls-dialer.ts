@@ -82,6 +82,11 @@ export class TlsDialer {
     this.#extensionContexts = new Map();
   }
 
+  /** Milliseconds. */
+  get connectTimeout(): number {
+    return this.#connectTimeout;
+  }
+
   /** From the next connection on. @param connectTimeout as for the constructor */
   setConnectTimeout(connectTimeout: number): void {
     this.#connectTimeout = connectTimeout;

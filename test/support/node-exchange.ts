@@ -71,6 +71,8 @@ export interface Peer {
 export interface PeerOptions {
   readonly pair?: { readonly chain: string; readonly privateKey: string };
   readonly port?: number;
+  /** HTTP/2 streams at a time on a connection. Default: any number. */
+  readonly maxConcurrentStreams?: number;
 }
 
 /** A peer that speaks one protocol only. Stopped at the end of the test. */
@@ -78,7 +80,7 @@ export async function startPeer(
   context: TestContext,
   protocol: Protocol,
   handle: PeerHandler,
-  { pair = peerPair, port = 0 }: PeerOptions = {},
+  { pair = peerPair, port = 0, maxConcurrentStreams }: PeerOptions = {},
 ): Promise<Peer> {
   const tls = {
     cert: pair.chain,
@@ -92,7 +94,9 @@ export async function startPeer(
       // Node's types leave flushHeaders() out.
       handle(incoming, outgoing as unknown as PeerOutgoing);
     };
-    return listen(context, createSecureServer({ ...tls, maxHeaderListPairs: 5_000 }, onRequest), port);
+    const settings = maxConcurrentStreams === undefined ? {} : { maxConcurrentStreams };
+    const server = createSecureServer({ ...tls, maxHeaderListPairs: 5_000, settings }, onRequest);
+    return listen(context, server, port);
   }
   const server = createServer({ ...tls, ALPNProtocols: ['http/1.1'], maxHeaderSize: 1024 * 1024 }, handle);
   server.maxHeadersCount = 5_000;

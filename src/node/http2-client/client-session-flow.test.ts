@@ -68,6 +68,7 @@ describe('attack: more data than was granted', () => {
     peer.write(dataFrame(1, 'x'), okFrames(3, 'other'));
     const failure = await greedy.answer.failure();
     assert.equal(failure.scope, 'stream');
+    assert.equal(failure.isInvalidAnswer, true);
     assert.equal(await peer.resetCode(1), flowControlError);
     assert.equal(await other.answer.whole(), 'other');
   });

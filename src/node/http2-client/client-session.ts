@@ -23,7 +23,8 @@ export interface ClientSessionEvents {
   onStreamClosed(code: number): void;
   /** The server has read what waited for it. */
   onRoom(): void;
-  onClosed(): void;
+  /** @param failure why its last streams failed, if there were any */
+  onClosed(failure: Error): void;
 }
 
 /** A socket of node:net or node:tls. */
@@ -278,7 +279,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
       const refused = stream.collectedAt === this.writer.writes;
       stream.fail(failure, { code: errorCode.internalError, refused });
     }
-    this.#options.events.onClosed();
+    this.#options.events.onClosed(failure);
   }
 }
 

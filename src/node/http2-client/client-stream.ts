@@ -146,7 +146,7 @@ export class ClientStream {
   receiveDataHead(bytes: number): void {
     if (!this.#hasHead) throw malformedAnswer('its data stands in front of its head');
     if (!this.#window.take(bytes)) {
-      throw new Http2Error('stream', errorCode.flowControlError, 'the server sent more than it was granted');
+      throw malformedAnswer('more was sent than was granted', errorCode.flowControlError);
     }
   }
 

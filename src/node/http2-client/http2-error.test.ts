@@ -20,5 +20,6 @@ test('an error says whether it ends a stream or the connection, and whether ther
     [malformed.scope, malformed.code, malformed.errorCode, malformed.isInvalidAnswer],
     ['stream', 'ERR_HTTP2_CLIENT_STREAM', 0x1, true],
   );
+  assert.equal(malformedAnswer('a fault', 0x3).errorCode, 0x3);
   assert.equal(new Http2Error('stream', 0x8, 'reset').isInvalidAnswer, false);
 });

@@ -35,9 +35,12 @@ export function connectionFault(code: number, fault: string): Http2Error {
   });
 }
 
-/** One answer is malformed (RFC 9113 section 8.1.1); the others are not touched by it. */
-export function malformedAnswer(fault: string): Http2Error {
-  return new Http2Error('stream', errorCode.protocolError, `the answer is no valid HTTP/2: ${fault}`, {
+/**
+ * One answer is malformed (RFC 9113 section 8.1.1); the others are not touched by it.
+ * @param code RFC 9113 section 7. Default: PROTOCOL_ERROR
+ */
+export function malformedAnswer(fault: string, code: number = errorCode.protocolError): Http2Error {
+  return new Http2Error('stream', code, `the answer is no valid HTTP/2: ${fault}`, {
     isInvalidAnswer: true,
   });
 }

@@ -5,7 +5,8 @@ import { createSecureContext, TLSSocket } from 'node:tls';
 import { freePort } from '../../../scripts/harness/free-port.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { apiServerPair, clusterAuthority } from '../../support/security/certificates.ts';
-import { type Fault, withTimeouts } from './fault.ts';
+import type { Protocol } from '../../support/security/recording-backend.ts';
+import { type Damage, type Fault, withTimeouts } from './fault.ts';
 import type { Laboratory } from './laboratory.ts';
 
 /** Under the name of the trusted one, with another key. */
@@ -56,14 +57,20 @@ export const connectionFaults: readonly Fault[] = [
     damage: 'not-arrived',
     tls: { pair: roguePair },
   },
-  {
-    // TLS 1.3 tells a client after its handshake is over, when it may have sent a request; Node tells it nothing at
-    // all. Where an alert comes, nothing has arrived (`src/node/transport-errors.ts`).
-    name: 'closes the connections of front proxies that it does not accept',
-    damage: 'unanswered',
-    tls: { clientAuthority: rogueAuthority.certificate, refusesOtherClients: true },
-  },
+  // TLS 1.3 tells a client after its handshake is over; Node tells it nothing at all. Over HTTP/2 no request is sent
+  // before the server has spoken. Where an alert comes, nothing has arrived either (`src/node/transport-errors.ts`).
+  closesOtherConnections('not-arrived', 'h2'),
+  closesOtherConnections('unanswered', 'http/1.1'),
 ];
+
+function closesOtherConnections(damage: Damage, protocol: Protocol): Fault {
+  return {
+    name: `closes the connections of front proxies that it does not accept (${protocol})`,
+    damage,
+    protocols: [protocol],
+    tls: { clientAuthority: rogueAuthority.certificate, refusesOtherClients: true },
+  };
+}
 
 /** Sends the beginning of a real ServerHello. */
 function halfHandshake(socket: Socket): void {

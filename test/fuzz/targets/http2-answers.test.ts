@@ -130,7 +130,7 @@ fuzz<Answers>({
         onGoAway: nothing,
         onStreamClosed: nothing,
         onRoom: nothing,
-        onClosed: closed.resolve,
+        onClosed: () => closed.resolve(),
       },
     });
     const listeners: Watched[] = [];
