@@ -31,7 +31,14 @@ await runMain(async () => {
   const recorded = await readResults(path, throughputResultsSchema);
   if (recorded === undefined) throw new UsageError('Nothing has been recorded yet: npm run bench records.');
   const contenders = ['router', rival] as const;
-  const now = await runThroughput({ workloads, contenders, rounds: 4, seconds: 2, tell: console.log });
+  const now = await runThroughput({
+    workloads,
+    contenders,
+    rounds: 2,
+    passes: 5,
+    seconds: 0.8,
+    tell: console.log,
+  });
   const comparisons = compareWithRecorded(now, recorded.workloads, workloads, rival);
   const headings = ['', `CPU × ${rival} now`, 'recorded', 'noise', ''];
   const rows = comparisons.map(({ workload, now: ratio, recorded: before, band, verdict }) => {

@@ -4,7 +4,11 @@ import type { Machine } from '../../harness/machine-schema.ts';
 import { readResults, resultsDirectory } from '../../harness/results-file.ts';
 import { replaceBetweenMarkers } from '../../report/markers.ts';
 import { markdownTable } from '../../report/text-table.ts';
-import { type ThroughputResults, throughputResultsSchema } from '../throughput/results.ts';
+import {
+  type ThroughputResults,
+  throughputResultsSchema,
+  type WorkloadResults,
+} from '../throughput/results.ts';
 import { throughputRows } from '../throughput/throughput-table.ts';
 import { workloads } from '../throughput/workloads.ts';
 import { type TransferResults, transferResultsSchema } from '../transfer/transfer-results.ts';
@@ -58,7 +62,7 @@ function throughputText(results: ThroughputResults): string {
         '',
         markdownTable(throughputRows(measured)),
         '',
-        `${measured.rounds.length} rounds of ${measured.seconds} s. ${provenance(measured)}`,
+        `${roundsOf(measured)} ${provenance(measured)}`,
         ...(rates.length > 0 ? [`Requests a second asked for in each round: ${rates.join(', ')}.`] : []),
         ...(measured.clientCertificate === 'none'
           ? ['Without client certificates: no identity was stamped.']
@@ -68,6 +72,11 @@ function throughputText(results: ThroughputResults): string {
       return [lines.join('\n')];
     })
     .join('\n');
+}
+
+function roundsOf({ rounds, passes, seconds }: WorkloadResults): string {
+  const each = passes === 1 ? `${seconds} s` : `${passes} passes of ${seconds} s`;
+  return `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} of ${each}.`;
 }
 
 function watchText({ modes }: WatchResults): string {

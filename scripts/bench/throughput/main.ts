@@ -11,18 +11,20 @@ import { throughputRows } from './throughput-table.ts';
 import { workloadNames, workloads } from './workloads.ts';
 
 const usage = `npm run bench -- [options]
-  --rounds N       fresh processes of every contender (4); every other round in reverse order
-  --seconds N      that each contender is measured with each workload in each round (1.5)
+  --rounds N       fresh processes of every contender (2); every other round in reverse order
+  --passes N       how often each contender is measured with each workload in each round (4)
+  --seconds N      of each pass (0.8)
   --workload LIST  ${workloadNames.join(', ')} (all);
                    what else has been recorded stays
   --only LIST      ${contenderNames.join(', ')} (all);
                    figures are then shown, not recorded
-  --quick          two rounds of a second; shown, not recorded`;
+  --quick          one round of two passes; shown, not recorded`;
 
 await runMainWithOptions(
   usage,
   {
     rounds: { type: 'string' },
+    passes: { type: 'string' },
     seconds: { type: 'string' },
     workload: { type: 'string' },
     only: { type: 'string' },
@@ -33,8 +35,9 @@ await runMainWithOptions(
     const results = await runThroughput({
       workloads: namesFrom('workload', values.workload, workloadNames),
       contenders: namesFrom('only', only, contenderNames),
-      rounds: countFrom('rounds', values.rounds ?? (quick ? '2' : '4')),
-      seconds: secondsFrom(values.seconds ?? (quick ? '1' : '1.5')),
+      rounds: countFrom('rounds', values.rounds ?? (quick ? '1' : '2')),
+      passes: countFrom('passes', values.passes ?? (quick ? '2' : '4')),
+      seconds: secondsFrom(values.seconds ?? '0.8'),
       tell: console.log,
     });
     for (const { name, title } of workloads) {

@@ -7,6 +7,7 @@ import type { Entrant } from '../rivals/contenders.ts';
 import { type RunningContender, startContender } from '../rivals/running-contender.ts';
 import type { Workbench } from '../workbench.ts';
 import { measureWorkload } from './measure-workload.ts';
+import { middleOf } from './middle-of.ts';
 import type { ThroughputFigures, ThroughputRound } from './results.ts';
 import { type Workload, type WorkloadName, workloads } from './workloads.ts';
 
@@ -18,13 +19,15 @@ export interface RoundOptions {
   readonly workloads: readonly Workload[];
   /** Goes through the contenders from the last to the first, so that none always comes after the same one. */
   readonly reversed: boolean;
-  /** Seconds that each contender is measured with each workload. */
+  /** How often each contender is measured with each workload, every other time from the last to the first. */
+  readonly passes: number;
+  /** Seconds of each pass. */
   readonly seconds: number;
   readonly tell: (line: string) => void;
 }
 
-/** Seconds before anything counts. */
-const warmUp = 1.5;
+/** Seconds of each pass before anything counts: connections are opened. */
+const warmUp = 0.3;
 /**
  * What a fresh process is given first, for each protocol and method. Node compiles what it runs by how often it runs: measured,
  * the first 10,000 requests of a process cost up to twice what those after the 30,000th do. A proxy runs for weeks.
@@ -32,8 +35,8 @@ const warmUp = 1.5;
 const firstWarmUp = { requests: 40_000, seconds: 2, repetitions: 5 } as const;
 
 /**
- * One round: fresh processes of all contenders; then workload by workload, one contender after the other, so that
- * what is compared lies close together in time. Processes that are not being measured are idle.
+ * One round: fresh processes of all contenders; then workload by workload, one contender after the other in several
+ * passes, so that what is compared lies close together in time. Processes that are not being measured are idle.
  */
 export function measureRound(options: RoundOptions): Promise<ReadonlyMap<WorkloadName, ThroughputRound>> {
   return withCleanup(async (cleanup) => {
@@ -53,22 +56,41 @@ export function measureRound(options: RoundOptions): Promise<ReadonlyMap<Workloa
       const rate =
         workload.kind === 'rate' ? await halfOfSaturation(workload, running, rounds, options) : undefined;
       tell(`${workload.title}${rate === undefined ? '' : `, ${rate} a second`}`);
-      const contenders: Partial<Record<ContenderName, ThroughputFigures>> = {};
-      for (const contender of running) {
-        try {
-          const measure = { workbench, cores, warmUp, seconds: options.seconds, rate };
-          const figures = await measureWorkload(workload, contender, measure);
-          contenders[contender.name] = figures;
-          tell(`  ${contender.title}: ${figures.requestsPerSecond}/s, ${figures.cpuTimePerRequest} µs each`);
-        } catch (error) {
-          // Its place in the table stays empty; the others still count.
-          tell(`  ${contender.title} failed: ${String(error)}`);
-        }
-      }
+      const contenders = await measurePasses(workload, running, rate, options);
       rounds.set(workload.name, { ...(rate !== undefined && { rate }), contenders });
     }
     return rounds;
   });
+}
+
+/** What each contender did in the middle of its passes. One that fails has no figures; the others still count. */
+async function measurePasses(
+  workload: Workload,
+  running: readonly RunningContender[],
+  rate: number | undefined,
+  { workbench, cores, passes, seconds, tell }: RoundOptions,
+): Promise<ThroughputRound['contenders']> {
+  const measured = new Map(running.map((contender) => [contender, [] as ThroughputFigures[]]));
+  for (let pass = 0; pass < passes; pass++) {
+    for (const contender of pass % 2 === 0 ? running : running.toReversed()) {
+      try {
+        const figures = await measureWorkload(workload, contender, {
+          ...{ workbench, cores, warmUp, seconds, rate },
+        });
+        measured.get(contender)?.push(figures);
+      } catch (error) {
+        measured.delete(contender);
+        tell(`  ${contender.title} failed: ${String(error)}`);
+      }
+    }
+  }
+  const contenders: Partial<Record<ContenderName, ThroughputFigures>> = {};
+  for (const [{ name, title }, all] of measured) {
+    const figures = middleOf(all);
+    contenders[name] = figures;
+    tell(`  ${title}: ${figures.requestsPerSecond}/s, ${figures.cpuTimePerRequest} µs each`);
+  }
+  return contenders;
 }
 
 async function warmUpAll(running: readonly RunningContender[], options: RoundOptions): Promise<void> {

@@ -26,7 +26,9 @@ export type ThroughputRound = InferOutput<typeof round>;
 const workloadResults = object({
   measuredAt: string(),
   machine: machineSchema,
-  /** Seconds that each contender was measured in each round, after the warm-up. */
+  /** How often each contender was measured in each round; what is recorded of a round is the median of them. */
+  passes: optional(number(), 1),
+  /** Seconds of each, after the warm-up. */
   seconds: number(),
   /** Whether the load came with a client certificate, and an identity was stamped. */
   clientCertificate: picklist(['presented', 'none']),

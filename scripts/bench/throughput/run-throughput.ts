@@ -12,7 +12,9 @@ export interface ThroughputOptions {
   readonly workloads: readonly WorkloadName[];
   readonly contenders: readonly ContenderName[];
   readonly rounds: number;
-  /** That each contender is measured with each workload in each round, after the warm-up. */
+  /** How often each contender is measured with each workload in each round. */
+  readonly passes: number;
+  /** Of each pass, after its warm-up. */
   readonly seconds: number;
   readonly tell: (line: string) => void;
 }
@@ -22,7 +24,7 @@ export function runThroughput(options: ThroughputOptions): Promise<ThroughputRes
   // Before anything of ours is put on the machine.
   const machine = describeMachine();
   return withCleanup(async (cleanup) => {
-    const { seconds, tell } = options;
+    const { passes, seconds, tell } = options;
     const workbench = await createWorkbench(cleanup);
     const { entrants, missing } = await enter(options.contenders, workbench);
     if (missing.length > 0) tell(`Not installed, left out: ${missing.join(', ')}.`);
@@ -48,6 +50,7 @@ export function runThroughput(options: ThroughputOptions): Promise<ThroughputRes
           entrants,
           workloads: asked,
           reversed,
+          passes,
           seconds,
           tell,
         }),
@@ -56,6 +59,7 @@ export function runThroughput(options: ThroughputOptions): Promise<ThroughputRes
     const shared = {
       measuredAt: new Date().toISOString(),
       machine,
+      passes,
       seconds,
       clientCertificate,
       backend: backend.kind,
