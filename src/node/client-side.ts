@@ -13,6 +13,8 @@ export class ClientSide {
   #onDrain: (() => void) | undefined;
   #onGone: (() => void) | undefined;
   #isWaiting = false;
+  /** More than one piece is to be expected. */
+  #isLarge = false;
   /** From the first large piece on. */
   #gathered: GatheredWrites | undefined;
 
@@ -26,6 +28,11 @@ export class ClientSide {
     this.#onGone = onGone;
     this.#inbound?.onFinished(() => this.#onGone?.());
     this.#inbound = undefined;
+  }
+
+  /** @param length bytes of the answer's body, where its head says so */
+  announce(length: number | undefined): void {
+    this.#isLarge = length !== undefined && length > maximumCopied;
   }
 
   release(): void {
@@ -52,7 +59,7 @@ export class ClientSide {
    */
   lend(chunk: Uint8Array): boolean {
     if (this.#gathered === undefined) {
-      if (chunk.length <= maximumCopied) return this.write(Buffer.from(chunk));
+      if (chunk.length <= maximumCopied && !this.#isLarge) return this.write(Buffer.from(chunk));
       this.#gathered = new GatheredWrites(this.#writable, () => this.#onDrain?.());
     }
     return this.#gathered.add(chunk);

@@ -49,19 +49,33 @@ function newWrites() {
 }
 
 describe('gathered writes', () => {
-  test('send at once while no write is under way, and what comes meanwhile in one piece', async () => {
+  test('send what comes in a turn of the event loop in one piece, and what comes meanwhile in another', async () => {
     const { client, writes } = newWrites();
-    for (const chunk of ['one ', 'two ', 'three']) assert.equal(writes.add(Buffer.from(chunk)), true);
-    assert.deepEqual(client.received.map(String), ['one ']);
+    for (const chunk of ['one ', 'two ']) assert.equal(writes.add(Buffer.from(chunk)), true);
+    assert.deepEqual(client.received, []);
+    await settled();
+    assert.deepEqual(client.received.map(String), ['one two ']);
+    for (const chunk of ['three ', 'four ']) assert.equal(writes.add(Buffer.from(chunk)), true);
+    await settled();
+    writes.add(Buffer.from('five'));
     client.endWrite();
     await settled();
-    assert.deepEqual(client.received.map(String), ['one ', 'two three']);
+    assert.deepEqual(client.received.map(String), ['one two ', 'three four five']);
+  });
+
+  test('are not sent twice when they were asked for before the turn has ended', async () => {
+    const { client, writes } = newWrites();
+    writes.add(Buffer.from('whole'));
+    writes.flush();
+    await settled();
+    assert.deepEqual(client.received.map(String), ['whole']);
   });
 
   test('use the memory of a finished write again', async () => {
     const { client, writes } = newWrites();
     for (const chunk of ['one', 'two']) {
       writes.add(Buffer.from(chunk));
+      await settled();
       client.endWrite();
       await settled();
     }
@@ -72,7 +86,9 @@ describe('gathered writes', () => {
   test('hold the writer when the client is slower, and let it go on', async () => {
     const { client, writes, seen } = newWrites();
     const chunk = Buffer.alloc(16 * 1024);
-    let taken = 0;
+    writes.add(chunk);
+    await settled();
+    let taken = 1;
     while (writes.add(chunk)) taken++;
     // The first is under way; three behind it stay below half a buffer.
     assert.equal(taken, 4);
@@ -81,6 +97,17 @@ describe('gathered writes', () => {
     await settled();
     assert.equal(seen.room, 1);
     assert.equal(writes.add(chunk), true);
+  });
+
+  test('hold the writer in the turn in which it fills a buffer and half of another', async () => {
+    const { client, writes, seen } = newWrites();
+    const chunk = Buffer.alloc(16 * 1024);
+    let bytes = chunk.length;
+    while (writes.add(chunk)) bytes += chunk.length;
+    assert.equal(bytes, transferBufferBytes + transferBufferBytes / 2);
+    client.endWrite();
+    await settled();
+    assert.equal(seen.room, 1);
   });
 
   test('take what still comes after the writer was held', async () => {
@@ -112,11 +139,13 @@ describe('gathered writes', () => {
   test('attack: a buffer whose write has failed is nobody else’s', async () => {
     const { client, writes } = newWrites();
     writes.add(Buffer.from('secret'));
+    await settled();
     const [piece] = client.lent;
     client.endWrite(new Error('the client went away'));
     await settled();
     const next = newWrites();
     next.writes.add(Buffer.from('public'));
+    await settled();
     assert.deepEqual(next.client.received.map(String), ['public']);
     assert.equal(String(piece), 'secret');
   });

@@ -7,9 +7,9 @@ const buffers = new TransferBuffers();
 const heldFrom = transferBufferBytes / 2;
 
 /**
- * Writes what it is given in few and large pieces, out of buffers that are used again: at once while no write is under
- * way, and what comes meanwhile in one piece behind it. A client that is slower than its server makes the router hold
- * two buffers.
+ * Writes what it is given in few and large pieces, out of buffers that are used again: what comes in one turn of the
+ * event loop, and what comes while a write is under way, in one piece. TLS hands over what a server has sent record by
+ * record, 16 KiB at a time. A client that is slower than its server makes the router hold two buffers.
  */
 export class GatheredWrites {
   readonly #writable: Writable;
@@ -17,6 +17,7 @@ export class GatheredWrites {
   #buffer: Buffer | undefined;
   #length = 0;
   #underWay = 0;
+  #isDue = false;
   #isHeld = false;
 
   /** @param onRoom called when the writer may go on after it was held. */
@@ -39,10 +40,19 @@ export class GatheredWrites {
       offset = end;
       if (this.#length === transferBufferBytes) this.flush();
     }
-    if (this.#underWay === 0) this.flush();
+    if (this.#underWay === 0 && !this.#isDue) {
+      this.#isDue = true;
+      setImmediate(endTurn, this);
+    }
     // Whoever was held waits for `onRoom`: a piece that still comes, with room again, must not cancel the call.
-    this.#isHeld ||= this.#underWay > 1 || this.#length >= heldFrom;
+    this.#isHeld ||= this.#underWay > 1 || (this.#underWay === 1 && this.#length >= heldFrom);
     return !this.#isHeld;
+  }
+
+  /** Nothing more comes in this turn of the event loop. */
+  turnEnded(): void {
+    this.#isDue = false;
+    if (this.#underWay === 0) this.flush();
   }
 
   /** Hands over what has been gathered, as is due before the end. */
@@ -68,4 +78,8 @@ export class GatheredWrites {
     this.#isHeld = false;
     this.#onRoom();
   }
+}
+
+function endTurn(writes: GatheredWrites): void {
+  writes.turnEnded();
 }

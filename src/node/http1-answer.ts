@@ -36,7 +36,9 @@ export class Http1Answer implements AnswerSink {
     const lines = answerLines(status, headers) as string[];
     this.#outgoing.writeHead(status, reasonPhrase(statusMessage), lines);
     // A watch has a head long before its first event: send it now, but not apart from a body that is here already.
-    setImmediate(contentLength(headers) === undefined ? flushHead : flushHeadSoon, this);
+    const length = contentLength(headers);
+    this.#client.announce(length);
+    setImmediate(length === undefined ? flushHead : flushHeadSoon, this);
     return RESPONSE_ALREADY_SENT;
   }
 

@@ -6,6 +6,7 @@ import { answerLines, hasContent } from './answer-lines.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import { ClientSide } from './client-side.ts';
 import { appendHttp2Lines } from './connection-headers.ts';
+import { contentLength } from './content-length.ts';
 import { endConnectionAfter } from './end-after-unauthorized.ts';
 
 /** An answer on its way into the HTTP/2 stream that its request came on. */
@@ -31,6 +32,7 @@ export class Http2Answer implements AnswerSink {
     const stream = this.#stream;
     this.#hasContent = hasContent(status);
     stream.respond(appendHttp2Lines([':status', String(status)], answerLines(status, headers)));
+    this.#client.announce(contentLength(headers));
     if (status === 401) endConnectionAfter(stream);
     return RESPONSE_ALREADY_SENT;
   }
