@@ -1,6 +1,7 @@
-import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import { type ByteCounter, type OnResponseHead, TransportError } from '../proxy/transport.ts';
 import type { AnswerSink } from './answer-sink.ts';
+import { contentLength } from './content-length.ts';
 import { toTransportError } from './transport-errors.ts';
 
 /** The destination's side of an exchange, once its request is being written. */
@@ -174,8 +175,8 @@ export class Exchange {
    * handshake is dearer. Not with a body in the request: the rest of an upload must not go on behind the answer.
    */
   #discard(headers: RawHeaders): void {
-    const length = firstHeader(headers, 'content-length');
-    const isShort = length !== undefined && /^\d+$/.test(length) && Number(length) <= maximumDiscarded;
+    const length = contentLength(headers);
+    const isShort = length !== undefined && length <= maximumDiscarded;
     if (!isShort || this.#bodyOpened()) this.#source?.abort();
     else this.#discardTimer = setTimeout(() => this.#source?.abort(), discardMilliseconds);
   }

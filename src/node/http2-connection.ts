@@ -37,6 +37,7 @@ export interface Http2ConnectionOptions {
 /** One HTTP/2 connection to a destination, and how many streams it carries. */
 export class Http2Connection {
   readonly #session: ClientSession;
+  readonly #origin: string;
   readonly #maximumStreams: number;
   readonly #events: Http2ConnectionEvents;
   /** Rejects when the connection is over. */
@@ -50,6 +51,7 @@ export class Http2Connection {
 
   constructor(options: Http2ConnectionOptions) {
     const { socket, inbox, origin, maximumStreams, events } = options;
+    this.#origin = origin;
     this.#maximumStreams = maximumStreams;
     this.#events = events;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -105,7 +107,7 @@ export class Http2Connection {
    */
   async ready(timeout: number): Promise<void> {
     const timer = setTimeout(() => {
-      const message = `no HTTP/2 settings within ${timeout} ms`;
+      const message = `${this.#origin}: no HTTP/2 settings within ${timeout} ms`;
       this.#session.destroy(new TransportError('Timeout', message, { requestMayHaveArrived: false }));
     }, timeout);
     try {

@@ -64,6 +64,7 @@ test('a destination whose settings do not come has not got the write', async (co
   const transport = newTransport(context, { connectTimeout: 300 });
   const failure = await failureOf(send(transport, server.destination, write()));
   assert.equal(failure.code, 'Timeout');
+  assert.equal(failure.message, `https://127.0.0.1:${server.port}: no HTTP/2 settings within 300 ms`);
   assert.equal(failure.requestMayHaveArrived, false);
   await eventually(() => server.peers[0]?.closed === true);
   assert.equal(server.peers[0]?.of(frameType.headers).length, 0);
