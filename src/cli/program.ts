@@ -35,8 +35,8 @@ export function createProgram(
     .showHelpAfterError('Run it with --help for its flags and examples.')
     .exitOverride();
   registerServe(program, context, report, async () => {
-    const { keepShortLivedObjectsYoung } = await import('../node/short-lived-objects.ts');
-    keepShortLivedObjectsYoung();
+    const { setGarbageCollectorForServing } = await import('../node/garbage-collection.ts');
+    setGarbageCollectorForServing();
     const { startRouter } = await import('../node/start-router.ts');
     return startRouter;
   });

@@ -131,8 +131,10 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   }
 
   limitDuration(): void {
-    const bucket = this.#options.deadlines?.add(this);
-    if (bucket !== undefined) this.onFinished(() => bucket.delete(this));
+    const { deadlines } = this.#options;
+    if (deadlines === undefined) return;
+    const place = deadlines.add(this);
+    this.onFinished(() => deadlines.remove(this, place));
   }
 
   expire(): void {

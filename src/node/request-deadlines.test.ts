@@ -35,10 +35,47 @@ test('a request is ended at its deadline, once, at most two looks late and never
 test('what has ended by itself is left alone', (context) => {
   const { clock, deadlines } = startDeadlines(context, 1_000);
   const request = { expire: () => assert.fail('it was over') };
-  deadlines.add(request).delete(request);
+  deadlines.remove(request, deadlines.add(request));
   clock.now = 10_000;
   deadlines.look();
   assert.equal(deadlines.expired, 0);
+});
+
+test('a request that comes where another one was is not ended in its place, nor taken out for it', (context) => {
+  const { clock, deadlines } = startDeadlines(context, 1_000);
+  const first = { expire: () => assert.fail('it was over') };
+  const place = deadlines.add(first);
+  deadlines.remove(first, place);
+  clock.now = 5_000;
+  const ended: string[] = [];
+  assert.equal(deadlines.add({ expire: () => ended.push('second') }), place);
+  deadlines.look();
+  // Told twice that it is over, as a request may be that has both failed and closed.
+  deadlines.remove(first, place);
+  clock.now = 10_000;
+  deadlines.look();
+  deadlines.look();
+  assert.deepEqual(ended, ['second']);
+});
+
+test('what ends while others are being ended takes itself out, and each is ended once', (context) => {
+  const { clock, deadlines } = startDeadlines(context, 1_000);
+  const ended: number[] = [];
+  const requests = [0, 1, 2, 3].map((number) => ({
+    expire() {
+      ended.push(number);
+      for (const [index, each] of requests.entries()) deadlines.remove(each, places[index] as number);
+      // One that takes its place at once has all of its time.
+      deadlines.add({ expire: () => ended.push(10 + number) });
+    },
+  }));
+  const places = requests.map((request) => deadlines.add(request));
+  clock.now = 10_000;
+  deadlines.look();
+  assert.deepEqual(ended, [0, 1, 2, 3]);
+  clock.now = 20_000;
+  deadlines.look();
+  assert.deepEqual(ended.toSorted((one, other) => one - other), [0, 1, 2, 3, 10, 11, 12, 13]);
 });
 
 test('a process that stood still ends what became due meanwhile, and nothing else', (context) => {
@@ -87,7 +124,7 @@ test('another time-out is for requests that begin after it, be it longer or shor
   deadlines.add({ expire: () => ended.push('of 10 s') });
   deadlines.setTimeout(120_000);
   const finished = { expire: () => ended.push('finished') };
-  deadlines.add(finished).delete(finished);
+  deadlines.remove(finished, deadlines.add(finished));
   deadlines.add({ expire: () => ended.push('of 120 s') });
   for (const [now, over] of [
     [12_000, ['of 10 s']],

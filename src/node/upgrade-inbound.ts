@@ -29,7 +29,8 @@ export class UpgradeInbound implements InboundRequest, Expiring {
   readonly #deadlines: RequestDeadlines | undefined;
   readonly #controller = new AbortController();
   #end: ExchangeEnd | undefined;
-  #bucket: Set<Expiring> | undefined;
+  /** Where it stands among the deadlines, while it has one. */
+  #place: number | undefined;
   #hasAnswer = false;
 
   constructor(incoming: IncomingMessage, socket: Duplex, options: UpgradeInboundOptions) {
@@ -64,13 +65,13 @@ export class UpgradeInbound implements InboundRequest, Expiring {
   }
 
   limitDuration(): void {
-    if (!this.#socket.destroyed) this.#bucket = this.#deadlines?.add(this);
+    if (!this.#socket.destroyed) this.#place = this.#deadlines?.add(this);
   }
 
   /** A tunnel may stay open as long as it likes. */
   liftDeadline(): void {
-    this.#bucket?.delete(this);
-    this.#bucket = undefined;
+    if (this.#place !== undefined) this.#deadlines?.remove(this, this.#place);
+    this.#place = undefined;
   }
 
   expire(): void {

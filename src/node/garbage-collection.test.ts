@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 
-test('the V8 of this Node knows the setting that keeps short-lived objects young', () => {
+test('the V8 of this Node knows the settings of the garbage collector', () => {
   const script = `
-    import { keepShortLivedObjectsYoung } from './short-lived-objects.ts';
-    keepShortLivedObjectsYoung();
+    import { setGarbageCollectorForServing } from './garbage-collection.ts';
+    setGarbageCollectorForServing();
     console.log('set');`;
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
     cwd: import.meta.dirname,
