@@ -2,16 +2,40 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 
-test('the V8 of this Node knows the settings of the garbage collector', () => {
-  const script = `
-    import { setGarbageCollectorForServing } from './garbage-collection.ts';
-    setGarbageCollectorForServing();
-    console.log('set');`;
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+/** Runs a script in a process of its own, in this directory. */
+function run(script: string, flags: readonly string[] = []): { stdout: string; stderr: string } {
+  return spawnSync(process.execPath, [...flags, '--input-type=module', '--eval', script], {
     cwd: import.meta.dirname,
     encoding: 'utf8',
   });
+}
+
+const setting = `
+  import { setGarbageCollectorForServing } from './garbage-collection.ts';
+  setGarbageCollectorForServing();`;
+
+test('the V8 of this Node knows the settings of the garbage collector', () => {
+  const { stdout, stderr } = run(`${setting} console.log('set');`);
   assert.equal(stdout, 'set\n');
   // Of one it does not know it says so, and goes on.
   assert.equal(stderr, '');
+});
+
+test('a process that serves does not wait for a rest to collect all of its heap', () => {
+  const allocateAndRest = `
+    let kept;
+    for (let round = 0; round < 20; round++) kept = Array.from({ length: 200_000 }, (_, index) => ({ index }));
+    setTimeout(() => console.log(kept.length), 700);`;
+  // V8 waits for 30 seconds after its start otherwise, and for 8 between two looks.
+  const flags = [
+    '--trace-memory-reducer',
+    '--memory-reducer-for-small-heaps',
+    '--gc-memory-reducer-start-delay-ms=10',
+    '--memory-reducer-delay-ms=10',
+  ];
+  const waiting = /Memory reducer: waiting/;
+  assert.match(run(allocateAndRest, flags).stdout, waiting);
+  const { stdout } = run(`${setting} ${allocateAndRest}`, flags);
+  assert.match(stdout, /^200000$/m);
+  assert.doesNotMatch(stdout, waiting);
 });

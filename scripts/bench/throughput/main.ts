@@ -12,8 +12,8 @@ import { workloadNames, workloads } from './workloads.ts';
 
 const usage = `npm run bench -- [options]
   --rounds N       fresh processes of every contender (2); every other round in reverse order
-  --passes N       how often each contender is measured with each workload in each round (4)
-  --seconds N      of each pass (0.8)
+  --passes N       how often each contender is measured with each workload in each round (8)
+  --seconds N      of each pass (0.4)
   --workload LIST  ${workloadNames.join(', ')} (all);
                    what else has been recorded stays
   --only LIST      ${contenderNames.join(', ')} (all);
@@ -36,8 +36,8 @@ await runMainWithOptions(
       workloads: namesFrom('workload', values.workload, workloadNames),
       contenders: namesFrom('only', only, contenderNames),
       rounds: countFrom('rounds', values.rounds ?? (quick ? '1' : '2')),
-      passes: countFrom('passes', values.passes ?? (quick ? '2' : '4')),
-      seconds: secondsFrom(values.seconds ?? '0.8'),
+      passes: countFrom('passes', values.passes ?? (quick ? '2' : '8')),
+      seconds: secondsFrom(values.seconds ?? '0.4'),
       tell: console.log,
     });
     for (const { name, title } of workloads) {

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
+/** Collects all of the heap; what is alive becomes old. */
+export const collectGarbage = runInNewContext('gc') as () => void;
 
 /** Bytes that the process holds on to: JavaScript's heap and what native code allocated for it. */
 export function heldMemory(): number {
@@ -12,8 +13,15 @@ export function heldMemory(): number {
   return heapUsed + external;
 }
 
+/** Bytes of old objects, dead ones included, which only a collection of all of the heap clears away. */
+export function oldSpace(): number {
+  const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'old_space');
+  if (space === undefined) throw new Error('this V8 has no old_space');
+  return space.space_used_size;
+}
+
 /**
- * The same once what is on its way out has gone: sockets that are closing, and what is still being written to them,
+ * `heldMemory` once what is on its way out has gone: sockets that are closing, and what is still being written to them,
  * give their memory back some 100 ms after whoever ended them.
  *
  * @throws when it has not come to rest within ten seconds
