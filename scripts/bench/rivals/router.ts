@@ -38,6 +38,8 @@ export const router: Contender = {
         `--snapshot-keys=${files.keys}`,
         `--snapshot-file=${files.snapshot}`,
         '--allow-loopback-peers=true',
+        // As for the rivals: by default a request has a minute, and the slow reader of bench:transfer takes two.
+        '--request-timeout=10m',
       ],
     };
   },
