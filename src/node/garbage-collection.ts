@@ -12,7 +12,8 @@ export function setGarbageCollectorForServing(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
   // Keeps V8 from collecting all of the heap to give memory back whenever there was little to do for eight seconds. A
   // cluster's API traffic comes in bursts, and the one behind such a rest paid for it: V8's helpers took up to a third
-  // of the CPU for one to three seconds, and a request cost up to twice as much. (`--no-memory-reducer` is read before
-  // any code of ours runs.)
+  // of the CPU for one to three seconds, and a request cost up to twice as much. What a burst has left behind is given
+  // back once requests have allocated enough for a collection. (`--no-memory-reducer` is read before any code of ours
+  // runs.)
   setFlagsFromString('--memory-reducer-gc-count=0');
 }

@@ -25,7 +25,7 @@ export interface RequestDeadlinesOptions {
  * is told of together. Going through ten thousand numbers once a second costs less than keeping them in order.
  * Being up to two seconds late lets an API server with the same time-out say first that it was not in time.
  *
- * Two arrays and not a `Set` or a `Map`: V8 puts the entries of those into a new table every few additions, and the old
+ * Arrays and not a `Set` or a `Map`: V8 puts the entries of those into a new table every few additions, and the old
  * table refers to the new one. Once one of them has become old, the collector of young objects takes the dead ones for
  * alive, each of which keeps the next, with every request that was in it (docs/performance.md).
  */
