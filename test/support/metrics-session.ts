@@ -7,10 +7,9 @@ import {
   type Socket,
 } from 'node:net';
 import type { TestContext } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { mixedCluster, type ObservedRouter } from './observed-router.ts';
 import { type ParsedFamily, sampleValue } from './prometheus-text.ts';
+import { collectGarbage } from './security/memory.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 import { openHttp1, openHttp2, readUntil } from './tls-client.ts';
 
@@ -36,8 +35,7 @@ export async function playSession(context: TestContext, router: ObservedRouter):
   plain.on('error', () => {});
   context.after(() => plain.destroy());
   await once(plain.resume(), 'close');
-  setFlagsFromString('--expose-gc');
-  runInNewContext('gc')();
+  collectGarbage();
   await leaveUnanswered(context, router);
   const probes = 'mixed_version_proxy_destination_probes_total';
   await scrapeUntil(router, (families) => (families.get(probes)?.samples.length ?? 0) > 0);

@@ -38,7 +38,7 @@ export const router: Contender = {
         `--snapshot-keys=${files.keys}`,
         `--snapshot-file=${files.snapshot}`,
         '--allow-loopback-peers=true',
-        // As for the rivals: by default a request has a minute, and the slow reader of bench:transfer takes two.
+        // By default a request has a minute, and the slow reader of bench:transfer takes nearly two.
         '--request-timeout=10m',
       ],
     };
