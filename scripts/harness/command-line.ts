@@ -27,6 +27,20 @@ export function countFrom(flag: string, given: string, least = 1): number {
   return value;
 }
 
+/**
+ * Seconds of a load, in tenths: the CPU clock ticks in hundredths, so that less is not measured well.
+ * @throws {UsageError}
+ */
+export function secondsFrom(flag: string, given: string): number {
+  const value = Number(given);
+  if (!/^\d+(\.\d)?$/.test(given) || value === 0) {
+    throw new UsageError(
+      `--${flag}: ${JSON.stringify(given)} is no number of seconds above 0, like 2 or 0.4 (tenths at most).`,
+    );
+  }
+  return value;
+}
+
 /** Runs a command's main function; a failure is told on standard error and ends it with 1, a mistake in the command line with 2. */
 export async function runMain(main: () => Promise<number>): Promise<void> {
   try {

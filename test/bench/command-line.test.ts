@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startChild } from '../../scripts/harness/child-process.ts';
 import { Cleanup, withCleanup } from '../../scripts/harness/cleanup.ts';
-import { countFrom, namesFrom, UsageError } from '../../scripts/harness/command-line.ts';
+import { countFrom, namesFrom, secondsFrom, UsageError } from '../../scripts/harness/command-line.ts';
 
 test('names come in the order of the tables, whatever the order they were given in', () => {
   assert.deepEqual(namesFrom('only', 'c, a', ['a', 'b', 'c']), ['a', 'c']);
@@ -21,6 +21,14 @@ test('counts are whole numbers of at least one', () => {
   assert.equal(countFrom('rounds', '4'), 4);
   for (const wrong of ['0', '-1', '1.5', 'many', '']) {
     assert.throws(() => countFrom('rounds', wrong), UsageError, wrong);
+  }
+});
+
+test('seconds of a load are tenths, and more than none', () => {
+  // 1.1 * 10 is 11.000000000000002.
+  for (const right of ['1.1', '0.4', '2', '10.0']) assert.equal(secondsFrom('seconds', right), Number(right));
+  for (const wrong of ['0', '0.0', '-1', '0.45', '1e3', 'many', '', ' 1', 'Infinity']) {
+    assert.throws(() => secondsFrom('seconds', wrong), UsageError, wrong);
   }
 });
 

@@ -84,9 +84,15 @@ test('docs/performance.md has a place for every kind of results', async () => {
   const empty = { kind: 'watches', modes: {} } as const;
   const transfer = { kind: 'transfer', slowMegabytes: 1, slowRate: 1, rounds: [] } as const;
   const { measuredAt, machine, versions } = workloadOf([]);
-  const filled = fillPage(page, results, empty, { ...transfer, measuredAt, machine, versions, rounds: [] });
-  assert.match(filled, /### GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/);
-  assert.equal(fillPage(page, undefined, undefined, undefined), page);
+  const filled = fillPage(page, {
+    throughput: results,
+    quick: results,
+    watches: empty,
+    transfer: { ...transfer, measuredAt, machine, versions, rounds: [] },
+  });
+  assert.match(filled, /^### GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/m);
+  assert.match(filled, /^### Under steady load: GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/m);
+  assert.equal(fillPage(page, {}), page);
 });
 
 test('the plot: bars from the shortest to the longest, the router marked, hostile labels escaped', () => {
@@ -120,6 +126,7 @@ test('the plot can be drawn of what is recorded, and of nothing', () => {
 
 test('results: what is recorded in bench/results is what its schema says', async () => {
   await readResults(join(resultsDirectory, 'throughput.json'), throughputResultsSchema);
+  await readResults(join(resultsDirectory, 'quick.json'), throughputResultsSchema);
   await readResults(join(resultsDirectory, 'watches.json'), watchResultsSchema);
   await readResults(join(resultsDirectory, 'transfer.json'), transferResultsSchema);
   assert.equal(await readResults(join(resultsDirectory, 'no-such.json'), watchResultsSchema), undefined);

@@ -18,6 +18,7 @@ export function workloadOf(rounds: readonly ThroughputRound[]): WorkloadResults 
     measuredAt: '2026-01-02T03:04:05.000Z',
     machine: { processor: 'Example', cores: 2, memory: 8, kernel: '6.1', loadBefore: 0.1 },
     passes: 1,
+    warmUp: 0.3,
     seconds: 1,
     clientCertificate: 'presented',
     backend: 'go',

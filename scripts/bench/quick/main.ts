@@ -1,55 +1,60 @@
 /**
- * Whether the router has become slower: the main workloads beside one rival, compared with the ratios that were last
- * recorded. `npm run bench:quick`; ends with 1 when it has, with 2 when there is nothing to compare with.
+ * Whether the router has become slower: the main workloads beside one rival, compared with ratios that were recorded in
+ * the same way. `npm run bench:quick`; ends with 1 when it has, with 2 when there is nothing to compare with.
  */
 import { join } from 'node:path';
-import { runMain, UsageError } from '../../harness/command-line.ts';
+import { runMainWithOptions, UsageError } from '../../harness/command-line.ts';
 import { findProgram } from '../../harness/programs.ts';
-import { readResults, resultsDirectory } from '../../harness/results-file.ts';
-import { spreadText } from '../../report/format.ts';
+import { readResults, resultsDirectory, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
-import type { ContenderName } from '../rivals/contender.ts';
-import { throughputResultsSchema } from '../throughput/results.ts';
+import { writeReport } from '../report/write-report.ts';
+import { type ThroughputRound, throughputResultsSchema } from '../throughput/results.ts';
 import { runThroughput } from '../throughput/run-throughput.ts';
-import type { WorkloadName } from '../throughput/workloads.ts';
+import { throughputRows } from '../throughput/throughput-table.ts';
 import { compareWithRecorded } from './compare.ts';
+import { comparisonRows } from './comparison-table.ts';
+import { differencesBetween, quickConditions, quickWorkloads, roundsOf } from './conditions.ts';
+import { chooseRival } from './rival.ts';
 
-const workloads: readonly WorkloadName[] = ['http1-get', 'http2-get'];
+const usage = `npm run bench:quick -- [options]
+  --record   measures ${roundsOf.recording} rounds and keeps them in bench/results/quick.json, for later runs to compare with
+             (without it ${roundsOf.comparison} rounds are measured and compared; nothing is recorded)`;
 
-/** The rival and the program that it needs, the preferred first. */
-const rivals: readonly (readonly [ContenderName, string])[] = [
-  ['go', 'go'],
-  ['nginx', 'nginx'],
-  ['haproxy', 'haproxy'],
-];
-
-await runMain(async () => {
-  const rival = rivals.find(([, program]) => findProgram(program) !== undefined)?.[0];
-  if (rival === undefined)
-    throw new UsageError('Install Go, nginx or HAProxy: there is nothing to compare with.');
-  const path = join(resultsDirectory, 'throughput.json');
-  const recorded = await readResults(path, throughputResultsSchema);
-  if (recorded === undefined) throw new UsageError('Nothing has been recorded yet: npm run bench records.');
-  const contenders = ['router', rival] as const;
+await runMainWithOptions(usage, { record: { type: 'boolean', default: false } }, async ({ record }) => {
+  const path = join(resultsDirectory, 'quick.json');
+  const recorded = record ? undefined : (await readResults(path, throughputResultsSchema))?.workloads;
+  if (!record && recorded === undefined) {
+    throw new UsageError('Nothing has been recorded yet: npm run bench:quick -- --record does.');
+  }
+  const rival = chooseRival(recorded, (program) => findProgram(program) !== undefined);
+  const hasBoth = ({ contenders }: ThroughputRound): boolean =>
+    contenders.router !== undefined && contenders[rival] !== undefined;
   const now = await runThroughput({
-    workloads,
-    contenders,
-    rounds: 2,
-    passes: 5,
-    seconds: 0.8,
+    ...quickConditions,
+    workloads: quickWorkloads,
+    contenders: ['router', rival],
+    rounds: record ? roundsOf.recording : roundsOf.comparison,
     tell: console.log,
   });
-  const comparisons = compareWithRecorded(now, recorded.workloads, workloads, rival);
-  const headings = ['', `CPU × ${rival} now`, 'recorded', 'noise', ''];
-  const rows = comparisons.map(({ workload, now: ratio, recorded: before, band, verdict }) => {
-    const noise = `${band.from.toFixed(2)}–${band.to.toFixed(2)}`;
-    return [workload, spreadText(ratio), spreadText(before), noise, verdict];
-  });
-  console.log(`\n${terminalTable([headings, ...rows])}`);
-  if (comparisons.length < workloads.length) {
+  if (!quickWorkloads.every((workload) => now[workload]?.rounds.some(hasBoth))) {
+    throw new Error(`Not every workload could be measured beside ${rival}; what failed stands above.`);
+  }
+  if (recorded === undefined) {
+    await writeResults(path, throughputResultsSchema, { kind: 'throughput', workloads: now });
+    await writeReport();
+    for (const [name, measured] of Object.entries(now)) {
+      console.log(`\n${name}\n${terminalTable(throughputRows(measured))}`);
+    }
+    return 0;
+  }
+  const comparisons = compareWithRecorded(now, recorded, quickWorkloads, rival);
+  const { decisive, worthKnowing } = differencesBetween(now, recorded);
+  if (decisive.length > 0) {
     throw new UsageError(
-      `Not every workload was measured, or recorded with ${rival}: npm run bench records.`,
+      `What is recorded was measured in another way (${decisive.join('; ')}): npm run bench:quick -- --record records anew.`,
     );
   }
+  console.log(`\n${terminalTable(comparisonRows(comparisons))}`);
+  for (const difference of worthKnowing) console.log(`Not the same as recorded: ${difference}.`);
   return comparisons.some(({ verdict }) => verdict === 'slower') ? 1 : 0;
 });

@@ -23,42 +23,50 @@ const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 
 /** Brings the tables of docs/performance.md and its plot up to what is recorded in bench/results. */
 export async function writeReport(): Promise<void> {
-  const [throughput, watches, transfer] = await Promise.all([
+  const [throughput, quick, watches, transfer] = await Promise.all([
     readResults(join(resultsDirectory, 'throughput.json'), throughputResultsSchema),
+    readResults(join(resultsDirectory, 'quick.json'), throughputResultsSchema),
     readResults(join(resultsDirectory, 'watches.json'), watchResultsSchema),
     readResults(join(resultsDirectory, 'transfer.json'), transferResultsSchema),
   ]);
   const page = join(docs, 'performance.md');
-  await writeFile(page, fillPage(await readFile(page, 'utf8'), throughput, watches, transfer));
+  await writeFile(page, fillPage(await readFile(page, 'utf8'), { throughput, quick, watches, transfer }));
   const chart = join(docs, 'images', 'performance.svg');
   await mkdir(dirname(chart), { recursive: true });
   await writeFile(chart, performanceChart(throughput, watches));
 }
 
-/** The page with the tables of what is recorded; where nothing is, its place stays as it is. */
-export function fillPage(
-  page: string,
-  throughput: ThroughputResults | undefined,
-  watches: WatchResults | undefined,
-  transfer: TransferResults | undefined,
-): string {
-  const filled =
-    throughput === undefined ? page : replaceBetweenMarkers(page, 'throughput', throughputText(throughput));
-  const withWatches =
-    watches === undefined ? filled : replaceBetweenMarkers(filled, 'watches', watchText(watches));
-  return transfer === undefined
-    ? withWatches
-    : replaceBetweenMarkers(withWatches, 'transfer', transferText(transfer));
+/** What bench/results holds; `undefined` is what has not been recorded. */
+export interface RecordedResults {
+  readonly throughput?: ThroughputResults | undefined;
+  readonly quick?: ThroughputResults | undefined;
+  readonly watches?: WatchResults | undefined;
+  readonly transfer?: TransferResults | undefined;
 }
 
-function throughputText(results: ThroughputResults): string {
+/** The page with the tables of what is recorded; where nothing is, its place stays as it is. */
+export function fillPage(page: string, { throughput, quick, watches, transfer }: RecordedResults): string {
+  const texts = {
+    throughput: throughput && throughputText(throughput, ''),
+    quick: quick && throughputText(quick, 'Under steady load: '),
+    watches: watches && watchText(watches),
+    transfer: transfer && transferText(transfer),
+  };
+  return Object.entries(texts).reduce(
+    (filled, [place, text]) => (text === undefined ? filled : replaceBetweenMarkers(filled, place, text)),
+    page,
+  );
+}
+
+/** @param prefix of each table's heading, so that no two on the page are the same. */
+function throughputText(results: ThroughputResults, prefix: string): string {
   return workloads
     .flatMap(({ name, title }) => {
       const measured = results.workloads[name];
       if (measured === undefined) return [];
       const rates = measured.rounds.flatMap(({ rate }) => rate ?? []);
       const lines = [
-        `### ${title}`,
+        `### ${prefix}${title}`,
         '',
         markdownTable(throughputRows(measured)),
         '',
@@ -74,9 +82,9 @@ function throughputText(results: ThroughputResults): string {
     .join('\n');
 }
 
-function roundsOf({ rounds, passes, seconds }: WorkloadResults): string {
+function roundsOf({ rounds, passes, warmUp, seconds }: WorkloadResults): string {
   const each = passes === 1 ? `${seconds} s` : `${passes} passes of ${seconds} s`;
-  return `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} of ${each}.`;
+  return `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} of ${each}, after ${warmUp} s of load that do not count.`;
 }
 
 function watchText({ modes }: WatchResults): string {

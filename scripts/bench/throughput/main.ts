@@ -1,6 +1,6 @@
 /** The router and its rivals side by side: `npm run bench`, docs/performance.md. */
 import { join } from 'node:path';
-import { countFrom, namesFrom, runMainWithOptions } from '../../harness/command-line.ts';
+import { countFrom, namesFrom, runMainWithOptions, secondsFrom } from '../../harness/command-line.ts';
 import { readResults, resultsDirectory, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
 import { writeReport } from '../report/write-report.ts';
@@ -13,7 +13,8 @@ import { workloadNames, workloads } from './workloads.ts';
 const usage = `npm run bench -- [options]
   --rounds N       fresh processes of every contender (2); every other round in reverse order
   --passes N       how often each contender is measured with each workload in each round (8)
-  --seconds N      of each pass (0.4)
+  --warm-up N      seconds of load in each pass before anything counts (1)
+  --seconds N      of each pass that count (0.4)
   --workload LIST  ${workloadNames.join(', ')} (all);
                    what else has been recorded stays
   --only LIST      ${contenderNames.join(', ')} (all);
@@ -25,6 +26,7 @@ await runMainWithOptions(
   {
     rounds: { type: 'string' },
     passes: { type: 'string' },
+    'warm-up': { type: 'string' },
     seconds: { type: 'string' },
     workload: { type: 'string' },
     only: { type: 'string' },
@@ -37,7 +39,8 @@ await runMainWithOptions(
       contenders: namesFrom('only', only, contenderNames),
       rounds: countFrom('rounds', values.rounds ?? (quick ? '1' : '2')),
       passes: countFrom('passes', values.passes ?? (quick ? '2' : '8')),
-      seconds: secondsFrom(values.seconds ?? '0.4'),
+      warmUp: secondsFrom('warm-up', values['warm-up'] ?? '1'),
+      seconds: secondsFrom('seconds', values.seconds ?? '0.4'),
       tell: console.log,
     });
     for (const { name, title } of workloads) {
@@ -55,8 +58,3 @@ await runMainWithOptions(
     return 0;
   },
 );
-
-/** With a tenth at most: h2load takes milliseconds, but a tick of the CPU clock is ten of them. */
-function secondsFrom(given: string): number {
-  return countFrom('seconds', String(Number(given) * 10)) / 10;
-}

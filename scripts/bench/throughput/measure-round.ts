@@ -21,13 +21,13 @@ export interface RoundOptions {
   readonly reversed: boolean;
   /** How often each contender is measured with each workload, every other time from the last to the first. */
   readonly passes: number;
-  /** Seconds of each pass. */
+  /** Seconds of each pass before anything counts: connections are opened, and a process that has rested is at work again. */
+  readonly warmUp: number;
+  /** Seconds of each pass that count. */
   readonly seconds: number;
   readonly tell: (line: string) => void;
 }
 
-/** Seconds of each pass before anything counts: connections are opened. */
-const warmUp = 0.3;
 /**
  * What a fresh process is given first, for each protocol and method. Node compiles what it runs by how often it runs: measured,
  * the first 10,000 requests of a process cost up to twice what those after the 30,000th do. A proxy runs for weeks.
@@ -68,7 +68,7 @@ async function measurePasses(
   workload: Workload,
   running: readonly RunningContender[],
   rate: number | undefined,
-  { workbench, cores, passes, seconds, tell }: RoundOptions,
+  { workbench, cores, passes, warmUp, seconds, tell }: RoundOptions,
 ): Promise<ThroughputRound['contenders']> {
   const measured = new Map(running.map((contender) => [contender, [] as ThroughputFigures[]]));
   for (let pass = 0; pass < passes; pass++) {
@@ -132,7 +132,7 @@ async function halfOfSaturation(
   workload: Workload,
   running: readonly RunningContender[],
   rounds: ReadonlyMap<WorkloadName, ThroughputRound>,
-  { workbench, cores, seconds }: RoundOptions,
+  { workbench, cores, warmUp, seconds }: RoundOptions,
 ): Promise<number> {
   const saturated = saturatedFormOf(workload);
   const reference =

@@ -28,6 +28,8 @@ const workloadResults = object({
   machine: machineSchema,
   /** How often each contender was measured in each round; what is recorded of a round is the median of them. */
   passes: optional(number(), 1),
+  /** Seconds of load before anything counts, in each pass. */
+  warmUp: optional(number(), 0.3),
   /** Seconds of each, after the warm-up. */
   seconds: number(),
   /** Whether the load came with a client certificate, and an identity was stamped. */

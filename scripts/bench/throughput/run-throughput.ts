@@ -14,6 +14,8 @@ export interface ThroughputOptions {
   readonly rounds: number;
   /** How often each contender is measured with each workload in each round. */
   readonly passes: number;
+  /** Seconds of load before anything counts, in each pass. */
+  readonly warmUp: number;
   /** Of each pass, after its warm-up. */
   readonly seconds: number;
   readonly tell: (line: string) => void;
@@ -24,7 +26,7 @@ export function runThroughput(options: ThroughputOptions): Promise<ThroughputRes
   // Before anything of ours is put on the machine.
   const machine = describeMachine();
   return withCleanup(async (cleanup) => {
-    const { passes, seconds, tell } = options;
+    const { passes, warmUp, seconds, tell } = options;
     const workbench = await createWorkbench(cleanup);
     const { entrants, missing } = await enter(options.contenders, workbench);
     if (missing.length > 0) tell(`Not installed, left out: ${missing.join(', ')}.`);
@@ -51,6 +53,7 @@ export function runThroughput(options: ThroughputOptions): Promise<ThroughputRes
           workloads: asked,
           reversed,
           passes,
+          warmUp,
           seconds,
           tell,
         }),
@@ -60,6 +63,7 @@ export function runThroughput(options: ThroughputOptions): Promise<ThroughputRes
       measuredAt: new Date().toISOString(),
       machine,
       passes,
+      warmUp,
       seconds,
       clientCertificate,
       backend: backend.kind,

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { compareWithRecorded } from '../../scripts/bench/quick/compare.ts';
+import { comparisonRows } from '../../scripts/bench/quick/comparison-table.ts';
+import {
+  differencesBetween,
+  quickConditions,
+  quickWorkloads,
+  roundsOf,
+} from '../../scripts/bench/quick/conditions.ts';
+import { chooseRival } from '../../scripts/bench/quick/rival.ts';
+import { throughputResultsSchema } from '../../scripts/bench/throughput/results.ts';
+import { UsageError } from '../../scripts/harness/command-line.ts';
+import { readResults, resultsDirectory } from '../../scripts/harness/results-file.ts';
+import { roundOf, workloadOf } from './throughput-figures.ts';
+
+const everyWorkload = (cpuTimes: Readonly<Record<string, number>>) =>
+  Object.fromEntries(quickWorkloads.map((name) => [name, workloadOf([roundOf(cpuTimes)])]));
+
+test('what was recorded beside one rival is compared with a run beside the same one', () => {
+  const besideNginx = everyWorkload({ router: 1, nginx: 1 });
+  assert.equal(
+    chooseRival(besideNginx, () => true),
+    'nginx',
+  );
+  assert.throws(
+    () => chooseRival(besideNginx, (program) => program !== 'nginx'),
+    (error) => error instanceof UsageError && /beside nginx.*--record/.test(error.message),
+  );
+});
+
+test('a rival that failed in one of the recorded workloads is none to compare with', () => {
+  const [first = 'http1-get'] = quickWorkloads;
+  const halfBesideGo = {
+    ...everyWorkload({ router: 1, nginx: 1 }),
+    [first]: everyWorkload({ go: 1 })[first],
+  };
+  assert.throws(() => chooseRival(halfBesideGo, () => true), /beside nothing/);
+});
+
+test('to record, the first rival that is installed is taken', () => {
+  assert.equal(
+    chooseRival(undefined, (program) => program !== 'go'),
+    'nginx',
+  );
+  assert.throws(() => chooseRival(undefined, () => false), UsageError);
+});
+
+test('ratios that came about in another way are not compared', () => {
+  const [name = 'http1-get'] = quickWorkloads;
+  const now = everyWorkload({ router: 1, go: 1 });
+  assert.deepEqual(differencesBetween(now, now), { decisive: [], worthKnowing: [] });
+  const base = workloadOf([]);
+  const otherwise = {
+    passes: { ...base, passes: 7 },
+    'warm-up': { ...base, warmUp: 1 },
+    'length of a pass': { ...base, seconds: 2 },
+    'client certificate': { ...base, clientCertificate: 'none' as const },
+    server: { ...base, backend: 'nginx' as const },
+  };
+  for (const [aspect, results] of Object.entries(otherwise)) {
+    const { decisive } = differencesBetween(now, { [name]: results });
+    assert.match(decisive.join('; '), new RegExp(`^${aspect}: [^;]* recorded [^;]*$`), aspect);
+  }
+});
+
+test('another machine or version is told once, and the ratios are compared all the same', () => {
+  const now = everyWorkload({ router: 1, go: 1 });
+  const base = workloadOf([roundOf({ router: 1, go: 1 })]);
+  const elsewhere = {
+    ...base,
+    machine: { ...base.machine, processor: 'Other' },
+    versions: { ...base.versions, go: '1.99' },
+  };
+  const { decisive, worthKnowing } = differencesBetween(
+    now,
+    Object.fromEntries(quickWorkloads.map((name) => [name, elsewhere])),
+  );
+  assert.deepEqual(decisive, []);
+  assert.deepEqual(worthKnowing, [
+    'processor: Example, 2 cores, recorded Other, 2 cores',
+    'Go: 1.26, recorded 1.99',
+  ]);
+});
+
+test('the table says what was measured, what was recorded, and what would be no change', () => {
+  const [name = 'http1-get'] = quickWorkloads;
+  const comparisons = compareWithRecorded(
+    { [name]: workloadOf([roundOf({ router: 90, go: 50 })]) },
+    { [name]: workloadOf([roundOf({ router: 40, go: 50 }), roundOf({ router: 50, go: 50 })]) },
+    [name],
+    'go',
+  );
+  assert.deepEqual(comparisonRows(comparisons), [
+    ['', 'CPU × go now', 'recorded', 'unchanged is', ''],
+    [name, '1.80', '0.90 (0.80–1.00)', '0.76–1.05', 'slower'],
+  ]);
+});
+
+test('what is recorded was measured as a quick run measures now, in as many rounds as a recording has', async () => {
+  const recorded = await readResults(join(resultsDirectory, 'quick.json'), throughputResultsSchema);
+  assert.ok(recorded);
+  const conditions = quickWorkloads.map((name) => {
+    const results = recorded.workloads[name];
+    return (
+      results && {
+        passes: results.passes,
+        warmUp: results.warmUp,
+        seconds: results.seconds,
+        rounds: results.rounds.length,
+        clientCertificate: results.clientCertificate,
+      }
+    );
+  });
+  const expected = { ...quickConditions, rounds: roundsOf.recording, clientCertificate: 'presented' };
+  assert.deepEqual(
+    conditions,
+    quickWorkloads.map(() => expected),
+  );
+});
