@@ -93,7 +93,7 @@ test('the table says what was measured, what was recorded, and what would be no 
     'go',
   );
   assert.deepEqual(comparisonRows(comparisons), [
-    ['', 'CPU × go now', 'recorded', 'unchanged is', ''],
+    ['', 'best CPU × go now', 'recorded', 'unchanged is', ''],
     [name, '1.80', '0.90 (0.80–1.00)', '0.76–1.05', 'slower'],
   ]);
 });

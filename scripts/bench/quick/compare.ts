@@ -1,10 +1,10 @@
 import type { Spread } from '../../harness/statistics.ts';
 import type { ContenderName } from '../rivals/contender.ts';
-import { cpuTime, ratioOver } from '../throughput/ratios.ts';
+import { leastCpuTime, ratioOver } from '../throughput/ratios.ts';
 import type { ThroughputResults } from '../throughput/results.ts';
 import type { WorkloadName } from '../throughput/workloads.ts';
 
-/** What became of the router's CPU time for a request, in units of a rival's, since it was last recorded. */
+/** What became of the router's CPU time for a request in its best pass, in units of a rival's, since it was last recorded. */
 export interface Comparison {
   readonly workload: WorkloadName;
   readonly rival: ContenderName;
@@ -31,7 +31,7 @@ export function compareWithRecorded(
   return workloads.flatMap((workload): Comparison[] => {
     const ratios = [now, recorded].map((results) => {
       const rounds = results[workload]?.rounds;
-      return rounds && ratioOver(rounds, 'router', rival, cpuTime);
+      return rounds && ratioOver(rounds, 'router', rival, leastCpuTime);
     });
     const [nowRatio, recordedRatio] = ratios;
     if (nowRatio === undefined || recordedRatio === undefined) return [];

@@ -5,7 +5,7 @@ import type { WorkloadName } from '../throughput/workloads.ts';
  * How a quick run measures. What is compared has to come about in the same way: beside one rival a process rests for
  * two seconds between its passes, among nine contenders for more than ten, and a request costs more behind a rest.
  */
-export const quickConditions = { passes: 5, warmUp: 0.5, seconds: 0.6 } as const;
+export const quickConditions = { passes: 6, warmUp: 0.5, seconds: 0.4 } as const;
 
 export const quickWorkloads: readonly WorkloadName[] = ['http1-get', 'http2-get'];
 

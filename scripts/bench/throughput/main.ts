@@ -11,8 +11,8 @@ import { throughputRows } from './throughput-table.ts';
 import { workloadNames, workloads } from './workloads.ts';
 
 const usage = `npm run bench -- [options]
-  --rounds N       fresh processes of every contender (2); every other round in reverse order
-  --passes N       how often each contender is measured with each workload in each round (8)
+  --rounds N       fresh processes of every contender (3); every other round in reverse order
+  --passes N       how often each contender is measured with each workload in each round (4)
   --warm-up N      seconds of load in each pass before anything counts (1)
   --seconds N      of each pass that count (0.4)
   --workload LIST  ${workloadNames.join(', ')} (all);
@@ -37,8 +37,8 @@ await runMainWithOptions(
     const results = await runThroughput({
       workloads: namesFrom('workload', values.workload, workloadNames),
       contenders: namesFrom('only', only, contenderNames),
-      rounds: countFrom('rounds', values.rounds ?? (quick ? '1' : '2')),
-      passes: countFrom('passes', values.passes ?? (quick ? '2' : '8')),
+      rounds: countFrom('rounds', values.rounds ?? (quick ? '1' : '3')),
+      passes: countFrom('passes', values.passes ?? (quick ? '2' : '4')),
       warmUp: secondsFrom('warm-up', values['warm-up'] ?? '1'),
       seconds: secondsFrom('seconds', values.seconds ?? '0.4'),
       tell: console.log,

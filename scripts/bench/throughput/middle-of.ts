@@ -1,7 +1,7 @@
 import { quantile, significant } from '../../harness/statistics.ts';
 import type { ThroughputFigures } from './results.ts';
 
-/** The medians of several passes, figure by figure; of memory the peak of them all. */
+/** The medians of several passes, figure by figure; of memory the peak of them all, of CPU time the least, too. */
 export function middleOf(passes: readonly ThroughputFigures[]): ThroughputFigures {
   const median = (values: readonly number[]): number =>
     significant(
@@ -14,6 +14,7 @@ export function middleOf(passes: readonly ThroughputFigures[]): ThroughputFigure
   return {
     requestsPerSecond: median(passes.map(({ requestsPerSecond }) => requestsPerSecond)),
     cpuTimePerRequest: median(passes.map(({ cpuTimePerRequest }) => cpuTimePerRequest)),
+    leastCpuTimePerRequest: Math.min(...passes.map(({ cpuTimePerRequest }) => cpuTimePerRequest)),
     peakMemory: Math.max(...passes.map(({ peakMemory }) => peakMemory)),
     ...(latencies.length > 0 && {
       latency: {

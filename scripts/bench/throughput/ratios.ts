@@ -7,6 +7,9 @@ export type FigurePick = (figures: ThroughputFigures) => number | undefined;
 
 export const cpuTime: FigurePick = ({ cpuTimePerRequest }) => cpuTimePerRequest;
 
+/** Of the best pass. Others on the machine can make a pass slower, not faster: it differs less from round to round. */
+export const leastCpuTime: FigurePick = ({ leastCpuTimePerRequest }) => leastCpuTimePerRequest;
+
 /** Over the rounds in which the contender was measured. */
 export function spreadOver(
   rounds: readonly ThroughputRound[],

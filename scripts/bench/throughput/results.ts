@@ -7,6 +7,8 @@ const figures = object({
   requestsPerSecond: number(),
   /** Microseconds of CPU time of the proxy's processes for a request; 0 where there is no proxy. */
   cpuTimePerRequest: number(),
+  /** The same in the best of the passes: what is left when nobody else uses the machine. Not in older recordings. */
+  leastCpuTimePerRequest: optional(number()),
   /** KiB in memory at most during the workload, summed over the proxy's processes. */
   peakMemory: number(),
   /** Milliseconds; only at a fixed rate. */

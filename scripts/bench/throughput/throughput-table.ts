@@ -2,26 +2,35 @@ import { figure, spreadText } from '../../report/format.ts';
 import type { Rows } from '../../report/text-table.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
 import { titleOf } from '../rivals/contenders.ts';
-import { addedOver, cpuTime, ratioOver, spreadOver } from './ratios.ts';
+import { addedOver, cpuTime, type FigurePick, leastCpuTime, ratioOver, spreadOver } from './ratios.ts';
 import type { WorkloadResults } from './results.ts';
 
 /** One row for each contender that was measured with the workload. */
 export function throughputRows({ rounds }: WorkloadResults): Rows {
   const hasLatency = rounds.some(({ rate }) => rate !== undefined);
-  const headings = ['', 'CPU, µs a request', '× Go', '× nginx', 'requests/s', 'peak memory, MiB'];
+  const headings = [
+    '',
+    'CPU, µs a request',
+    '× Go',
+    '× Go in the best pass',
+    '× nginx',
+    'requests/s',
+    'peak memory, MiB',
+  ];
   const names = contenderNames.filter((name) =>
     rounds.some(({ contenders }) => contenders[name] !== undefined),
   );
   const row = (name: ContenderName): string[] => {
     const isProxy = name !== 'direct';
     const ofProxy = (text: () => string): string => (isProxy ? text() : '–');
-    const ratio = (reference: ContenderName): string =>
-      ofProxy(() => spreadText(ratioOver(rounds, name, reference, cpuTime)));
+    const ratio = (reference: ContenderName, pick: FigurePick): string =>
+      ofProxy(() => spreadText(ratioOver(rounds, name, reference, pick)));
     return [
       titleOf(name),
       ofProxy(() => spreadText(spreadOver(rounds, name, cpuTime))),
-      ratio('go'),
-      ratio('nginx'),
+      ratio('go', cpuTime),
+      ratio('go', leastCpuTime),
+      ratio('nginx', cpuTime),
       median(rounds, name, ({ requestsPerSecond }) => requestsPerSecond),
       ofProxy(() => median(rounds, name, ({ peakMemory }) => peakMemory / 1024)),
       ...(hasLatency ? latencyCells(rounds, name) : []),
@@ -45,10 +54,6 @@ function signed(text: string): string {
   return /^\d/.test(text) ? `+${text}` : text;
 }
 
-function median(
-  rounds: WorkloadResults['rounds'],
-  name: ContenderName,
-  pick: Parameters<typeof spreadOver>[2],
-) {
+function median(rounds: WorkloadResults['rounds'], name: ContenderName, pick: FigurePick) {
   return figure(spreadOver(rounds, name, pick)?.median ?? Number.NaN);
 }
