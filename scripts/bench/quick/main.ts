@@ -54,6 +54,11 @@ await runMainWithOptions(usage, { record: { type: 'boolean', default: false } },
       `What is recorded was measured in another way (${decisive.join('; ')}): npm run bench:quick -- --record records anew.`,
     );
   }
+  if (comparisons.length < quickWorkloads.length) {
+    throw new UsageError(
+      'What is recorded lacks figures of a workload: npm run bench:quick -- --record records anew.',
+    );
+  }
   console.log(`\n${terminalTable(comparisonRows(comparisons))}`);
   for (const difference of worthKnowing) console.log(`Not the same as recorded: ${difference}.`);
   return comparisons.some(({ verdict }) => verdict === 'slower') ? 1 : 0;

@@ -10,7 +10,7 @@ import {
   type WorkloadResults,
 } from '../throughput/results.ts';
 import { throughputRows } from '../throughput/throughput-table.ts';
-import { workloads } from '../throughput/workloads.ts';
+import { type Workload, workloads } from '../throughput/workloads.ts';
 import { type TransferResults, transferResultsSchema } from '../transfer/transfer-results.ts';
 import { transferRows } from '../transfer/transfer-table.ts';
 import { type WatchResults, watchModes, watchResultsSchema } from '../watches/watch-results.ts';
@@ -61,7 +61,7 @@ export function fillPage(page: string, { throughput, quick, watches, transfer }:
 /** @param prefix of each table's heading, so that no two on the page are the same. */
 function throughputText(results: ThroughputResults, prefix: string): string {
   return workloads
-    .flatMap(({ name, title }) => {
+    .flatMap(({ name, title, kind }) => {
       const measured = results.workloads[name];
       if (measured === undefined) return [];
       const rates = measured.rounds.flatMap(({ rate }) => rate ?? []);
@@ -70,7 +70,7 @@ function throughputText(results: ThroughputResults, prefix: string): string {
         '',
         markdownTable(throughputRows(measured)),
         '',
-        `${roundsOf(measured)} ${provenance(measured)}`,
+        `${roundsOf(kind, measured)} ${provenance(measured)}`,
         ...(rates.length > 0 ? [`Requests a second asked for in each round: ${rates.join(', ')}.`] : []),
         ...(measured.clientCertificate === 'none'
           ? ['Without client certificates: no identity was stamped.']
@@ -82,9 +82,14 @@ function throughputText(results: ThroughputResults, prefix: string): string {
     .join('\n');
 }
 
-function roundsOf({ rounds, passes, warmUp, seconds }: WorkloadResults): string {
-  const each = passes === 1 ? `${seconds} s` : `${passes} passes of ${seconds} s`;
-  return `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} of ${each}, after ${warmUp} s of load that do not count.`;
+function roundsOf(kind: Workload['kind'], { rounds, passes, warmUp, seconds }: WorkloadResults): string {
+  // wrk takes whole seconds and has no warm-up.
+  const [length, before] =
+    kind === 'connections'
+      ? [Math.ceil(seconds), '']
+      : [seconds, `, after ${warmUp} s of load that do not count`];
+  const each = passes === 1 ? `${length} s` : `${passes} passes of ${length} s`;
+  return `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} of ${each}${before}.`;
 }
 
 function watchText({ modes }: WatchResults): string {
