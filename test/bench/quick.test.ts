@@ -6,8 +6,8 @@ import { comparisonRows } from '../../scripts/bench/quick/comparison-table.ts';
 import {
   differencesBetween,
   quickConditions,
+  quickRounds,
   quickWorkloads,
-  roundsOf,
 } from '../../scripts/bench/quick/conditions.ts';
 import { chooseRival } from '../../scripts/bench/quick/rival.ts';
 import { throughputResultsSchema } from '../../scripts/bench/throughput/results.ts';
@@ -113,7 +113,7 @@ test('what is recorded was measured as a quick run measures now, in as many roun
       }
     );
   });
-  const expected = { ...quickConditions, rounds: roundsOf.recording, clientCertificate: 'presented' };
+  const expected = { ...quickConditions, rounds: quickRounds.recording, clientCertificate: 'presented' };
   assert.deepEqual(
     conditions,
     quickWorkloads.map(() => expected),

@@ -13,12 +13,12 @@ import { runThroughput } from '../throughput/run-throughput.ts';
 import { throughputRows } from '../throughput/throughput-table.ts';
 import { compareWithRecorded } from './compare.ts';
 import { comparisonRows } from './comparison-table.ts';
-import { differencesBetween, quickConditions, quickWorkloads, roundsOf } from './conditions.ts';
+import { differencesBetween, quickConditions, quickRounds, quickWorkloads } from './conditions.ts';
 import { chooseRival } from './rival.ts';
 
 const usage = `npm run bench:quick -- [options]
-  --record   measures ${roundsOf.recording} rounds and keeps them in bench/results/quick.json, for later runs to compare with
-             (without it ${roundsOf.comparison} rounds are measured and compared; nothing is recorded)`;
+  --record   measures ${quickRounds.recording} rounds and keeps them in bench/results/quick.json, for later runs to compare with
+             (without it ${quickRounds.comparison} rounds are measured and compared; nothing is recorded)`;
 
 await runMainWithOptions(usage, { record: { type: 'boolean', default: false } }, async ({ record }) => {
   const path = join(resultsDirectory, 'quick.json');
@@ -33,7 +33,7 @@ await runMainWithOptions(usage, { record: { type: 'boolean', default: false } },
     ...quickConditions,
     workloads: quickWorkloads,
     contenders: ['router', rival],
-    rounds: record ? roundsOf.recording : roundsOf.comparison,
+    rounds: record ? quickRounds.recording : quickRounds.comparison,
     tell: console.log,
   });
   if (!quickWorkloads.every((workload) => now[workload]?.rounds.some(hasBoth))) {
