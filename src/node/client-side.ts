@@ -3,7 +3,7 @@ import type { InboundRequest } from '../proxy/inbound.ts';
 import { GatheredWrites } from './gathered-writes.ts';
 
 /** Bytes of a lent piece up to which a copy of its own is cheaper than a buffer that is used again. */
-const maximumCopied = 4_096;
+export const maximumCopied = 4_096;
 
 /** The part of an answer that watches its client, on either protocol: when it can take more, and when it has gone. */
 export class ClientSide {

@@ -138,17 +138,30 @@ export class DestinationConnections {
       request.exchange.fail(transportClosed());
       return;
     }
-    this.#queue.push(request);
-    this.#serveQueue();
+    if (this.#queue.length > 0) {
+      this.#queue.push(request);
+      this.#serveQueue();
+      return;
+    }
+    if (!this.#isDone(request)) this.#queue.push(request);
+    this.#dialIfShort();
+  }
+
+  #isDone(request: Queued): boolean {
+    return request.exchange.isOver || this.#sendNow(request);
   }
 
   #serveQueue(): void {
     while (this.#queue.length > 0) {
       const next = this.#queue.shift() as Queued;
-      if (next.exchange.isOver || this.#sendNow(next)) continue;
+      if (this.#isDone(next)) continue;
       this.#queue.unshift(next);
       break;
     }
+    this.#dialIfShort();
+  }
+
+  #dialIfShort(): void {
     if (this.#queue.length > 0 || this.#isCrowded()) this.#dial();
   }
 

@@ -4,7 +4,7 @@ import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
 import { answerLines, hasContent, reasonPhrase } from './answer-lines.ts';
 import type { AnswerSink } from './answer-sink.ts';
-import { ClientSide } from './client-side.ts';
+import { ClientSide, maximumCopied } from './client-side.ts';
 import { contentLength } from './content-length.ts';
 
 /** Milliseconds that a head waits for the beginning of a body that it announces. */
@@ -16,6 +16,13 @@ export class Http1Answer implements AnswerSink {
   readonly #client: ClientSide;
   #bodyBegun = false;
   #hasContent = true;
+  /** Bytes that the head announces, where it does. */
+  #length: number | undefined;
+  /**
+   * A short body that came in one piece, as a byte string, while its end is awaited: Node writes head, body and end in
+   * one piece then, of which it otherwise makes three.
+   */
+  #wholeBody: string | undefined;
 
   constructor(outgoing: ServerResponse, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
     this.#outgoing = outgoing;
@@ -37,35 +44,57 @@ export class Http1Answer implements AnswerSink {
     this.#outgoing.writeHead(status, reasonPhrase(statusMessage), lines);
     // A watch has a head long before its first event: send it now, but not apart from a body that is here already.
     const length = contentLength(headers);
+    this.#length = length;
     this.#client.announce(length);
     setImmediate(length === undefined ? flushHead : flushHeadSoon, this);
     return RESPONSE_ALREADY_SENT;
   }
 
-  /** Whether more than the head has been written. */
-  get hasBegun(): boolean {
-    return this.#bodyBegun;
+  /** Whether the head is still held, alone or with the body. */
+  get isHeld(): boolean {
+    return !this.#bodyBegun || this.#wholeBody !== undefined;
   }
 
   flush(): void {
-    if (!this.#bodyBegun) this.#outgoing.flushHeaders();
+    const body = this.#takeWholeBody();
+    if (body !== undefined) this.#outgoing.write(body, 'latin1');
+    else if (!this.#bodyBegun) this.#outgoing.flushHeaders();
+  }
+
+  #takeWholeBody(): string | undefined {
+    const body = this.#wholeBody;
+    this.#wholeBody = undefined;
+    return body;
   }
 
   write(chunk: Uint8Array): boolean {
     if (!this.#hasContent) return true;
-    this.#bodyBegun = true;
+    this.#begin();
     return this.#client.write(chunk);
   }
 
   lend(chunk: Uint8Array): boolean {
     if (!this.#hasContent) return true;
-    this.#bodyBegun = true;
+    if (!this.#bodyBegun && chunk.length === this.#length && chunk.length <= maximumCopied) {
+      this.#bodyBegun = true;
+      this.#wholeBody = byteString(chunk);
+      return true;
+    }
+    this.#begin();
     return this.#client.lend(chunk);
+  }
+
+  /** Bytes beyond the announced length are the framing's to refuse; here they only must not come first. */
+  #begin(): void {
+    if (this.#wholeBody !== undefined) this.flush();
+    this.#bodyBegun = true;
   }
 
   end(): void {
     this.#bodyBegun = true;
-    this.#client.end();
+    const body = this.#takeWholeBody();
+    if (body !== undefined) this.#outgoing.end(body, 'latin1');
+    else this.#client.end();
   }
 
   breakOff(): void {
@@ -79,5 +108,12 @@ function flushHead(answer: Http1Answer): void {
 
 /** An announced body follows in the server's next write: sent apart, the head would be a TLS record of its own. */
 function flushHeadSoon(answer: Http1Answer): void {
-  if (!answer.hasBegun) setTimeout(flushHead, headAlone, answer);
+  if (answer.isHeld) setTimeout(flushHead, headAlone, answer);
+}
+
+/** What is lent is copied, as a string at the price of a buffer. */
+function byteString(bytes: Uint8Array): string {
+  const buffer =
+    bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return buffer.toString('latin1');
 }

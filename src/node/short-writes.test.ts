@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { askHttp1, askHttp2, http2Client, type WireAnswer } from '../../test/support/node-clients.ts';
 import { type Protocol, startPeer } from '../../test/support/node-exchange.ts';
-import { openOver } from '../../test/support/node-open-answer.ts';
+import { next, openOver } from '../../test/support/node-open-answer.ts';
 import { startRouter } from '../../test/support/node-router.ts';
 import { newTransport, send } from '../../test/support/node-transport.ts';
 import type { DirectLane } from '../proxy/direct-lane.ts';
@@ -110,6 +110,20 @@ for (const client of protocols) {
       (await asked.promise)();
       const [body] = await once(answer.body, 'data');
       assert.equal(String(body), 'late');
+    });
+
+    test(`an announced body from ${upstream} whose end is late reaches a client on ${client} before it`, async (context) => {
+      const asked = Promise.withResolvers<() => void>();
+      const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
+        outgoing.writeHead(200, { 'content-length': '5' });
+        outgoing.write('whole');
+        asked.resolve(() => outgoing.end());
+      });
+      const router = await startRouter(context, { destination: peer.destination });
+      const answer = await openOver[client](context, router.port);
+      assert.equal(await next(answer.body), 'whole');
+      (await asked.promise)();
+      assert.equal(await answer.ended, 'end');
     });
   }
 }

@@ -1,9 +1,9 @@
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import { namedAnswer } from './audit-id.ts';
-import { forward } from './forward.ts';
+import { forwardUnnamed } from './forward.ts';
 import type { InboundRequest } from './inbound.ts';
 import { internalError } from './internal-error.ts';
-import type { Router } from './router.ts';
+import type { Admission, Router } from './router.ts';
 import type { Transport } from './transport.ts';
 import { withoutSnapshot } from './without-snapshot.ts';
 
@@ -38,28 +38,35 @@ export function createDirectLane({
   transport,
   logger = silentLogger,
 }: DirectLaneOptions): DirectLane {
-  const answer = async (inbound: InboundRequest): Promise<Response> => {
+  const proceed = (admission: Admission): Promise<Response> => {
+    if (admission.kind === 'refused') return Promise.resolve(admission.response);
+    const { decision } = admission.request;
+    // No document has such a path: what may stand in for an answer is what a missing snapshot makes of a 404.
+    const standIn =
+      decision.decision === 'local' && decision.reason === 'NoSnapshot' ? withoutSnapshot : undefined;
+    return forwardUnnamed(admission.request, router, transport, standIn);
+  };
+  const answer = (inbound: InboundRequest): Promise<Response> => {
     try {
       const admitted = router.admit(inbound);
-      const admission = admitted instanceof Promise ? await admitted : admitted;
-      if (admission.kind === 'refused') return admission.response;
-      const { decision } = admission.request;
-      // No document has such a path: what may stand in for an answer is what a missing snapshot makes of a 404.
-      const standIn =
-        decision.decision === 'local' && decision.reason === 'NoSnapshot' ? withoutSnapshot : undefined;
-      return await forward(admission.request, router, transport, standIn);
+      return admitted instanceof Promise ? admitted.then(proceed) : proceed(admitted);
     } catch (error) {
-      return internalError(error, logger, inbound);
+      return Promise.reject(error);
     }
+  };
+  const finish = (inbound: InboundRequest, response: Response): Response => {
+    if (inbound.isPassedOn !== true) namedAnswer(response, inbound);
+    inbound.observed?.answered(response.status);
+    // An answer of the router's own to HEAD (RFC 9110 section 9.3.2); Hono does this for the fetch handler.
+    return inbound.method === 'HEAD' ? new Response(null, response) : response;
   };
   return {
     takes: (target) => plainResourcePath.test(target),
-    async handle(inbound) {
-      const response = await answer(inbound);
-      if (inbound.isPassedOn !== true) namedAnswer(response, inbound);
-      inbound.observed?.answered(response.status);
-      // An answer of the router's own to HEAD (RFC 9110 section 9.3.2); Hono does this for the fetch handler.
-      return inbound.method === 'HEAD' ? new Response(null, response) : response;
-    },
+    // One promise for all of it, where three functions that await each other would make six: every request pays.
+    handle: (inbound) =>
+      answer(inbound).then(
+        (response) => finish(inbound, response),
+        (error: unknown) => finish(inbound, internalError(error, logger, inbound)),
+      ),
   };
 }

@@ -6,10 +6,7 @@ import { refuseRedirect } from './redirect.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import type { Transport } from './transport.ts';
 
-/**
- * Sends an admitted request where its decision says and passes the answer on, streamed and untouched
- * whatever its code, unless it redirects the client to another server or `standIn` has one to give in its place.
- */
+/** As `forwardUnnamed`; an answer of the router's own has an audit ID. */
 export async function forward(
   request: AdmittedRequest,
   router: Router,
@@ -17,8 +14,26 @@ export async function forward(
   standIn?: StandIn,
 ): Promise<Response> {
   const { inbound } = request;
+  const answer = await forwardUnnamed(request, router, transport, standIn);
+  return inbound.isPassedOn === true ? answer : namedAnswer(answer, inbound);
+}
+
+/**
+ * Sends an admitted request where its decision says and passes the answer on, streamed and untouched
+ * whatever its code, unless it redirects the client to another server or `standIn` has one to give in its place.
+ *
+ * An answer of the router's own has no audit ID yet (`InboundRequest.isPassedOn` tells them apart): whoever waits
+ * for the answer anyway gives it one, so that nobody has to wait twice.
+ */
+export function forwardUnnamed(
+  request: AdmittedRequest,
+  router: Router,
+  transport: Transport,
+  standIn?: StandIn,
+): Promise<Response> {
+  const { inbound } = request;
   const { observed } = inbound;
-  const answer = await router.deliver(request, (outbound) =>
+  return router.deliver(request, (outbound) =>
     transport.send(outbound, inbound, (head) => {
       observed?.attemptAnswered(head.status);
       const denial = denialOfWhatSnapshotSays(request, head);
@@ -32,5 +47,4 @@ export async function forward(
       return { kind: 'forward', headers, bytes: observed?.answerBytes() };
     }),
   );
-  return inbound.isPassedOn === true ? answer : namedAnswer(answer, inbound);
 }

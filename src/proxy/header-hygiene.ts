@@ -56,8 +56,12 @@ export function cleanRequestHeaders(
   return withoutConnectionHeaders(headers, requestHygieneFor(names));
 }
 
-/** Whether a line under a name never travels on, whatever else the message holds. */
-type NameHygiene = (name: string) => boolean;
+/**
+ * What becomes of a line by its name: `connection` and `transfer-encoding` stay, too, and bear on other lines,
+ * `content-length` depends on them.
+ */
+type LineFate = 'travels' | 'stays' | 'connection' | 'transfer-encoding' | 'content-length';
+type NameHygiene = (name: string) => LineFate;
 
 const hygienes = new WeakMap<IdentityHeaderNames, NameHygiene>();
 
@@ -67,22 +71,30 @@ function requestHygieneFor(names: IdentityHeaderNames): NameHygiene {
   const isIdentityHeader = identityHeaderMatcher(names);
   const hygiene = rememberingNames((name) => {
     const lowerCaseName = name.toLowerCase();
-    return (
-      staysOnConnection(lowerCaseName) ||
+    const fate = fateOnConnection(lowerCaseName);
+    if (fate !== 'travels' && fate !== 'content-length') return fate;
+    const isOurs =
       lowerCaseName === 'host' ||
       isIdentityHeader(lowerCaseName) ||
-      hyphenated(lowerCaseName) === rerouteMarkHeader
-    );
+      hyphenated(lowerCaseName) === rerouteMarkHeader;
+    return isOurs ? 'stays' : fate;
   });
   hygienes.set(names, hygiene);
   return hygiene;
 }
 
-const answerHygiene = rememberingNames((name) => staysOnConnection(name.toLowerCase()));
+const answerHygiene = rememberingNames((name) => fateOnConnection(name.toLowerCase()));
 
-/** Pseudo-header fields are the framing's own (RFC 9113 section 8.3). */
-function staysOnConnection(lowerCaseName: string): boolean {
-  return hopByHop.has(lowerCaseName) || lowerCaseName.startsWith(':');
+function fateOnConnection(lowerCaseName: string): LineFate {
+  if (
+    lowerCaseName === 'connection' ||
+    lowerCaseName === 'transfer-encoding' ||
+    lowerCaseName === 'content-length'
+  ) {
+    return lowerCaseName;
+  }
+  // Pseudo-header fields are the framing's own (RFC 9113 section 8.3).
+  return hopByHop.has(lowerCaseName) || lowerCaseName.startsWith(':') ? 'stays' : 'travels';
 }
 
 /**
@@ -93,31 +105,33 @@ export function cleanResponseHeaders(headers: RawHeaders): string[] {
   return withoutConnectionHeaders(headers, answerHygiene);
 }
 
-function withoutConnectionHeaders(headers: RawHeaders, isUnwanted: NameHygiene): string[] {
-  const nominated = connectionOptions(headers);
-  // RFC 9112 section 6.1: Transfer-Encoding overrides Content-Length, which an intermediary must not forward
-  // then; two parsers behind each other could otherwise find two ends of one body.
-  const lengthIsOverridden = firstHeader(headers, 'transfer-encoding') !== undefined;
+function withoutConnectionHeaders(headers: RawHeaders, fateOf: NameHygiene): string[] {
   const kept: string[] = [];
+  let hasConnection = false;
+  let hasTransferEncoding = false;
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
-    if (isUnwanted(name)) continue;
-    if (nominated?.has(name.toLowerCase())) continue;
-    if (lengthIsOverridden && name.toLowerCase() === 'content-length') continue;
-    kept.push(name, headers[index + 1] as string);
+    const fate = fateOf(name);
+    if (fate === 'travels' || fate === 'content-length') kept.push(name, headers[index + 1] as string);
+    else if (fate === 'connection') hasConnection = true;
+    else if (fate === 'transfer-encoding') hasTransferEncoding = true;
   }
-  return kept;
+  // Most messages have neither: two of the fates may be known only behind the last line.
+  if (!hasConnection && !hasTransferEncoding) return kept;
+  const unwanted = connectionOptions(headers);
+  // RFC 9112 section 6.1: Transfer-Encoding overrides Content-Length, which an intermediary must not forward
+  // then; two parsers behind each other could otherwise find two ends of one body.
+  if (hasTransferEncoding) unwanted.add('content-length');
+  return kept.filter((_, index) => !unwanted.has((kept[index - (index % 2)] as string).toLowerCase()));
 }
 
-/** The fields that `Connection` lines nominate for removal, in lower case; `undefined` when there are none. */
-function connectionOptions(headers: RawHeaders): ReadonlySet<string> | undefined {
-  let options: Set<string> | undefined;
+/** The fields that `Connection` lines nominate for removal, in lower case. */
+function connectionOptions(headers: RawHeaders): Set<string> {
+  const options = new Set<string>();
   for (const value of allHeaders(headers, 'connection')) {
     for (const entry of value.split(',')) {
       const option = entry.trim().toLowerCase();
-      if (option === '' || notNominable.test(option)) continue;
-      options ??= new Set();
-      options.add(option);
+      if (option !== '' && !notNominable.test(option)) options.add(option);
     }
   }
   return options;
