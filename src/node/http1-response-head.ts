@@ -1,5 +1,5 @@
 import { TransportError } from '../proxy/transport.ts';
-import { fieldValue, token, withoutSurroundingWhitespace } from './field-syntax.ts';
+import { areFieldLines, withoutSurroundingWhitespace } from './field-syntax.ts';
 
 /** How long the body of an answer is (RFC 9112 section 6.3). */
 export type BodyLength = number | 'chunked' | 'until-close';
@@ -28,23 +28,24 @@ const digits = /^\d{1,15}$/;
  * @throws {TransportError} `InvalidResponse`; the message quotes nothing of the head.
  */
 export function parseHttp1ResponseHead(text: string): Http1ResponseHead {
-  const lines = text.split('\r\n');
-  const [, code, statusMessage] = statusLine.exec(lines[0] ?? '') ?? [];
+  const firstEnd = text.indexOf('\r\n');
+  let lineEnd = firstEnd === -1 ? text.length : firstEnd;
+  const [, code, statusMessage] = statusLine.exec(text.slice(0, lineEnd)) ?? [];
   if (code === undefined || statusMessage === undefined)
     throw invalidResponse('its status line is malformed');
+  // The only CR and LF that this leaves in the text are those between lines, NUL and the like none at all.
+  if (!areFieldLines(text, lineEnd)) throw invalidResponse('a header line is malformed');
   const headers: string[] = [];
   let contentLength: number | undefined;
   let chunked = false;
   let persistent = true;
-  for (let index = 1; index < lines.length; index++) {
-    const line = lines[index] as string;
-    const colon = line.indexOf(':');
-    const name = line.slice(0, colon);
-    const value = withoutSurroundingWhitespace(line, colon + 1);
-    // `fieldValue` refuses the CR and LF that splitting at CRLF has left, NUL among the other control characters.
-    if (colon < 1 || !token.test(name) || !fieldValue.test(value)) {
-      throw invalidResponse('a header line is malformed');
-    }
+  while (lineEnd < text.length) {
+    const begin = lineEnd + 2;
+    const colon = text.indexOf(':', begin);
+    const nextEnd = text.indexOf('\r\n', begin);
+    lineEnd = nextEnd === -1 ? text.length : nextEnd;
+    const name = text.slice(begin, colon);
+    const value = withoutSurroundingWhitespace(text, colon + 1, lineEnd);
     headers.push(name, value);
     // By its length first: lower case is only needed for the three names that bear on the framing.
     if (name.length === 14 && name.toLowerCase() === 'content-length') {

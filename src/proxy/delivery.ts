@@ -8,16 +8,21 @@ import { auditIdOf } from './audit-id.ts';
 import { chooseServer, type ServerState } from './choose-server.ts';
 import { extensionDestination, peerDestination } from './destinations.ts';
 import type { ServerHealth } from './health/server-health.ts';
-import { announcesBody } from './inbound.ts';
+import { announcesBody, type InboundRequest } from './inbound.ts';
 import { NotServedAnswer, servedSetsChanging } from './not-served.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 import { maySafelyTryAnother, type RetryBudget } from './retry.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import type { ServerLoad } from './server-load.ts';
 import { type Destination, type OutboundRequest, TransportError } from './transport.ts';
-
-/** Seconds after which a client should ask again when no server answered. */
-const retryAfterSeconds = 1;
+import {
+  addressUnknown,
+  knowledgeMissing,
+  noAnswer,
+  retryAfterSeconds,
+  serviceUnavailable,
+  unavailable,
+} from './undelivered.ts';
 
 export interface DeliveryOptions extends OutboundOptions {
   /** Left out in the gateway form, in which nothing is decided to be local. */
@@ -47,61 +52,85 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     weight: (id) => health?.weight(id) ?? 1,
   };
 
-  async function attempt<Answer>(
+  // No `async` here and in what calls it first: each one more costs every request a promise and a turn of the queue.
+  function attempt<Answer>(
     request: AdmittedRequest,
     destination: Destination,
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response | TransportError> {
+    const { inbound } = request;
     const end = load.begin(destination.id);
-    const { observed } = request.inbound;
-    observed?.attemptBegun(destination);
-    try {
-      const built = buildOutboundRequest(request, destination, options);
-      const answer = await send(built instanceof Promise ? await built : built);
-      if (request.inbound.onFinished === undefined) end();
-      else request.inbound.onFinished(end);
+    inbound.observed?.attemptBegun(destination);
+    const answered = (answer: Answer): Answer => {
+      if (inbound.onFinished === undefined) end();
+      else inbound.onFinished(end);
       load.reached(destination.id);
       health?.answered(destination.id);
       return answer;
-    } catch (error) {
+    };
+    const failed = (error: unknown): Response | TransportError => {
       end();
-      observed?.attemptFailed(failureOf(error));
-      if (error instanceof IdentityTokenError) return statusResponse('RequestEntityTooLarge', error.message);
-      if (!(error instanceof TransportError)) throw error;
-      // One slow request says nothing of a server: only what never reached it does.
-      if (!error.requestMayHaveArrived && !isClientsDoing(error)) {
-        load.notReached(destination.id);
-      }
-      if (health !== undefined) tellHealth(health, destination.id, error);
-      const { code, message, requestMayHaveArrived } = error;
-      // Clients come and go, thousands at once in a reset flood: that is no news of a destination.
-      const fields = {
-        destination: destination.id,
-        kind: destination.kind,
-        code,
-        requestMayHaveArrived,
-        error: message,
-        'audit-ID': auditIdOf(request.inbound),
-      };
-      const text = 'A destination gave no answer';
-      if (isClientsDoing(error)) logger.debug(fields, text);
-      else failures.warn(`${destination.kind} ${destination.id}: ${code}`, fields, text);
-      return error;
+      return failedAttempt(inbound, destination, error);
+    };
+    return sendTo(request, destination, send).then(answered, failed);
+  }
+
+  function sendTo<Answer>(
+    request: AdmittedRequest,
+    destination: Destination,
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+  ): Promise<Answer> {
+    try {
+      const built = buildOutboundRequest(request, destination, options);
+      return built instanceof Promise ? built.then(send) : send(built);
+    } catch (error) {
+      return Promise.reject(error);
     }
   }
 
-  async function deliverToPeer<Answer>(
+  /** @throws what is a fault of the router itself. */
+  function failedAttempt(
+    inbound: InboundRequest,
+    destination: Destination,
+    error: unknown,
+  ): Response | TransportError {
+    inbound.observed?.attemptFailed(failureOf(error));
+    if (error instanceof IdentityTokenError) return statusResponse('RequestEntityTooLarge', error.message);
+    if (!(error instanceof TransportError)) throw error;
+    // One slow request says nothing of a server: only what never reached it does.
+    if (!error.requestMayHaveArrived && !isClientsDoing(error)) {
+      load.notReached(destination.id);
+    }
+    if (health !== undefined) tellHealth(health, destination.id, error);
+    const { code, message, requestMayHaveArrived } = error;
+    // Clients come and go, thousands at once in a reset flood: that is no news of a destination.
+    const fields = {
+      destination: destination.id,
+      kind: destination.kind,
+      code,
+      requestMayHaveArrived,
+      error: message,
+      'audit-ID': auditIdOf(inbound),
+    };
+    const text = 'A destination gave no answer';
+    if (isClientsDoing(error)) logger.debug(fields, text);
+    else failures.warn(`${destination.kind} ${destination.id}: ${code}`, fields, text);
+    return error;
+  }
+
+  function deliverToPeer<Answer>(
     request: AdmittedRequest,
     candidates: readonly RoutingServer[],
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
     const first = chooseServer(candidates, state, random);
     const firstDestination = first && peerDestination(first);
-    if (first === undefined || firstDestination === undefined) return addressUnknown();
-    const answer = await attempt(request, firstDestination, send);
-    if (answer instanceof NotServedAnswer) return askAnother(request, candidates, first, answer, send);
-    if (!(answer instanceof TransportError)) return answer;
-    return tryAnother(request, candidates, first, answer, send);
+    if (first === undefined || firstDestination === undefined) return Promise.resolve(addressUnknown());
+    return attempt(request, firstDestination, send).then((answer) => {
+      if (answer instanceof NotServedAnswer) return askAnother(request, candidates, first, answer, send);
+      if (!(answer instanceof TransportError)) return answer;
+      return tryAnother(request, candidates, first, answer, send);
+    });
   }
 
   /**
@@ -154,20 +183,21 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     return answer instanceof TransportError ? noAnswer(request, answer) : answer;
   }
 
-  async function deliverToLocal<Answer>(
+  function deliverToLocal<Answer>(
     request: AdmittedRequest,
     destination: Destination,
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
-    const answer = await attempt(request, destination, send);
-    if (answer instanceof NotServedAnswer) {
-      return askAnother(request, othersThanLocal?.(request) ?? [], undefined, answer, send);
-    }
-    if (!(answer instanceof TransportError)) return answer;
-    const others = inPlaceOfLocal?.(request);
-    return others === undefined
-      ? noAnswer(request, answer)
-      : tryAnother(request, others, undefined, answer, send);
+    return attempt(request, destination, send).then((answer) => {
+      if (answer instanceof NotServedAnswer) {
+        return askAnother(request, othersThanLocal?.(request) ?? [], undefined, answer, send);
+      }
+      if (!(answer instanceof TransportError)) return answer;
+      const others = inPlaceOfLocal?.(request);
+      return others === undefined
+        ? noAnswer(request, answer)
+        : tryAnother(request, others, undefined, answer, send);
+    });
   }
 
   async function deliverToOne<Answer>(
@@ -218,64 +248,4 @@ function tellHealth(health: ServerHealth, id: string, error: TransportError): vo
   const neverConnected = code === 'ConnectFailed' || code === 'TLSFailed' || code === 'Timeout';
   if (neverConnected && !requestMayHaveArrived) health.notConnected(id);
   else health.unanswered(id);
-}
-
-function unavailable(reason: string): Response {
-  if (reason === 'AlreadyRerouted') return reroutedToGateway();
-  if (reason === 'PeerAddressUnknown') return addressUnknown();
-  if (reason === 'ExtensionAPIServerUnavailable') return serviceUnavailable();
-  return knowledgeMissing();
-}
-
-/** Not knowing is not the same as not existing: what a 404 becomes while there has been no snapshot. */
-export function knowledgeMissing(): Response {
-  return statusResponse(
-    'ServiceUnavailable',
-    'it is not known yet which API server serves this resource, please try again',
-    { retryAfterSeconds },
-  );
-}
-
-function addressUnknown(): Response {
-  // Worded as upstream does (pkg/util/peerproxy/peerproxy_handler.go), with the Retry-After that it lacks.
-  return statusResponse(
-    'ServiceUnavailable',
-    'Error getting ip and port info of the remote server while proxying',
-    { retryAfterSeconds },
-  );
-}
-
-/** Asking again would end the same way: there is no Retry-After. */
-function reroutedToGateway(): Response {
-  return statusResponse(
-    'ServiceUnavailable',
-    'a router has sent this request to a gateway in place of an API server: the snapshot must name API servers, or the routers in front of them',
-  );
-}
-
-function serviceUnavailable(): Response {
-  return statusResponse('ServiceUnavailable', 'service unavailable', { retryAfterSeconds });
-}
-
-/**
- * Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error).
- *
- * Retry-After only where it is: client-go repeats whatever is answered with 5xx and Retry-After, writes included
- * (k8s.io/client-go rest/with_retry.go), and one that may have been carried out would be made twice.
- */
-function noAnswer({ inbound, requestInfo }: AdmittedRequest, error: TransportError): Response {
-  if (error.code === 'RequestHeaderFieldsTooLarge') {
-    return statusResponse(
-      error.code,
-      'the header of this request is larger than the API server that serves this resource takes, please send less of it',
-    );
-  }
-  const message = error.requestMayHaveArrived
-    ? 'the API server that serves this resource did not answer; the request may have been carried out'
-    : 'the API server that serves this resource could not be reached; the request was not carried out';
-  const isSafe = maySafelyTryAnother(inbound.method, announcesBody(inbound), error, requestInfo.subresource);
-  return statusResponse('ServiceUnavailable', message, {
-    ...(isSafe ? { retryAfterSeconds } : {}),
-    causes: [{ reason: error.code, message: 'no answer from the destination' }],
-  });
 }

@@ -1,9 +1,9 @@
 import { rawHeadersOf } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import { knowledgeMissing } from '../proxy/delivery.ts';
 import { cleanResponseHeaders } from '../proxy/header-hygiene.ts';
 import { ownPathSpelling, ownPathsPrefix } from '../proxy/own-path-target.ts';
 import type { AdmittedRequest, Router } from '../proxy/router.ts';
+import { knowledgeMissing } from '../proxy/undelivered.ts';
 import { type FetchSender, outboundHeaders } from './fetch-transport.ts';
 import { webHeaders } from './header-lines.ts';
 import type { WorkerInboundRequest } from './worker-inbound.ts';

@@ -2,13 +2,20 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-names.ts';
 import { isNoRequestLine } from '../connection-headers.ts';
 import { fieldValue, token, withoutSurroundingWhitespace } from '../field-syntax.ts';
-import { indexedLine, literalLine } from './hpack/header-encoder.ts';
+import { indexedLine, literalLine, literalName, literalValue } from './hpack/header-encoder.ts';
 
-/** In lower case (RFC 9113 section 8.2.1); the empty string for what is no name. */
-const lowerCaseName = rememberingNames((name) => (token.test(name) ? name.toLowerCase() : ''));
+/**
+ * What stands before the value of a line under this name, which goes in lower case (RFC 9113 section 8.2.1); empty for
+ * what is left out, `false` for what is no name.
+ */
+const lineBeginning = rememberingNames((name) => {
+  if (isNoRequestLine(name)) return '';
+  return token.test(name) && literalName(name.toLowerCase());
+});
 /** What `acceptRequestTarget` lets through: in visible ASCII, origin-form or `*`. */
 const visible = /^[!-~]+$/;
-const methodLine = rememberingNames((method) => indexedLine(':method', method));
+/** `false` for what is no method. */
+const methodLine = rememberingNames((method) => token.test(method) && indexedLine(':method', method));
 const schemeLine = indexedLine(':scheme', 'https');
 
 /**
@@ -17,17 +24,16 @@ const schemeLine = indexedLine(':scheme', 'https');
  * @throws when a line cannot be sent so that every server reads the same; the message quotes nothing of it.
  */
 export function requestBlock(method: string, target: string, authority: string, headers: RawHeaders): string {
-  if (!visible.test(target) || lowerCaseName(method) === '') throw unsendable('its request line');
-  let block =
-    methodLine(method) + schemeLine + literalLine(':authority', authority) + literalLine(':path', target);
+  const firstLine = methodLine(method);
+  if (!visible.test(target) || firstLine === false) throw unsendable('its request line');
+  let block = firstLine + schemeLine + literalLine(':authority', authority) + literalLine(':path', target);
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    const given = headers[index] as string;
-    if (isNoRequestLine(given)) continue;
-    const name = lowerCaseName(given);
+    const beginning = lineBeginning(headers[index] as string);
+    if (beginning === '') continue;
     // RFC 9113 section 8.2.1 has no whitespace at either end.
     const value = withoutSurroundingWhitespace(headers[index + 1] as string);
-    if (name === '' || !fieldValue.test(value)) throw unsendable('a header line');
-    block += literalLine(name, value);
+    if (beginning === false || !fieldValue.test(value)) throw unsendable('a header line');
+    block += beginning + literalValue(value);
   }
   return block;
 }

@@ -25,13 +25,19 @@ const neverIndexed = 0x10;
  * @param name in lower case @param value a byte string
  */
 export function literalLine(name: string, value: string): string {
-  return encodedName(name) + integer(value.length, 7, 0) + value;
+  return literalName(name) + literalValue(value);
 }
 
-const encodedName = rememberingNames((name) => {
+/** What a literal line begins with; `literalValue` follows. @param name in lower case */
+export const literalName = rememberingNames((name) => {
   const index = staticTable.findIndex((text, at) => at % 2 === 0 && text === name);
   return index === -1 ? `\x10${integer(name.length, 7, 0)}${name}` : integer(index / 2 + 1, 4, neverIndexed);
 });
+
+/** @param value a byte string */
+export function literalValue(value: string): string {
+  return integer(value.length, 7, 0) + value;
+}
 
 /** RFC 7541 section 5.1, as a byte string. @param flags the bits in front of the prefix */
 function integer(value: number, prefixBits: number, flags: number): string {
