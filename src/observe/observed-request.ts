@@ -40,10 +40,12 @@ export class ObservedRequest implements Required<RequestObservation> {
   }
 
   outboundHeaders(destination: Destination): RawHeaders {
-    const [first, ...others] = this.#observations;
-    const lines = first?.outboundHeaders?.(destination) ?? noLines;
-    if (others.length === 0) return lines;
-    return [...lines, ...others.flatMap((other) => other.outboundHeaders?.(destination) ?? noLines)];
+    let lines = noLines;
+    for (const observation of this.#observations) {
+      const more = observation.outboundHeaders?.(destination);
+      if (more !== undefined) lines = lines.length === 0 ? more : [...lines, ...more];
+    }
+    return lines;
   }
 
   attemptBegun(destination: Destination): void {
