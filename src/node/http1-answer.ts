@@ -42,17 +42,23 @@ export class Http1Answer implements AnswerSink {
     // Node's type wants an array that may be written to; it only reads.
     const lines = answerLines(status, headers) as string[];
     this.#outgoing.writeHead(status, reasonPhrase(statusMessage), lines);
-    // A watch has a head long before its first event: send it now, but not apart from a body that is here already.
     const length = contentLength(headers);
     this.#length = length;
     this.#client.announce(length);
-    setImmediate(length === undefined ? flushHead : flushHeadSoon, this);
+    // A watch has a head long before its first event: send it now, but not apart from a body that is here already. Of
+    // a short answer all has come by the next tick, which costs less than a turn of the event loop.
+    process.nextTick(flushUnlessFollowed, this);
     return RESPONSE_ALREADY_SENT;
   }
 
   /** Whether the head is still held, alone or with the body. */
   get isHeld(): boolean {
     return !this.#bodyBegun || this.#wholeBody !== undefined;
+  }
+
+  /** Whether a body of a length is to come. */
+  get announcesBody(): boolean {
+    return this.#length !== undefined;
   }
 
   flush(): void {
@@ -100,6 +106,10 @@ export class Http1Answer implements AnswerSink {
   breakOff(): void {
     this.#outgoing.destroy();
   }
+}
+
+function flushUnlessFollowed(answer: Http1Answer): void {
+  if (answer.isHeld) setImmediate(answer.announcesBody ? flushHeadSoon : flushHead, answer);
 }
 
 function flushHead(answer: Http1Answer): void {

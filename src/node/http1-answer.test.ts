@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { Http1Answer } from './http1-answer.ts';
+
+/** What a client reads of one answer, to the end of its connection. */
+async function bytesOf(context: TestContext, write: (answer: Http1Answer) => void): Promise<string> {
+  const server = createServer((_incoming, outgoing: ServerResponse) => {
+    write(new Http1Answer(outgoing, { onFinished: () => {} }));
+  });
+  context.after(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  return text(socket.setEncoding('latin1'));
+}
+
+const head = (length: number): string[] => ['Content-Length', String(length), 'Connection', 'close'];
+const headAndBody = (bytes: string): string[] => bytes.split('\r\n\r\n');
+
+test('a body that comes whole arrives byte for byte', async (context) => {
+  const body = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+  const bytes = await bytesOf(context, (answer) => {
+    answer.start(200, 'OK', head(256));
+    answer.lend(body);
+    // What was lent is somebody else's from here on.
+    body.fill(0);
+    answer.end();
+  });
+  const expected = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+  assert.equal(bytes.slice(bytes.indexOf('\r\n\r\n') + 4), expected.toString('latin1'));
+});
+
+test('a body that comes whole is lent as plain bytes, too, and from the middle of a buffer', async (context) => {
+  const shared = new Uint8Array(Buffer.from('before whole behind'));
+  const bytes = await bytesOf(context, (answer) => {
+    answer.start(200, 'OK', head(5));
+    answer.lend(shared.subarray(7, 12));
+    answer.end();
+  });
+  assert.equal(headAndBody(bytes)[1], 'whole');
+});
+
+test('bytes beyond the announced length do not overtake the body that was held for its end', async (context) => {
+  const bytes = await bytesOf(context, (answer) => {
+    answer.start(200, 'OK', head(5));
+    answer.lend(Buffer.from('whole'));
+    answer.lend(Buffer.from(' and more'));
+    answer.end();
+  });
+  assert.equal(headAndBody(bytes)[1], 'whole and more');
+});
+
+for (const status of [204, 304]) {
+  test(`a ${status} has no body, whatever it announces`, async (context) => {
+    const bytes = await bytesOf(context, (answer) => {
+      answer.start(status, '', head(5));
+      answer.lend(Buffer.from('whole'));
+      answer.end();
+    });
+    assert.equal(headAndBody(bytes)[1], '');
+  });
+}
