@@ -147,6 +147,7 @@ export class DestinationConnections {
     this.#dialIfShort();
   }
 
+  /** Sends it, if somebody still waits for an answer. @returns false when it has to wait for a connection. */
   #isDone(request: Queued): boolean {
     return request.exchange.isOver || this.#sendNow(request);
   }

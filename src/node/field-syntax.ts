@@ -11,8 +11,8 @@ const lineEndsAndFieldLines = new RegExp(`(?:\\r\\n${tokenCharacter}+:${fieldVal
 
 /**
  * Whether `text` is, from a place on to its end, nothing but header lines (RFC 9112 section 5), each behind a line end.
- * One look at all of them takes half the time of one at each; no character can be read in two ways, so that the time
- * grows with the length alone.
+ * One look at all of them costs less than two at each; no character can be read in two ways, so that the time grows
+ * with the length alone.
  */
 export function areFieldLines(text: string, from: number): boolean {
   lineEndsAndFieldLines.lastIndex = from;

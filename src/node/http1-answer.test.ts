@@ -54,6 +54,17 @@ test('bytes beyond the announced length do not overtake the body that was held f
   assert.equal(headAndBody(bytes)[1], 'whole and more');
 });
 
+test('of an answer that is given up while its body is held nothing arrives', async (context) => {
+  const bytes = await bytesOf(context, (answer) => {
+    answer.start(200, 'OK', head(5));
+    answer.lend(Buffer.from('whole'));
+    answer.release();
+    answer.breakOff();
+    answer.flush();
+  });
+  assert.equal(bytes, '');
+});
+
 for (const status of [204, 304]) {
   test(`a ${status} has no body, whatever it announces`, async (context) => {
     const bytes = await bytesOf(context, (answer) => {

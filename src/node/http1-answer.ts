@@ -34,6 +34,8 @@ export class Http1Answer implements AnswerSink {
   }
 
   release(): void {
+    // Given up, or written by `end`.
+    this.#wholeBody = undefined;
     this.#client.release();
   }
 
