@@ -24,14 +24,19 @@ export function firstHeader(headers: RawHeaders, name: string): string | undefin
 }
 
 /** All values under `name` (any case), in order. */
-export function allHeaders(headers: RawHeaders, name: string): string[] {
+export function allHeaders(headers: RawHeaders, name: string): readonly string[] {
   const wanted = name.toLowerCase();
-  const values: string[] = [];
+  let values: string[] | undefined;
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    if (isNamed(headers[index] as string, wanted)) values.push(headers[index + 1] as string);
+    if (!isNamed(headers[index] as string, wanted)) continue;
+    values ??= [];
+    values.push(headers[index + 1] as string);
   }
-  return values;
+  // Mostly there are none, and every request asks for several names.
+  return values ?? noValues;
 }
+
+const noValues: readonly string[] = Object.freeze([]);
 
 /** By its length first: lower case, a new string, is only needed for few of the lines. */
 function isNamed(line: string, lowerCaseName: string): boolean {

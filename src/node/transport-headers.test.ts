@@ -199,7 +199,7 @@ test('both identities over one transport never share a connection', async (conte
 });
 
 test('split Cookie lines of HTTP/2 become one', async (context) => {
-  let cookies: string[] = [];
+  let cookies: readonly string[] = [];
   const peer = await startPeer(context, 'http/1.1', (incoming, outgoing) => {
     cookies = allHeaders(incoming.rawHeaders, 'cookie');
     outgoing.end();

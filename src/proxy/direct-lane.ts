@@ -1,6 +1,6 @@
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import { namedAnswer } from './audit-id.ts';
-import { forwardUnnamed } from './forward.ts';
+import { forward } from './forward.ts';
 import type { InboundRequest } from './inbound.ts';
 import { internalError } from './internal-error.ts';
 import type { Admission, Router } from './router.ts';
@@ -44,7 +44,7 @@ export function createDirectLane({
     // No document has such a path: what may stand in for an answer is what a missing snapshot makes of a 404.
     const standIn =
       decision.decision === 'local' && decision.reason === 'NoSnapshot' ? withoutSnapshot : undefined;
-    return forwardUnnamed(admission.request, router, transport, standIn);
+    return forward(admission.request, router, transport, standIn);
   };
   const answer = (inbound: InboundRequest): Promise<Response> => {
     try {

@@ -1,4 +1,4 @@
-import { namedAnswer, withAuditIdForClient } from './audit-id.ts';
+import { withAuditIdForClient } from './audit-id.ts';
 import type { StandIn } from './handler-environment.ts';
 import { cleanResponseHeaders } from './header-hygiene.ts';
 import { denialOfWhatSnapshotSays } from './not-served.ts';
@@ -6,26 +6,14 @@ import { refuseRedirect } from './redirect.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import type { Transport } from './transport.ts';
 
-/** As `forwardUnnamed`; an answer of the router's own has an audit ID. */
-export async function forward(
-  request: AdmittedRequest,
-  router: Router,
-  transport: Transport,
-  standIn?: StandIn,
-): Promise<Response> {
-  const { inbound } = request;
-  const answer = await forwardUnnamed(request, router, transport, standIn);
-  return inbound.isPassedOn === true ? answer : namedAnswer(answer, inbound);
-}
-
 /**
  * Sends an admitted request where its decision says and passes the answer on, streamed and untouched
  * whatever its code, unless it redirects the client to another server or `standIn` has one to give in its place.
  *
- * An answer of the router's own has no audit ID yet (`InboundRequest.isPassedOn` tells them apart): whoever waits
- * for the answer anyway gives it one, so that nobody has to wait twice.
+ * An answer of the router's own (`InboundRequest.isPassedOn` tells) has no audit ID yet: handlers and the direct lane
+ * name every one of those at the end of their ways.
  */
-export function forwardUnnamed(
+export function forward(
   request: AdmittedRequest,
   router: Router,
   transport: Transport,

@@ -56,11 +56,8 @@ export function cleanRequestHeaders(
   return withoutConnectionHeaders(headers, requestHygieneFor(names));
 }
 
-/**
- * What becomes of a line by its name: `connection` and `transfer-encoding` stay, too, and bear on other lines,
- * `content-length` depends on them.
- */
-type LineFate = 'travels' | 'stays' | 'connection' | 'transfer-encoding' | 'content-length';
+/** What becomes of a line by its name: `connection` and `transfer-encoding` stay, too, and bear on other lines. */
+type LineFate = 'travels' | 'stays' | 'connection' | 'transfer-encoding';
 type NameHygiene = (name: string) => LineFate;
 
 const hygienes = new WeakMap<IdentityHeaderNames, NameHygiene>();
@@ -72,12 +69,12 @@ function requestHygieneFor(names: IdentityHeaderNames): NameHygiene {
   const hygiene = rememberingNames((name) => {
     const lowerCaseName = name.toLowerCase();
     const fate = fateOnConnection(lowerCaseName);
-    if (fate !== 'travels' && fate !== 'content-length') return fate;
+    if (fate !== 'travels') return fate;
     const isOurs =
       lowerCaseName === 'host' ||
       isIdentityHeader(lowerCaseName) ||
       hyphenated(lowerCaseName) === rerouteMarkHeader;
-    return isOurs ? 'stays' : fate;
+    return isOurs ? 'stays' : 'travels';
   });
   hygienes.set(names, hygiene);
   return hygiene;
@@ -86,13 +83,7 @@ function requestHygieneFor(names: IdentityHeaderNames): NameHygiene {
 const answerHygiene = rememberingNames((name) => fateOnConnection(name.toLowerCase()));
 
 function fateOnConnection(lowerCaseName: string): LineFate {
-  if (
-    lowerCaseName === 'connection' ||
-    lowerCaseName === 'transfer-encoding' ||
-    lowerCaseName === 'content-length'
-  ) {
-    return lowerCaseName;
-  }
+  if (lowerCaseName === 'connection' || lowerCaseName === 'transfer-encoding') return lowerCaseName;
   // Pseudo-header fields are the framing's own (RFC 9113 section 8.3).
   return hopByHop.has(lowerCaseName) || lowerCaseName.startsWith(':') ? 'stays' : 'travels';
 }
@@ -112,11 +103,11 @@ function withoutConnectionHeaders(headers: RawHeaders, fateOf: NameHygiene): str
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
     const fate = fateOf(name);
-    if (fate === 'travels' || fate === 'content-length') kept.push(name, headers[index + 1] as string);
+    if (fate === 'travels') kept.push(name, headers[index + 1] as string);
     else if (fate === 'connection') hasConnection = true;
     else if (fate === 'transfer-encoding') hasTransferEncoding = true;
   }
-  // Most messages have neither: two of the fates may be known only behind the last line.
+  // Most messages have neither. What either takes away may stand before it, so that it goes behind the last line.
   if (!hasConnection && !hasTransferEncoding) return kept;
   const unwanted = connectionOptions(headers);
   // RFC 9112 section 6.1: Transfer-Encoding overrides Content-Length, which an intermediary must not forward

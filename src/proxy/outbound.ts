@@ -1,5 +1,5 @@
 import { isLongRunning } from '../apimachinery/long-running.ts';
-import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { allHeaders, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { IdentityToken, IdentityTokenSigners } from '../identity/identity-token.ts';
 import { stampIdentity } from '../identity/stamp-identity.ts';
@@ -85,14 +85,16 @@ function withObserversLines(headers: RawHeaders, lines: RawHeaders = []): RawHea
 /** Appends the client's address, as Go's ReverseProxy does, so that the destination's audit log can name it. */
 function withForwardedFor(headers: string[], remoteAddress: string | undefined): string[] {
   if (remoteAddress === undefined) return headers;
-  if (firstHeader(headers, 'x-forwarded-for') === undefined) {
-    headers.push('X-Forwarded-For', remoteAddress);
-    return headers;
-  }
   const earlier = allHeaders(headers, 'x-forwarded-for');
-  const others = headers.filter(
-    (_, index) => (headers[index - (index % 2)] as string).toLowerCase() !== 'x-forwarded-for',
+  const others =
+    earlier.length === 0
+      ? headers
+      : headers.filter(
+          (_, index) => (headers[index - (index % 2)] as string).toLowerCase() !== 'x-forwarded-for',
+        );
+  others.push(
+    'X-Forwarded-For',
+    earlier.length === 0 ? remoteAddress : [...earlier, remoteAddress].join(', '),
   );
-  others.push('X-Forwarded-For', [...earlier, remoteAddress].join(', '));
   return others;
 }

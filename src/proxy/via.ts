@@ -1,4 +1,4 @@
-import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
 
 /**
  * Gateways must write it (RFC 9110 section 7.6.3). Here it is also what ends loops: the reroute mark counts
@@ -17,8 +17,6 @@ export function newPseudonym(): string {
  * and nothing else: routing never depends on it.
  */
 export function hasPassedThrough(headers: RawHeaders, pseudonym: string): boolean {
-  // Nearly no request has one.
-  if (firstHeader(headers, viaHeader) === undefined) return false;
   return allHeaders(headers, viaHeader).some((value) => value.split(/[\s,]+/).includes(pseudonym));
 }
 
