@@ -54,6 +54,8 @@ export function newServer(
     requestTimeout,
     // `faultOfHead` asks for it: Node's own refusal would let what is sent behind the request go on.
     requireHostHeader: false,
+    // A request that announces no body has none (RFC 9112 section 6.3): its stream need not be read to its end.
+    optimizeEmptyRequests: true,
   };
   const options: SecureServerOptions = {
     ...tls,
