@@ -46,15 +46,19 @@ const chokepoints = {
     definedIn: 'src/apimachinery/request-target.ts',
     calledIn: ['src/apimachinery/request-info.ts'],
   },
-  // Paths that are constants (twice), the door, and an explanation of what would happen.
+  // The door, by way of what it remembers; paths that are constants (twice); an explanation of what would happen.
   parseRequestInfo: {
     definedIn: 'src/apimachinery/request-info.ts',
     calledIn: [
+      'src/apimachinery/remembered-requests.ts',
       'src/cli/doctor/ask-as-router.ts',
       'src/proxy/ask-server.ts',
-      'src/proxy/create-router.ts',
       'src/proxy/explain.ts',
     ],
+  },
+  rememberingRequests: {
+    definedIn: 'src/apimachinery/remembered-requests.ts',
+    calledIn: ['src/proxy/create-router.ts'],
   },
   // Header hygiene and identity stamping.
   cleanRequestHeaders: { definedIn: 'src/proxy/header-hygiene.ts', calledIn: ['src/proxy/outbound.ts'] },

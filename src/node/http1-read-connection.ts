@@ -33,6 +33,8 @@ export class Http1ReadConnection {
   #read: Http1Read | undefined;
   /** Of a head that has not come whole. */
   #partialHead: Buffer | undefined;
+  /** Lines of the last final head. */
+  #lastHeaders: readonly string[] = [];
   /** Undefined up to the final head. */
   #bodyLength: BodyLength | undefined;
   #left = 0;
@@ -116,19 +118,20 @@ export class Http1ReadConnection {
   #takeHead(read: Http1Read, chunk: Buffer): Buffer {
     const partial = this.#partialHead;
     const bytes = partial === undefined ? chunk : Buffer.concat([partial, chunk]);
-    const end = bytes.indexOf('\r\n\r\n', Math.max(0, (partial?.length ?? 0) - 3));
-    if ((end === -1 ? bytes.length : end) > maximumHeaderBytes) throw invalidResponse('its head is too long');
-    if (end === -1) {
+    const text = headText(bytes, partial?.length ?? 0);
+    if ((text ?? bytes).length > maximumHeaderBytes) throw invalidResponse('its head is too long');
+    if (text === undefined) {
       this.#partialHead = Buffer.from(bytes);
       return noBytes;
     }
     this.#partialHead = undefined;
-    const head = parseHttp1ResponseHead(bytes.toString('latin1', 0, end));
-    const rest = bytes.subarray(end + 4);
+    const head = parseHttp1ResponseHead(text, this.#lastHeaders);
+    const rest = bytes.subarray(text.length + 4);
     const { status, bodyLength } = head;
     if (status === 101) throw invalidResponse('it switches protocols, which nobody asked for');
     // Other interim heads announce the final one (RFC 9110 section 15.2).
     if (status < 200) return rest;
+    this.#lastHeaders = head.headers;
     const hasBody = read.method !== 'HEAD' && status !== 204 && status !== 304;
     this.#persistent &&= head.persistent && !(hasBody && bodyLength === 'until-close');
     this.#bodyLength = hasBody ? bodyLength : 0;
@@ -204,3 +207,18 @@ export class Http1ReadConnection {
 }
 
 const noBytes = Buffer.alloc(0);
+
+const headEnd = '\r\n\r\n';
+/** Most heads are shorter. So much is looked through as the text that it has to become anyway, without a call into Node. */
+const usualHead = 1024;
+
+/** A head at the beginning of `bytes`, as a byte string; `undefined` when it is not whole. @param seen bytes without its end. */
+function headText(bytes: Buffer, seen: number): string | undefined {
+  if (seen === 0) {
+    const text = bytes.toString('latin1', 0, Math.min(bytes.length, usualHead));
+    const end = text.indexOf(headEnd);
+    if (end !== -1) return text.slice(0, end);
+  }
+  const end = bytes.indexOf(headEnd, Math.max(0, seen - 3));
+  return end === -1 ? undefined : bytes.toString('latin1', 0, end);
+}

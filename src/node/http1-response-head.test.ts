@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 import { TransportError } from '../proxy/transport.ts';
 import { parseHttp1ResponseHead } from './http1-response-head.ts';
 
@@ -32,6 +33,25 @@ describe('the head of an HTTP/1.1 answer', () => {
 
   test('keeps the spaces beyond ASCII around a value, which are part of it', () => {
     assert.deepEqual(parseHttp1ResponseHead(head('A: \xa0x\xa0 ')).headers, ['A', '\xa0x\xa0']);
+  });
+
+  test('says the same whatever head came before it', () => {
+    const name = fc.constantFrom('A', 'AB', 'a', 'Content-Length', 'content-length', 'Connection', 'Date');
+    const lines = fc.array(fc.tuple(name, fc.constantFrom('', 'close', 'A: B', ': x')), { maxLength: 5 });
+    fc.assert(
+      fc.property(lines, fc.array(name, { maxLength: 5 }), (fields, before) => {
+        const text = head(...fields.map(([key, value]) => `${key}:${key.length === 14 ? '7' : value}`));
+        const alike = before.flatMap((key) => [key, 'x']);
+        assert.deepEqual(outcome(text, alike), outcome(text, []));
+      }),
+    );
+  });
+
+  test('takes the names of the head before it where they are the same', () => {
+    const first = parseHttp1ResponseHead(head('Audit-Id: 1', 'Content-Length: 7'));
+    const second = parseHttp1ResponseHead(head('Audit-Id: 2', 'Content-Length: 8'), first.headers);
+    assert.deepEqual(second.headers, ['Audit-Id', '2', 'Content-Length', '8']);
+    assert.equal(second.bodyLength, 8);
   });
 
   for (const [fault, text] of [
@@ -70,3 +90,12 @@ describe('the head of an HTTP/1.1 answer', () => {
     });
   }
 });
+
+function outcome(text: string, alike: readonly string[]): unknown {
+  try {
+    return parseHttp1ResponseHead(text, alike);
+  } catch (error) {
+    assert.ok(error instanceof TransportError);
+    return error.message;
+  }
+}

@@ -18,6 +18,7 @@ export interface Http1ResponseHead {
 
 const statusLine = /^HTTP\/1\.1 ([1-9]\d\d) ([\t\x20-\x7e\x80-\xff]*)$/;
 const digits = /^\d{1,15}$/;
+const noLines: readonly string[] = [];
 
 /**
  * Reads the head of an answer. Pure. Takes what RFC 9112 allows a server to send and nothing that parsers read in
@@ -25,9 +26,11 @@ const digits = /^\d{1,15}$/;
  * sends such a thing has lost its place, and what follows on its connection could be anybody's answer.
  *
  * @param text the head as a byte string, without the empty line at its end.
+ * @param alike lines of an earlier head of the same server: mostly this one has the same names in the same places, and
+ *   a name that later code knows already is found faster than a new string of the same characters.
  * @throws {TransportError} `InvalidResponse`; the message quotes nothing of the head.
  */
-export function parseHttp1ResponseHead(text: string): Http1ResponseHead {
+export function parseHttp1ResponseHead(text: string, alike: readonly string[] = noLines): Http1ResponseHead {
   const firstEnd = text.indexOf('\r\n');
   let lineEnd = firstEnd === -1 ? text.length : firstEnd;
   const [, code, statusMessage] = statusLine.exec(text.slice(0, lineEnd)) ?? [];
@@ -41,11 +44,10 @@ export function parseHttp1ResponseHead(text: string): Http1ResponseHead {
   let persistent = true;
   while (lineEnd < text.length) {
     const begin = lineEnd + 2;
-    const colon = text.indexOf(':', begin);
+    const name = nameAt(text, begin, alike[headers.length]);
     const nextEnd = text.indexOf('\r\n', begin);
     lineEnd = nextEnd === -1 ? text.length : nextEnd;
-    const name = text.slice(begin, colon);
-    const value = withoutSurroundingWhitespace(text, colon + 1, lineEnd);
+    const value = withoutSurroundingWhitespace(text, begin + name.length + 1, lineEnd);
     headers.push(name, value);
     // By its length first: lower case is only needed for the three names that bear on the framing.
     if (name.length === 14 && name.toLowerCase() === 'content-length') {
@@ -68,6 +70,14 @@ export function parseHttp1ResponseHead(text: string): Http1ResponseHead {
   }
   const bodyLength = chunked ? 'chunked' : (contentLength ?? 'until-close');
   return { status: Number(code), statusMessage, headers, bodyLength, persistent };
+}
+
+const colon = 0x3a;
+
+function nameAt(text: string, begin: number, guess: string | undefined): string {
+  const isGuess =
+    guess !== undefined && text.charCodeAt(begin + guess.length) === colon && text.startsWith(guess, begin);
+  return isGuess ? guess : text.slice(begin, text.indexOf(':', begin));
 }
 
 export function invalidResponse(fault: string): TransportError {

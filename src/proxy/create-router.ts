@@ -1,5 +1,6 @@
 import { isLongRunning } from '../apimachinery/long-running.ts';
-import { parseRequestInfo, type RequestInfo, RequestInfoError } from '../apimachinery/request-info.ts';
+import { rememberingRequests } from '../apimachinery/remembered-requests.ts';
+import { type RequestInfo, RequestInfoError } from '../apimachinery/request-info.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import { authenticate } from '../identity/authenticate.ts';
 import { AuthenticationError } from '../identity/authenticator.ts';
@@ -70,11 +71,13 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     monotonicClock,
   });
 
+  const readRequest = rememberingRequests();
+
   const accept = (inbound: InboundRequest): RequestInfo | Response => {
     if (observers.length > 0) inbound.observed = observeRequest(observers, inbound);
     if (hasPassedThrough(inbound.headers, pseudonym)) return loopDetected();
     try {
-      const requestInfo = parseRequestInfo(inbound.method, inbound.target);
+      const requestInfo = readRequest(inbound.method, inbound.target);
       inbound.observed?.accepted(requestInfo);
       if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
       return requestInfo;

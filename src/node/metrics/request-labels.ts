@@ -99,8 +99,8 @@ function knownResource(
     : { group: otherLabel, version: otherLabel, resource: otherLabel };
 }
 
-/** As kube-apiserver's `scope` (CleanScope). */
-function scopeOf({ name, namespace }: RequestInfo): string {
+/** As kube-apiserver's `scope` (CleanScope): whether a request names an object, a namespace, or neither. */
+export function scopeOf({ name, namespace }: RequestInfo): 'resource' | 'namespace' | 'cluster' {
   if (name !== '') return 'resource';
   return namespace === '' ? 'cluster' : 'namespace';
 }

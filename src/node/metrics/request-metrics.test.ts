@@ -178,6 +178,34 @@ test("who asks for the local server's own view is counted", () => {
   assert.equal(value('aggregator_discovery_nopeer_requests_total'), 1);
 });
 
+test('requests for one resource count apart by verb, scope and subresource, however they come', () => {
+  const { begin, value } = measured();
+  const v1 = { group: '', version: 'v1', resource: 'pods' };
+  const kinds = [
+    { target: '/api/v1/pods', method: 'GET', labels: { verb: 'LIST', scope: 'cluster' } },
+    { target: '/api/v1/pods?watch=1', method: 'GET', labels: { verb: 'WATCH', scope: 'cluster' } },
+    { target: '/api/v1/namespaces/a/pods', method: 'GET', labels: { verb: 'LIST', scope: 'namespace' } },
+    { target: '/api/v1/namespaces/a/pods', method: 'POST', labels: { verb: 'POST', scope: 'namespace' } },
+    { target: '/api/v1/namespaces/a/pods/b', method: 'GET', labels: { verb: 'GET', scope: 'resource' } },
+    {
+      target: '/api/v1/namespaces/a/pods/b',
+      method: 'DELETE',
+      labels: { verb: 'DELETE', scope: 'resource' },
+    },
+  ];
+  for (let turn = 0; turn < 3; turn++) {
+    for (const { target, method } of kinds) {
+      const { observed, end } = begin(target, method);
+      observed.answered(200);
+      end();
+    }
+  }
+  for (const { target, labels } of kinds) {
+    const series = { ...v1, ...labels, subresource: '', code: '200' };
+    assert.equal(value('mixed_version_proxy_requests_total', series), 3, `${labels.verb} ${target}`);
+  }
+});
+
 test('10,000 requests for what they make up themselves make no more series than one of each kind', () => {
   const { begin, families } = measured();
   const count = (): number => [...families().values()].reduce((sum, { samples }) => sum + samples.length, 0);

@@ -2,7 +2,7 @@ import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
 import { type HistogramSeries, type NumberSeries, otherLabel } from './metric-family.ts';
 import type { MetricRegistry } from './metric-registry.ts';
-import { codeLabel, labelsOfRefused, type RequestLabels, requestLabels } from './request-labels.ts';
+import { codeLabel, labelsOfRefused, type RequestLabels, requestLabels, scopeOf } from './request-labels.ts';
 
 type RequestFamilies = MetricRegistry['requests'];
 
@@ -62,6 +62,13 @@ export class RequestSeries {
   }
 }
 
+/** Requests for one resource that count in the same series. */
+interface KnownRequests
+  extends Readonly<Pick<RequestInfo, 'verb' | 'apiGroup' | 'apiVersion' | 'subresource'>> {
+  readonly scope: string;
+  readonly series: RequestSeries;
+}
+
 /** Finds the series of a request. Those of known resources are kept, by what they ask for, until the table changes. */
 export class RequestSeriesIndex {
   /** Of requests whose target was refused: what they ask for is not known. */
@@ -69,7 +76,8 @@ export class RequestSeriesIndex {
   readonly #families: RequestFamilies;
   readonly #currentTable: () => RoutingTable | undefined;
   #table: RoutingTable | undefined;
-  readonly #byRequest = new Map<string, RequestSeries>();
+  /** By resource; a few for each. Comparing their fields costs less than to make a key of all. */
+  readonly #known = new Map<string, KnownRequests[]>();
   readonly #byLabels = new Map<string, RequestSeries>();
 
   constructor(families: RequestFamilies, currentTable: () => RoutingTable | undefined) {
@@ -82,19 +90,24 @@ export class RequestSeriesIndex {
     const table = this.#currentTable();
     if (table !== this.#table) {
       this.#table = table;
-      this.#byRequest.clear();
+      this.#known.clear();
     }
-    const { verb, apiGroup, apiVersion, resource, subresource, namespace, name } = requestInfo;
-    const scope = name !== '' ? 'n' : namespace !== '' ? 's' : 'c';
-    const key = `${verb} ${scope} ${apiGroup}/${apiVersion}/${resource}/${subresource}`;
-    const known = this.#byRequest.get(key);
-    if (known !== undefined) return known;
+    const scope = scopeOf(requestInfo);
+    const alike = this.#known.get(requestInfo.resource);
+    if (alike !== undefined) {
+      for (const known of alike) if (areAlike(known, requestInfo, scope)) return known.series;
+    }
     const labels = requestLabels(requestInfo, table);
     const series = this.#ofLabels(labels);
     // What a client can make up is looked up each time, and never kept.
     const isKnown =
       labels.resource !== otherLabel && labels.subresource !== otherLabel && labels.verb !== otherLabel;
-    if (isKnown && requestInfo.isResourceRequest) this.#byRequest.set(key, series);
+    if (isKnown && requestInfo.isResourceRequest) {
+      const { verb, apiGroup, apiVersion, resource, subresource } = requestInfo;
+      const known = { verb, scope, apiGroup, apiVersion, subresource, series };
+      if (alike === undefined) this.#known.set(resource, [known]);
+      else alike.push(known);
+    }
     return series;
   }
 
@@ -107,6 +120,16 @@ export class RequestSeriesIndex {
     }
     return series;
   }
+}
+
+function areAlike(known: KnownRequests, requestInfo: RequestInfo, scope: string): boolean {
+  return (
+    known.verb === requestInfo.verb &&
+    known.scope === scope &&
+    known.apiGroup === requestInfo.apiGroup &&
+    known.apiVersion === requestInfo.apiVersion &&
+    known.subresource === requestInfo.subresource
+  );
 }
 
 /** Of the labels that every family of requests for resources begins with, in their order. */

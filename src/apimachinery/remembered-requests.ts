@@ -1,0 +1,48 @@
+import { parseRequestInfo, type RequestInfo } from './request-info.ts';
+
+/** Characters of a target; a longer one is read anew each time, so that clients cannot fill the memory. */
+const maximumLength = 256;
+
+interface RememberedRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly requestInfo: RequestInfo;
+}
+
+/**
+ * Keeps what was read of requests that come again and again: leases are renewed every few seconds, controllers list
+ * the same resources. What comes back is the same object with the same strings, which later lookups find faster than
+ * new ones. Nothing is kept of a refused target, nor of a request that came once: that would outlive it, and what
+ * outlives requests is dear to collect.
+ *
+ * Each request has one slot by its hash. Whoever chooses targets to fall into another's slot keeps that one from being
+ * remembered and gets nothing else: a request is known by the whole of its method and target.
+ * @param slots how many requests are kept at most, a power of two. Default 4096, some 2 MiB when full.
+ * @returns as `parseRequestInfo`, with the same answers and errors.
+ */
+export function rememberingRequests(slots = 4096): typeof parseRequestInfo {
+  const remembered = new Array<RememberedRequest | undefined>(slots).fill(undefined);
+  /** Hash of the last request of each slot that was not known there. */
+  const lastUnknown = new Int32Array(slots);
+  return (method, target) => {
+    const mayBeKept = target.length <= maximumLength;
+    const hash = mayBeKept ? hashOf(method, target) : 0;
+    const slot = hash & (slots - 1);
+    const known = remembered[slot];
+    if (known !== undefined && known.target === target && known.method === method) return known.requestInfo;
+    const requestInfo = parseRequestInfo(method, target);
+    if (!mayBeKept) return requestInfo;
+    if (lastUnknown[slot] === hash) remembered[slot] = { method, target, requestInfo };
+    lastUnknown[slot] = hash;
+    return requestInfo;
+  };
+}
+
+/** FNV-1a over what tells requests apart; its lower bits are the slot. */
+function hashOf(method: string, target: string): number {
+  let hash = method.length;
+  for (let index = 0; index < target.length; index++) {
+    hash = Math.imul(hash ^ target.charCodeAt(index), 16_777_619);
+  }
+  return hash ^ (hash >>> 15);
+}
