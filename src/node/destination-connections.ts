@@ -1,5 +1,5 @@
 import type { TLSSocket } from 'node:tls';
-import type { Destination, OutboundRequest } from '../proxy/transport.ts';
+import { type Destination, isSameTrust, type OutboundRequest } from '../proxy/transport.ts';
 import { ConnectionInbox } from './connection-inbox.ts';
 import type { Exchange } from './exchange.ts';
 import { headTooLarge, maximumSharedHead } from './head-size.ts';
@@ -90,6 +90,17 @@ export class DestinationConnections {
 
   get origin(): string {
     return this.#destination.origin;
+  }
+
+  /** Whether they lead to a server as a request for it has to reach it: at this place, under this name and trust. */
+  lead({ origin, serverName, trust }: Destination): boolean {
+    const own = this.#destination;
+    return own.origin === origin && own.serverName === serverName && isSameTrust(own.trust, trust);
+  }
+
+  /** Whether a request may go on them. Never on those with the certificate where it must go without, nor the other way. */
+  mayCarry(destination: Destination, withCertificate: boolean): boolean {
+    return this.#presentFrontProxyCertificate === withCertificate && this.lead(destination);
   }
 
   /** Whether no connection is left, and none is needed. */

@@ -59,7 +59,8 @@ export class UndiciTransport implements Transport {
   #headTimeout: number;
   readonly #limits: ConnectionLimits;
   readonly #openStreams: OpenStreams | undefined;
-  readonly #connections = new Map<string, DestinationConnections>();
+  /** By origin, under which there are few: looking at each costs less than to make a key for every request. */
+  readonly #connections = new Map<string, DestinationConnections[]>();
   /** Out of use, but some of their requests have not ended yet. */
   #retired: DestinationConnections[] = [];
   #closed = false;
@@ -128,7 +129,7 @@ export class UndiciTransport implements Transport {
 
   /** Closes the connections to every origin but these, once what is in flight on them has ended. */
   retain(origins: ReadonlySet<string>): void {
-    this.#retireUnless((_key, connections) => origins.has(connections.origin));
+    this.#retireUnless((connections) => origins.has(connections.origin));
   }
 
   /**
@@ -136,11 +137,8 @@ export class UndiciTransport implements Transport {
    * connections that were checked against the old one are closed.
    */
   retainDestinations(destinations: Iterable<Destination>): void {
-    const keys = new Set<string>();
-    for (const destination of destinations) {
-      for (const withCertificate of [true, false]) keys.add(connectionsKey(destination, withCertificate));
-    }
-    this.#retireUnless((key) => keys.has(key));
+    const inUse = [...destinations];
+    this.#retireUnless((connections) => inUse.some((destination) => connections.lead(destination)));
   }
 
   /**
@@ -148,24 +146,28 @@ export class UndiciTransport implements Transport {
    * `when-idle` lets it end. Tunnels of upgrades are not among them: their clients see for themselves.
    */
   endConnections(destination: Destination, how: ConnectionEnd): void {
-    for (const withCertificate of [true, false]) {
-      const key = connectionsKey(destination, withCertificate);
-      const connections = this.#connections.get(key);
-      if (connections === undefined) continue;
-      if (how === 'when-idle') {
-        this.#retire(key, connections);
-        continue;
-      }
-      this.#connections.delete(key);
-      connections.destroy();
+    const ended = this.#takeOut((connections) => connections.lead(destination));
+    for (const connections of ended) {
+      if (how === 'when-idle') this.#retire(connections);
+      else connections.destroy();
     }
   }
 
-  #retireUnless(inUse: (key: string, connections: DestinationConnections) => boolean): void {
-    for (const [key, connections] of this.#connections) {
-      if (!inUse(key, connections)) this.#retire(key, connections);
-    }
+  #retireUnless(inUse: (connections: DestinationConnections) => boolean): void {
+    for (const connections of this.#takeOut((each) => !inUse(each))) this.#retire(connections);
     this.#retired = this.#retired.filter((connections) => !connections.isEmpty);
+  }
+
+  /** @returns those that are not for new requests any more. */
+  #takeOut(isOver: (connections: DestinationConnections) => boolean): DestinationConnections[] {
+    const over: DestinationConnections[] = [];
+    for (const [origin, all] of this.#connections) {
+      const left: DestinationConnections[] = [];
+      for (const connections of all) (isOver(connections) ? over : left).push(connections);
+      if (left.length === 0) this.#connections.delete(origin);
+      else this.#connections.set(origin, left);
+    }
+    return over;
   }
 
   /**
@@ -175,7 +177,7 @@ export class UndiciTransport implements Transport {
    */
   updateCredentials(credentials: TransportCredentials): void {
     this.dialer.update(credentials);
-    for (const [key, connections] of this.#connections) this.#retire(key, connections);
+    for (const connections of this.#takeOut(() => true)) this.#retire(connections);
   }
 
   /** For connections and requests from now on. Milliseconds, as in the options. */
@@ -187,8 +189,7 @@ export class UndiciTransport implements Transport {
   /** Ends everything at once, and for good. Shut the server down first. */
   close(): void {
     this.#closed = true;
-    for (const connections of [...this.#connections.values(), ...this.#retired]) connections.destroy();
-    this.#connections.clear();
+    for (const connections of [...this.#takeOut(() => true), ...this.#retired]) connections.destroy();
     this.#retired = [];
   }
 
@@ -202,29 +203,22 @@ export class UndiciTransport implements Transport {
   }
 
   #connectionsFor({ destination, presentFrontProxyCertificate }: OutboundRequest): DestinationConnections {
-    const key = connectionsKey(destination, presentFrontProxyCertificate);
-    let connections = this.#connections.get(key);
-    if (connections === undefined) {
-      connections = new DestinationConnections(
-        destination,
-        presentFrontProxyCertificate,
-        this.dialer,
-        this.#limits,
-      );
-      this.#connections.set(key, connections);
-    }
+    const atOrigin = this.#connections.get(destination.origin);
+    const known = atOrigin?.find((each) => each.mayCarry(destination, presentFrontProxyCertificate));
+    if (known !== undefined) return known;
+    const connections = new DestinationConnections(
+      destination,
+      presentFrontProxyCertificate,
+      this.dialer,
+      this.#limits,
+    );
+    if (atOrigin === undefined) this.#connections.set(destination.origin, [connections]);
+    else atOrigin.push(connections);
     return connections;
   }
 
-  #retire(key: string, connections: DestinationConnections): void {
+  #retire(connections: DestinationConnections): void {
     connections.close();
-    this.#connections.delete(key);
     this.#retired.push(connections);
   }
-}
-
-/** Connections may be shared by what agrees in all of this. */
-function connectionsKey({ origin, serverName, trust }: Destination, withCertificate: boolean): string {
-  const trusted = trust.kind === 'ca-bundle' ? `ca-bundle ${trust.pem ?? ''}` : trust.kind;
-  return `${origin} ${serverName} ${withCertificate} ${trusted}`;
 }

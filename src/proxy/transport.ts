@@ -12,6 +12,11 @@ export type DestinationTrust =
   | { readonly kind: 'ca-bundle'; readonly pem: string | undefined }
   | { readonly kind: 'insecure-skip-tls-verify' };
 
+export function isSameTrust(one: DestinationTrust, other: DestinationTrust): boolean {
+  if (one.kind !== 'ca-bundle' || other.kind !== 'ca-bundle') return one.kind === other.kind;
+  return (one.pem ?? '') === (other.pem ?? '');
+}
+
 /** A server that a request can be sent to. */
 export interface Destination {
   readonly kind: 'local' | 'peer' | 'extension';
