@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { compareTrees } from '../../scripts/bench/quick/against.ts';
 import { compareWithRecorded } from '../../scripts/bench/quick/compare.ts';
 import { comparisonRows } from '../../scripts/bench/quick/comparison-table.ts';
 import {
@@ -9,8 +10,11 @@ import {
   quickRounds,
   quickWorkloads,
 } from '../../scripts/bench/quick/conditions.ts';
+import { earlierRouter } from '../../scripts/bench/quick/earlier-router.ts';
 import { chooseRival } from '../../scripts/bench/quick/rival.ts';
 import { throughputResultsSchema } from '../../scripts/bench/throughput/results.ts';
+import type { Workbench } from '../../scripts/bench/workbench.ts';
+import { Cleanup } from '../../scripts/harness/cleanup.ts';
 import { UsageError } from '../../scripts/harness/command-line.ts';
 import { readResults, resultsDirectory } from '../../scripts/harness/results-file.ts';
 import { roundOf, workloadOf } from './throughput-figures.ts';
@@ -118,4 +122,35 @@ test('what is recorded was measured as a quick run measures now, in as many roun
     conditions,
     quickWorkloads.map(() => expected),
   );
+});
+
+test('two trees are compared by their best passes, and within a twentieth they are the same', () => {
+  const measured = (now: number) =>
+    Object.fromEntries(
+      quickWorkloads.map((name) => [name, workloadOf([roundOf({ router: now, 'router-earlier': 100 })])]),
+    );
+  const verdictsOf = (now: number): readonly string[] =>
+    compareTrees(measured(now)).map(({ verdict }) => verdict);
+  assert.deepEqual(new Set(verdictsOf(106)), new Set(['slower']));
+  assert.deepEqual(new Set(verdictsOf(104)), new Set(['unchanged']));
+  assert.deepEqual(new Set(verdictsOf(96)), new Set(['unchanged']));
+  assert.deepEqual(new Set(verdictsOf(94)), new Set(['faster']));
+  assert.equal(verdictsOf(94).length, quickWorkloads.length);
+});
+
+test('a workload in which one of two trees failed is not compared', () => {
+  const alone = Object.fromEntries(
+    quickWorkloads.map((name) => [name, workloadOf([roundOf({ router: 1 })])]),
+  );
+  assert.deepEqual(compareTrees(alone), []);
+});
+
+test('another revision is the router of its own tree, which is gone afterwards', async () => {
+  const cleanup = new Cleanup();
+  const contender = await earlierRouter('HEAD', cleanup);
+  assert.match(contender.title, /^Mixed Version Proxy of [0-9a-f]{9}$/);
+  assert.match((await contender.version({} as Workbench)) ?? '', /^\d+\.\d+\.\d+, Node /);
+  await cleanup.run();
+  await assert.rejects(contender.version({} as Workbench), { code: 'ENOENT' });
+  await assert.rejects(earlierRouter('no such thing', new Cleanup()), UsageError);
 });

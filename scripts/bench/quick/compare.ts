@@ -45,7 +45,8 @@ export function compareWithRecorded(
   });
 }
 
-function verdictOf({ median }: Spread, { from, to }: Comparison['band']): Comparison['verdict'] {
+/** What a ratio says, beside those that are no change. */
+export function verdictOf({ median }: Spread, { from, to }: Comparison['band']): Comparison['verdict'] {
   if (median > to) return 'slower';
   return median < from ? 'faster' : 'unchanged';
 }

@@ -9,8 +9,8 @@ export const quickConditions = { passes: 6, warmUp: 0.5, seconds: 0.4 } as const
 
 export const quickWorkloads: readonly WorkloadName[] = ['http1-get', 'http2-get'];
 
-/** Rounds of a comparison, and of what it compares with: their spread says how far ratios differ by themselves. */
-export const quickRounds = { comparison: 2, recording: 6 } as const;
+/** Rounds of a comparison, of one with another revision, and of a recording, whose spread says how far ratios differ by themselves. */
+export const quickRounds = { comparison: 2, against: 4, recording: 6 } as const;
 
 /** What both runs must have in common, so that a difference is the router's. */
 const decisive: readonly (readonly [string, (results: WorkloadResults) => string])[] = [

@@ -1,6 +1,7 @@
 /**
  * Whether the router has become slower: the main workloads beside one rival, compared with ratios that were recorded in
- * the same way. `npm run bench:quick`; ends with 1 when it has, with 2 when there is nothing to compare with.
+ * the same way, or with another revision in the same run. `npm run bench:quick`; ends with 1 when it has, with 2 when
+ * there is nothing to compare with.
  */
 import { join } from 'node:path';
 import { runMainWithOptions, UsageError } from '../../harness/command-line.ts';
@@ -11,6 +12,7 @@ import { writeReport } from '../report/write-report.ts';
 import { type ThroughputRound, throughputResultsSchema } from '../throughput/results.ts';
 import { runThroughput } from '../throughput/run-throughput.ts';
 import { throughputRows } from '../throughput/throughput-table.ts';
+import { measureAgainst } from './against.ts';
 import { compareWithRecorded } from './compare.ts';
 import { comparisonRows } from './comparison-table.ts';
 import { differencesBetween, quickConditions, quickRounds, quickWorkloads } from './conditions.ts';
@@ -18,9 +20,18 @@ import { chooseRival } from './rival.ts';
 
 const usage = `npm run bench:quick -- [options]
   --record   measures ${quickRounds.recording} rounds and keeps them in bench/results/quick.json, for later runs to compare with
-             (without it ${quickRounds.comparison} rounds are measured and compared; nothing is recorded)`;
+             (without it ${quickRounds.comparison} rounds are measured and compared; nothing is recorded)
+  --against REVISION
+             measures this tree and that commit in one run instead, ${quickRounds.against} rounds: on another machine, or one with
+             other neighbours, only this tells a change of the code from one of the machine`;
 
-await runMainWithOptions(usage, { record: { type: 'boolean', default: false } }, async ({ record }) => {
+const options = { record: { type: 'boolean', default: false }, against: { type: 'string' } } as const;
+
+await runMainWithOptions(usage, options, async ({ record, against }) => {
+  if (against !== undefined) {
+    if (record) throw new UsageError('--record and --against are two runs: choose one.');
+    return measureAgainst(against);
+  }
   const path = join(resultsDirectory, 'quick.json');
   const recorded = record ? undefined : (await readResults(path, throughputResultsSchema))?.workloads;
   if (!record && recorded === undefined) {
@@ -61,5 +72,9 @@ await runMainWithOptions(usage, { record: { type: 'boolean', default: false } },
   }
   console.log(`\n${terminalTable(comparisonRows(comparisons))}`);
   for (const difference of worthKnowing) console.log(`Not the same as recorded: ${difference}.`);
-  return comparisons.some(({ verdict }) => verdict === 'slower') ? 1 : 0;
+  if (!comparisons.some(({ verdict }) => verdict === 'slower')) return 0;
+  console.log(
+    'Is it the code or the machine? npm run bench:quick -- --against REVISION measures both trees in one run.',
+  );
+  return 1;
 });

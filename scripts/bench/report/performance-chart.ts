@@ -1,5 +1,5 @@
 import { type Spread, spreadOf } from '../../harness/statistics.ts';
-import { type ContenderName, contenderNames } from '../rivals/contender.ts';
+import { contenderNames, type RecordedName } from '../rivals/contender.ts';
 import { titleOf } from '../rivals/contenders.ts';
 import { cpuTime, spreadOver } from '../throughput/ratios.ts';
 import type { ThroughputResults } from '../throughput/results.ts';
@@ -27,7 +27,7 @@ export function performanceChart(
     const results = watches?.modes[mode];
     if (results === undefined) return [];
     const title = `Idle watch, client on ${mode === 'http1' ? 'HTTP/1.1' : 'HTTP/2'}`;
-    const spread = (contender: ContenderName) =>
+    const spread = (contender: RecordedName) =>
       spreadOf(results.rounds.flatMap((round) => round[contender]?.memoryPerWatch ?? []));
     return [
       { title, unit: `KiB of memory, of ${results.watches.toLocaleString('en-US')}`, bars: bars(spread) },
@@ -39,7 +39,7 @@ export function performanceChart(
   ]);
 }
 
-function bars(spreadFor: (name: ContenderName) => Spread | undefined): Bar[] {
+function bars(spreadFor: (name: RecordedName) => Spread | undefined): Bar[] {
   return contenderNames
     .filter((name) => name !== 'direct')
     .flatMap((name) => {

@@ -13,7 +13,10 @@ export const contenderNames = [
   'go-http2',
   'hono-fetch',
 ] as const;
-export type ContenderName = (typeof contenderNames)[number];
+export type RecordedName = (typeof contenderNames)[number];
+/** The router of another revision, which only `bench:quick -- --against` measures; never recorded. */
+export const earlierRouterName = 'router-earlier';
+export type ContenderName = RecordedName | typeof earlierRouterName;
 
 /** What a proxy is put in front of, and where. */
 export interface ProxySetup {

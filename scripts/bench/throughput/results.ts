@@ -1,6 +1,6 @@
 import { array, type InferOutput, number, object, optional, picklist, record, string } from 'valibot';
 import { machineSchema } from '../../harness/machine-schema.ts';
-import { contenderNames } from '../rivals/contender.ts';
+import { contenderNames, earlierRouterName } from '../rivals/contender.ts';
 import { workloadNames } from './workloads.ts';
 
 const figures = object({
@@ -15,13 +15,15 @@ const figures = object({
   latency: optional(object({ p50: number(), p99: number() })),
 });
 
+const measuredNames = [...contenderNames, earlierRouterName] as const;
+
 /** What one contender did in one round of one workload. */
 export type ThroughputFigures = InferOutput<typeof figures>;
 
 const round = object({
   /** Requests a second that were asked for; only at a fixed rate. */
   rate: optional(number()),
-  contenders: record(picklist(contenderNames), figures),
+  contenders: record(picklist(measuredNames), figures),
 });
 export type ThroughputRound = InferOutput<typeof round>;
 
@@ -37,7 +39,7 @@ const workloadResults = object({
   /** Whether the load came with a client certificate, and an identity was stamped. */
   clientCertificate: picklist(['presented', 'none']),
   backend: picklist(['go', 'nginx']),
-  versions: record(picklist(contenderNames), string()),
+  versions: record(picklist(measuredNames), string()),
   /** Each with fresh processes. */
   rounds: array(round),
 });

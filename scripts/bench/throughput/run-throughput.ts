@@ -1,7 +1,7 @@
 import { withCleanup } from '../../harness/cleanup.ts';
 import { chooseCores, describeMachine } from '../../harness/machine.ts';
 import { startBackend } from '../rivals/backend.ts';
-import type { ContenderName } from '../rivals/contender.ts';
+import type { Contender, ContenderName } from '../rivals/contender.ts';
 import { enter } from '../rivals/contenders.ts';
 import { createWorkbench } from '../workbench.ts';
 import { measureRound } from './measure-round.ts';
@@ -11,6 +11,8 @@ import { type WorkloadName, workloads } from './workloads.ts';
 export interface ThroughputOptions {
   readonly workloads: readonly WorkloadName[];
   readonly contenders: readonly ContenderName[];
+  /** Measured besides. */
+  readonly also?: readonly Contender[];
   readonly rounds: number;
   /** How often each contender is measured with each workload in each round. */
   readonly passes: number;
@@ -28,7 +30,12 @@ export function runThroughput(options: ThroughputOptions): Promise<ThroughputRes
   return withCleanup(async (cleanup) => {
     const { passes, warmUp, seconds, tell } = options;
     const workbench = await createWorkbench(cleanup);
-    const { entrants, missing } = await enter(options.contenders, workbench);
+    const { entrants: installed, missing } = await enter(options.contenders, workbench);
+    const also = (options.also ?? []).map(async (contender) => ({
+      contender,
+      version: (await contender.version(workbench)) ?? '',
+    }));
+    const entrants = [...installed, ...(await Promise.all(also))];
     if (missing.length > 0) tell(`Not installed, left out: ${missing.join(', ')}.`);
     const clientCertificate = workbench.clientCertificateLibrary === undefined ? 'none' : 'presented';
     if (clientCertificate === 'none') {

@@ -1,0 +1,71 @@
+import { withCleanup } from '../../harness/cleanup.ts';
+import type { Spread } from '../../harness/statistics.ts';
+import { spreadText } from '../../report/format.ts';
+import { type Rows, terminalTable } from '../../report/text-table.ts';
+import { earlierRouterName } from '../rivals/contender.ts';
+import { cpuTime, leastCpuTime, ratioOver } from '../throughput/ratios.ts';
+import type { ThroughputResults } from '../throughput/results.ts';
+import { runThroughput } from '../throughput/run-throughput.ts';
+import type { WorkloadName } from '../throughput/workloads.ts';
+import { verdictOf } from './compare.ts';
+import { quickConditions, quickRounds, quickWorkloads } from './conditions.ts';
+import { earlierRouter } from './earlier-router.ts';
+
+/** Two runs of one tree lie further apart than that now and then, their best passes seldom. */
+const unchanged = { from: 0.95, to: 1.05 } as const;
+
+/** The router's CPU time for a request in units of that of another revision, both in one run. */
+export interface TreeComparison {
+  readonly workload: WorkloadName;
+  /** Of the best passes, by which it is judged. */
+  readonly best: Spread;
+  readonly median: Spread;
+  readonly verdict: ReturnType<typeof verdictOf>;
+}
+
+/**
+ * Measures this tree and another revision in one run, so that neither the machine nor its neighbours are what differs.
+ * @returns 1 when this tree is slower, else 0.
+ * @throws {UsageError} when git has no such commit.
+ */
+export function measureAgainst(revision: string): Promise<number> {
+  return withCleanup(async (cleanup) => {
+    const results = await runThroughput({
+      ...quickConditions,
+      workloads: quickWorkloads,
+      contenders: ['router'],
+      also: [await earlierRouter(revision, cleanup)],
+      rounds: quickRounds.against,
+      tell: console.log,
+    });
+    const comparisons = compareTrees(results);
+    if (comparisons.length < quickWorkloads.length) {
+      throw new Error('Not every workload could be measured with both; what failed stands above.');
+    }
+    console.log(`\n${terminalTable(treeRows(comparisons, revision))}`);
+    return comparisons.some(({ verdict }) => verdict === 'slower') ? 1 : 0;
+  });
+}
+
+/** Of the workloads in which both were measured. */
+export function compareTrees(results: ThroughputResults['workloads']): TreeComparison[] {
+  return quickWorkloads.flatMap((workload) => {
+    const rounds = results[workload]?.rounds ?? [];
+    const best = ratioOver(rounds, 'router', earlierRouterName, leastCpuTime);
+    const median = ratioOver(rounds, 'router', earlierRouterName, cpuTime);
+    if (best === undefined || median === undefined) return [];
+    return [{ workload, best, median, verdict: verdictOf(best, unchanged) }];
+  });
+}
+
+function treeRows(comparisons: readonly TreeComparison[], revision: string): Rows {
+  return [
+    ['', `best CPU × ${revision}`, 'median', ''],
+    ...comparisons.map(({ workload, best, median, verdict }) => [
+      workload,
+      spreadText(best),
+      spreadText(median),
+      verdict,
+    ]),
+  ];
+}
