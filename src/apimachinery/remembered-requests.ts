@@ -21,28 +21,26 @@ interface RememberedRequest {
  * @returns as `parseRequestInfo`, with the same answers and errors.
  */
 export function rememberingRequests(slots = 4096): typeof parseRequestInfo {
-  const remembered = new Array<RememberedRequest | undefined>(slots).fill(undefined);
+  const remembered = new Array<RememberedRequest | undefined>(slots);
   /** Hash of the last request of each slot that was not known there. */
   const lastUnknown = new Int32Array(slots);
   return (method, target) => {
-    const mayBeKept = target.length <= maximumLength;
-    const hash = mayBeKept ? hashOf(method, target) : 0;
+    const hash = hashOf(method, target);
     const slot = hash & (slots - 1);
     const known = remembered[slot];
-    if (known !== undefined && known.target === target && known.method === method) return known.requestInfo;
+    if (known?.target === target && known.method === method) return known.requestInfo;
     const requestInfo = parseRequestInfo(method, target);
-    if (!mayBeKept) return requestInfo;
-    if (lastUnknown[slot] === hash) remembered[slot] = { method, target, requestInfo };
+    if (lastUnknown[slot] === hash && target.length <= maximumLength) {
+      remembered[slot] = { method, target, requestInfo };
+    }
     lastUnknown[slot] = hash;
     return requestInfo;
   };
 }
 
-/** FNV-1a over what tells requests apart; its lower bits are the slot. */
+/** Of what tells requests apart; its lower bits are the slot. */
 function hashOf(method: string, target: string): number {
   let hash = method.length;
-  for (let index = 0; index < target.length; index++) {
-    hash = Math.imul(hash ^ target.charCodeAt(index), 16_777_619);
-  }
-  return hash ^ (hash >>> 15);
+  for (let index = 0; index < target.length; index++) hash = (hash * 31 + target.charCodeAt(index)) | 0;
+  return hash;
 }

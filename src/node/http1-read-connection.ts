@@ -2,6 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import { ChunkedBody } from './chunked-body.ts';
 import type { ConnectionInbox } from './connection-inbox.ts';
 import type { AnswerSource, Exchange } from './exchange.ts';
+import { headText } from './http1-head-text.ts';
 import { type BodyLength, invalidResponse, parseHttp1ResponseHead } from './http1-response-head.ts';
 import { maximumHeaderBytes } from './server-limits.ts';
 
@@ -207,18 +208,3 @@ export class Http1ReadConnection {
 }
 
 const noBytes = Buffer.alloc(0);
-
-const headEnd = '\r\n\r\n';
-/** Most heads are shorter. So much is looked through as the text that it has to become anyway, without a call into Node. */
-const usualHead = 1024;
-
-/** A head at the beginning of `bytes`, as a byte string; `undefined` when it is not whole. @param seen bytes without its end. */
-function headText(bytes: Buffer, seen: number): string | undefined {
-  if (seen === 0) {
-    const text = bytes.toString('latin1', 0, Math.min(bytes.length, usualHead));
-    const end = text.indexOf(headEnd);
-    if (end !== -1) return text.slice(0, end);
-  }
-  const end = bytes.indexOf(headEnd, Math.max(0, seen - 3));
-  return end === -1 ? undefined : bytes.toString('latin1', 0, end);
-}
