@@ -92,15 +92,15 @@ export class DestinationConnections {
     return this.#destination.origin;
   }
 
-  /** Whether they lead to a server as a request for it has to reach it: at this place, under this name and trust. */
-  lead({ origin, serverName, trust }: Destination): boolean {
+  /** Whether they lead to a server in the way that a request for it has to take: to its place, under its name and trust. */
+  leadTo({ origin, serverName, trust }: Destination): boolean {
     const own = this.#destination;
     return own.origin === origin && own.serverName === serverName && isSameTrust(own.trust, trust);
   }
 
   /** Whether a request may go on them. Never on those with the certificate where it must go without, nor the other way. */
   mayCarry(destination: Destination, withCertificate: boolean): boolean {
-    return this.#presentFrontProxyCertificate === withCertificate && this.lead(destination);
+    return this.#presentFrontProxyCertificate === withCertificate && this.leadTo(destination);
   }
 
   /** Whether no connection is left, and none is needed. */

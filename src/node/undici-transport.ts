@@ -138,7 +138,7 @@ export class UndiciTransport implements Transport {
    */
   retainDestinations(destinations: Iterable<Destination>): void {
     const inUse = [...destinations];
-    this.#retireUnless((connections) => inUse.some((destination) => connections.lead(destination)));
+    this.#retireUnless((connections) => inUse.some((destination) => connections.leadTo(destination)));
   }
 
   /**
@@ -146,7 +146,7 @@ export class UndiciTransport implements Transport {
    * `when-idle` lets it end. Tunnels of upgrades are not among them: their clients see for themselves.
    */
   endConnections(destination: Destination, how: ConnectionEnd): void {
-    const ended = this.#takeOut((connections) => connections.lead(destination));
+    const ended = this.#takeOut((connections) => connections.leadTo(destination));
     for (const connections of ended) {
       if (how === 'when-idle') this.#retire(connections);
       else connections.destroy();
