@@ -11,7 +11,7 @@ import { verdictOf } from './compare.ts';
 import { quickConditions, quickRounds, quickWorkloads } from './conditions.ts';
 import { earlierRouter } from './earlier-router.ts';
 
-/** Two runs of one tree lie further apart than that now and then, their best passes seldom. */
+/** Ratios that are no change. Narrower than what single rounds of one tree differ by: it is the median of them that counts. */
 const unchanged = { from: 0.95, to: 1.05 } as const;
 
 /** The router's CPU time for a request in units of that of another revision, both in one run. */
