@@ -6,7 +6,10 @@ const maximumReadConnections = 1_024;
 
 export function readPerformanceFlags(values: FlagValues): ServeConfig['performance'] | undefined {
   const directLane = values.boolean('direct-lane');
+  const plainRequests = values.boolean('plain-requests');
   const http1ReadConnections = values.integer('http1-read-connections', 0, maximumReadConnections);
-  if (directLane === undefined || http1ReadConnections === undefined) return undefined;
-  return { directLane, http1ReadConnections };
+  if (directLane === undefined || plainRequests === undefined || http1ReadConnections === undefined) {
+    return undefined;
+  }
+  return { directLane, plainRequests, http1ReadConnections };
 }

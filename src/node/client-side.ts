@@ -1,13 +1,20 @@
-import type { Writable } from 'node:stream';
 import type { InboundRequest } from '../proxy/inbound.ts';
-import { GatheredWrites } from './gathered-writes.ts';
+import { GatheredWrites, type PieceWriter } from './gathered-writes.ts';
 
 /** Bytes of a lent piece up to which a copy of its own is cheaper than a buffer that is used again. */
 export const maximumCopied = 4_096;
 
+/** What an answer is written to; every `Writable` is one. */
+export interface ClientWritable extends PieceWriter {
+  once(event: 'drain', listener: () => void): unknown;
+  end(): unknown;
+  /** Whether a piece of up to `maximumCopied` bytes may be overwritten as soon as `write` returns. Default: no. */
+  readonly copiesShort?: boolean;
+}
+
 /** The part of an answer that watches its client, on either protocol: when it can take more, and when it has gone. */
 export class ClientSide {
-  readonly #writable: Writable;
+  readonly #writable: ClientWritable;
   /** Up to `attach`: a watch must not keep its request for as long as it is open. */
   #inbound: Required<Pick<InboundRequest, 'onFinished'>> | undefined;
   #onDrain: (() => void) | undefined;
@@ -18,7 +25,7 @@ export class ClientSide {
   /** From the first large piece on. */
   #gathered: GatheredWrites | undefined;
 
-  constructor(writable: Writable, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
+  constructor(writable: ClientWritable, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
     this.#writable = writable;
     this.#inbound = inbound;
   }
@@ -59,7 +66,9 @@ export class ClientSide {
    */
   lend(chunk: Uint8Array): boolean {
     if (this.#gathered === undefined) {
-      if (chunk.length <= maximumCopied && !this.#isLarge) return this.write(Buffer.from(chunk));
+      if (chunk.length <= maximumCopied && !this.#isLarge) {
+        return this.write(this.#writable.copiesShort === true ? chunk : Buffer.from(chunk));
+      }
       this.#gathered = new GatheredWrites(this.#writable, () => this.#onDrain?.());
     }
     return this.#gathered.add(chunk);

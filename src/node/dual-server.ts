@@ -6,8 +6,9 @@ import {
   type SecureServerOptions,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { TlsOptions } from 'node:tls';
+import type { TLSSocket, TlsOptions } from 'node:tls';
 import type { NodeIncoming, NodeOutgoing } from './node-inbound.ts';
+import type { ReadByNode } from './plain-http1/plain-connections.ts';
 import { certificateError } from './server-error.ts';
 import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits, streamWindow } from './server-limits.ts';
 
@@ -25,6 +26,8 @@ export interface DualServerListeners {
   readonly onRequest: (incoming: NodeIncoming, outgoing: NodeOutgoing) => void;
   /** A stream of HTTP/2. @returns whether it has been taken; else it is handed to `onRequest`. */
   readonly onStream: Http2StreamListener;
+  /** A connection of a client that does not speak HTTP/2, and what has Node read it. Default: Node reads all of them. */
+  readonly onHttp1Connection?: ((socket: TLSSocket, readByNode: ReadByNode) => void) | undefined;
 }
 
 export type Http2StreamListener = (
@@ -40,7 +43,7 @@ export type Http2StreamListener = (
 export function newServer(
   tls: ServerTlsOptions,
   limits: ServerLimits,
-  { onRequest, onStream }: DualServerListeners,
+  { onRequest, onStream, onHttp1Connection }: DualServerListeners,
 ): DualServer {
   const { maxConcurrentStreams, maxSessionMemory, maxSessionRejectedStreams } = limits;
   const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
@@ -84,6 +87,7 @@ export function newServer(
     // HTTP/1.1's own limit of lines, which no option sets: measured, the 1,000th is refused without it.
     server.maxHeadersCount = maximumHeaderLines;
     standInFront(server, onStream);
+    if (onHttp1Connection !== undefined) standBeforeHttp1(server, onHttp1Connection);
     return server;
   } catch (error) {
     throw certificateError(error);
@@ -110,4 +114,22 @@ function standInFront(server: DualServer, onStream: Http2StreamListener): void {
     for (const listener of listeners) listener.call(server, stream, headers, flags, rawHeaders);
   };
   server.on('stream', front);
+}
+
+/** Node's listener for finished handshakes begins to read the connection by the protocol that was agreed on. */
+function standBeforeHttp1(
+  server: DualServer,
+  onHttp1Connection: NonNullable<DualServerListeners['onHttp1Connection']>,
+): void {
+  const listeners = server.listeners('secureConnection');
+  server.removeAllListeners('secureConnection');
+  const readByNode: ReadByNode = (socket, bytes) => {
+    // Given back, they are the first that the parser gets.
+    if (bytes.length > 0) socket.unshift(bytes);
+    for (const listener of listeners) listener.call(server, socket);
+  };
+  server.on('secureConnection', (socket) => {
+    if (socket.alpnProtocol === 'h2') for (const listener of listeners) listener.call(server, socket);
+    else onHttp1Connection(socket, readByNode);
+  });
 }

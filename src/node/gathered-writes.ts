@@ -1,5 +1,10 @@
-import type { Writable } from 'node:stream';
 import { TransferBuffers, transferBufferBytes } from './transfer-buffers.ts';
+
+/** What takes pieces, and says when one may be overwritten; every `Writable` is one. */
+export interface PieceWriter {
+  /** @returns false when the client is slower: hold until 'drain'. */
+  write(chunk: Uint8Array, onWritten?: (error?: Error | null) => void): boolean;
+}
 
 const buffers = new TransferBuffers();
 
@@ -12,7 +17,7 @@ const heldFrom = transferBufferBytes / 2;
  * record, 16 KiB at a time. A client that is slower than its server makes the router hold two buffers.
  */
 export class GatheredWrites {
-  readonly #writable: Writable;
+  readonly #writable: PieceWriter;
   readonly #onRoom: () => void;
   #buffer: Buffer | undefined;
   #length = 0;
@@ -21,7 +26,7 @@ export class GatheredWrites {
   #isHeld = false;
 
   /** @param onRoom called when the writer may go on after it was held. */
-  constructor(writable: Writable, onRoom: () => void) {
+  constructor(writable: PieceWriter, onRoom: () => void) {
     this.#writable = writable;
     this.#onRoom = onRoom;
   }

@@ -4,14 +4,13 @@ import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
 import { answerLines, hasContent, reasonPhrase } from './answer-lines.ts';
 import type { AnswerSink } from './answer-sink.ts';
+import { byteString } from './byte-string.ts';
 import { ClientSide, maximumCopied } from './client-side.ts';
 import { contentLength } from './content-length.ts';
-
-/** Milliseconds that a head waits for the beginning of a body that it announces. */
-const headAlone = 5;
+import { flushUnlessFollowed, type HeldHead } from './held-head.ts';
 
 /** An answer on its way into the HTTP/1.1 connection that its request came on. */
-export class Http1Answer implements AnswerSink {
+export class Http1Answer implements AnswerSink, HeldHead {
   readonly #outgoing: ServerResponse;
   readonly #client: ClientSide;
   #bodyBegun = false;
@@ -47,9 +46,7 @@ export class Http1Answer implements AnswerSink {
     const length = contentLength(headers);
     this.#length = length;
     this.#client.announce(length);
-    // A watch has a head long before its first event: send it now, but not apart from a body that is here already. Of
-    // a short answer all has come by the next tick, which costs less than a turn of the event loop.
-    process.nextTick(flushUnlessFollowed, this);
+    flushUnlessFollowed(this);
     return RESPONSE_ALREADY_SENT;
   }
 
@@ -108,24 +105,4 @@ export class Http1Answer implements AnswerSink {
   breakOff(): void {
     this.#outgoing.destroy();
   }
-}
-
-function flushUnlessFollowed(answer: Http1Answer): void {
-  if (answer.isHeld) setImmediate(answer.announcesBody ? flushHeadSoon : flushHead, answer);
-}
-
-function flushHead(answer: Http1Answer): void {
-  answer.flush();
-}
-
-/** An announced body follows in the server's next write: sent apart, the head would be a TLS record of its own. */
-function flushHeadSoon(answer: Http1Answer): void {
-  if (answer.isHeld) setTimeout(flushHead, headAlone, answer);
-}
-
-/** What is lent is copied, as a string at the price of a buffer. */
-function byteString(bytes: Uint8Array): string {
-  const buffer =
-    bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return buffer.toString('latin1');
 }

@@ -14,7 +14,7 @@ import { BodySource } from './request-body.ts';
 import type { Expiring, RequestDeadlines } from './request-deadlines.ts';
 
 /** What carries a request, and tells which connection it came on. */
-export type RequestCarrier = IncomingMessage | ServerHttp2Stream;
+export type RequestCarrier = Pick<IncomingMessage, 'socket'> | ServerHttp2Stream;
 
 /**
  * What the client certificate under a request proves. `getPeerCertificate()` alone proves nothing: with

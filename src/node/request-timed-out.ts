@@ -64,6 +64,7 @@ export function timedOutError(): Error {
   return new Error('the request took longer than the request time-out');
 }
 
-function timedOut(): ReturnType<typeof statusAnswer> {
+/** The same in its parts, for who writes it without a `Response`. */
+export function timedOut(): ReturnType<typeof statusAnswer> {
   return statusAnswer('Timeout', message);
 }

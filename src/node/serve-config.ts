@@ -184,6 +184,8 @@ export interface ServeConfig {
   readonly performance: {
     /** Requests for resources go past the fetch handler. */
     readonly directLane: boolean;
+    /** Plain requests by HTTP/1.1 are read without Node's parser; only with `directLane`. */
+    readonly plainRequests: boolean;
     /** HTTP/1.1 connections for short reads to each server; 0: reads share the HTTP/2 connections. */
     readonly http1ReadConnections: number;
   };

@@ -31,7 +31,7 @@ export class ServerConnections {
   /** The two ends of each connection whose handshake is finished: Node tells by nothing else which socket it was. */
   readonly #secured = new Set<string>();
   readonly #http1 = new Set<Duplex>();
-  readonly #lastRequests = new WeakMap<Duplex, IncomingMessage>();
+  readonly #lastRequests = new WeakMap<Duplex, Pick<IncomingMessage, 'complete'>>();
   readonly #sessions = new Map<Http2Session, SessionUse>();
   /** Of idle HTTP/2 connections; runs while there is one of any kind. */
   #sweeper: NodeJS.Timeout | undefined;
@@ -64,9 +64,9 @@ export class ServerConnections {
     });
   }
 
-  /** An HTTP/1.1 request has come. */
-  asked(incoming: IncomingMessage): void {
-    this.#lastRequests.set(incoming.socket, incoming);
+  /** An HTTP/1.1 request has come; of several that come whole it is enough to tell of the first. */
+  asked(socket: Duplex, request: Pick<IncomingMessage, 'complete'>): void {
+    this.#lastRequests.set(socket, request);
   }
 
   /** From now on somebody else ends this HTTP/1.1 connection. */

@@ -2,12 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Http2ServerRequest } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import { answerClientError, isHttpError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { ServerObserver } from './connection-observer.ts';
 import { newServer, protocolVersions, type ServerTlsOptions } from './dual-server.ts';
 import { OneAtATime } from './one-at-a-time.ts';
+import { PlainConnections } from './plain-http1/plain-connections.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { ServerConnections } from './server-connections.ts';
 import { certificateError, listenError } from './server-error.ts';
@@ -21,6 +23,11 @@ export interface RouterServerOptions extends RequestHandlerOptions {
   /** From `upgradeListener`. Without it an upgrade request is handled as an ordinary one. */
   readonly onUpgrade?: UpgradeListener;
   readonly limits?: Partial<ServerLimits>;
+  /**
+   * Plain requests of HTTP/1.1 clients for what the direct lane takes are read by the router's own, stricter reader;
+   * all others by Node's parser (docs/decisions/0016). Default true.
+   */
+  readonly plainRequests?: boolean | undefined;
   /**
    * Share of the HTTP/2 requests behind which their connection gets a GOAWAY, so that clients spread anew over the
    * servers behind a load balancer (kube-apiserver's `--goaway-chance`). Default 0.
@@ -73,11 +80,14 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { tls, onUpgrade, observer, logger = silentLogger } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
-  const connections = new ServerConnections((socket) => pipelines.isBusy(socket));
+  const connections: ServerConnections = new ServerConnections(
+    (socket) => pipelines.isBusy(socket) || plain?.isBusy(socket) === true,
+  );
   const handler = new RequestHandler(options);
   const { random = Math.random } = options;
   let { goawayChance = 0 } = options;
   let draining = false;
+  const plain = plainConnections(options, limits, (socket) => connections.asked(socket, whole));
   const server = newServer(tls, limits, {
     onStream(stream, headers, rawHeaders) {
       // Ends the connection for what is not asked yet; what is under way on it goes on (RFC 9113 section 6.8).
@@ -87,13 +97,14 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       stream.once('close', streamClosed);
       return false;
     },
+    onHttp1Connection: plain && ((socket, readByNode) => plain.opened(socket, readByNode)),
     onRequest(incoming, outgoing) {
       if (incoming instanceof Http2ServerRequest) {
         handler.handle(incoming, outgoing);
         return;
       }
       if (draining) (outgoing as ServerResponse).shouldKeepAlive = false;
-      connections.asked(incoming);
+      connections.asked(incoming.socket, incoming);
       pipelines.run(incoming, outgoing as ServerResponse, () => handler.handle(incoming, outgoing));
     },
   });
@@ -147,6 +158,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 
     drain(listening) {
       draining = true;
+      if (plain !== undefined) plain.isDraining = true;
       if (!listening) server.close();
       connections.sayGoodbye((socket) => pipelines.answerOn(socket));
     },
@@ -168,3 +180,17 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 }
 
 const sweepMilliseconds = 100;
+
+/** A request of which nothing is still to come. */
+const whole = { complete: true };
+
+/** `undefined` where Node is to read every HTTP/1.1 connection. */
+function plainConnections(
+  { directLane, plainRequests = true, clientCertificateOf, deadlines, logger }: RouterServerOptions,
+  limits: ServerLimits,
+  onAsked: (socket: TLSSocket) => void,
+): PlainConnections | undefined {
+  if (directLane === undefined || !plainRequests) return undefined;
+  const inboundOptions = { clientCertificateOf, deadlines };
+  return new PlainConnections({ lane: directLane, inboundOptions, limits, onAsked, logger });
+}

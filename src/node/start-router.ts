@@ -185,6 +185,7 @@ async function start(
   const server = createRouterServer({
     fetch: handlers.fetch,
     directLane: handlers.directLane,
+    plainRequests: config.performance.plainRequests,
     tls: serverTlsOf(credentials.current),
     clientCertificateOf,
     onUpgrade: handlers.onUpgrade,

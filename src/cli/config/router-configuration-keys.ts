@@ -52,6 +52,7 @@ export const routerConfigurationKeys = {
   'shutdown-watch-termination-grace-period': 'shutdown.watchTerminationGracePeriod',
   processes: 'processes',
   'direct-lane': 'performance.directLane',
+  'plain-requests': 'performance.plainRequests',
   'http1-read-connections': 'performance.http1ReadConnections',
   'client-ca-file': 'authentication.clientCAFile',
   'requestheader-client-ca-file': 'authentication.requestHeader.clientCAFile',

@@ -1,0 +1,127 @@
+import type { Socket } from 'node:net';
+import { byteString } from '../byte-string.ts';
+import { type ClientWritable, maximumCopied } from '../client-side.ts';
+
+type OnWritten = (error?: Error | null) => void;
+
+/**
+ * Head and body of one answer on their way into an HTTP/1.1 connection, framed as the head says (RFC 9112 section 6).
+ * The head goes with the first piece of the body, unless it is flushed before.
+ */
+export class FramedBody implements ClientWritable {
+  /** A short piece is written as a string, which copies it. */
+  readonly copiesShort = true;
+  readonly #socket: Socket;
+  readonly #onEnded: () => void;
+  #head = '';
+  #isChunked = false;
+  /** Bytes that are still to come, where the head says how many there are. */
+  #left = 0;
+  #isEnded = false;
+  #isWritten = false;
+
+  /** @param onEnded called once when the last byte has been handed to the system, and `end` was called */
+  constructor(socket: Socket, onEnded: () => void) {
+    this.#socket = socket;
+    this.#onEnded = onEnded;
+  }
+
+  /**
+   * What comes first; nothing is written yet.
+   * @param length bytes of the body, or that it is chunked
+   */
+  begin(head: string, length: number | 'chunked'): void {
+    this.#head = head;
+    this.#isChunked = length === 'chunked';
+    this.#left = length === 'chunked' ? 0 : length;
+  }
+
+  /** Whether there is a head of which nothing has been written. */
+  get isHeld(): boolean {
+    return this.#head !== '';
+  }
+
+  flush(): void {
+    if (this.isHeld) this.#socket.write(this.#takeHead(), 'latin1');
+  }
+
+  /**
+   * @param onWritten called when the piece may be overwritten
+   * @returns false when the client is slower: hold until 'drain'.
+   */
+  write(chunk: Uint8Array, onWritten?: OnWritten): boolean {
+    if (chunk.length === 0) {
+      onWritten?.();
+      return true;
+    }
+    return this.#isChunked ? this.#writeChunk(chunk, onWritten) : this.#writePart(chunk, onWritten);
+  }
+
+  once(event: 'drain', listener: () => void): unknown {
+    return this.#socket.once(event, listener);
+  }
+
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    if (this.#isChunked) this.#socket.write(`${this.#takeHead()}0\r\n\r\n`, 'latin1', this.#lastWritten);
+    // The client must not take the next answer for the rest of this one.
+    else if (this.#left > 0) this.#socket.destroy();
+    else if (this.isHeld) this.#socket.write(this.#takeHead(), 'latin1', this.#lastWritten);
+    else if (this.#isWritten) this.#onEnded();
+  }
+
+  #takeHead(): string {
+    const head = this.#head;
+    this.#head = '';
+    return head;
+  }
+
+  #writeChunk(chunk: Uint8Array, onWritten: OnWritten | undefined): boolean {
+    const before = `${this.#takeHead()}${chunk.length.toString(16)}\r\n`;
+    if (chunk.length <= maximumCopied) {
+      return this.#socket.write(`${before}${byteString(chunk)}\r\n`, 'latin1', onWritten);
+    }
+    // In one piece for the system, and in TLS records as large as they may be.
+    this.#socket.cork();
+    this.#socket.write(before, 'latin1');
+    this.#socket.write(chunk);
+    const hasRoom = this.#socket.write('\r\n', 'latin1', onWritten);
+    this.#socket.uncork();
+    return hasRoom;
+  }
+
+  #writePart(chunk: Uint8Array, onWritten: OnWritten | undefined): boolean {
+    this.#left -= chunk.length;
+    if (this.#left < 0) {
+      // What is beyond the announced length would be read as the beginning of the next answer.
+      this.#socket.destroy();
+      return true;
+    }
+    const written = this.#left > 0 ? onWritten : this.#lastOf(onWritten);
+    if (chunk.length <= maximumCopied) {
+      return this.#socket.write(this.#takeHead() + byteString(chunk), 'latin1', written);
+    }
+    if (!this.isHeld) return this.#socket.write(chunk, written);
+    this.#socket.cork();
+    this.#socket.write(this.#takeHead(), 'latin1');
+    const hasRoom = this.#socket.write(chunk, written);
+    this.#socket.uncork();
+    return hasRoom;
+  }
+
+  #lastOf(onWritten: OnWritten | undefined): OnWritten {
+    if (onWritten === undefined) return this.#lastWritten;
+    return (error) => {
+      onWritten(error);
+      this.#lastWritten(error);
+    };
+  }
+
+  /** A write that failed ends the connection, and with it the answer. */
+  readonly #lastWritten: OnWritten = (error) => {
+    if (error !== undefined && error !== null) return;
+    this.#isWritten = true;
+    if (this.#isEnded) this.#onEnded();
+  };
+}
