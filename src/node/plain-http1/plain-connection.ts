@@ -12,10 +12,10 @@ export interface PlainConnectionHost {
   readonly keepAliveSeconds: number;
   /** Whether answers are to say that theirs is the connection's last. */
   readonly isDraining: boolean;
-  /** A request is being handled. */
+  /** Looks that have been taken at how long connections have been silent. */
+  readonly looks: number;
+  /** The first request of a connection is being handled. */
   asked(connection: PlainConnection): void;
-  /** The connection waits for another request. */
-  idle(connection: PlainConnection): void;
   /** It is over. */
   closed(connection: PlainConnection): void;
   /**
@@ -37,6 +37,10 @@ const maximumAhead = 64 * 1024;
 export class PlainConnection implements PlainRequestConnection {
   readonly socket: TLSSocket;
   readonly #host: PlainConnectionHost;
+  /** Whether a request has come. */
+  hasAsked = false;
+  /** By the host's count of looks, when it last fell silent. */
+  silentSince: number;
   readonly #reader = new PlainRequestReader();
   #exchange: PlainInbound | undefined;
   /** What came before the answer was written. */
@@ -45,6 +49,7 @@ export class PlainConnection implements PlainRequestConnection {
   constructor(socket: TLSSocket, host: PlainConnectionHost) {
     this.socket = socket;
     this.#host = host;
+    this.silentSince = host.looks;
     socket.on('data', this.#onData);
     socket.on('close', this.#onClose);
     socket.on('error', this.#onError);
@@ -71,7 +76,7 @@ export class PlainConnection implements PlainRequestConnection {
       endWhenWritten(this.socket);
       return;
     }
-    this.#host.idle(this);
+    this.silentSince = this.#host.looks;
     if (ahead === undefined) return;
     this.socket.resume();
     this.#read(ahead);
@@ -106,12 +111,15 @@ export class PlainConnection implements PlainRequestConnection {
     }
     const inbound = new PlainInbound(request, this, inboundOptions);
     this.#exchange = inbound;
-    this.#host.asked(this);
+    if (!this.hasAsked) {
+      this.hasAsked = true;
+      this.#host.asked(this);
+    }
+    const failed = (error: unknown): void => this.#host.failed(this, error);
     // One promise where each `await` more would cost every request.
-    lane
-      .handle(inbound)
-      .then((response) => inbound.answerWith(response))
-      .catch((error: unknown) => this.#host.failed(this, error));
+    lane.handle(inbound).then((response) => {
+      if (inbound.awaitsAnswer) inbound.answerWith(response).catch(failed);
+    }, failed);
   }
 
   #leave(bytes: Buffer): void {

@@ -22,12 +22,6 @@ export interface PlainConnectionsOptions {
 /** Looks at the connections in the shorter of the times that one may be silent. */
 const looksUntilOver = 4;
 
-interface Use {
-  hasAsked: boolean;
-  /** By the count of looks, when its silence began. */
-  since: number;
-}
-
 /**
  * The HTTP/1.1 connections of one server that are read here, and how long each has been silent: one that never asks
  * anything ends as one would whose head is late, one that has been answered as one that Node's server keeps alive.
@@ -42,11 +36,11 @@ export class PlainConnections implements PlainConnectionHost {
   readonly #interval: number;
   readonly #looksUntilIdle: number;
   readonly #looksUntilLate: number;
-  readonly #uses = new Map<PlainConnection, Use>();
+  readonly #open = new Set<PlainConnection>();
   readonly #bySocket = new WeakMap<Duplex, PlainConnection>();
   readonly #readByNode = new WeakMap<PlainConnection, ReadByNode>();
+  looks = 0;
   #timer: NodeJS.Timeout | undefined;
-  #looks = 0;
 
   constructor(options: PlainConnectionsOptions) {
     const { lane, inboundOptions, limits, onAsked, logger = silentLogger } = options;
@@ -64,7 +58,7 @@ export class PlainConnections implements PlainConnectionHost {
   /** A new connection of an HTTP/1.1 client. */
   opened(socket: TLSSocket, readByNode: ReadByNode): void {
     const connection = new PlainConnection(socket, this);
-    this.#uses.set(connection, { hasAsked: false, since: this.#looks });
+    this.#open.add(connection);
     this.#bySocket.set(socket, connection);
     this.#readByNode.set(connection, readByNode);
     this.#timer ??= setInterval(() => this.#look(), this.#interval).unref();
@@ -76,20 +70,12 @@ export class PlainConnections implements PlainConnectionHost {
   }
 
   asked(connection: PlainConnection): void {
-    const use = this.#uses.get(connection);
-    if (use === undefined || use.hasAsked) return;
-    use.hasAsked = true;
     this.#onAsked(connection.socket);
   }
 
-  idle(connection: PlainConnection): void {
-    const use = this.#uses.get(connection);
-    if (use !== undefined) use.since = this.#looks;
-  }
-
   closed(connection: PlainConnection): void {
-    this.#uses.delete(connection);
-    if (this.#uses.size > 0) return;
+    this.#open.delete(connection);
+    if (this.#open.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
@@ -107,11 +93,10 @@ export class PlainConnections implements PlainConnectionHost {
   }
 
   #look(): void {
-    this.#looks++;
-    for (const [connection, { hasAsked, since }] of this.#uses) {
-      const silence = this.#looks - since;
-      if (connection.isBusy || silence < (hasAsked ? this.#looksUntilIdle : this.#looksUntilLate)) continue;
-      connection.socket.destroy();
+    this.looks++;
+    for (const connection of this.#open) {
+      const limit = connection.hasAsked ? this.#looksUntilIdle : this.#looksUntilLate;
+      if (!connection.isBusy && this.looks - connection.silentSince >= limit) connection.socket.destroy();
     }
   }
 }

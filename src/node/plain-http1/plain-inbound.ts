@@ -57,12 +57,16 @@ export class PlainInbound extends NodeInboundRequest implements AnsweredExchange
     return new PlainAnswer(this.carrier.socket, this);
   }
 
-  /** Writes an answer of the router's own, unless one has begun, or nobody is there to read it. */
+  /** Whether no answer has begun, and there is somebody to read one. */
+  get awaitsAnswer(): boolean {
+    return !this.#hasAnswer && !this.#isClosed;
+  }
+
+  /** Writes an answer of the router's own, if one is awaited. */
   async answerWith(response: Response): Promise<void> {
-    if (this.#hasAnswer || this.#isClosed) return;
     const body = new Uint8Array(await response.arrayBuffer());
     // Meanwhile its time may have been over.
-    if (this.#hasAnswer || this.#isClosed) return;
+    if (!this.awaitsAnswer) return;
     // The router calls a request bad that could be read in two ways: what stands behind it may be part of it (RFC 9112
     // section 11.2).
     this.#endsConnection = response.status === 400;
