@@ -1,7 +1,6 @@
 import type { TestContext } from 'node:test';
 import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { statusResponse } from '../../src/apimachinery/status.ts';
-import type { NodeBindings } from '../../src/node/node-inbound.ts';
 import { createRouterServer, type RouterServer, type RouterServerOptions } from '../../src/node/server.ts';
 import { UndiciTransport, type UndiciTransportOptions } from '../../src/node/undici-transport.ts';
 import { upgradeListener } from '../../src/node/upgrade.ts';
@@ -16,6 +15,7 @@ import {
 } from '../../src/proxy/transport.ts';
 import { credentials, outboundTo, routerPair } from './node-exchange.ts';
 import { noRequestInfo } from './request-info.ts';
+import { laneTo } from './way-in.ts';
 
 /** A router that sends everything to one destination: the Node adapter without the decision. */
 export interface TestRouter {
@@ -62,9 +62,12 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
       return statusResponse('ServiceUnavailable', error.code);
     }
   };
+  const fetch: RouterServerOptions['fetch'] =
+    options.server?.fetch ??
+    ((_request, { inbound }) => attempt(() => transport.send(outboundFor(inbound), inbound, onResponseHead)));
   const server = createRouterServer({
-    fetch: (_request: Request, { inbound }: NodeBindings) =>
-      attempt(() => transport.send(outboundFor(inbound), inbound, onResponseHead)),
+    fetch,
+    directLane: laneTo(fetch),
     tls: { cert: routerPair.chain, key: routerPair.privateKey },
     clientCertificateOf: () => ({}),
     onUpgrade: upgradeListener({

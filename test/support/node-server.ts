@@ -2,6 +2,7 @@ import type { TestContext } from 'node:test';
 import type { NodeBindings } from '../../src/node/node-inbound.ts';
 import { createRouterServer, type RouterServer, type RouterServerOptions } from '../../src/node/server.ts';
 import { routerPair } from './node-exchange.ts';
+import { laneTo } from './way-in.ts';
 
 /** The serving pair of the router. */
 export const servingTls = { cert: routerPair.chain, key: routerPair.privateKey };
@@ -12,7 +13,13 @@ export async function startServer(
   fetch: RouterServerOptions['fetch'],
   options: Partial<RouterServerOptions> = {},
 ): Promise<{ port: number; server: RouterServer }> {
-  const server = createRouterServer({ fetch, tls: servingTls, clientCertificateOf: () => ({}), ...options });
+  const server = createRouterServer({
+    fetch,
+    directLane: laneTo(fetch),
+    tls: servingTls,
+    clientCertificateOf: () => ({}),
+    ...options,
+  });
   const { port } = await server.listen(0, '127.0.0.1');
   context.after(() => server.close(0));
   return { port, server };

@@ -8,8 +8,8 @@ export interface AnswerHead {
   readonly statusMessage: string;
   /** Lines of the answer, without any that are about the connection; such are left out. */
   readonly headers: RawHeaders;
-  /** What the head has to say of the body beyond what its lines say. */
-  readonly framing: 'as-stated' | 'chunked' | 'empty';
+  /** Whether there is a body whose length no line names. */
+  readonly isChunked: boolean;
   /** Whether the connection ends behind this answer. */
   readonly isLast: boolean;
   /** Seconds for which an idle connection is kept. */
@@ -64,12 +64,11 @@ export function answerHead(answer: AnswerHead): string {
   }
   // RFC 9110 section 6.6.1.
   if (!hasDate) head += `\r\nDate: ${currentDate()}`;
-  if (answer.framing === 'chunked') head += '\r\nTransfer-Encoding: chunked';
-  else if (answer.framing === 'empty') head += '\r\nContent-Length: 0';
   // What a client needs to know so as not to ask on a connection that is being closed.
-  return isLast
-    ? `${head}\r\nConnection: close\r\n\r\n`
-    : `${head}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${answer.keepAliveSeconds}\r\n\r\n`;
+  head += isLast
+    ? '\r\nConnection: close'
+    : `\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${answer.keepAliveSeconds}`;
+  return `${head}${answer.isChunked ? '\r\nTransfer-Encoding: chunked' : ''}\r\n\r\n`;
 }
 
 let dateText = '';

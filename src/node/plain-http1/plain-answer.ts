@@ -51,13 +51,12 @@ export class PlainAnswer implements AnswerSink, HeldHead {
     const { method, isLast, keepAliveSeconds } = this.#exchange;
     const length = contentLength(headers);
     this.#hasContent = method !== 'HEAD' && hasContent(status);
-    const isChunked = this.#hasContent && length === undefined;
-    // Clients look for a body behind a 205 as behind any other status (RFC 9112 section 6.3), and there is none.
-    const framing = isChunked ? 'chunked' : status === 205 ? 'empty' : 'as-stated';
+    // Clients look for the end of a 205 as of any other answer (RFC 9110 section 15.3.6), although it has no content.
+    const isChunked = method !== 'HEAD' && (status === 205 || (this.#hasContent && length === undefined));
     const lines = answerLines(status, headers);
-    const head = answerHead({ status, statusMessage, headers: lines, framing, isLast, keepAliveSeconds });
+    const head = answerHead({ status, statusMessage, headers: lines, isChunked, isLast, keepAliveSeconds });
     this.#exchange.begun();
-    this.#body.begin(head, this.#hasContent ? (length ?? 'chunked') : 0);
+    this.#body.begin(head, isChunked ? 'chunked' : this.#hasContent ? (length ?? 0) : 0);
     this.#announcesBody = this.#hasContent && length !== undefined;
     this.#client.announce(length);
     flushUnlessFollowed(this);

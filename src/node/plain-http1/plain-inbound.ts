@@ -23,7 +23,7 @@ export interface PlainRequestConnection {
 export class PlainInbound extends NodeInboundRequest implements AnsweredExchange {
   protected readonly carrier: PlainRequestConnection;
   readonly #body: Uint8Array | undefined;
-  #endsConnection = false;
+  #endsConnection: boolean;
   #wasLast = false;
   #hasAnswer = false;
   #isAnswered = false;
@@ -34,6 +34,7 @@ export class PlainInbound extends NodeInboundRequest implements AnsweredExchange
     super(request.method, request.target, request.headers, '1.1', options);
     this.carrier = connection;
     this.#body = request.body;
+    this.#endsConnection = request.isLast;
   }
 
   get hasBody(): boolean {
@@ -69,7 +70,7 @@ export class PlainInbound extends NodeInboundRequest implements AnsweredExchange
     if (!this.awaitsAnswer) return;
     // The router calls a request bad that could be read in two ways: what stands behind it may be part of it (RFC 9112
     // section 11.2).
-    this.#endsConnection = response.status === 400;
+    this.#endsConnection ||= response.status === 400;
     this.#answerWhole(response.status, rawHeadersOf(response.headers), body);
   }
 

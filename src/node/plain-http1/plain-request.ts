@@ -12,10 +12,13 @@ export interface PlainRequest {
   readonly headers: RawHeaders;
   /** All of it; `undefined` for none. A part of the bytes that were read. */
   readonly body: Uint8Array | undefined;
+  /** Whether the client asks nothing more on this connection. */
+  readonly isLast: boolean;
 }
 
 interface PlainFields {
   readonly headers: RawHeaders;
+  readonly isLast: boolean;
   /** Bytes, from `Content-Length`. */
   readonly length: number | undefined;
 }
@@ -68,14 +71,14 @@ export class PlainRequestReader {
     if (line === undefined || method === undefined || target === undefined) return undefined;
     const fields = this.#fieldsIn(head.slice(line.length));
     if (fields === undefined) return undefined;
-    const { headers, length } = fields;
+    const { headers, length, isLast } = fields;
     // RFC 9110 section 9.3.1: servers differ in what they make of it.
     if (length !== undefined && (method === 'GET' || method === 'HEAD')) return undefined;
     // More is the beginning of another request, less a body that is still on its way.
     if (bytes.length - head.length - headEndBytes !== (length ?? 0)) return undefined;
     const body =
       length === undefined || length === 0 ? undefined : bytes.subarray(head.length + headEndBytes);
-    return { method, target, headers, body };
+    return { method, target, headers, body, isLast };
   }
 
   #fieldsIn(text: string): PlainFields | undefined {
@@ -96,6 +99,7 @@ function parseFields(text: string): PlainFields | undefined {
   if (!areFieldLines(text, 0)) return undefined;
   const headers: string[] = [];
   let length: number | undefined;
+  let isLast = false;
   let lineEnd = 0;
   while (lineEnd < text.length) {
     const begin = lineEnd + 2;
@@ -109,8 +113,10 @@ function parseFields(text: string): PlainFields | undefined {
     if (meaning === 'none') continue;
     if (meaning === 'not plain') return undefined;
     if (meaning === 'connection') {
-      // What HTTP/1.1 does anyway (RFC 9112 section 9.3); other options change what becomes of lines or connection.
-      if (value.toLowerCase() !== 'keep-alive') return undefined;
+      // Other options name lines that are not to be passed on, or another protocol (RFC 9110 section 7.6.1).
+      const option = value.toLowerCase();
+      if (option !== 'keep-alive' && option !== 'close') return undefined;
+      isLast ||= option === 'close';
     } else {
       if (length !== undefined || !plainLength.test(value)) return undefined;
       length = Number(value);
@@ -118,5 +124,5 @@ function parseFields(text: string): PlainFields | undefined {
   }
   // Node's server is to refuse it, with the words that it has for that.
   if (faultOfHead('1.1', headers) !== undefined) return undefined;
-  return { headers, length };
+  return { headers, length, isLast };
 }

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
+import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
+import { startServer } from '../../../test/support/node-server.ts';
+import { readUntil } from '../../../test/support/tls-client.ts';
+import type { NodeInboundRequest } from '../node-inbound.ts';
+import { RequestDeadlines } from '../request-deadlines.ts';
+import type { RouterServerOptions } from '../server.ts';
+import { PlainInbound } from './plain-inbound.ts';
+
+interface Handled {
+  readonly inbound: NodeInboundRequest;
+  readonly isPlain: boolean;
+  readonly answer: (response: Response) => void;
+}
+
+/** A server whose answers the test gives, in the order it likes. */
+async function serverOf(context: TestContext, options: Partial<RouterServerOptions> = {}) {
+  const handled: Handled[] = [];
+  const started = await startServer(
+    context,
+    (_request, { inbound }) =>
+      new Promise((answer) => handled.push({ inbound, isPlain: inbound instanceof PlainInbound, answer })),
+    options,
+  );
+  return { ...started, handled };
+}
+
+const get = (target: string, ...lines: string[]): string =>
+  [`GET ${target} HTTP/1.1`, 'Host: a', ...lines, '', ''].join('\r\n');
+
+test('requests of one connection are answered one after the other, in their order, however they come', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  // Two in one piece are no plain request; what has not been answered before is not overtaken.
+  client.write(get('/2'));
+  client.write(get('/3') + get('/4'));
+  for (const [index, target] of ['/1', '/2', '/3', '/4'].entries()) {
+    await eventually(() => handled.length === index + 1);
+    assert.equal(handled[index]?.inbound.target, target);
+    handled[index]?.answer(new Response(`answer to ${target}.`));
+    await readUntil(client, `answer to ${target}.`);
+  }
+});
+
+test('a connection goes on with Node’s parser in the middle, with not a byte lost', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  const chunked = ['POST /2 HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked', '', '4', 'body', '0', '', ''];
+  const sent = [get('/1'), chunked.join('\r\n'), get('/3')];
+  for (const [index, bytes] of sent.entries()) {
+    client.write(bytes);
+    await eventually(() => handled.length === index + 1);
+    const { inbound, answer } = handled[index] as Handled;
+    const body = inbound.hasBody ? await new Response(inbound.body()).text() : '';
+    answer(new Response(`${inbound.target}: ${body}.`));
+    await readUntil(client, `/${index + 1}: ${index === 1 ? 'body' : ''}.`);
+  }
+  assert.deepEqual(
+    handled.map(({ isPlain }) => isPlain),
+    [true, false, false],
+  );
+});
+
+test('a request that comes in pieces is read by Node’s parser, at whichever byte it is cut', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const bytes = `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody`;
+  for (let cut = 1; cut < bytes.length; cut++) {
+    handled.length = 0;
+    const client = await rawClient(context, port);
+    client.write(bytes.slice(0, cut));
+    // A record of TLS of its own.
+    await new Promise((resolve) => setImmediate(resolve));
+    client.write(bytes.slice(cut));
+    await eventually(() => handled.length === 1);
+    const [{ inbound, answer } = assert.fail()] = handled;
+    answer(new Response(`${inbound.method} ${await new Response(inbound.body()).text()}.`));
+    await readUntil(client, 'POST body.');
+    client.destroy();
+  }
+});
+
+test('a body that came with its head can be read by who is asked second', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody');
+  await eventually(() => handled.length === 1);
+  const [{ inbound, isPlain } = assert.fail()] = handled;
+  assert.equal(isPlain, true);
+  assert.equal(inbound.bodySource?.isAwaited, false);
+  assert.equal(Buffer.from(inbound.bodySource?.takeWhole() ?? []).toString(), 'body');
+});
+
+test('a client that goes away while it waits is told of at once, and nobody else is', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const [leaving, staying] = [await rawClient(context, port), await rawClient(context, port)];
+  leaving.write(get('/1'));
+  staying.write(get('/2'));
+  await eventually(() => handled.length === 2);
+  const signals = new Map(handled.map(({ inbound }) => [inbound.target, inbound.signal]));
+  leaving.destroy();
+  await eventually(() => signals.get('/1')?.aborted === true);
+  assert.equal(signals.get('/2')?.aborted, false);
+  // Comes too late, and ends nothing else.
+  for (const { answer } of handled) answer(new Response('answered'));
+  await readUntil(staying, 'answered');
+  assert.equal(signals.get('/2')?.aborted, false);
+});
+
+test('a client that says that it sends no more is gone, as for Node’s server', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  const { signal } = (handled[0] as Handled).inbound;
+  client.end();
+  await eventually(() => signal.aborted);
+});
+
+test('a client that sends ahead more than it may is not read on before it has its answer', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  const ahead = 8 * 1024 * 1024;
+  client.write(get(`/2?${'x'.repeat(ahead)}`));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  // What the buffers of both systems hold is nothing beside it.
+  assert.ok(client.writableLength > ahead / 4, `${client.writableLength} are left`);
+  handled[0]?.answer(new Response('first.'));
+  const rest = await readToEnd(client);
+  assert.match(rest, /first\.HTTP\/1\.1 400 /);
+});
+
+test('a connection on which nothing is ever asked ends, and one that falls silent, but none that waits', async (context) => {
+  const limits = { keepAliveTimeout: 60, headersTimeout: 60, connectionsCheckingInterval: 10 };
+  const { port, handled } = await serverOf(context, { limits });
+  const silent = await rawClient(context, port);
+  const waiting = await rawClient(context, port);
+  waiting.write(get('/wait'));
+  const asking = await rawClient(context, port);
+  asking.write(get('/ask'));
+  await eventually(() => handled.length === 2);
+  const answer = (target: string): void =>
+    handled.find(({ inbound }) => inbound.target === target)?.answer(new Response('answered'));
+  answer('/ask');
+  assert.match(await readToEnd(asking), /\r\nKeep-Alive: timeout=0\r\n.*answered$/s);
+  assert.equal(await readToEnd(silent), '');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  answer('/wait');
+  assert.match(await readToEnd(waiting), /answered$/);
+});
+
+test('draining ends what is idle, and tells who waits that this answer is the last', async (context) => {
+  const { port, server, handled } = await serverOf(context);
+  const clients = [await rawClient(context, port), await rawClient(context, port)];
+  const [idle, waiting] = clients as [(typeof clients)[0], (typeof clients)[0]];
+  const unused = await rawClient(context, port);
+  idle.write(get('/idle'));
+  await eventually(() => handled.length === 1);
+  handled[0]?.answer(new Response('first.'));
+  await readUntil(idle, 'first.');
+  waiting.write(get('/wait'));
+  await eventually(() => handled.length === 2);
+  server.drain(true);
+  await readToEnd(idle);
+  handled[1]?.answer(new Response('last.'));
+  assert.match(await readToEnd(waiting), /\r\nConnection: close\r\n.*last\.$/s);
+  // It may be about to ask, and is told then.
+  unused.write(get('/late'));
+  await eventually(() => handled.length === 3);
+  handled[2]?.answer(new Response('late.'));
+  assert.match(await readToEnd(unused), /\r\nConnection: close\r\n.*late\.$/s);
+});
+
+test('closing lets a client that reads slowly have the end of its answer', async (context) => {
+  const { port, server, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/large'));
+  await eventually(() => handled.length === 1);
+  const length = 16 * 1024 * 1024;
+  handled[0]?.answer(new Response('x'.repeat(length)));
+  // All of it has been written here; most of it waits for the client.
+  await readUntil(client, '\r\n\r\n');
+  const closed = server.close(60_000);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.ok((await readToEnd(client)).length > length - 100_000);
+  await closed;
+});
+
+test('a request whose time is over gets a 504, and one whose answer has begun breaks off', async (context) => {
+  let now = 0;
+  const deadlines = new RequestDeadlines({ timeout: 5_000, clock: () => now });
+  context.after(() => deadlines.stop());
+  const { port, handled } = await serverOf(context, { deadlines });
+  const [early, late] = [await rawClient(context, port), await rawClient(context, port)];
+  early.write(get('/early'));
+  late.write(get('/late'));
+  await eventually(() => handled.length === 2);
+  for (const { inbound } of handled) {
+    inbound.limitDuration();
+    if (inbound.target !== '/late') continue;
+    const sink = inbound.answerSink();
+    sink.start(200, 'OK', []);
+    sink.write(Buffer.from('begun'));
+  }
+  await readUntil(late, 'begun');
+  now = 10_000;
+  deadlines.look();
+  await assert.rejects(readUntil(late, '0\r\n\r\n'));
+  const text = await readUntil(early, '"code":504}');
+  assert.match(text, /^HTTP\/1\.1 504 Gateway Timeout\r\n.*\r\nAudit-ID: .*"reason":"Timeout"/is);
+  // The connection takes the next request, and an answer that comes too late is nobody's.
+  for (const { answer } of handled) answer(new Response('too late'));
+  early.write(get('/next'));
+  await eventually(() => handled.length === 3);
+  handled[2]?.answer(new Response('next.'));
+  assert.doesNotMatch(await readUntil(early, 'next.'), /too late/);
+});
+
+test('an answer that cannot be written ends its connection, not the process', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  const broken = new ReadableStream({ start: (controller) => controller.error(new Error('broken')) });
+  handled[0]?.answer(new Response(broken));
+  assert.equal(await readToEnd(client), '');
+});
+
+test('a request that the router calls bad is the last of its connection', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  client.write(get('/2'));
+  handled[0]?.answer(new Response('bad', { status: 400 }));
+  assert.match(await readToEnd(client), /^HTTP\/1\.1 400 Bad Request\r\n.*\r\nConnection: close\r\n.*bad$/s);
+  assert.equal(handled.length, 1);
+});
+
+test('with the plain reader switched off Node’s parser reads every request', async (context) => {
+  const { port, handled } = await serverOf(context, { plainRequests: false });
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  assert.equal(handled[0]?.isPlain, false);
+});
