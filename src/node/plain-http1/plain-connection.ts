@@ -99,7 +99,7 @@ export class PlainConnection implements PlainRequestConnection {
     exchange?.close();
   };
 
-  /** 'close' follows; without a listener the error would end the process. */
+  /** 'close' follows. Node's TLS server listens as well, today; with nobody who does an error would end the process. */
   readonly #onError = (): void => {};
 
   #read(bytes: Buffer): void {
