@@ -6,8 +6,8 @@ import type { AnswerSink } from '../answer-sink.ts';
 import { ClientSide } from '../client-side.ts';
 import { contentLength } from '../content-length.ts';
 import { flushUnlessFollowed, type HeldHead } from '../held-head.ts';
-import { answerHead } from './answer-head.ts';
 import { FramedBody } from './framed-body.ts';
+import { plainAnswerHead } from './plain-answer-head.ts';
 
 /** The exchange that an answer belongs to. */
 export interface AnsweredExchange {
@@ -54,7 +54,14 @@ export class PlainAnswer implements AnswerSink, HeldHead {
     // Clients look for the end of a 205 as of any other answer (RFC 9110 section 15.3.6), although it has no content.
     const isChunked = method !== 'HEAD' && (status === 205 || (this.#hasContent && length === undefined));
     const lines = answerLines(status, headers);
-    const head = answerHead({ status, statusMessage, headers: lines, isChunked, isLast, keepAliveSeconds });
+    const head = plainAnswerHead({
+      status,
+      statusMessage,
+      headers: lines,
+      isChunked,
+      isLast,
+      keepAliveSeconds,
+    });
     this.#exchange.begun();
     this.#body.begin(head, isChunked ? 'chunked' : this.#hasContent ? (length ?? 0) : 0);
     this.#announcesBody = this.#hasContent && length !== undefined;

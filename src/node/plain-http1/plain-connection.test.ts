@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { duplexPair } from 'node:stream';
 import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
 import { eventually } from '../../../test/support/eventually.ts';
 import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
 import { startServer } from '../../../test/support/node-server.ts';
@@ -7,6 +10,7 @@ import { readUntil } from '../../../test/support/tls-client.ts';
 import type { NodeInboundRequest } from '../node-inbound.ts';
 import { RequestDeadlines } from '../request-deadlines.ts';
 import type { RouterServerOptions } from '../server.ts';
+import { PlainConnection } from './plain-connection.ts';
 import { PlainInbound } from './plain-inbound.ts';
 
 interface Handled {
@@ -73,7 +77,7 @@ test('a request that comes in pieces is read by Node’s parser, at whichever by
     const client = await rawClient(context, port);
     client.write(bytes.slice(0, cut));
     // A record of TLS of its own.
-    await new Promise((resolve) => setImmediate(resolve));
+    await setImmediate();
     client.write(bytes.slice(cut));
     await eventually(() => handled.length === 1);
     const [{ inbound, answer } = assert.fail()] = handled;
@@ -144,6 +148,28 @@ test('a client that sends ahead more than it may is not read on before it has it
   assert.ok(taken < ahead / 2, `${taken} pieces of ${ahead}`);
   handled[0]?.answer(new Response('first.'));
   await readUntil(client, 'first.');
+});
+
+test('a client that sends ahead byte by byte is not read on either', async () => {
+  const [client, socket] = duplexPair();
+  const connection = new PlainConnection(socket as TLSSocket, {
+    lane: { takes: () => true, handle: () => new Promise(() => {}) },
+    inboundOptions: { clientCertificateOf: () => ({}) },
+    keepAliveSeconds: 90,
+    isDraining: false,
+    looks: 0,
+    asked: () => {},
+    closed: () => {},
+    handOver: () => assert.fail('it is in the middle of an exchange'),
+    failed: (_connection, error) => assert.fail(String(error)),
+  });
+  client.write(get('/1'));
+  await eventually(() => connection.isBusy);
+  for (let sent = 0; sent < 200 && !socket.isPaused(); sent++) {
+    client.write('G');
+    await setImmediate();
+  }
+  assert.equal(socket.isPaused(), true);
 });
 
 test('a connection on which nothing is ever asked ends, and one that falls silent, but none that waits', async (context) => {

@@ -27,8 +27,9 @@ export interface PlainConnectionHost {
   failed(connection: PlainConnection, error: unknown): void;
 }
 
-/** Bytes that a client may send before it has the answer to what it asked first; from there on nothing is read. */
+/** Bytes, and pieces of them, that a client may send before it has its answer; from there on nothing is read. */
 const maximumAhead = 64 * 1024;
+const maximumPiecesAhead = 100;
 
 /**
  * An HTTP/1.1 connection for as long as plain requests come on it, one after the other. At the first bytes that are
@@ -43,8 +44,9 @@ export class PlainConnection implements PlainRequestConnection {
   silentSince: number;
   readonly #reader = new PlainRequestReader();
   #exchange: PlainInbound | undefined;
-  /** What came before the answer was written. */
-  #ahead: Buffer | undefined;
+  /** What came before the answer was written; joined once, for a client may send byte by byte. */
+  #ahead: Buffer[] | undefined;
+  #aheadBytes = 0;
 
   constructor(socket: TLSSocket, host: PlainConnectionHost) {
     this.socket = socket;
@@ -72,6 +74,7 @@ export class PlainConnection implements PlainRequestConnection {
     this.#exchange = undefined;
     const ahead = this.#ahead;
     this.#ahead = undefined;
+    this.#aheadBytes = 0;
     if (isLast || !this.socket.writable) {
       endWhenWritten(this.socket);
       return;
@@ -79,7 +82,7 @@ export class PlainConnection implements PlainRequestConnection {
     this.silentSince = this.#host.looks;
     if (ahead === undefined) return;
     this.socket.resume();
-    this.#read(ahead);
+    this.#read(Buffer.concat(ahead));
   }
 
   readonly #onData = (bytes: Buffer): void => {
@@ -88,8 +91,10 @@ export class PlainConnection implements PlainRequestConnection {
       return;
     }
     // RFC 9112 section 9.3.2: requests sent ahead of an answer are handled one after the other.
-    this.#ahead = this.#ahead === undefined ? bytes : Buffer.concat([this.#ahead, bytes]);
-    if (this.#ahead.length >= maximumAhead) this.socket.pause();
+    this.#ahead ??= [];
+    this.#ahead.push(bytes);
+    this.#aheadBytes += bytes.length;
+    if (this.#aheadBytes >= maximumAhead || this.#ahead.length >= maximumPiecesAhead) this.socket.pause();
   };
 
   readonly #onClose = (): void => {

@@ -36,9 +36,8 @@ export class PlainConnections implements PlainConnectionHost {
   readonly #interval: number;
   readonly #looksUntilIdle: number;
   readonly #looksUntilLate: number;
-  readonly #open = new Set<PlainConnection>();
+  readonly #open = new Map<PlainConnection, ReadByNode>();
   readonly #bySocket = new WeakMap<Duplex, PlainConnection>();
-  readonly #readByNode = new WeakMap<PlainConnection, ReadByNode>();
   looks = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -58,9 +57,8 @@ export class PlainConnections implements PlainConnectionHost {
   /** A new connection of an HTTP/1.1 client. */
   opened(socket: TLSSocket, readByNode: ReadByNode): void {
     const connection = new PlainConnection(socket, this);
-    this.#open.add(connection);
+    this.#open.set(connection, readByNode);
     this.#bySocket.set(socket, connection);
-    this.#readByNode.set(connection, readByNode);
     this.#timer ??= setInterval(() => this.#look(), this.#interval).unref();
   }
 
@@ -82,9 +80,10 @@ export class PlainConnections implements PlainConnectionHost {
 
   handOver(connection: PlainConnection, bytes: Buffer): void {
     const { socket } = connection;
+    const readByNode = this.#open.get(connection);
     this.closed(connection);
     this.#bySocket.delete(socket);
-    this.#readByNode.get(connection)?.(socket, bytes);
+    readByNode?.(socket, bytes);
   }
 
   failed(connection: PlainConnection, error: unknown): void {
@@ -94,7 +93,7 @@ export class PlainConnections implements PlainConnectionHost {
 
   #look(): void {
     this.looks++;
-    for (const connection of this.#open) {
+    for (const connection of this.#open.keys()) {
       const limit = connection.hasAsked ? this.#looksUntilIdle : this.#looksUntilLate;
       if (!connection.isBusy && this.looks - connection.silentSince >= limit) connection.socket.destroy();
     }

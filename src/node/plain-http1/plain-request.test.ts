@@ -169,6 +169,13 @@ describe('behind another request of the connection', () => {
     assert.equal(next(request(['GET /a HTTP/1.1', ...lines], 'four')), undefined);
   });
 
+  test('lines of more than 4 KiB are read each time: an idle connection does not hold them', () => {
+    const long = `X: ${'x'.repeat(4 * 1024)}`;
+    const [first, second] = [next(get(long)), next(get(long))];
+    assert.deepEqual(second, first);
+    assert.notEqual(second?.headers, first?.headers);
+  });
+
   test('what was refused is not remembered', () => {
     const bad = get('X : 1');
     assert.equal(next(bad), undefined);

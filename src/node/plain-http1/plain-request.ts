@@ -26,6 +26,9 @@ interface PlainFields {
 /** Bytes. With a line break in every fourth of them there are no more lines than `maximumHeaderLines`. */
 const maximumHead = 16 * 1024;
 
+/** Characters up to which lines are remembered: what an idle connection holds must stay small. */
+const maximumRemembered = 4 * 1024;
+
 /** Methods of the Kubernetes API; all others are Node's to read. */
 const requestLine = /^(GET|HEAD|POST|PUT|PATCH|DELETE) (\/[!-~]*) HTTP\/1\.1(?=\r\n)/;
 const plainLength = /^(?:0|[1-9]\d{0,5})$/;
@@ -84,7 +87,7 @@ export class PlainRequestReader {
   #fieldsIn(text: string): PlainFields | undefined {
     if (this.#lastFields !== undefined && text === this.#lastText) return this.#lastFields;
     const fields = parseFields(text);
-    if (fields === undefined) return undefined;
+    if (fields === undefined || text.length > maximumRemembered) return fields;
     this.#lastText = text;
     this.#lastFields = fields;
     return fields;

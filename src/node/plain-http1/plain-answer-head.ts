@@ -3,7 +3,7 @@ import { rememberingNames } from '../../apimachinery/remembered-names.ts';
 import { reasonPhrase } from '../answer-lines.ts';
 import { fieldValue, token } from '../field-syntax.ts';
 
-export interface AnswerHead {
+export interface PlainAnswerHead {
   readonly status: number;
   readonly statusMessage: string;
   /** Lines of the answer, without any that are about the connection; such are left out. */
@@ -39,7 +39,7 @@ const plainLength = /^\d{1,15}$/;
  * The head of an answer by HTTP/1.1 as a byte string, with the empty line at its end.
  * @throws {TypeError} when a line cannot be written: a line break in it would begin an answer of the server's own making.
  */
-export function answerHead(answer: AnswerHead): string {
+export function plainAnswerHead(answer: PlainAnswerHead): string {
   const { status, headers, isLast } = answer;
   let head = `HTTP/1.1 ${status} ${reasonPhrase(answer.statusMessage)}`;
   let hasDate = false;
