@@ -125,7 +125,7 @@ function standBeforeHttp1(
   server.removeAllListeners('secureConnection');
   const readByNode: ReadByNode = (socket, bytes) => {
     // Given back, they are the first that the parser gets.
-    if (bytes.length > 0) socket.unshift(bytes);
+    socket.unshift(bytes);
     for (const listener of listeners) listener.call(server, socket);
   };
   server.on('secureConnection', (socket) => {

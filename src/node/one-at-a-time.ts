@@ -36,6 +36,8 @@ export class OneAtATime {
   /** Calls `handle` once every earlier request on the connection has been answered, if it still takes answers. */
   run(incoming: IncomingMessage, outgoing: ServerResponse, handle: () => void): void {
     const { socket } = incoming;
+    // Behind the last answer, before the connection is closed: nobody could be told what became of it.
+    if (!socket.writable) return;
     const line = this.#lines.get(socket);
     if (line === undefined) {
       this.#lines.set(socket, { current: outgoing, last: outgoing, waiting: 0 });

@@ -13,10 +13,10 @@ import { plainAnswerHead } from './plain-answer-head.ts';
 export interface AnsweredExchange {
   readonly method: string;
   readonly keepAliveSeconds: number;
-  /** Asked when the head is written: whether it is the last one of its connection. */
+  /** Asked when the head is made: whether it is the last one of its connection. */
   readonly isLast: boolean;
-  /** The answer has begun: no other one can be given. */
-  begun(): void;
+  /** The answer has begun: no other one can be given. @param isLast what the client is told */
+  begun(isLast: boolean): void;
   /** The answer was handed to the system to its end. */
   answered(): void;
   onFinished(listener: () => void): void;
@@ -62,7 +62,7 @@ export class PlainAnswer implements AnswerSink, HeldHead {
       isLast,
       keepAliveSeconds,
     });
-    this.#exchange.begun();
+    this.#exchange.begun(isLast);
     this.#body.begin(head, isChunked ? 'chunked' : this.#hasContent ? (length ?? 0) : 0);
     this.#announcesBody = this.#hasContent && length !== undefined;
     this.#client.announce(length);

@@ -7,6 +7,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
 import { startServer } from '../../../test/support/node-server.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
+import type { DirectLane } from '../../proxy/direct-lane.ts';
 import type { NodeInboundRequest } from '../node-inbound.ts';
 import { RequestDeadlines } from '../request-deadlines.ts';
 import type { RouterServerOptions } from '../server.ts';
@@ -150,18 +151,27 @@ test('a client that sends ahead more than it may is not read on before it has it
   await readUntil(client, 'first.');
 });
 
-test('a client that sends ahead byte by byte is not read on either', async () => {
+/** A connection without a server, and a client of which every byte arrives when it says so. */
+function connectionOf(lane: DirectLane) {
   const [client, socket] = duplexPair();
   const connection = new PlainConnection(socket as TLSSocket, {
-    lane: { takes: () => true, handle: () => new Promise(() => {}) },
+    lane,
     inboundOptions: { clientCertificateOf: () => ({}) },
     keepAliveSeconds: 90,
     isDraining: false,
     looks: 0,
     asked: () => {},
     closed: () => {},
-    handOver: () => assert.fail('it is in the middle of an exchange'),
+    handOver: () => assert.fail('everything is plain, or not read'),
     failed: (_connection, error) => assert.fail(String(error)),
+  });
+  return { client, socket, connection };
+}
+
+test('a client that sends ahead byte by byte is not read on either', async () => {
+  const { client, socket, connection } = connectionOf({
+    takes: () => true,
+    handle: () => new Promise(() => {}),
   });
   client.write(get('/1'));
   await eventually(() => connection.isBusy);
@@ -171,6 +181,30 @@ test('a client that sends ahead byte by byte is not read on either', async () =>
   }
   assert.equal(socket.isPaused(), true);
 });
+
+for (const [what, lines, status] of [
+  ['the client has called the last', ['Connection: close'], 200],
+  ['the router has called bad', [], 400],
+] as const) {
+  test(`what comes behind a request that ${what} is not carried out, be its answer on its way or gone`, async () => {
+    const asked: string[] = [];
+    const { client } = connectionOf({
+      takes: () => true,
+      handle: async ({ target }) => {
+        asked.push(target);
+        return new Response('last.', { status });
+      },
+    });
+    client.write(get('/1', ...lines));
+    client.write(get('/ahead'));
+    await readUntil(client, 'last.');
+    for (let late = 0; late < 3; late++) {
+      client.write(get('/late'));
+      await setImmediate();
+    }
+    assert.deepEqual(asked, ['/1']);
+  });
+}
 
 test('a connection on which nothing is ever asked ends, and one that falls silent, but none that waits', async (context) => {
   const limits = { keepAliveTimeout: 60, headersTimeout: 60, connectionsCheckingInterval: 10 };

@@ -76,7 +76,7 @@ export class PlainConnection implements PlainRequestConnection {
     this.#ahead = undefined;
     this.#aheadBytes = 0;
     if (isLast || !this.socket.writable) {
-      endWhenWritten(this.socket);
+      this.#end();
       return;
     }
     this.silentSince = this.#host.looks;
@@ -125,6 +125,12 @@ export class PlainConnection implements PlainRequestConnection {
     lane.handle(inbound).then((response) => {
       if (inbound.awaitsAnswer) inbound.answerWith(response).catch(failed);
     }, failed);
+  }
+
+  /** What still comes is read and thrown away: nobody answers it, so nobody may carry it out. */
+  #end(): void {
+    this.socket.off('data', this.#onData).resume();
+    endWhenWritten(this.socket);
   }
 
   #leave(bytes: Buffer): void {

@@ -6,7 +6,7 @@ import type { NodeInboundOptions } from '../node-inbound.ts';
 import type { ServerLimits } from '../server-limits.ts';
 import { PlainConnection, type PlainConnectionHost } from './plain-connection.ts';
 
-/** Has Node's server read a connection from here on. @param bytes what comes first; may be empty */
+/** Has Node's server read a connection from here on. @param bytes what comes first */
 export type ReadByNode = (socket: TLSSocket, bytes: Buffer) => void;
 
 export interface PlainConnectionsOptions {

@@ -89,12 +89,12 @@ export class PlainInbound extends NodeInboundRequest implements AnsweredExchange
   }
 
   get isLast(): boolean {
-    this.#wasLast = this.#endsConnection || this.carrier.isEnding;
-    return this.#wasLast;
+    return this.#endsConnection || this.carrier.isEnding;
   }
 
-  begun(): void {
+  begun(isLast: boolean): void {
     this.#hasAnswer = true;
+    this.#wasLast = isLast;
   }
 
   answered(): void {

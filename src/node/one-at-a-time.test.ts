@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { test } from 'node:test';
+import { OneAtATime } from './one-at-a-time.ts';
+
+test('a request that comes behind the end of its connection is not carried out', () => {
+  const pipelines = new OneAtATime();
+  const socket = new Socket();
+  const handled: string[] = [];
+  const run = (name: string): ServerResponse => {
+    const incoming = new IncomingMessage(socket);
+    const outgoing = new ServerResponse(incoming);
+    pipelines.run(incoming, outgoing, () => handled.push(name));
+    return outgoing;
+  };
+  // As one that is connected.
+  Object.defineProperty(socket, 'writable', { value: true, configurable: true });
+  run('first').destroy();
+  run('second').destroy();
+  Object.defineProperty(socket, 'writable', { value: false });
+  run('behind the end');
+  assert.deepEqual(handled, ['first', 'second']);
+});
