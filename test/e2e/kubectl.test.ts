@@ -6,6 +6,7 @@ import {
   type Kubectl,
   type KubectlResult,
   kubectlMissing,
+  overHttp1,
   runInContext,
   spawnKubectl,
 } from '../support/kubectl.ts';
@@ -60,9 +61,19 @@ describe('kubectl through the routers', { skip: kubectls.length === 0 && kubectl
       input,
     );
 
-  for (const kubectl of kubectls) {
+  const ways = [
+    ...kubectls.map((kubectl) => ({ kubectl, protocol: 'HTTP/2' })),
+    // What it says is the same, so that one of them is enough.
+    ...kubectls.slice(-1).map((kubectl) => ({ kubectl: overHttp1(kubectl), protocol: 'HTTP/1.1' })),
+  ];
+  for (const { kubectl, protocol } of ways) {
     for (const context of contexts) {
-      const where = `kubectl ${kubectl.version}, router ${context}`;
+      const where = `kubectl ${kubectl.version} over ${protocol}, router ${context}`;
+
+      test(`${where}: that is what it speaks`, async () => {
+        const { stderr } = await run(kubectl, context, ['get', 'pods', '-v=8']);
+        assert.equal(/Keep-Alive: timeout=/i.test(stderr), protocol === 'HTTP/1.1', stderr);
+      });
 
       test(`${where}: api-versions and api-resources list the whole cluster without an error`, async () => {
         const versions = ok(await run(kubectl, context, ['api-versions']));
@@ -83,7 +94,7 @@ describe('kubectl through the routers', { skip: kubectls.length === 0 && kubectl
 
       for (const { servedBy, resource, apiVersion, kind, spec, patch } of exclusive) {
         test(`${where}: ${resource}, which only ${servedBy} serves`, async () => {
-          const name = `e2e-${kubectl.version}-${context}`.replaceAll('.', '-');
+          const name = `e2e-${kubectl.version}-${protocol}-${context}`.toLowerCase().replaceAll(/[./]/g, '-');
           const manifest = JSON.stringify({ apiVersion, kind, metadata: { name }, spec });
           const named = [resource, name];
 
@@ -110,7 +121,9 @@ describe('kubectl through the routers', { skip: kubectls.length === 0 && kubectl
         });
       }
     }
+  }
 
+  for (const kubectl of kubectls) {
     test(`kubectl ${kubectl.version}: exec reaches the server that serves the pod, as the caller`, {
       // kubectl before 1.30 speaks SPDY here, which the example server does not; tunnels of both kinds are
       // tested in src/node/upgrade.test.ts.

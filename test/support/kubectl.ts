@@ -7,6 +7,8 @@ export interface Kubectl {
   /** `1.27`, `1.33`, … */
   readonly version: string;
   readonly path: string;
+  /** Set for it beside what every kubectl gets. Default: nothing. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** What a test that needs kubectl says when there is none. */
@@ -66,7 +68,7 @@ export function runKubectl(
     const child = execFile(
       kubectl.path,
       ['--request-timeout=30s', ...args],
-      { env: kubectlEnvironment(home), timeout: 60_000 },
+      { env: kubectlEnvironment(kubectl, home), timeout: 60_000 },
       (error, stdout, stderr) => {
         const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
         resolve({ code, stdout, stderr });
@@ -90,9 +92,17 @@ export function runInContext(
 
 /** Starts kubectl and leaves it running. */
 export function spawnKubectl(kubectl: Kubectl, home: string, args: readonly string[]): ChildProcess {
-  return spawn(kubectl.path, args, { env: kubectlEnvironment(home), stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(kubectl.path, args, {
+    env: kubectlEnvironment(kubectl, home),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 }
 
-function kubectlEnvironment(home: string): NodeJS.ProcessEnv {
-  return { PATH: process.env['PATH'], HOME: home, KUBECACHEDIR: join(home, 'cache') };
+/** The same kubectl, which speaks HTTP/1.1 to the server (k8s.io/apimachinery pkg/util/net/http.go). */
+export function overHttp1(kubectl: Kubectl): Kubectl {
+  return { ...kubectl, environment: { DISABLE_HTTP2: 'true' } };
+}
+
+function kubectlEnvironment({ environment }: Kubectl, home: string): NodeJS.ProcessEnv {
+  return { PATH: process.env['PATH'], HOME: home, KUBECACHEDIR: join(home, 'cache'), ...environment };
 }
