@@ -42,7 +42,10 @@ export class FramedBody implements ClientWritable {
   }
 
   flush(): void {
-    if (this.isHeld) this.#socket.write(this.#takeHead(), 'latin1');
+    if (!this.isHeld) return;
+    // Where no body follows, this is all there is to write; `end` may come later.
+    const isAll = !this.#isChunked && this.#left === 0;
+    this.#socket.write(this.#takeHead(), 'latin1', isAll ? this.#lastWritten : undefined);
   }
 
   /**
@@ -67,7 +70,7 @@ export class FramedBody implements ClientWritable {
     if (this.#isChunked) this.#socket.write(`${this.#takeHead()}0\r\n\r\n`, 'latin1', this.#lastWritten);
     // The client must not take the next answer for the rest of this one.
     else if (this.#left > 0) this.#socket.destroy();
-    else if (this.isHeld) this.#socket.write(this.#takeHead(), 'latin1', this.#lastWritten);
+    else if (this.isHeld) this.flush();
     else if (this.#isWritten) this.#onEnded();
   }
 

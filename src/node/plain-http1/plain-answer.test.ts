@@ -225,6 +225,24 @@ test('a head is sent before a body that is late, announced or not', async (conte
   }
 });
 
+for (const [method, status, lines] of [
+  ['HEAD', 200, announced(4)],
+  ['HEAD', 200, dated],
+  ['GET', 200, announced(0)],
+  ['GET', 204, dated],
+  ['GET', 205, dated],
+  ['GET', 304, announced(4)],
+] as const) {
+  test(`an exchange is over at the late end of an answer without content: ${method}, ${status}, ${lines.length} parts`, async (context) => {
+    const { client, answer, told } = await connected(context, { method });
+    answer.start(status, '', lines);
+    await readUntil(client, '\r\n\r\n');
+    assert.deepEqual(told, ['begun']);
+    answer.end();
+    await eventually(() => told.includes('answered'));
+  });
+}
+
 test('an exchange is over when the client’s system has the last byte, not before', async (context) => {
   const { client, answer, told } = await connected(context);
   const length = 64 * 1024 * 1024;

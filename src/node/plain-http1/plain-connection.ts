@@ -120,12 +120,13 @@ export class PlainConnection implements PlainRequestConnection {
       this.hasAsked = true;
       this.#host.asked(this);
     }
-    const failed = (error: unknown): void => this.#host.failed(this, error);
     // One promise where each `await` more would cost every request.
     lane.handle(inbound).then((response) => {
-      if (inbound.awaitsAnswer) inbound.answerWith(response).catch(failed);
-    }, failed);
+      if (inbound.awaitsAnswer) inbound.answerWith(response).catch(this.#failed);
+    }, this.#failed);
   }
+
+  readonly #failed = (error: unknown): void => this.#host.failed(this, error);
 
   /** What still comes is read and thrown away: nobody answers it, so nobody may carry it out. */
   #end(): void {
