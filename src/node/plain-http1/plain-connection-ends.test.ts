@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { get, serverOf } from '../../../test/support/answers-by-hand.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
+import { readUntil } from '../../../test/support/tls-client.ts';
+
+test('a connection on which nothing is ever asked ends, and one that falls silent, but none that waits', async (context) => {
+  const limits = { keepAliveTimeout: 60, headersTimeout: 60, connectionsCheckingInterval: 10 };
+  const { port, handled } = await serverOf(context, { limits });
+  const silent = await rawClient(context, port);
+  const waiting = await rawClient(context, port);
+  waiting.write(get('/wait'));
+  const asking = await rawClient(context, port);
+  asking.write(get('/ask'));
+  await eventually(() => handled.length === 2);
+  const answer = (target: string): void =>
+    handled.find(({ inbound }) => inbound.target === target)?.answer(new Response('answered'));
+  answer('/ask');
+  assert.match(await readToEnd(asking), /\r\nKeep-Alive: timeout=0\r\n.*answered$/s);
+  assert.equal(await readToEnd(silent), '');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  answer('/wait');
+  assert.match(await readToEnd(waiting), /answered$/);
+});
+
+test('a connection is silent from its last answer on, not from its last request on', async (context) => {
+  context.mock.timers.enable({ apis: ['setInterval'] });
+  const limits = { keepAliveTimeout: 40_000, headersTimeout: 40_000 };
+  const { port, handled } = await serverOf(context, { limits });
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  context.mock.timers.tick(120_000);
+  handled[0]?.answer(new Response('first.'));
+  await eventually(() => handled[0]?.inbound.isClosed === true);
+  context.mock.timers.tick(30_000);
+  client.write(get('/2'));
+  await eventually(() => handled.length === 2);
+  handled[1]?.answer(new Response('second.'));
+  await readUntil(client, 'second.');
+  client.resume();
+  await eventually(() => {
+    context.mock.timers.tick(10_000);
+    return client.closed;
+  });
+});
+
+test('draining ends what is idle, and tells who waits that this answer is the last', async (context) => {
+  const { port, server, handled } = await serverOf(context);
+  const clients = [await rawClient(context, port), await rawClient(context, port)];
+  const [idle, waiting] = clients as [(typeof clients)[0], (typeof clients)[0]];
+  const unused = await rawClient(context, port);
+  idle.write(get('/idle'));
+  await eventually(() => handled.length === 1);
+  handled[0]?.answer(new Response('first.'));
+  await readUntil(idle, 'first.');
+  waiting.write(get('/wait'));
+  await eventually(() => handled.length === 2);
+  server.drain(true);
+  await readToEnd(idle);
+  handled[1]?.answer(new Response('last.'));
+  assert.match(await readToEnd(waiting), /\r\nConnection: close\r\n.*last\.$/s);
+  // It may be about to ask, and is told then.
+  unused.write(get('/late'));
+  await eventually(() => handled.length === 3);
+  handled[2]?.answer(new Response('late.'));
+  assert.match(await readToEnd(unused), /\r\nConnection: close\r\n.*late\.$/s);
+});
+
+test('closing lets a client that reads slowly have the end of its answer', async (context) => {
+  const { port, server, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/large'));
+  await eventually(() => handled.length === 1);
+  const length = 16 * 1024 * 1024;
+  handled[0]?.answer(new Response('x'.repeat(length)));
+  // All of it has been written here; most of it waits for the client.
+  await readUntil(client, '\r\n\r\n');
+  const closed = server.close(60_000);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.ok((await readToEnd(client)).length > length - 100_000);
+  await closed;
+});
