@@ -20,6 +20,8 @@ export interface ExchangeOptions {
   readonly headTimeout: number;
   /** Whether reading the request's body has begun. */
   readonly bodyOpened: () => boolean;
+  /** The destination did not bring an answer that it had begun to its end: a look at it is due. */
+  readonly onBrokenOff?: ((origin: string) => void) | undefined;
 }
 
 /** Bytes and milliseconds of an answer that are still taken after another one was given in its place. */
@@ -37,6 +39,7 @@ export class Exchange {
   readonly #sink: AnswerSink;
   readonly #headTimeout: number;
   readonly #bodyOpened: () => boolean;
+  readonly #onBrokenOff: ((origin: string) => void) | undefined;
   /** Up to the head: what it holds of the request must not stay for as long as a watch is open. */
   #onResponseHead: OnResponseHead | undefined;
   readonly #resolve: (response: Response) => void;
@@ -50,12 +53,13 @@ export class Exchange {
   #restarted = false;
 
   constructor(options: ExchangeOptions) {
-    const { origin, sink, onResponseHead, headTimeout, bodyOpened } = options;
+    const { origin, sink, onResponseHead, headTimeout, bodyOpened, onBrokenOff } = options;
     this.#origin = origin;
     this.#sink = sink;
     this.#onResponseHead = onResponseHead;
     this.#headTimeout = headTimeout;
     this.#bodyOpened = bodyOpened;
+    this.#onBrokenOff = onBrokenOff;
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     this.response = promise;
     this.#resolve = resolve;
@@ -166,8 +170,10 @@ export class Exchange {
       bodyOpened: this.#bodyOpened(),
     });
     // Too late for a status: the client's stream breaks, so that it cannot take the part for the whole.
-    if (begun) sink.breakOff(failure);
-    else this.#reject(failure);
+    if (begun) {
+      sink.breakOff(failure);
+      this.#onBrokenOff?.(this.#origin);
+    } else this.#reject(failure);
   }
 
   /**

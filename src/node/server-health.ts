@@ -5,6 +5,7 @@ import { ConnectionCloser, type ConnectionEnd } from '../proxy/health/connection
 import { HealthMonitor } from '../proxy/health/health-monitor.ts';
 import { createProbe } from '../proxy/health/probe.ts';
 import { ServerHealth } from '../proxy/health/server-health.ts';
+import type { ServerLoad } from '../proxy/server-load.ts';
 import type { Destination } from '../proxy/transport.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import { systemClock } from '../sync/clock.ts';
@@ -15,6 +16,8 @@ export interface FollowedServersOptions extends AskOptions {
   /** Left out in the gateway form. */
   readonly local: Destination | undefined;
   readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
+  /** A probe that finds no connection has a server passed over at once, as a request does. */
+  readonly load: Pick<ServerLoad, 'notReached'>;
   readonly logger: Logger;
 }
 
@@ -23,6 +26,8 @@ export interface FollowedServers {
   readonly health: ServerHealth;
   /** Follows the local server, and the peers of `table` once there is one. */
   follow(table: RoutingTable | undefined): void;
+  /** An answer of the server at this origin broke off: it is looked at at once. Any other origin: nothing is done. */
+  brokenOff(origin: string): void;
   /** Probes and judges by other figures from now on. */
   configure(config: HealthConfig): void;
   stop(): void;
@@ -30,10 +35,14 @@ export interface FollowedServers {
 
 /** Puts state, probes and the closing of connections together. Nothing is probed before the first `follow`. */
 export function followServers(options: FollowedServersOptions): FollowedServers {
-  const { local, endConnections, logger } = options;
+  const { local, endConnections, load, logger } = options;
   let { config } = options;
   const health = new ServerHealth(config);
-  const probe = createProbe({ ...options, timeoutMilliseconds: () => config.timeout });
+  const probe = createProbe({
+    ...options,
+    timeoutMilliseconds: () => config.timeout,
+    onNotConnected: (id) => load.notReached(id),
+  });
   const monitor = new HealthMonitor({ health, probe, interval: () => config.interval, clock: systemClock });
   let destinations: ReadonlyMap<string, Destination> = new Map();
   health.observe({
@@ -61,6 +70,11 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
       ];
       destinations = new Map(followed.map((destination) => [destination.id, destination]));
       monitor.follow(followed);
+    },
+    brokenOff(origin) {
+      for (const destination of destinations.values()) {
+        if (destination.origin === origin) health.unanswered(destination.id);
+      }
     },
     configure(next) {
       const isShorter = next.interval < config.interval;

@@ -97,6 +97,7 @@ async function start(
     credentials: transportCredentialsOf(credentials.current),
     guard: { addressPolicy },
     limits: { http1ReadConnections: config.performance.http1ReadConnections },
+    onBrokenOff: (origin) => servers?.brokenOff(origin),
   });
   opened.push(() => transport.close());
   const outboundOptions = {
@@ -107,12 +108,14 @@ async function start(
     pseudonym: newPseudonym(),
   };
   const documents = createClusterDocuments(outboundOptions, logger, () => metrics?.documentReadFailed());
+  const load = new ServerLoad(() => performance.now());
   const servers =
     config.health &&
     followServers({
       ...outboundOptions,
       config: config.health,
       endConnections: (destination, how) => transport.endConnections(destination, how),
+      load,
       logger,
     });
   // Before the transport, whose end would look like the servers'.
@@ -144,7 +147,6 @@ async function start(
   const jwt = new LiveJwt(config.jwt, logger);
   opened.push(() => jwt.close());
   const retryBudget = new RetryBudget(sharing?.place.of);
-  const load = new ServerLoad(() => performance.now());
   servers?.health.observe(clearedByProbes(load));
   const { clientCertificateOf } = credentials;
   const parts: RouterParts = {

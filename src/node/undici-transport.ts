@@ -37,6 +37,8 @@ export interface UndiciTransportOptions {
   readonly dialObserver?: DialObserver | undefined;
   /** Where answers to long-running requests are found when the server shuts down. Default: nowhere. */
   readonly openStreams?: OpenStreams | undefined;
+  /** A destination at this origin did not bring an answer to its end. Default: nobody is told. */
+  readonly onBrokenOff?: ((origin: string) => void) | undefined;
 }
 
 const defaultLimits: ConnectionLimits = {
@@ -59,6 +61,7 @@ export class UndiciTransport implements Transport {
   #headTimeout: number;
   readonly #limits: ConnectionLimits;
   readonly #openStreams: OpenStreams | undefined;
+  readonly #onBrokenOff: ((origin: string) => void) | undefined;
   /** By origin, under which there are few: looking at each costs less than to make a key for every request. */
   readonly #connections = new Map<string, DestinationConnections[]>();
   /** Out of use, but some of their requests have not ended yet. */
@@ -71,6 +74,7 @@ export class UndiciTransport implements Transport {
     const { tlsHandshakeTimeout, dialObserver } = options;
     this.dialer = new TlsDialer(credentials, connectTimeout, guard, tlsHandshakeTimeout, dialObserver);
     this.#openStreams = options.openStreams;
+    this.#onBrokenOff = options.onBrokenOff;
     this.#headTimeout = headTimeout;
     this.#limits = { ...defaultLimits, ...limits };
   }
@@ -110,6 +114,7 @@ export class UndiciTransport implements Transport {
       onResponseHead,
       headTimeout,
       bodyOpened: () => source?.opened === true,
+      onBrokenOff: this.#onBrokenOff,
     });
     // A turn of the event loop later a short body is mostly here, and goes in one piece with the head.
     if (source?.isAwaited === true) setImmediate(() => this.#begin(outbound, exchange, source));

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { describe, type TestContext, test } from 'node:test';
 import type { RouterStatus } from '../../src/observe/router-status.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Peer, type PeerOutgoing, type Protocol, startPeer } from '../support/node-exchange.ts';
 import { ask } from '../support/security/ask.ts';
 import { apiServerPair, clientTls } from '../support/security/certificates.ts';
@@ -81,6 +82,7 @@ interface Cluster {
   readonly port: number;
   readonly local: Server;
   readonly peers: readonly [Server, Server];
+  readonly logLines: readonly string[];
   /** Waits until the router finds a server so. */
   becomes(server: Server, status: 'healthy' | 'unhealthy'): Promise<void>;
   /** Which server answers. */
@@ -99,7 +101,8 @@ async function startCluster(
     await startServer(context, 'peer-2', protocol),
   ] as const;
   const isGateway = flags.gateway !== undefined;
-  const port = await startOne(context, [], {
+  const logLines: string[] = [];
+  const port = await startOne(context, logLines, {
     ...(isGateway ? {} : { 'server-id': ['local'], 'local-server': [`https://127.0.0.1:${local.port}`] }),
     ...quick,
     ...flags,
@@ -121,6 +124,7 @@ async function startCluster(
     port,
     local,
     peers: [first, second],
+    logLines,
     async becomes({ id }, status) {
       for (let attempt = 0; attempt < 1_000; attempt++) {
         if ((await statusOf(id)) === status) return;
@@ -174,6 +178,33 @@ describe('the health of real servers', () => {
       assert.equal(other.watches.length, 1);
     });
   }
+
+  for (const protocol of ['h2', 'http/1.1'] as const) {
+    test(`a watch that its server does not bring to its end makes the router look at that server at once (${protocol})`, async (context) => {
+      // Of itself it would look after nine seconds at the earliest; in doubt it does after two.
+      const flags = { 'health-check-interval': ['10s'], 'health-check-fall': ['1'] };
+      const { port, peers, logLines } = await startCluster(context, flags, protocol);
+      await watch(context, port);
+      const ending = peers[0].watches.length > 0 ? peers[0] : peers[1];
+      await ending.stop();
+      await eventually(
+        () => logLines.some((line) => line.includes('is unhealthy') && line.includes(ending.id)),
+        7_000,
+      );
+    });
+  }
+
+  test('a server that refuses connections to probes gets no request, long before it counts as unhealthy', async (context) => {
+    const flags = { 'health-check-interval': ['1s'], 'health-check-fall': ['100'] };
+    const { peers, logLines, answeredBy } = await startCluster(context, flags);
+    await peers[0].stop();
+    await eventually(() => logLines.some((line) => line.includes('A health check could not reach a server')));
+    for (let request = 0; request < 20; request++) assert.equal(await answeredBy(jobs), 'peer-2');
+    assert.deepEqual(
+      logLines.filter((line) => line.includes('A destination gave no answer')),
+      [],
+    );
+  });
 
   test('a server that is not ready gets nothing new, and keeps its watches', async (context) => {
     const { port, peers, becomes, answeredBy } = await startCluster(context);

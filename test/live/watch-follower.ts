@@ -20,14 +20,17 @@ export interface WatchCounts {
   notFound: number;
   /** Any other refusal, or no answer. */
   failed: number;
-  /** 410: what has happened since is lost to a watch. */
+  /** 410: the server does not know what has happened since, as one that has just started; its client lists anew. */
   gone: number;
 }
 
-/** Follows a collection as client-go's reflector does: on from the last version it saw, on a new connection. */
+/**
+ * Follows a collection as client-go's reflector does: on from the last version it saw, on a new connection, and behind
+ * a 410 from a new list (client-go tools/cache/reflector.go, ListAndWatch).
+ */
 export interface WatchFollower {
   readonly counts: Readonly<WatchCounts>;
-  /** How often each object was seen to be added. */
+  /** How often each object was seen to be added, by a watch or by the list behind a 410. */
   readonly added: ReadonlyMap<string, number>;
   stop(): Promise<void>;
 }
@@ -49,7 +52,7 @@ export async function startWatchFollower(
   const counts: WatchCounts = { opened: 0, notFound: 0, failed: 0, gone: 0 };
   const added = new Map<string, number>();
   const end = new AbortController();
-  let resourceVersion = await listVersion(`${origin}${path}`, credentials);
+  let { resourceVersion } = await list(`${origin}${path}`, credentials);
 
   function take({ type, object }: WatchEvent): void {
     const { name = '', resourceVersion: version } = object.metadata ?? {};
@@ -60,6 +63,13 @@ export async function startWatchFollower(
     }
     if (version !== undefined) resourceVersion = version;
     if (type === 'ADDED') added.set(name, (added.get(name) ?? 0) + 1);
+  }
+
+  async function relist(): Promise<void> {
+    const listed = await list(`${origin}${path}`, credentials).catch(() => undefined);
+    if (listed === undefined) return;
+    resourceVersion = listed.resourceVersion;
+    for (const name of listed.names) if (!added.has(name)) added.set(name, 1);
   }
 
   const running = (async () => {
@@ -75,7 +85,7 @@ export async function startWatchFollower(
         if (!end.signal.aborted) counts.failed++;
       }
       if (counts.gone > goneBefore) {
-        resourceVersion = await listVersion(`${origin}${path}`, credentials).catch(() => resourceVersion);
+        await relist();
       }
       await sleep(pause, undefined, { signal: end.signal }).catch(() => undefined);
     }
@@ -100,10 +110,19 @@ export function lostOf({ added }: WatchFollower, written: readonly string[]): re
   return written.filter((name) => !added.has(name));
 }
 
-async function listVersion(url: string, credentials: TlsCredentials): Promise<string> {
+async function list(
+  url: string,
+  credentials: TlsCredentials,
+): Promise<{ readonly resourceVersion: string; readonly names: readonly string[] }> {
   for (;;) {
-    const { statusCode, text } = await tlsRequest(`${url}?limit=1`, credentials);
-    if (statusCode === 200) return JSON.parse(text).metadata.resourceVersion;
+    const { statusCode, text } = await tlsRequest(url, credentials);
+    if (statusCode === 200) {
+      const { metadata, items } = JSON.parse(text) as {
+        metadata: { resourceVersion: string };
+        items: readonly { metadata: { name: string } }[];
+      };
+      return { resourceVersion: metadata.resourceVersion, names: items.map((item) => item.metadata.name) };
+    }
     await sleep(pause);
   }
 }

@@ -4,7 +4,7 @@ import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { defaultIdentityHeaderNames } from '../../identity/identity-header-names.ts';
-import { type Destination, TransportError } from '../transport.ts';
+import { type Destination, TransportError, type TransportErrorCode } from '../transport.ts';
 import { createProbe } from './probe.ts';
 
 const destination = (kind: 'local' | 'peer'): Destination => ({
@@ -18,16 +18,18 @@ const destination = (kind: 'local' | 'peer'): Destination => ({
 function probing(answer: () => Response | Promise<Response>) {
   const transport = recordingTransport(answer);
   const { logger, lines } = recordingLogger();
+  const notConnected: string[] = [];
   const probe = createProbe({
     transport,
     identityHeaderNames: defaultIdentityHeaderNames,
     identityTokens: {},
     pseudonym: 'router-under-test',
     timeoutMilliseconds: () => 5_000,
+    onNotConnected: (id) => notConnected.push(id),
     logger,
   });
   const ask = (kind: 'local' | 'peer' = 'peer') => probe(destination(kind), new AbortController().signal);
-  return { ask, sent: transport.sent, lines };
+  return { ask, sent: transport.sent, lines, notConnected };
 }
 
 test('a probe asks for /readyz as the router itself, over the connections that carry requests', async () => {
@@ -105,6 +107,21 @@ test('a server that gives no answer is unreachable, and the log says why, once f
       message: 'A health check could not reach a server',
     },
   ]);
+});
+
+test('whether a probe found a connection is told apart from an answer that did not come', async () => {
+  const foundNone = async (code: TransportErrorCode, requestMayHaveArrived: boolean) => {
+    const { ask, notConnected } = probing(() => {
+      throw new TransportError(code, 'no answer', { requestMayHaveArrived });
+    });
+    assert.equal(await ask(), 'unreachable');
+    return notConnected;
+  };
+  assert.deepEqual(await foundNone('ConnectFailed', false), ['a']);
+  assert.deepEqual(await foundNone('TLSFailed', false), ['a']);
+  assert.deepEqual(await foundNone('TLSFailed', true), []);
+  assert.deepEqual(await foundNone('Timeout', false), []);
+  assert.deepEqual(await foundNone('ConnectionClosed', true), []);
 });
 
 test('a fault of the router itself is logged and not held against the server', async () => {

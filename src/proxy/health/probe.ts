@@ -7,6 +7,8 @@ import type { ProbeOutcome } from './health-state.ts';
 export interface ProbeOptions extends AskOptions {
   /** Milliseconds for the whole probe, a connection that it has to open included. Asked for before each. */
   readonly timeoutMilliseconds: () => number;
+  /** It found no connection (refused, no route, TLS failure): a request would have fared no better. Default: nobody is told. */
+  readonly onNotConnected?: (id: string) => void;
   readonly logger: Logger;
 }
 
@@ -20,7 +22,7 @@ export interface ProbeOptions extends AskOptions {
 export function createProbe(
   options: ProbeOptions,
 ): (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome> {
-  const { timeoutMilliseconds, logger } = options;
+  const { timeoutMilliseconds, onNotConnected, logger } = options;
   const failures = new FailureLog({ logger, clock: () => performance.now() });
   return async (destination, signal) => {
     try {
@@ -38,7 +40,10 @@ export function createProbe(
     } catch (error) {
       if (error instanceof TransportError) {
         // Not of a probe that was given up because nobody wants to know of the server any more.
-        if (!signal.aborted) failures.warn(...unreachable(destination, error));
+        if (!signal.aborted) {
+          failures.warn(...unreachable(destination, error));
+          if (neverConnected(error)) onNotConnected?.(destination.id);
+        }
         return 'unreachable';
       }
       // A fault of the router itself says nothing against the server.
@@ -46,6 +51,11 @@ export function createProbe(
       return 'alive';
     }
   };
+}
+
+/** Not a time-out: one slow answer is no proof, which is what the row of failures is for. */
+function neverConnected({ code, requestMayHaveArrived }: TransportError): boolean {
+  return !requestMayHaveArrived && (code === 'ConnectFailed' || code === 'TLSFailed');
 }
 
 /** What an operator needs to tell a server that is down from one whose certificate is not believed. */
