@@ -14,7 +14,7 @@ import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 import { maySafelyTryAnother, type RetryBudget } from './retry.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import type { ServerLoad } from './server-load.ts';
-import { type Destination, type OutboundRequest, TransportError } from './transport.ts';
+import { type Destination, foundNoConnection, type OutboundRequest, TransportError } from './transport.ts';
 import {
   addressUnknown,
   knowledgeMissing,
@@ -97,11 +97,14 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     inbound.observed?.attemptFailed(failureOf(error));
     if (error instanceof IdentityTokenError) return statusResponse('RequestEntityTooLarge', error.message);
     if (!(error instanceof TransportError)) throw error;
-    // One slow request says nothing of a server: only what never reached it does.
-    if (!error.requestMayHaveArrived && !isClientsDoing(error)) {
-      load.notReached(destination.id);
+    const isClients = isClientsDoing(error);
+    if (!isClients) {
+      // One slow request says nothing of a server: only what never reached it does.
+      if (!error.requestMayHaveArrived) load.notReached(destination.id);
+      // No connection counts against it; no answer on one only makes it be looked at (`ServerHealth`).
+      if (foundNoConnection(error)) health?.notConnected(destination.id);
+      else health?.unanswered(destination.id);
     }
-    if (health !== undefined) tellHealth(health, destination.id, error);
     const { code, message, requestMayHaveArrived } = error;
     // Clients come and go, thousands at once in a reset flood: that is no news of a destination.
     const fields = {
@@ -113,7 +116,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       'audit-ID': auditIdOf(inbound),
     };
     const text = 'A destination gave no answer';
-    if (isClientsDoing(error)) logger.debug(fields, text);
+    if (isClients) logger.debug(fields, text);
     else failures.warn(`${destination.kind} ${destination.id}: ${code}`, fields, text);
     return error;
   }
@@ -239,13 +242,4 @@ function failureOf(error: unknown): AttemptFailure {
 /** Says nothing of the destination: counted against it, whoever likes could have it avoided. */
 function isClientsDoing({ code }: TransportError): boolean {
   return code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';
-}
-
-/** No connection counts against a server; no answer on one only makes it be looked at (`ServerHealth`). */
-function tellHealth(health: ServerHealth, id: string, error: TransportError): void {
-  if (isClientsDoing(error)) return;
-  const { code, requestMayHaveArrived } = error;
-  const neverConnected = code === 'ConnectFailed' || code === 'TLSFailed' || code === 'Timeout';
-  if (neverConnected && !requestMayHaveArrived) health.notConnected(id);
-  else health.unanswered(id);
 }

@@ -101,6 +101,11 @@ export class TransportError extends Error {
   }
 }
 
+/** There was no connection to be had: refused, no route, TLS failure, dial time-out. What comes next would fare no better. */
+export function foundNoConnection(error: TransportError): boolean {
+  return !error.requestMayHaveArrived && ['ConnectFailed', 'TLSFailed', 'Timeout'].includes(error.code);
+}
+
 /** Reaches destinations. Each runtime brings its own; tests bring one that records. */
 export interface Transport {
   /**

@@ -1,13 +1,13 @@
 import { FailureLog } from '../../observe/failure-log.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type AskOptions, askServer } from '../ask-server.ts';
-import { type Destination, TransportError } from '../transport.ts';
+import { type Destination, foundNoConnection, TransportError } from '../transport.ts';
 import type { ProbeOutcome } from './health-state.ts';
 
 export interface ProbeOptions extends AskOptions {
   /** Milliseconds for the whole probe, a connection that it has to open included. Asked for before each. */
   readonly timeoutMilliseconds: () => number;
-  /** It found no connection (refused, no route, TLS failure): a request would have fared no better. Default: nobody is told. */
+  /** It found no connection, and a request would have fared no better. Default: nobody is told. */
   readonly onNotConnected?: (id: string) => void;
   readonly logger: Logger;
 }
@@ -42,7 +42,7 @@ export function createProbe(
         // Not of a probe that was given up because nobody wants to know of the server any more.
         if (!signal.aborted) {
           failures.warn(...unreachable(destination, error));
-          if (neverConnected(error)) onNotConnected?.(destination.id);
+          if (foundNoConnection(error)) onNotConnected?.(destination.id);
         }
         return 'unreachable';
       }
@@ -51,11 +51,6 @@ export function createProbe(
       return 'alive';
     }
   };
-}
-
-/** Not a time-out: one slow answer is no proof, which is what the row of failures is for. */
-function neverConnected({ code, requestMayHaveArrived }: TransportError): boolean {
-  return !requestMayHaveArrived && (code === 'ConnectFailed' || code === 'TLSFailed');
 }
 
 /** What an operator needs to tell a server that is down from one whose certificate is not believed. */

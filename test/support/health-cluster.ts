@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { TestContext } from 'node:test';
+import type { RouterStatus } from '../../src/observe/router-status.ts';
+import { type Peer, type PeerOutgoing, type Protocol, startPeer } from './node-exchange.ts';
+import { ask } from './security/ask.ts';
+import { apiServerPair, clientTls } from './security/certificates.ts';
+import { pushSnapshot, startOne } from './security/router-under-test.ts';
+import type { FlagChanges } from './serve-options.ts';
+import { snapshotOf } from './snapshot-builder.ts';
+
+export const jobs = '/apis/batch/v1/namespaces/default/jobs';
+export const pods = '/api/v1/namespaces/default/pods';
+
+/** An API server that can be stopped and started again at its port. */
+export interface Server {
+  readonly id: string;
+  readonly port: number;
+  readonly asked: string[];
+  readonly watches: PeerOutgoing[];
+  /** What it says to `/readyz`; `hangs`: nothing, ever. */
+  health: 'ready' | 'not-ready' | 'hangs';
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+async function startServer(context: TestContext, id: string, protocol: Protocol): Promise<Server> {
+  const asked: string[] = [];
+  const watches: PeerOutgoing[] = [];
+  let peer: Peer;
+  const start = async (port = 0): Promise<void> => {
+    peer = await startPeer(
+      context,
+      protocol,
+      (incoming, outgoing) => {
+        if (incoming.url === '/readyz') {
+          if (server.health === 'hangs') return;
+          outgoing.writeHead(server.health === 'ready' ? 200 : 500);
+          outgoing.end();
+          return;
+        }
+        asked.push(`${incoming.method} ${incoming.url}`);
+        outgoing.writeHead(200, { 'content-type': 'application/json' });
+        if (incoming.url?.includes('watch=true') !== true) {
+          outgoing.end(JSON.stringify({ answeredBy: id }));
+          return;
+        }
+        watches.push(outgoing);
+        outgoing.write('{"type":"ADDED"}\n');
+      },
+      { pair: apiServerPair, port },
+    );
+  };
+  const server: Server = {
+    id,
+    asked,
+    watches,
+    health: 'ready',
+    get port() {
+      return peer.port;
+    },
+    stop: () => peer.stop(),
+    start: () => start(peer.port),
+  };
+  await start();
+  return server;
+}
+
+/** Quick to decide; the time-out is long enough for a machine that has other things to do. */
+export const quick: FlagChanges = {
+  'health-check-interval': ['250ms'],
+  'health-check-timeout': ['1s'],
+  'health-check-rise': ['1'],
+  'health-check-fall': ['2'],
+  'slow-start-duration': ['0s'],
+};
+
+export interface Cluster {
+  readonly port: number;
+  readonly local: Server;
+  readonly peers: readonly [Server, Server];
+  readonly logLines: readonly string[];
+  /** Waits until the router finds a server so. */
+  becomes(server: Server, status: 'healthy' | 'unhealthy'): Promise<void>;
+  /** Which server answers. */
+  answeredBy(path: string): Promise<string>;
+}
+
+/** A router before `local`, or before all three; the peers serve jobs, and all serve pods. */
+export async function startCluster(
+  context: TestContext,
+  flags: FlagChanges = {},
+  protocol: Protocol = 'h2',
+): Promise<Cluster> {
+  const local = await startServer(context, 'local', protocol);
+  const peers = [
+    await startServer(context, 'peer-1', protocol),
+    await startServer(context, 'peer-2', protocol),
+  ] as const;
+  const isGateway = flags.gateway !== undefined;
+  const logLines: string[] = [];
+  const port = await startOne(context, logLines, {
+    ...(isGateway ? {} : { 'server-id': ['local'], 'local-server': [`https://127.0.0.1:${local.port}`] }),
+    ...quick,
+    ...flags,
+  });
+  const at = ({ port: listening }: Server) => ({ address: `127.0.0.1:${listening}` });
+  const [first, second] = peers;
+  const snapshot = snapshotOf({
+    local: { ...at(local), serves: ['v1/pods'] },
+    'peer-1': { ...at(first), serves: ['v1/pods', 'batch/v1/jobs'] },
+    'peer-2': { ...at(second), serves: ['v1/pods', 'batch/v1/jobs'] },
+  });
+  assert.equal((await pushSnapshot(port, snapshot)).status, 200);
+  const statusOf = async (id: string): Promise<string | undefined> => {
+    const { body } = await ask(port, { client: 'admin', path: '/.mixed-version-proxy/v1/status' });
+    const { servers } = JSON.parse(body) as RouterStatus;
+    return servers.find((server) => server.id === id)?.health.status;
+  };
+  const cluster: Cluster = {
+    port,
+    local,
+    peers: [first, second],
+    logLines,
+    async becomes({ id }, status) {
+      for (let attempt = 0; attempt < 1_000; attempt++) {
+        if ((await statusOf(id)) === status) return;
+      }
+      assert.fail(`${id} never became ${status}`);
+    },
+    async answeredBy(path) {
+      const { status, body } = await ask(port, { client: 'alice', path });
+      return status === 200 ? JSON.parse(body).answeredBy : String(status);
+    },
+  };
+  for (const server of [local, first, second]) await cluster.becomes(server, 'healthy');
+  return cluster;
+}
+
+/** A watch whose first event has come. */
+export async function watch(context: TestContext, port: number): Promise<IncomingMessage> {
+  const outgoing = httpsRequest({
+    host: '127.0.0.1',
+    port,
+    path: `${jobs}?watch=true`,
+    agent: false,
+    servername: 'localhost',
+    ...clientTls('alice'),
+  });
+  outgoing.end();
+  context.after(() => outgoing.destroy());
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+  incoming.on('error', () => {});
+  await once(incoming, 'data');
+  return incoming;
+}
+
+export async function readyz(port: number): Promise<number> {
+  return (await ask(port, { path: '/readyz' })).status;
+}
