@@ -28,6 +28,8 @@ export interface DualServerListeners {
   readonly onStream: Http2StreamListener;
   /** A connection of a client that does not speak HTTP/2, and what has Node read it. Default: Node reads all of them. */
   readonly onHttp1Connection?: ((socket: TLSSocket, readByNode: ReadByNode) => void) | undefined;
+  /** A connection of a client that speaks HTTP/2. Default: Node reads all of them, and calls `onStream`. */
+  readonly onHttp2Connection?: ((socket: TLSSocket) => void) | undefined;
 }
 
 export type Http2StreamListener = (
@@ -43,7 +45,7 @@ export type Http2StreamListener = (
 export function newServer(
   tls: ServerTlsOptions,
   limits: ServerLimits,
-  { onRequest, onStream, onHttp1Connection }: DualServerListeners,
+  { onRequest, onStream, onHttp1Connection, onHttp2Connection }: DualServerListeners,
 ): DualServer {
   const { maxConcurrentStreams, maxSessionMemory, maxSessionRejectedStreams } = limits;
   const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
@@ -87,7 +89,7 @@ export function newServer(
     // HTTP/1.1's own limit of lines, which no option sets: measured, the 1,000th is refused without it.
     server.maxHeadersCount = maximumHeaderLines;
     standInFront(server, onStream);
-    if (onHttp1Connection !== undefined) standBeforeHttp1(server, onHttp1Connection);
+    standBeforeNode(server, onHttp1Connection, onHttp2Connection);
     return server;
   } catch (error) {
     throw certificateError(error);
@@ -117,9 +119,10 @@ function standInFront(server: DualServer, onStream: Http2StreamListener): void {
 }
 
 /** Node's listener for finished handshakes begins to read the connection by the protocol that was agreed on. */
-function standBeforeHttp1(
+function standBeforeNode(
   server: DualServer,
-  onHttp1Connection: NonNullable<DualServerListeners['onHttp1Connection']>,
+  onHttp1Connection: DualServerListeners['onHttp1Connection'],
+  onHttp2Connection: DualServerListeners['onHttp2Connection'],
 ): void {
   const listeners = server.listeners('secureConnection');
   server.removeAllListeners('secureConnection');
@@ -129,7 +132,9 @@ function standBeforeHttp1(
     for (const listener of listeners) listener.call(server, socket);
   };
   server.on('secureConnection', (socket) => {
-    if (socket.alpnProtocol === 'h2') for (const listener of listeners) listener.call(server, socket);
-    else onHttp1Connection(socket, readByNode);
+    if (socket.alpnProtocol === 'h2' && onHttp2Connection !== undefined) onHttp2Connection(socket);
+    else if (socket.alpnProtocol !== 'h2' && onHttp1Connection !== undefined) {
+      onHttp1Connection(socket, readByNode);
+    } else for (const listener of listeners) listener.call(server, socket);
   });
 }

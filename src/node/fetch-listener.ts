@@ -49,8 +49,17 @@ export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): 
   };
 }
 
-function answerFailure(error: unknown, logger: Logger): Response {
-  if (error instanceof RequestError) return statusResponse('BadRequest', `invalid request: ${error.message}`);
+/** The answer to what has no place in a URL. */
+export function unreadableRequest(error: unknown): Response {
+  return statusResponse(
+    'BadRequest',
+    `invalid request: ${error instanceof Error ? error.message : String(error)}`,
+  );
+}
+
+/** The answer where there is none, because the handler failed. */
+export function answerFailure(error: unknown, logger: Logger): Response {
+  if (error instanceof RequestError) return unreadableRequest(error);
   logger.error({ error: String(error) }, 'A request failed');
   return statusResponse('InternalError', 'Internal error occurred: the request could not be handled');
 }

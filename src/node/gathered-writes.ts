@@ -38,13 +38,48 @@ export class GatheredWrites {
   add(chunk: Uint8Array): boolean {
     let offset = 0;
     while (offset < chunk.length) {
-      this.#buffer ??= buffers.take();
+      const buffer = this.#take();
       const end = Math.min(chunk.length, offset + transferBufferBytes - this.#length);
-      this.#buffer.set(chunk.subarray(offset, end), this.#length);
-      this.#length += end - offset;
+      buffer.set(offset === 0 && end === chunk.length ? chunk : chunk.subarray(offset, end), this.#length);
+      this.#grow(end - offset);
       offset = end;
-      if (this.#length === transferBufferBytes) this.flush();
     }
+    return this.#added();
+  }
+
+  /** As `add`. @param text a byte string */
+  addText(text: string): boolean {
+    let offset = 0;
+    while (offset < text.length) {
+      const buffer = this.#take();
+      const end = Math.min(text.length, offset + transferBufferBytes - this.#length);
+      buffer.write(
+        offset === 0 && end === text.length ? text : text.slice(offset, end),
+        this.#length,
+        'latin1',
+      );
+      this.#grow(end - offset);
+      offset = end;
+    }
+    return this.#added();
+  }
+
+  /** Whether whoever adds is to wait for `onRoom`. */
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  #take(): Buffer {
+    this.#buffer ??= buffers.take();
+    return this.#buffer;
+  }
+
+  #grow(bytes: number): void {
+    this.#length += bytes;
+    if (this.#length === transferBufferBytes) this.flush();
+  }
+
+  #added(): boolean {
     if (this.#underWay === 0 && !this.#isDue) {
       this.#isDue = true;
       setImmediate(endTurn, this);

@@ -2,9 +2,9 @@ import type { TLSSocket } from 'node:tls';
 import { TransportError } from '../proxy/transport.ts';
 import type { ConnectionInbox } from './connection-inbox.ts';
 import { noticeSilence } from './connection-silence.ts';
+import { errorCode } from './http2/frame.ts';
 import { type ClientRequest, ClientSession } from './http2-client/client-session.ts';
 import type { ClientStream, StreamListener } from './http2-client/client-stream.ts';
-import { errorCode } from './http2-client/frame.ts';
 import { maximumHeaderBytes, maximumHeaderLines, streamWindow } from './server-limits.ts';
 
 export interface Http2ConnectionEvents {

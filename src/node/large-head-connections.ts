@@ -5,7 +5,7 @@ import { ConnectionInbox } from './connection-inbox.ts';
 import type { Exchange } from './exchange.ts';
 import { headTooLarge } from './head-size.ts';
 import { exchangeOverHttp1 } from './http1-exchange.ts';
-import { Http2Error } from './http2-client/http2-error.ts';
+import { Http2Error } from './http2/http2-error.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { exchangeOverHttp2, type OpenStream } from './http2-exchange.ts';
 import type { RequestBody } from './request-body.ts';

@@ -29,8 +29,9 @@ export type NodeOutgoing = ServerResponse | Http2ServerResponse;
 
 /** What the Node server hands to the fetch handler beside the web `Request`. */
 export interface NodeBindings {
-  readonly incoming: NodeIncoming;
-  readonly outgoing: NodeOutgoing;
+  /** Node's own objects, where Node reads the connection: left out where the router reads its frames. */
+  readonly incoming?: NodeIncoming;
+  readonly outgoing?: NodeOutgoing;
   readonly inbound: NodeInboundRequest;
 }
 

@@ -9,10 +9,18 @@ import { statusAnswer } from '../apimachinery/status.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import type { DirectLane } from '../proxy/direct-lane.ts';
 import type { ServerObserver } from './connection-observer.ts';
-import { type FetchListener, type FetchListenerOptions, fetchListener } from './fetch-listener.ts';
+import {
+  answerFailure,
+  type FetchListener,
+  type FetchListenerOptions,
+  fetchListener,
+  unreadableRequest,
+} from './fetch-listener.ts';
 import { Http1Inbound } from './http1-inbound.ts';
 import { Http2Inbound } from './http2-inbound.ts';
 import { destroyClosedUpload } from './http2-reset-upload.ts';
+import type { StreamInbound } from './http2-server/stream-inbound.ts';
+import { webRequestOf } from './http2-server/web-request.ts';
 import type { ClientCertificateOf, NodeInboundOptions, NodeIncoming, NodeOutgoing } from './node-inbound.ts';
 import type { RequestDeadlines } from './request-deadlines.ts';
 import { faultOfHead } from './request-head.ts';
@@ -37,6 +45,7 @@ export class RequestHandler {
   readonly #observer: ServerObserver | undefined;
   readonly #logger: Logger;
   readonly #fetchListener: FetchListener;
+  readonly #fetch: FetchListenerOptions['fetch'];
 
   constructor(options: RequestHandlerOptions) {
     const { directLane, clientCertificateOf, deadlines, observer, logger = silentLogger } = options;
@@ -45,6 +54,7 @@ export class RequestHandler {
     this.#observer = observer;
     this.#logger = logger;
     this.#fetchListener = fetchListener(options, logger);
+    this.#fetch = options.fetch;
   }
 
   /**
@@ -74,6 +84,34 @@ export class RequestHandler {
       return this.#fetchListener(incoming, new Http2ServerResponse(stream), inbound, response);
     });
     return true;
+  }
+
+  /** A request by HTTP/2 whose frames are read here. */
+  handleStream(inbound: StreamInbound): void {
+    const answer =
+      this.#lane?.takes(inbound.target) === true ? this.#lane.handle(inbound) : this.#ask(inbound);
+    const failed = (error: unknown): void => {
+      this.#logger.error({ error: String(error) }, 'An answer could not be written');
+      inbound.breakOff();
+    };
+    // One promise where each `await` more would cost every request.
+    answer.then((response) => {
+      if (inbound.awaitsAnswer) inbound.answerWith(response).catch(failed);
+    }, failed);
+  }
+
+  async #ask(inbound: StreamInbound): Promise<Response> {
+    let request: Request;
+    try {
+      request = webRequestOf(inbound);
+    } catch (error) {
+      return unreadableRequest(error);
+    }
+    try {
+      return await this.#fetch(request, { inbound });
+    } catch (error) {
+      return answerFailure(error, this.#logger);
+    }
   }
 
   /** A request by HTTP/1.1, or by HTTP/2 through Node's compatibility objects. */

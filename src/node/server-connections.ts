@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2Session, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
@@ -9,6 +8,14 @@ const goodbyeMilliseconds = 1_000;
 
 /** Looks at idle HTTP/2 connections in the time that one may be idle. */
 const sweepsUntilIdle = 4;
+
+/** An HTTP/2 connection, whoever reads it. */
+export interface Http2ServerConnection {
+  /** Takes no new requests, says so to the client, and ends behind those that are under way. */
+  close(): void;
+  /** Ends everything at once. */
+  destroy(): void;
+}
 
 /** One HTTP/2 connection, and how many streams are open on it. */
 interface SessionUse {
@@ -32,7 +39,7 @@ export class ServerConnections {
   readonly #secured = new Set<string>();
   readonly #http1 = new Set<Duplex>();
   readonly #lastRequests = new WeakMap<Duplex, Pick<IncomingMessage, 'complete'>>();
-  readonly #sessions = new Map<Http2Session, SessionUse>();
+  readonly #sessions = new Map<Http2ServerConnection, SessionUse>();
   /** Of idle HTTP/2 connections; runs while there is one of any kind. */
   #sweeper: NodeJS.Timeout | undefined;
   #sweeps = 0;
@@ -75,11 +82,11 @@ export class ServerConnections {
   }
 
   /**
-   * An HTTP/2 connection. Node keeps one for ever, used or not; quiet streams (watches) count as use. Node's own
+   * An HTTP/2 connection; `sessionClosed` is to follow. Node keeps one for ever, used or not; quiet streams (watches) count as use. Node's own
    * time-out of a session would be set anew with every frame, which each event of a watch would pay for.
    * @param idleMilliseconds after which it is ended, or a quarter more; the same for all.
    */
-  sessionOpened(session: ServerHttp2Session, idleMilliseconds: number): void {
+  sessionOpened(session: Http2ServerConnection, idleMilliseconds: number): void {
     const use: SessionUse = {
       streams: 0,
       usedAt: this.#sweeps,
@@ -97,7 +104,6 @@ export class ServerConnections {
     };
     this.#sessions.set(session, use);
     this.#sweeper ??= setInterval(() => this.#sweep(), idleMilliseconds / sweepsUntilIdle).unref();
-    session.once('close', () => this.#sessionClosed(session));
     if (this.#ending) use.goodbye();
   }
 
@@ -108,16 +114,16 @@ export class ServerConnections {
     }
   }
 
-  #sessionClosed(session: Http2Session): void {
+  sessionClosed(session: Http2ServerConnection): void {
     this.#sessions.delete(session);
     if (this.#sessions.size > 0) return;
     clearInterval(this.#sweeper);
     this.#sweeper = undefined;
   }
 
-  /** A stream of an HTTP/2 connection. @returns what is to be called when it is closed. */
-  streamOpened(stream: ServerHttp2Stream): () => void {
-    const use = stream.session === undefined ? undefined : this.#sessions.get(stream.session);
+  /** A stream of an HTTP/2 connection, unless that is over. @returns what is to be called when it is closed. */
+  streamOpened(session: Http2ServerConnection | undefined): () => void {
+    const use = session === undefined ? undefined : this.#sessions.get(session);
     if (use === undefined) return nothing;
     use.streams++;
     return use.streamClosed;

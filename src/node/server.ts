@@ -8,10 +8,11 @@ import { answerClientError, isHttpError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { ServerObserver } from './connection-observer.ts';
 import { newServer, protocolVersions, type ServerTlsOptions } from './dual-server.ts';
+import { ServerSessions } from './http2-server/server-sessions.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { PlainConnections } from './plain-http1/plain-connections.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
-import { ServerConnections } from './server-connections.ts';
+import { type Http2ServerConnection, ServerConnections } from './server-connections.ts';
 import { certificateError, listenError } from './server-error.ts';
 import { defaultServerLimits, type ServerLimits } from './server-limits.ts';
 import type { UpgradeListener } from './upgrade.ts';
@@ -28,6 +29,11 @@ export interface RouterServerOptions extends RequestHandlerOptions {
    * all others by Node's parser (docs/decisions/0016). Default true.
    */
   readonly plainRequests?: boolean | undefined;
+  /**
+   * Frames of HTTP/2 clients are read and written by the router's own code, which takes less than Node's
+   * (docs/decisions/0017). Default true.
+   */
+  readonly http2Frames?: boolean | undefined;
   /**
    * Share of the HTTP/2 requests behind which their connection gets a GOAWAY, so that clients spread anew over the
    * servers behind a load balancer (kube-apiserver's `--goaway-chance`). Default 0.
@@ -88,11 +94,24 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   let { goawayChance = 0 } = options;
   let draining = false;
   const plain = plainConnections(options, limits, (socket) => connections.asked(socket, whole));
+  const requested = (session: Http2ServerConnection | undefined): (() => void) => {
+    // Ends the connection for what is not asked yet; what is under way on it goes on (RFC 9113 section 6.8).
+    if (draining || (goawayChance > 0 && random() < goawayChance)) session?.close();
+    return connections.streamOpened(session);
+  };
+  const { http2Frames = true, clientCertificateOf, deadlines } = options;
+  const sessions = new ServerSessions({
+    inboundOptions: { clientCertificateOf, deadlines },
+    limits,
+    handle: (inbound) => handler.handleStream(inbound),
+    onSession: (session) => connections.sessionOpened(session, limits.keepAliveTimeout),
+    onRequest: requested,
+    onSessionClosed: (session) => connections.sessionClosed(session),
+  });
   const server = newServer(tls, limits, {
+    onHttp2Connection: http2Frames ? (socket) => sessions.opened(socket) : undefined,
     onStream(stream, headers, rawHeaders) {
-      // Ends the connection for what is not asked yet; what is under way on it goes on (RFC 9113 section 6.8).
-      if (draining || (goawayChance > 0 && random() < goawayChance)) stream.session?.close();
-      const streamClosed = connections.streamOpened(stream);
+      const streamClosed = requested(stream.session);
       if (handler.takeStream(stream, headers, rawHeaders, streamClosed)) return true;
       stream.once('close', streamClosed);
       return false;
@@ -115,7 +134,10 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     observer?.secured(socket);
   });
   server.on('tlsClientError', (error) => observer?.handshakeFailed(error));
-  server.on('session', (session) => connections.sessionOpened(session, limits.keepAliveTimeout));
+  server.on('session', (session) => {
+    connections.sessionOpened(session, limits.keepAliveTimeout);
+    session.once('close', () => connections.sessionClosed(session));
+  });
   server.on('clientError', (error: Error, socket: Duplex) => {
     connections.handedOver(socket);
     if (isHttpError(error)) observer?.malformed();

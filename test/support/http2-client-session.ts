@@ -9,7 +9,7 @@ import {
   type ClientSessionOptions,
 } from '../../src/node/http2-client/client-session.ts';
 import type { ClientStream, StreamListener } from '../../src/node/http2-client/client-stream.ts';
-import { Http2Error } from '../../src/node/http2-client/http2-error.ts';
+import { Http2Error } from '../../src/node/http2/http2-error.ts';
 import { eventually } from './eventually.ts';
 import { peerName, servingAuthority } from './node-exchange.ts';
 import { type RawHttp2Peer, type RawHttp2ServerOptions, startRawHttp2Server } from './raw-http2-peer.ts';

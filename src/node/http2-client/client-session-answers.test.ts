@@ -5,7 +5,7 @@ import { openSessionWithPeer } from '../../../test/support/http2-client-session.
 import { dataFrame, headFrame, okFrames } from '../../../test/support/raw-http2-peer.ts';
 import { fieldBlock, indexed, indexedLiteral } from '../../../test/support/security/hpack.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
-import { HeaderDecoder } from './hpack/header-decoder.ts';
+import { HeaderDecoder } from '../http2/hpack/header-decoder.ts';
 
 const { none, endHeaders, endStream, padded } = frameFlag;
 const protocolError = 0x1;

@@ -1,18 +1,19 @@
 import type { Duplex, Readable } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ConnectionInbox } from '../connection-inbox.ts';
+import { SendWindow } from '../http2/flow-window.ts';
+import { errorCode, frameFlag, frameHead, frameType, headersFrames, uint32 } from '../http2/frame.ts';
+import { FrameReader } from '../http2/frame-reader.ts';
+import type { ReceivedHeaders } from '../http2/header-assembly.ts';
+import { emptyTable } from '../http2/hpack/header-encoder.ts';
+import { connectionFault, errorCodeName, Http2Error } from '../http2/http2-error.ts';
+import { type ReceivingSession, SessionReceiver } from '../http2/session-receiver.ts';
+import { clientSettings, initialSettings, type Settings } from '../http2/settings.ts';
+import { StreamTable } from '../http2/stream-table.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
-import { SendWindow } from './flow-window.ts';
-import { errorCode, frameFlag, frameHead, frameType, headersFrames, uint32 } from './frame.ts';
-import { FrameReader } from './frame-reader.ts';
 import { FrameWriter } from './frame-writer.ts';
-import { emptyTable } from './hpack/header-encoder.ts';
-import { connectionFault, errorCodeName, Http2Error } from './http2-error.ts';
 import { requestBlock } from './request-lines.ts';
 import { RequestUpload, type UploadConnection } from './request-upload.ts';
-import { type ReceivingSession, SessionReceiver } from './session-receiver.ts';
-import { clientSettings, initialServerSettings, type ServerSettings } from './settings.ts';
-import { StreamTable } from './stream-table.ts';
 
 export interface ClientSessionEvents {
   /** The server's settings are here, or have changed. */
@@ -66,14 +67,14 @@ const lastStreamId = 0x7fff_ffff;
 const goodbyeMilliseconds = 5_000;
 
 /** The client's side of one HTTP/2 connection (RFC 9113): many requests at a time, and nothing pushed. */
-export class ClientSession implements ReceivingSession, StreamConnection, UploadConnection {
+export class ClientSession implements ReceivingSession<ClientStream>, StreamConnection, UploadConnection {
   readonly writer: FrameWriter;
   readonly sendWindow = new SendWindow(initialConnectionWindow);
   readonly waitingUploads = new Set<RequestUpload>();
   readonly #options: ClientSessionOptions;
   readonly #reader: FrameReader;
-  readonly #receiver: SessionReceiver;
-  readonly #streams = new StreamTable();
+  readonly #receiver: SessionReceiver<ClientStream>;
+  readonly #streams = new StreamTable<ClientStream>();
   #nextStreamId = 1;
   #goAwayReceived = false;
   #goAwaySent = false;
@@ -86,7 +87,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
     this.#options = options;
     this.writer = new FrameWriter(socket);
     const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
-    this.#receiver = new SessionReceiver(this, connectionWindow, limits);
+    this.#receiver = new SessionReceiver(this, { peer: 'server', window: connectionWindow, limits });
     this.#reader = new FrameReader(this.#receiver);
     this.writer.write(preface + clientSettings(streamWindow, maximumHeaderBytes));
     this.writeWindowUpdate(0, connectionWindow - initialConnectionWindow);
@@ -100,7 +101,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
   }
 
   /** `undefined` until they are here. */
-  get serverSettings(): ServerSettings | undefined {
+  get serverSettings(): Settings | undefined {
     return this.#receiver.settings;
   }
 
@@ -129,7 +130,7 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
   request({ method, target, headers, content }: ClientRequest, listener: StreamListener): ClientStream {
     if (!this.isOpen) throw new Error('the connection takes no more requests');
     const block = requestBlock(method, target, this.#options.authority, headers);
-    const settings = this.#receiver.settings ?? initialServerSettings;
+    const settings = this.#receiver.settings ?? initialSettings;
     const stream = new ClientStream({
       id: this.#nextStreamId,
       connection: this,
@@ -209,7 +210,19 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
     return this.#streams.get(streamId);
   }
 
-  settingsReceived(settings: ServerSettings, before: ServerSettings): void {
+  headersReceived({ streamId, lines, endStream, exceedLimits }: ReceivedHeaders): void {
+    const stream = this.streamOf(streamId);
+    if (stream === undefined || stream.isClosed) return;
+    try {
+      if (exceedLimits) throw headTooLarge();
+      stream.receiveLines(lines, endStream);
+    } catch (error) {
+      if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
+      stream.reset(error.errorCode, error);
+    }
+  }
+
+  settingsReceived(settings: Settings, before: Settings): void {
     const wider = settings.initialWindowSize - before.initialWindowSize;
     if (wider !== 0) for (const stream of this.#streams.all()) widen(stream.sendWindow, wider);
     this.writer.answer(frameHead(0, frameType.settings, frameFlag.ack, 0));
@@ -286,4 +299,10 @@ export class ClientSession implements ReceivingSession, StreamConnection, Upload
 /** @throws {Http2Error} RFC 9113 section 6.9.1 */
 function widen(window: SendWindow, bytes: number): void {
   if (!window.widen(bytes)) throw connectionFault(errorCode.flowControlError, 'a window becomes too large');
+}
+
+function headTooLarge(): Http2Error {
+  return new Http2Error('stream', errorCode.enhanceYourCalm, 'the head of the answer is too large', {
+    isInvalidAnswer: true,
+  });
 }

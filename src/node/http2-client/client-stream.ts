@@ -1,7 +1,8 @@
-import { ReceiveWindow, SendWindow } from './flow-window.ts';
-import { errorCode } from './frame.ts';
-import { HeldPieces } from './held-pieces.ts';
-import { errorCodeName, Http2Error, malformedAnswer } from './http2-error.ts';
+import { ReceiveWindow, SendWindow } from '../http2/flow-window.ts';
+import { errorCode } from '../http2/frame.ts';
+import { HeldPieces } from '../http2/held-pieces.ts';
+import { errorCodeName, Http2Error, malformedAnswer } from '../http2/http2-error.ts';
+import type { ReceivingStream } from '../http2/session-receiver.ts';
 import type { RequestUpload } from './request-upload.ts';
 import { parseResponseLines } from './response-lines.ts';
 
@@ -40,7 +41,7 @@ export interface StreamOptions {
 }
 
 /** One request and its answer on a connection (RFC 9113 section 5). */
-export class ClientStream {
+export class ClientStream implements ReceivingStream {
   readonly id: number;
   readonly sendWindow: SendWindow;
   readonly collectedAt: number;
@@ -118,7 +119,7 @@ export class ClientStream {
   }
 
   /** RST_STREAM was received. */
-  resetByServer(code: number): void {
+  resetByPeer(code: number): void {
     const message = `the stream was closed (HTTP/2 code ${errorCodeName(code)})`;
     this.fail(new Http2Error('stream', code, message), { code, refused: code === errorCode.refusedStream });
   }
@@ -178,6 +179,10 @@ export class ClientStream {
     this.#close(isWhole ? errorCode.noError : errorCode.cancel);
     if (this.#held.isEmpty) this.#listener.end();
     else this.#endHeld = true;
+  }
+
+  windowWidened(): void {
+    this.upload?.proceed();
   }
 
   #handOn(piece: Uint8Array): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { HeaderDecoder } from './hpack/header-decoder.ts';
+import { HeaderDecoder } from '../http2/hpack/header-decoder.ts';
 import { requestBlock } from './request-lines.ts';
 
 function linesOf(method: string, target: string, headers: readonly string[]): string[] {

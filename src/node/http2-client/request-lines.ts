@@ -2,7 +2,7 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-names.ts';
 import { isNoRequestLine } from '../connection-headers.ts';
 import { fieldValue, token, withoutSurroundingWhitespace } from '../field-syntax.ts';
-import { indexedLine, literalLine, literalName, literalValue } from './hpack/header-encoder.ts';
+import { indexedLine, literalLine, literalName, literalValue } from '../http2/hpack/header-encoder.ts';
 
 /**
  * What stands before the value of a line under this name, which goes in lower case (RFC 9113 section 8.2.1); empty for

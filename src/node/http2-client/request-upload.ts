@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
+import type { SendWindow } from '../http2/flow-window.ts';
+import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType } from '../http2/frame.ts';
 import type { ClientStream } from './client-stream.ts';
-import type { SendWindow } from './flow-window.ts';
-import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType } from './frame.ts';
 import type { FrameWriter } from './frame-writer.ts';
 
 /** What an upload needs of its connection. */

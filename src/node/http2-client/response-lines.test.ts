@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Http2Error } from './http2-error.ts';
+import { Http2Error } from '../http2/http2-error.ts';
 import { parseResponseLines } from './response-lines.ts';
 
 const ok = [':status', '200'];

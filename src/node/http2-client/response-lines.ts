@@ -1,5 +1,5 @@
-import { rememberingNames } from '../../apimachinery/remembered-names.ts';
-import { malformedAnswer } from './http2-error.ts';
+import { fieldValue, isFieldName } from '../http2/field-lines.ts';
+import { malformedAnswer } from '../http2/http2-error.ts';
 
 /** The head of an answer, interim or final, or its trailers. */
 export interface ResponseLines {
@@ -11,19 +11,6 @@ export interface ResponseLines {
   readonly contentLength: number | undefined;
 }
 
-/** RFC 9113 section 8.2.1: a token (RFC 9110 section 5.6.2) in lower case. */
-const fieldName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-/** RFC 9113 section 8.2.2; `te` has no meaning in an answer. */
-const connectionSpecific: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-]);
-const isFieldName = rememberingNames((name) => fieldName.test(name) && !connectionSpecific.has(name));
-/** RFC 9110 section 5.5, as a byte string; empty, or without space at either end (RFC 9113 section 8.2.1). */
-const fieldValue = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
 const statusCode = /^[1-9]\d\d$/;
 const digits = /^\d{1,15}$/;
 

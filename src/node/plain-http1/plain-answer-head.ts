@@ -2,6 +2,7 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-names.ts';
 import { reasonPhrase } from '../answer-lines.ts';
 import { fieldValue, token } from '../field-syntax.ts';
+import { httpDate } from '../http-date.ts';
 
 export interface PlainAnswerHead {
   readonly status: number;
@@ -63,24 +64,10 @@ export function plainAnswerHead(answer: PlainAnswerHead): string {
     head += beginning + value;
   }
   // RFC 9110 section 6.6.1.
-  if (!hasDate) head += `\r\nDate: ${currentDate()}`;
+  if (!hasDate) head += `\r\nDate: ${httpDate()}`;
   // What a client needs to know so as not to ask on a connection that is being closed.
   head += isLast
     ? '\r\nConnection: close'
     : `\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${answer.keepAliveSeconds}`;
   return `${head}${answer.isChunked ? '\r\nTransfer-Encoding: chunked' : ''}\r\n\r\n`;
-}
-
-let dateText = '';
-let dateSecond = -1;
-
-/** As an HTTP-date, which has seconds: made once in each. */
-function currentDate(): string {
-  const now = Date.now();
-  const second = Math.floor(now / 1_000);
-  if (second !== dateSecond) {
-    dateSecond = second;
-    dateText = new Date(now).toUTCString();
-  }
-  return dateText;
 }

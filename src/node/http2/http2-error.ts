@@ -45,6 +45,14 @@ export function malformedAnswer(fault: string, code: number = errorCode.protocol
   });
 }
 
+/**
+ * One request is malformed (RFC 9113 section 8.1.1); the others are not touched by it.
+ * @param fault what is wrong with it @param code RFC 9113 section 7. Default: PROTOCOL_ERROR
+ */
+export function malformedRequest(fault: string, code: number = errorCode.protocolError): Http2Error {
+  return new Http2Error('stream', code, `the request is no valid HTTP/2: ${fault}`);
+}
+
 /** @param code RFC 9113 section 7 */
 export function errorCodeName(code: number): string {
   for (const [name, value] of Object.entries(errorCode)) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Http2Error } from './http2-error.ts';
-import { changedSettings, clientSettings, initialServerSettings } from './settings.ts';
+import { changedSettings, clientSettings, initialSettings } from './settings.ts';
 
 /** @param entries identifier, value, identifier, value, … (RFC 9113 section 6.5.1) */
 function payload(...entries: number[]): Buffer {
@@ -16,32 +16,33 @@ function payload(...entries: number[]): Buffer {
 
 function assertRefused(bytes: Buffer, code: number): void {
   assert.throws(
-    () => changedSettings(initialServerSettings, bytes),
+    () => changedSettings(initialSettings, bytes, 'server'),
     (error) => error instanceof Http2Error && error.scope === 'connection' && error.errorCode === code,
   );
 }
 
 test('each setting is read, and what is not named stays', () => {
   const first = changedSettings(
-    initialServerSettings,
+    initialSettings,
     payload(3, 250, 4, 262_144, 5, 1_048_576, 6, 1_048_896),
+    'server',
   );
   assert.deepEqual(first, {
     maxConcurrentStreams: 250,
     initialWindowSize: 262_144,
     maxHeaderListSize: 1_048_896,
   });
-  assert.deepEqual(changedSettings(first, payload(3, 0)), { ...first, maxConcurrentStreams: 0 });
-  assert.deepEqual(changedSettings(first, payload()), first);
+  assert.deepEqual(changedSettings(first, payload(3, 0), 'server'), { ...first, maxConcurrentStreams: 0 });
+  assert.deepEqual(changedSettings(first, payload(), 'server'), first);
 });
 
 test('of one setting twice the last one counts', () => {
-  assert.equal(changedSettings(initialServerSettings, payload(4, 1, 4, 2)).initialWindowSize, 2);
+  assert.equal(changedSettings(initialSettings, payload(4, 1, 4, 2), 'server').initialWindowSize, 2);
 });
 
 test('settings that nobody knows are passed over, and so is the size of a table that we do not use', () => {
   const bytes = payload(1, 4_294_967_295, 8, 1, 0xfafa, 4_294_967_295, 0, 0);
-  assert.deepEqual(changedSettings(initialServerSettings, bytes), initialServerSettings);
+  assert.deepEqual(changedSettings(initialSettings, bytes, 'server'), initialSettings);
 });
 
 test('attack: part of an entry is refused', () => {
@@ -55,8 +56,9 @@ test('attack: values out of range are refused with the code that RFC 9113 sectio
   assertRefused(payload(2, 1), 0x1);
   assertRefused(payload(2, 2), 0x1);
   const accepted = changedSettings(
-    initialServerSettings,
+    initialSettings,
     payload(4, 2 ** 31 - 1, 5, 16_384, 5, 2 ** 24 - 1, 2, 0),
+    'server',
   );
   assert.equal(accepted.initialWindowSize, 2 ** 31 - 1);
 });
@@ -66,7 +68,7 @@ test('attack: whatever a server says of itself is taken or refused, never anythi
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
       try {
         const given = Buffer.from(bytes);
-        const { initialWindowSize } = changedSettings(initialServerSettings, given);
+        const { initialWindowSize } = changedSettings(initialSettings, given, 'server');
         assert.ok(initialWindowSize < 2 ** 31);
         for (let offset = 0; offset < given.length; offset += 6) {
           const value = given.readUInt32BE(offset + 2);

@@ -2,31 +2,36 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
 import { Http2Error } from './http2-error.ts';
-import { type ReceivingSession, SessionReceiver } from './session-receiver.ts';
+import { type ReceivingSession, type ReceivingStream, SessionReceiver } from './session-receiver.ts';
 
 const { none } = frameFlag;
 
 /** A receiver of a session without streams, that has its server's settings; what it grants is written down. */
-function newReceiver(window: number): { receiver: SessionReceiver; granted: number[] } {
+function newReceiver(window: number): { receiver: SessionReceiver<ReceivingStream>; granted: number[] } {
   const granted: number[] = [];
   const nothing = (): void => {};
-  const session: ReceivingSession = {
+  const session: ReceivingSession<ReceivingStream> = {
     streamOf: () => undefined,
     writeWindowUpdate: (streamId, increment) => {
       assert.equal(streamId, 0);
       granted.push(increment);
     },
+    headersReceived: nothing,
     settingsReceived: nothing,
     pingReceived: nothing,
     goAwayReceived: nothing,
     connectionWindowWidened: nothing,
   };
-  const receiver = new SessionReceiver(session, window, { maximumLines: 10, maximumSize: 1_000 });
+  const receiver = new SessionReceiver(session, {
+    peer: 'server',
+    window,
+    limits: { maximumLines: 10, maximumSize: 1_000 },
+  });
   receiver.frame(frameType.settings, none, 0, Buffer.alloc(0));
   return { receiver, granted };
 }
 
-function receiveData(receiver: SessionReceiver, length: number): void {
+function receiveData(receiver: SessionReceiver<ReceivingStream>, length: number): void {
   receiver.dataBegins(none, 1, length);
   if (length > 0) receiver.dataPiece(Buffer.alloc(length));
   receiver.dataEnds();

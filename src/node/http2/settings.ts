@@ -19,21 +19,24 @@ const identifier = {
   maxHeaderListSize: 0x6,
 } as const;
 
-/** What a server has said of itself. Sizes in bytes. */
-export interface ServerSettings {
+/** Which side of a connection somebody is on. */
+export type PeerRole = 'client' | 'server';
+
+/** What one side has said of itself. Sizes in bytes. */
+export interface Settings {
   readonly maxConcurrentStreams: number;
   readonly initialWindowSize: number;
   readonly maxHeaderListSize: number;
 }
 
 /** Until it has said otherwise (RFC 9113 section 6.5.2). */
-export const initialServerSettings: ServerSettings = {
+export const initialSettings: Settings = {
   maxConcurrentStreams: Number.POSITIVE_INFINITY,
   initialWindowSize: 65_535,
   maxHeaderListSize: Number.POSITIVE_INFINITY,
 };
 
-/** What we say of ourselves: nothing is pushed, and this much may be sent ahead on a stream. */
+/** What we say of ourselves as a client: nothing is pushed, and this much may be sent ahead on a stream. */
 export function clientSettings(initialWindowSize: number, maxHeaderListSize: number): string {
   const payload =
     setting(identifier.enablePush, 0) +
@@ -42,12 +45,22 @@ export function clientSettings(initialWindowSize: number, maxHeaderListSize: num
   return frameHead(payload.length, frameType.settings, frameFlag.none, 0) + payload;
 }
 
+/** The same as a server: so many requests may be open at a time. */
+export function serverSettings(settings: Settings): string {
+  const payload =
+    setting(identifier.maxConcurrentStreams, settings.maxConcurrentStreams) +
+    setting(identifier.initialWindowSize, settings.initialWindowSize) +
+    setting(identifier.maxHeaderListSize, settings.maxHeaderListSize);
+  return frameHead(payload.length, frameType.settings, frameFlag.none, 0) + payload;
+}
+
 /**
  * Settings changed by the payload of a SETTINGS frame. The size of the header table
- * is left out, for we use none, and so is that of frames, for ours are never larger than every server takes.
+ * is left out, for we use none, and so is that of frames, for ours are never larger than everybody takes.
+ * @param from who has sent it
  * @throws {Http2Error} RFC 9113 section 6.5.2.
  */
-export function changedSettings(settings: ServerSettings, payload: Buffer): ServerSettings {
+export function changedSettings(settings: Settings, payload: Buffer, from: PeerRole): Settings {
   if (payload.length % 6 !== 0)
     throw connectionFault(errorCode.frameSizeError, 'SETTINGS has a part of an entry');
   let { maxConcurrentStreams, initialWindowSize, maxHeaderListSize } = settings;
@@ -55,8 +68,10 @@ export function changedSettings(settings: ServerSettings, payload: Buffer): Serv
     const value = payload.readUInt32BE(offset + 2);
     switch (payload.readUInt16BE(offset)) {
       case identifier.enablePush:
-        // Not a server's to switch on (RFC 9113 section 6.5.2).
-        if (value !== 0) throw connectionFault(errorCode.protocolError, 'a server must not switch push on');
+        // Not a server's to switch on, and nothing but on and off (RFC 9113 section 6.5.2).
+        if (value > (from === 'server' ? 0 : 1)) {
+          throw connectionFault(errorCode.protocolError, 'the setting for push is not allowed');
+        }
         break;
       case identifier.maxConcurrentStreams:
         maxConcurrentStreams = value;

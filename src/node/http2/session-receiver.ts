@@ -1,51 +1,92 @@
-import type { ClientStream } from './client-stream.ts';
-import { ReceiveWindow } from './flow-window.ts';
+import { ReceiveWindow, type SendWindow } from './flow-window.ts';
 import { errorCode, frameFlag, frameType } from './frame.ts';
 import type { FrameHandler } from './frame-reader.ts';
-import { HeaderAssembly } from './header-assembly.ts';
+import { HeaderAssembly, type ReceivedHeaders } from './header-assembly.ts';
 import type { HeaderLimits } from './hpack/header-decoder.ts';
 import { connectionFault, Http2Error } from './http2-error.ts';
 import { ReceivedData } from './received-data.ts';
-import { changedSettings, initialServerSettings, type ServerSettings } from './settings.ts';
+import { changedSettings, initialSettings, type PeerRole, type Settings } from './settings.ts';
+
+/** What frames do to a stream, on either side. Methods throw {Http2Error} of scope `stream`. */
+export interface ReceivingStream {
+  /** The connection has no more to do with it. */
+  readonly isClosed: boolean;
+  readonly sendWindow: SendWindow;
+  /** Gives it up: RST_STREAM. */
+  reset(code: number, error: Error): void;
+  /** RST_STREAM was received. */
+  resetByPeer(code: number): void;
+  /** @param bytes of a DATA frame, padding and all */
+  receiveDataHead(bytes: number): void;
+  /** @param piece lent */
+  receiveData(piece: Uint8Array): void;
+  /** Padding: nobody reads it. @param bytes of it */
+  dropPadding(bytes: number): void;
+  /** END_STREAM was received behind data. */
+  receiveEnd(): void;
+  /** More may be sent on it. */
+  windowWidened(): void;
+}
 
 /** What frames do to a session. */
-export interface ReceivingSession {
+export interface ReceivingSession<Stream extends ReceivingStream> {
   /** @returns `undefined` for one that is over. @throws {Http2Error} for one that was never opened */
-  streamOf(streamId: number): ClientStream | undefined;
+  streamOf(streamId: number): Stream | undefined;
+  /**
+   * A block of header lines is here, whole.
+   * @throws {Http2Error} of scope `connection`
+   */
+  headersReceived(headers: ReceivedHeaders): void;
+  /** RST_STREAM was received on a stream that is open. @throws {Http2Error} of scope `connection` */
+  resetReceived?(): void;
+  /**
+   * A frame came that asks for nothing useful, or for an answer: many of them are an attack. @throws {Http2Error}
+   * of scope `connection`
+   */
+  idleFrameReceived?(): void;
   writeWindowUpdate(streamId: number, increment: number): void;
-  /** The server's settings are here, or have changed; they are to be acknowledged. @throws {Http2Error} */
-  settingsReceived(settings: ServerSettings, before: ServerSettings): void;
+  /** The other side's settings are here, or have changed; they are to be acknowledged. @throws {Http2Error} */
+  settingsReceived(settings: Settings, before: Settings): void;
   /** @param payload eight bytes as a byte string, which the answer carries back */
   pingReceived(payload: string): void;
-  /** @param lastProcessed the identifier of the last stream that the server (may have) processed */
+  /** @param lastProcessed the identifier of the last stream that the other side (may have) processed */
   goAwayReceived(lastProcessed: number, code: number): void;
   /** More may be sent on all streams together. @throws {Http2Error} */
   connectionWindowWidened(increment: number): void;
 }
 
-/** Reads the frames of one connection, in the order in which the server wrote them (RFC 9113 section 6). */
-export class SessionReceiver implements FrameHandler {
-  readonly #session: ReceivingSession;
+export interface SessionReceiverOptions {
+  /** Who is at the other end. */
+  readonly peer: PeerRole;
+  /** Bytes that it may send ahead on all streams together. */
+  readonly window: number;
+  readonly limits: HeaderLimits;
+}
+
+/** Reads the frames of one connection, in the order in which the other side wrote them (RFC 9113 section 6). */
+export class SessionReceiver<Stream extends ReceivingStream> implements FrameHandler {
+  readonly #session: ReceivingSession<Stream>;
+  readonly #peer: PeerRole;
   readonly #headers: HeaderAssembly;
   readonly #window: ReceiveWindow;
-  #settings: ServerSettings | undefined;
+  #settings: Settings | undefined;
   /** The DATA frame that is being received, and whose it is, if anybody still wants it. */
   #data: ReceivedData | undefined;
-  #dataStream: ClientStream | undefined;
+  #dataStream: Stream | undefined;
 
-  /** @param window bytes that the server may send ahead on all streams together */
-  constructor(session: ReceivingSession, window: number, limits: HeaderLimits) {
+  constructor(session: ReceivingSession<Stream>, { peer, window, limits }: SessionReceiverOptions) {
     this.#session = session;
+    this.#peer = peer;
     this.#window = new ReceiveWindow(window);
     this.#headers = new HeaderAssembly(limits);
   }
 
-  /** The server's; `undefined` until they are here. */
-  get settings(): ServerSettings | undefined {
+  /** The other side's; `undefined` until they are here. */
+  get settings(): Settings | undefined {
     return this.#settings;
   }
 
-  /** The connection is over. Whoever still holds on to it must not hold what a server has sent. */
+  /** The connection is over. Whoever still holds on to it must not hold what was sent. */
   stop(): void {
     this.#headers.stop();
     this.#data = undefined;
@@ -60,8 +101,7 @@ export class SessionReceiver implements FrameHandler {
         this.#receiveHeaders(type, flags, streamId, payload);
         break;
       case frameType.rstStream:
-        expectLength(payload, 4);
-        this.#session.streamOf(streamId)?.resetByServer(payload.readUInt32BE(0));
+        this.#receiveReset(streamId, payload);
         break;
       case frameType.settings:
         this.#receiveSettings(flags, streamId, payload);
@@ -76,21 +116,24 @@ export class SessionReceiver implements FrameHandler {
         this.#receiveWindowUpdate(streamId, payload);
         break;
       case frameType.pushPromise:
-        throw connectionFault(errorCode.protocolError, 'the server pushes, which was switched off');
+        throw connectionFault(errorCode.protocolError, `the ${this.#peer} pushes`);
       default:
-      // PRIORITY, and what later extensions bring, is ignored (RFC 9113 sections 5.3.2 and 5.5).
+        // PRIORITY, and what later extensions bring, is ignored (RFC 9113 sections 5.3.2 and 5.5).
+        this.#session.idleFrameReceived?.();
     }
   }
 
   dataBegins(flags: number, streamId: number, length: number): void {
     this.#expect(frameType.data);
     if (!this.#window.take(length)) {
-      throw connectionFault(errorCode.flowControlError, 'the server sent more than it was granted');
+      throw connectionFault(errorCode.flowControlError, 'more was sent than was granted');
     }
-    // The streams' own windows are what holds the server back; this one must never starve a stream of another reader.
+    // The streams' own windows are what holds the other side back; this one must never starve a stream of another reader.
     const granted = this.#window.release(length);
     if (granted > 0) this.#session.writeWindowUpdate(0, granted);
     this.#data = new ReceivedData(flags, streamId, length);
+    // Nothing, and no end either (CVE-2019-9518).
+    if (length === 0 && !this.#data.endStream) this.#session.idleFrameReceived?.();
     this.#dataStream = this.#session.streamOf(streamId);
     this.#onStream(this.#dataStream, (stream) => stream.receiveDataHead(length));
   }
@@ -109,8 +152,8 @@ export class SessionReceiver implements FrameHandler {
     this.#dataStream = undefined;
   }
 
-  /** What is wrong with one answer ends its stream only (RFC 9113 section 5.4.2). */
-  #onStream(stream: ClientStream | undefined, act: (stream: ClientStream) => void): void {
+  /** What is wrong with one stream ends no other (RFC 9113 section 5.4.2). */
+  #onStream(stream: Stream | undefined, act: (stream: Stream) => void): void {
     if (stream === undefined || stream.isClosed) return;
     try {
       act(stream);
@@ -131,31 +174,31 @@ export class SessionReceiver implements FrameHandler {
   }
 
   #receiveHeaders(type: number, flags: number, streamId: number, payload: Buffer): void {
-    const stream = this.#session.streamOf(streamId);
     const headers = this.#headers.receive(type, flags, streamId, payload);
-    if (headers === undefined) return;
-    this.#onStream(stream, (open) => {
-      if (headers.exceedLimits) {
-        throw new Http2Error('stream', errorCode.enhanceYourCalm, 'the head of the answer is too large', {
-          isInvalidAnswer: true,
-        });
-      }
-      open.receiveLines(headers.lines, headers.endStream);
-    });
+    if (headers !== undefined) this.#session.headersReceived(headers);
+  }
+
+  #receiveReset(streamId: number, payload: Buffer): void {
+    expectLength(payload, 4);
+    const stream = this.#session.streamOf(streamId);
+    if (stream === undefined) return;
+    this.#session.resetReceived?.();
+    stream.resetByPeer(payload.readUInt32BE(0));
   }
 
   #receiveSettings(flags: number, streamId: number, payload: Buffer): void {
     if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'SETTINGS belongs to a stream');
     if ((flags & frameFlag.ack) !== 0) {
       expectLength(payload, 0);
-      // RFC 9113 section 3.4: the server's own come first.
+      // RFC 9113 section 3.4: its own come first.
       if (this.#settings === undefined) {
         throw connectionFault(errorCode.protocolError, 'its first frame is not its SETTINGS');
       }
       return;
     }
-    const before = this.#settings ?? initialServerSettings;
-    this.#settings = changedSettings(before, payload);
+    if (this.#settings !== undefined) this.#session.idleFrameReceived?.();
+    const before = this.#settings ?? initialSettings;
+    this.#settings = changedSettings(before, payload, this.#peer);
     this.#session.settingsReceived(this.#settings, before);
   }
 
@@ -163,6 +206,7 @@ export class SessionReceiver implements FrameHandler {
     if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'PING belongs to a stream');
     expectLength(payload, 8);
     if ((flags & frameFlag.ack) !== 0) return;
+    this.#session.idleFrameReceived?.();
     this.#session.pingReceived(payload.toString('latin1'));
   }
 
@@ -188,7 +232,7 @@ export class SessionReceiver implements FrameHandler {
       if (!stream.sendWindow.widen(increment)) {
         throw new Http2Error('stream', errorCode.flowControlError, 'a WINDOW_UPDATE is out of range');
       }
-      stream.upload?.proceed();
+      stream.windowWidened();
     });
   }
 }

@@ -33,6 +33,11 @@ export class HeldPieces {
     return block?.bytes.subarray(0, block.length);
   }
 
+  /** @param bytes of which `take` was the last call, or what is left of them; not copied */
+  putBack(bytes: Buffer): void {
+    this.#blocks.unshift({ bytes, length: bytes.length });
+  }
+
   clear(): void {
     this.#blocks = [];
   }

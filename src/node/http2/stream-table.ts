@@ -1,5 +1,3 @@
-import type { ClientStream } from './client-stream.ts';
-
 /** Stands where no stream is: identifiers begin with 1. */
 const free = 0;
 
@@ -12,22 +10,22 @@ const free = 0;
  * a third more CPU for each request, and pauses of 10 ms instead of 1 (docs/performance.md). Going through a hundred
  * numbers is as fast as hashing one.
  */
-export class StreamTable {
+export class StreamTable<Stream extends { readonly id: number }> {
   readonly #identifiers: number[] = [];
-  readonly #streams: (ClientStream | undefined)[] = [];
+  readonly #streams: (Stream | undefined)[] = [];
   #size = 0;
 
   get size(): number {
     return this.#size;
   }
 
-  get(identifier: number): ClientStream | undefined {
+  get(identifier: number): Stream | undefined {
     const slot = this.#identifiers.indexOf(identifier);
     return slot === -1 ? undefined : this.#streams[slot];
   }
 
   /** @param stream whose identifier is not in the table */
-  add(stream: ClientStream): void {
+  add(stream: Stream): void {
     this.#size++;
     const unused = this.#identifiers.indexOf(free);
     const slot = unused === -1 ? this.#identifiers.length : unused;
@@ -44,7 +42,7 @@ export class StreamTable {
   }
 
   /** Those that are open now, the oldest first; streams may be closed on the way. */
-  all(): ClientStream[] {
+  all(): Stream[] {
     return this.#streams.filter((stream) => stream !== undefined).sort((one, other) => one.id - other.id);
   }
 }

@@ -1,0 +1,58 @@
+import { Readable } from 'node:stream';
+import { HeldPieces } from '../http2/held-pieces.ts';
+
+/** Bytes that are handed on ahead of their reader; as many more are held as the stream's window lets a client send. */
+const readAhead = 64 * 1024;
+
+/** The content of a request on its way from the client. */
+export class RequestContent extends Readable {
+  readonly #grant: (bytes: number) => void;
+  readonly #held = new HeldPieces();
+  #isWanted = true;
+  #isWhole = false;
+
+  /** @param grant lets the client send so many bytes more */
+  constructor(grant: (bytes: number) => void) {
+    super({ highWaterMark: readAhead });
+    this.#grant = grant;
+  }
+
+  /** @param piece lent; handed on by `deliver` */
+  receive(piece: Uint8Array): void {
+    this.#held.add(piece);
+  }
+
+  /** Nothing follows what has been received. */
+  receiveEnd(): void {
+    this.#isWhole = true;
+  }
+
+  /**
+   * Hands on what has come in one read of the connection, in as few pieces as it fits in: of frames with a byte each an
+   * object for every one would be a hundred times as large as they are.
+   */
+  deliver(): void {
+    if (this.destroyed || this.readableEnded) return;
+    let granted = 0;
+    while (this.#isWanted) {
+      const piece = this.#held.take();
+      if (piece === undefined) break;
+      granted += piece.length;
+      this.#isWanted = this.push(piece);
+    }
+    if (granted > 0) this.#grant(granted);
+    if (!this.#isWhole || !this.#held.isEmpty) return;
+    this.#isWhole = false;
+    this.push(null);
+  }
+
+  override _read(): void {
+    this.#isWanted = true;
+    this.deliver();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#held.clear();
+    callback(error);
+  }
+}

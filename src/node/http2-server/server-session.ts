@@ -1,0 +1,320 @@
+import type { TLSSocket } from 'node:tls';
+import { GatheredWrites } from '../gathered-writes.ts';
+import { SendWindow } from '../http2/flow-window.ts';
+import { errorCode, frameFlag, frameHead, frameType, uint32 } from '../http2/frame.ts';
+import { FrameReader } from '../http2/frame-reader.ts';
+import type { ReceivedHeaders } from '../http2/header-assembly.ts';
+import { connectionFault, Http2Error, malformedRequest } from '../http2/http2-error.ts';
+import { type ReceivingSession, SessionReceiver } from '../http2/session-receiver.ts';
+import { initialSettings, type Settings, serverSettings } from '../http2/settings.ts';
+import { StreamTable } from '../http2/stream-table.ts';
+import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits, streamWindow } from '../server-limits.ts';
+import { ClientConduct } from './client-conduct.ts';
+import type { RequestContent } from './request-content.ts';
+import { parseRequestHead, type RequestHead } from './request-head.ts';
+import { ServerStream, type StreamConnection } from './server-stream.ts';
+
+/** What the connections of one server have in common. */
+export interface ServerSessionHost {
+  readonly limits: Pick<ServerLimits, 'maxConcurrentStreams' | 'maxSessionRejectedStreams'>;
+  /** A request has come. */
+  requested(session: ServerSession, stream: ServerStream, head: RequestHead): void;
+  /** The connection is over. */
+  closed(session: ServerSession): void;
+}
+
+/** RFC 9113 section 3.4. */
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+/** Of the window that a connection begins with, whatever the settings say (RFC 9113 section 6.9.2). */
+const initialConnectionWindow = 65_535;
+/** That a client has for reading its last bytes before the connection is cut. */
+const goodbyeMilliseconds = 1_000;
+
+/** The server's side of one HTTP/2 connection (RFC 9113): many requests at a time, and nothing pushed. */
+export class ServerSession implements ReceivingSession<ServerStream>, StreamConnection {
+  readonly socket: TLSSocket;
+  readonly output: GatheredWrites;
+  readonly sendWindow = new SendWindow(initialConnectionWindow);
+  readonly #host: ServerSessionHost;
+  readonly #reader: FrameReader;
+  readonly #receiver: SessionReceiver<ServerStream>;
+  readonly #conduct: ClientConduct;
+  readonly #streams = new StreamTable<ServerStream>();
+  /** Bytes of the preface that have come. */
+  #prefaceLength = 0;
+  /** The highest identifier of a stream that was opened. */
+  #lastStreamId = 0;
+  /** The highest that will ever be, once that has been said. */
+  #goAwaySent = false;
+  #clientLeaves = false;
+  #isEnding = false;
+  /** More may be sent: looked at once for all frames that came together, for a client may send many that widen a little. */
+  #hasWidened = false;
+  /** In the order in which they began to wait. */
+  #waiting: ServerStream[] = [];
+  /** Content that came in the read that is being dealt with. */
+  #received: RequestContent[] = [];
+
+  constructor(socket: TLSSocket, host: ServerSessionHost) {
+    this.socket = socket;
+    this.#host = host;
+    const { maxConcurrentStreams, maxSessionRejectedStreams } = host.limits;
+    this.output = new GatheredWrites(socket, () => this.#roomAgain());
+    this.#conduct = new ClientConduct(maxSessionRejectedStreams);
+    // All streams together must not be held to the 64 KiB that a connection starts with: one slow upload would starve
+    // the others (kubernetes#67902). The streams' own windows are what holds a client back.
+    const window = streamWindow * maxConcurrentStreams;
+    const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
+    this.#receiver = new SessionReceiver(this, { peer: 'client', window, limits });
+    this.#reader = new FrameReader(this.#receiver);
+    this.output.addText(
+      serverSettings({
+        maxConcurrentStreams,
+        initialWindowSize: streamWindow,
+        maxHeaderListSize: maximumHeaderBytes,
+      }),
+    );
+    this.writeWindowUpdate(0, window - initialConnectionWindow);
+    socket.on('data', (bytes: Buffer) => this.#read(bytes));
+    // Whoever ends its side has no answer to wait for; Go's server ends the connection as well.
+    socket.on('end', () => socket.destroy());
+    // 'close' follows.
+    socket.on('error', () => {});
+    socket.on('close', () => this.#closed());
+  }
+
+  /** Takes no new requests; the connection ends behind those that are under way (RFC 9113 section 6.8). */
+  close(): void {
+    this.#sayGoAway(errorCode.noError);
+    this.#endIfUnused();
+  }
+
+  /** Ends everything at once. */
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  writeReset(streamId: number, code: number): void {
+    this.output.addText(frameHead(4, frameType.rstStream, frameFlag.none, streamId) + uint32(code));
+  }
+
+  writeWindowUpdate(streamId: number, increment: number): void {
+    this.output.addText(frameHead(4, frameType.windowUpdate, frameFlag.none, streamId) + uint32(increment));
+  }
+
+  contentReceived(content: RequestContent): void {
+    if (this.#received.at(-1) !== content) this.#received.push(content);
+  }
+
+  waits(stream: ServerStream): void {
+    if (stream.isWaiting) return;
+    stream.isWaiting = true;
+    this.#waiting.push(stream);
+  }
+
+  streamClosed(stream: ServerStream): void {
+    this.#streams.delete(stream.id);
+    if (this.#goAwaySent || this.#clientLeaves) this.#endIfUnused();
+  }
+
+  clientFaulted(): void {
+    this.#conduct.reset();
+  }
+
+  streamOf(streamId: number): ServerStream | undefined {
+    const stream = this.#streams.get(streamId);
+    if (stream !== undefined) return stream;
+    // RFC 9113 section 6.8: what is sent on streams behind our GOAWAY is ignored.
+    const wasOpened = streamId % 2 === 1 && (streamId <= this.#lastStreamId || this.#goAwaySent);
+    if (!wasOpened) {
+      throw connectionFault(errorCode.protocolError, 'a frame belongs to a stream that was never opened');
+    }
+    return undefined;
+  }
+
+  headersReceived(headers: ReceivedHeaders): void {
+    const { streamId } = headers;
+    const stream = this.#streams.get(streamId);
+    if (stream !== undefined) {
+      this.#onStream(stream.id, () => stream.receiveTrailers(headers.lines, headers.endStream));
+      return;
+    }
+    // RFC 9113 section 5.1.1.
+    if (streamId % 2 === 0) throw connectionFault(errorCode.protocolError, 'a client has odd identifiers');
+    // Trailers that crossed a reset of ours, or what crossed our GOAWAY.
+    if (streamId <= this.#lastStreamId || this.#goAwaySent) {
+      this.#conduct.idleFrame();
+      return;
+    }
+    this.#lastStreamId = streamId;
+    this.#onStream(streamId, () => this.#open(headers));
+  }
+
+  resetReceived(): void {
+    this.#conduct.reset();
+  }
+
+  idleFrameReceived(): void {
+    this.#conduct.idleFrame();
+  }
+
+  settingsReceived(settings: Settings, before: Settings): void {
+    const wider = settings.initialWindowSize - before.initialWindowSize;
+    if (wider !== 0) for (const stream of this.#streams.all()) widen(stream.sendWindow, wider);
+    this.#answer(frameHead(0, frameType.settings, frameFlag.ack, 0));
+    if (wider > 0) this.#hasWidened = true;
+  }
+
+  pingReceived(payload: string): void {
+    this.#answer(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
+  }
+
+  goAwayReceived(): void {
+    this.#clientLeaves = true;
+    this.#endIfUnused();
+  }
+
+  connectionWindowWidened(increment: number): void {
+    widen(this.sendWindow, increment);
+    this.#hasWidened = true;
+  }
+
+  #open({ streamId, lines, endStream, exceedLimits }: ReceivedHeaders): void {
+    if (this.#streams.size >= this.#host.limits.maxConcurrentStreams) {
+      this.#conduct.refused();
+      this.writeReset(streamId, errorCode.refusedStream);
+      return;
+    }
+    if (exceedLimits) throw malformedRequest('its head is too large', errorCode.enhanceYourCalm);
+    const head = parseRequestHead(lines);
+    // RFC 9113 section 8.1.1.
+    if (endStream && (head.contentLength ?? 0) > 0) throw malformedRequest('it is shorter than it says');
+    const stream = new ServerStream({
+      id: streamId,
+      connection: this,
+      head,
+      endStream,
+      receiveWindow: streamWindow,
+      sendWindow: (this.#receiver.settings ?? initialSettings).initialWindowSize,
+    });
+    this.#streams.add(stream);
+    this.#host.requested(this, stream, head);
+  }
+
+  /** What is wrong with one stream ends no other (RFC 9113 section 5.4.2), unless it happens all the time. */
+  #onStream(streamId: number, act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
+      const stream = this.#streams.get(streamId);
+      if (stream !== undefined) {
+        stream.reset(error.errorCode);
+        return;
+      }
+      this.writeReset(streamId, error.errorCode);
+      this.clientFaulted();
+    }
+  }
+
+  #read(bytes: Buffer): void {
+    try {
+      const rest = this.#prefaceLength < preface.length ? this.#readPreface(bytes) : bytes;
+      if (rest.length > 0) this.#reader.receive(rest);
+      const received = this.#received;
+      if (received.length > 0) {
+        this.#received = [];
+        for (const content of received) content.deliver();
+      }
+      if (this.#hasWidened) this.#proceed();
+    } catch (error) {
+      this.#fail(error instanceof Http2Error ? error.errorCode : errorCode.internalError);
+    }
+  }
+
+  /** @returns what stands behind it. @throws {Http2Error} */
+  #readPreface(bytes: Buffer): Buffer {
+    const part = bytes.subarray(0, preface.length - this.#prefaceLength);
+    const from = this.#prefaceLength;
+    this.#prefaceLength += part.length;
+    if (!part.equals(preface.subarray(from, this.#prefaceLength))) {
+      throw connectionFault(errorCode.protocolError, 'it does not begin as HTTP/2 does');
+    }
+    return bytes.subarray(part.length);
+  }
+
+  /** Something that the client has made us write. @throws {Http2Error} */
+  #answer(frame: string): void {
+    this.output.addText(frame);
+    if (this.output.isHeld) this.#conduct.unreadAnswer(frame.length);
+  }
+
+  #roomAgain(): void {
+    this.#conduct.hasRead();
+    this.#proceed();
+  }
+
+  #proceed(): void {
+    this.#hasWidened = false;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const [index, stream] of waiting.entries()) {
+      // Those that get nothing now keep their place in front of those that got something: where a client takes little at
+      // a time, the first would leave the others nothing.
+      if (this.output.isHeld || this.sendWindow.left <= 0) {
+        this.#waiting = [...waiting.slice(index), ...this.#waiting];
+        return;
+      }
+      stream.isWaiting = false;
+      stream.proceed();
+    }
+  }
+
+  #sayGoAway(code: number): void {
+    if (this.#goAwaySent) return;
+    this.#goAwaySent = true;
+    this.output.addText(
+      frameHead(8, frameType.goAway, frameFlag.none, 0) + uint32(this.#lastStreamId) + uint32(code),
+    );
+  }
+
+  #endIfUnused(): void {
+    if (this.#streams.size === 0) this.#end();
+  }
+
+  /** The client has broken the protocol, or our patience: nothing on the connection can be relied on. */
+  #fail(code: number): void {
+    this.#reader.stop();
+    this.#sayGoAway(code);
+    this.#abandonStreams();
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    const { socket } = this;
+    this.output.flush();
+    socket.destroySoon();
+    // It waits for a client that reads nothing.
+    const timer = setTimeout(() => socket.destroy(), goodbyeMilliseconds).unref();
+    socket.once('close', () => clearTimeout(timer));
+  }
+
+  #abandonStreams(): void {
+    for (const stream of this.#streams.all()) stream.abandon();
+  }
+
+  #closed(): void {
+    this.#isEnding = true;
+    this.#reader.stop();
+    this.#receiver.stop();
+    this.#abandonStreams();
+    this.#host.closed(this);
+  }
+}
+
+/** @throws {Http2Error} RFC 9113 section 6.9.1 */
+function widen(window: SendWindow, bytes: number): void {
+  if (!window.widen(bytes)) throw connectionFault(errorCode.flowControlError, 'a window becomes too large');
+}

@@ -1,0 +1,53 @@
+import type { TLSSocket } from 'node:tls';
+import type { NodeInboundOptions } from '../node-inbound.ts';
+import type { ServerLimits } from '../server-limits.ts';
+import type { RequestHead } from './request-head.ts';
+import { ServerSession, type ServerSessionHost } from './server-session.ts';
+import type { ServerStream } from './server-stream.ts';
+import { StreamInbound } from './stream-inbound.ts';
+
+export interface ServerSessionsOptions {
+  readonly inboundOptions: NodeInboundOptions;
+  readonly limits: ServerLimits;
+  /** Answers requests; called with each. */
+  readonly handle: (inbound: StreamInbound) => void;
+  readonly onSession: (session: ServerSession) => void;
+  /** @returns what is to be called when the request is over. */
+  readonly onRequest: (session: ServerSession) => () => void;
+  readonly onSessionClosed: (session: ServerSession) => void;
+}
+
+/** The HTTP/2 connections of one server that are read here. */
+export class ServerSessions implements ServerSessionHost {
+  readonly limits: ServerLimits;
+  readonly #options: ServerSessionsOptions;
+
+  constructor(options: ServerSessionsOptions) {
+    this.#options = options;
+    this.limits = options.limits;
+  }
+
+  /** A new connection of an HTTP/2 client. */
+  opened(socket: TLSSocket): void {
+    this.#options.onSession(new ServerSession(socket, this));
+  }
+
+  requested(session: ServerSession, stream: ServerStream, head: RequestHead): void {
+    const { inboundOptions, handle, onRequest } = this.#options;
+    const inbound = new StreamInbound(head, stream, session, inboundOptions);
+    inbound.onFinished(onRequest(session));
+    const { method, expectation } = head;
+    // RFC 9110 sections 9.3.6 and 10.1.1.
+    if (method === 'CONNECT') void inbound.answerWith(new Response(null, { status: 405 }));
+    else if (expectation !== undefined && expectation !== '100-continue') {
+      void inbound.answerWith(new Response(null, { status: 417 }));
+    } else {
+      if (expectation !== undefined && inbound.hasBody) stream.respondInterim(100);
+      handle(inbound);
+    }
+  }
+
+  closed(session: ServerSession): void {
+    this.#options.onSessionClosed(session);
+  }
+}

@@ -1,0 +1,277 @@
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { GatheredWrites } from '../gathered-writes.ts';
+import { ReceiveWindow, SendWindow } from '../http2/flow-window.ts';
+import {
+  defaultMaximumFrameSize,
+  errorCode,
+  frameFlag,
+  frameHead,
+  frameType,
+  headersFrames,
+} from '../http2/frame.ts';
+import { HeldPieces } from '../http2/held-pieces.ts';
+import { Http2Error, malformedRequest } from '../http2/http2-error.ts';
+import type { ReceivingStream } from '../http2/session-receiver.ts';
+import { answerBlock, interimBlock } from './answer-head.ts';
+import { RequestContent } from './request-content.ts';
+import { checkTrailers, type RequestHead } from './request-head.ts';
+
+/** What a stream needs of its connection. */
+export interface StreamConnection {
+  readonly output: GatheredWrites;
+  /** Of all streams together. */
+  readonly sendWindow: SendWindow;
+  writeReset(streamId: number, code: number): void;
+  writeWindowUpdate(streamId: number, increment: number): void;
+  /** A piece of a request's content came: `deliver` is to be called behind all that came with it. */
+  contentReceived(content: RequestContent): void;
+  /** Something waits for a window, or for the client: `proceed` is to be called when there may be room. */
+  waits(stream: ServerStream): void;
+  streamClosed(stream: ServerStream): void;
+  /** The client has made us reset a stream. @throws {Http2Error} */
+  clientFaulted(): void;
+}
+
+/** Who works on the answer. */
+export interface AnswerWriter {
+  /** All that was written is on its way, and more is taken. */
+  onRoom(): void;
+  /** The stream is over, well or not. */
+  onClosed(): void;
+}
+
+export interface ServerStreamOptions {
+  readonly id: number;
+  readonly connection: StreamConnection;
+  readonly head: RequestHead;
+  /** Whether nothing follows the head. */
+  readonly endStream: boolean;
+  /** Bytes that the client may send ahead. */
+  readonly receiveWindow: number;
+  /** Bytes that may be sent ahead to the client. */
+  readonly sendWindow: number;
+}
+
+/** One request and its answer on a connection (RFC 9113 section 5). */
+export class ServerStream implements ReceivingStream {
+  readonly id: number;
+  readonly sendWindow: SendWindow;
+  /** In the connection's list of those that wait. */
+  isWaiting = false;
+  writer: AnswerWriter | undefined;
+  readonly #connection: StreamConnection;
+  readonly #expectedLength: number | undefined;
+  #receivedLength = 0;
+  /** Of a request with content. */
+  readonly #window: ReceiveWindow | undefined;
+  #content: RequestContent | undefined;
+  #isReceived: boolean;
+  #hasBegun = false;
+  /** Nothing more is written; pieces may still be held. */
+  #isEnding = false;
+  /** END_STREAM is on its way. */
+  #isAnswered = false;
+  #isClosed = false;
+  /** Waits for a window or for the client. */
+  #held: HeldPieces | undefined;
+
+  constructor(options: ServerStreamOptions) {
+    const { id, connection, head, endStream } = options;
+    this.id = id;
+    this.#connection = connection;
+    this.#expectedLength = head.contentLength;
+    this.#isReceived = endStream;
+    this.#window = endStream ? undefined : new ReceiveWindow(options.receiveWindow);
+    this.sendWindow = new SendWindow(options.sendWindow);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Whether the request is here to its end. */
+  get isReceived(): boolean {
+    return this.#isReceived;
+  }
+
+  /** Whether the head of an answer has been written. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** Whether the answer was handed to the connection to its end. */
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
+  /** What follows the head of the request. */
+  get content(): RequestContent {
+    this.#content ??= new RequestContent((bytes) => this.#release(bytes));
+    return this.#content;
+  }
+
+  /** An answer in front of the answer (RFC 9110 section 15.2). */
+  respondInterim(status: number): void {
+    if (this.#isClosed || this.#hasBegun) return;
+    this.#connection.output.addText(headersFrames(this.id, interimBlock(status), false));
+  }
+
+  /** @throws {TypeError} when the head cannot be written; nothing was written then. */
+  respond(status: number, headers: RawHeaders): void {
+    const block = answerBlock(status, headers);
+    if (this.#isClosed) return;
+    this.#hasBegun = true;
+    this.#connection.output.addText(headersFrames(this.id, block, false));
+  }
+
+  /** @param piece lent @returns false when the client is slower: hold until `onRoom` */
+  write(piece: Uint8Array): boolean {
+    if (this.#isClosed || this.#isEnding) return true;
+    const held = this.#held;
+    const sent = held === undefined || held.isEmpty ? this.#send(piece) : 0;
+    if (sent < piece.length) {
+      this.#held ??= new HeldPieces();
+      this.#held.add(sent === 0 ? piece : piece.subarray(sent));
+    } else if (!this.#connection.output.isHeld) return true;
+    this.#connection.waits(this);
+    return false;
+  }
+
+  /** Ends the answer behind all that was written. */
+  end(): void {
+    if (this.#isClosed || this.#isEnding) return;
+    this.#isEnding = true;
+    if (this.#held === undefined || this.#held.isEmpty) this.#finish();
+  }
+
+  /** There may be room for what is held. */
+  proceed(): void {
+    const held = this.#held;
+    while (held !== undefined && !held.isEmpty) {
+      const piece = held.take() as Buffer;
+      const sent = this.#send(piece);
+      if (sent === piece.length) continue;
+      held.putBack(piece.subarray(sent));
+      this.#connection.waits(this);
+      return;
+    }
+    if (this.#isClosed) return;
+    if (this.#isEnding) this.#finish();
+    else this.writer?.onRoom();
+  }
+
+  windowWidened(): void {
+    if (this.#held !== undefined && !this.#held.isEmpty) this.proceed();
+  }
+
+  /** The client's fault. @throws {Http2Error} of scope `connection` when there are too many of them */
+  reset(code: number): void {
+    if (this.#isClosed) return;
+    this.#connection.writeReset(this.id, code);
+    this.#close();
+    this.#connection.clientFaulted();
+  }
+
+  /** The answer broke off: the client must not take what it has for the whole. */
+  breakOff(): void {
+    if (this.#isClosed) return;
+    this.#connection.writeReset(this.id, errorCode.internalError);
+    this.#close();
+  }
+
+  resetByPeer(): void {
+    this.#close();
+  }
+
+  /** The connection is gone. Nothing is written. */
+  abandon(): void {
+    this.#close();
+  }
+
+  receiveTrailers(decoded: readonly string[], endStream: boolean): void {
+    this.#expectMore();
+    if (!endStream) throw malformedRequest('something follows its trailers');
+    // They are dropped, as Kubernetes has no use for any.
+    checkTrailers(decoded);
+    this.receiveEnd();
+  }
+
+  receiveDataHead(bytes: number): void {
+    this.#expectMore();
+    if (this.#window?.take(bytes) !== true) {
+      throw malformedRequest('more was sent than was granted', errorCode.flowControlError);
+    }
+  }
+
+  dropPadding(bytes: number): void {
+    this.#release(bytes);
+  }
+
+  receiveData(piece: Uint8Array): void {
+    this.#receivedLength += piece.length;
+    if (this.#expectedLength !== undefined && this.#receivedLength > this.#expectedLength) {
+      throw malformedRequest('it is longer than it says');
+    }
+    this.content.receive(piece);
+    this.#connection.contentReceived(this.content);
+  }
+
+  receiveEnd(): void {
+    // RFC 9113 section 8.1.1.
+    if (this.#expectedLength !== undefined && this.#receivedLength !== this.#expectedLength) {
+      throw malformedRequest('it is shorter than it says');
+    }
+    this.#isReceived = true;
+    this.content.receiveEnd();
+    this.#connection.contentReceived(this.content);
+  }
+
+  /** RFC 9113 section 5.1: what follows the end of a request ends its stream. */
+  #expectMore(): void {
+    if (this.#isReceived) throw new Http2Error('stream', errorCode.streamClosed, 'something follows its end');
+  }
+
+  #release(bytes: number): void {
+    const granted = this.#window?.release(bytes) ?? 0;
+    if (granted > 0 && !this.#isClosed && !this.#isReceived) {
+      this.#connection.writeWindowUpdate(this.id, granted);
+    }
+  }
+
+  /** @returns how much of it has been sent: what the windows and the client have room for. */
+  #send(piece: Uint8Array): number {
+    const { output, sendWindow } = this.#connection;
+    let offset = 0;
+    while (offset < piece.length && !output.isHeld) {
+      const left = Math.min(sendWindow.left, this.sendWindow.left);
+      const length = Math.min(piece.length - offset, left, defaultMaximumFrameSize);
+      if (length <= 0) break;
+      sendWindow.take(length);
+      this.sendWindow.take(length);
+      output.addText(frameHead(length, frameType.data, frameFlag.none, this.id));
+      output.add(length === piece.length ? piece : piece.subarray(offset, offset + length));
+      offset += length;
+    }
+    return offset;
+  }
+
+  #finish(): void {
+    this.#connection.output.addText(frameHead(0, frameType.data, frameFlag.endStream, this.id));
+    this.#isAnswered = true;
+    // RFC 9113 section 8.1: the answer is complete, please stop sending.
+    if (!this.#isReceived) this.#connection.writeReset(this.id, errorCode.noError);
+    this.#close();
+  }
+
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#held?.clear();
+    // Who still reads it has no answer to wait for any more, or has had all of it.
+    if (this.#content?.readableEnded === false) this.#content.destroy();
+    const { writer } = this;
+    this.writer = undefined;
+    this.#connection.streamClosed(this);
+    writer?.onClosed();
+  }
+}

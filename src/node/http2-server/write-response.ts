@@ -1,0 +1,42 @@
+import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
+import type { AnswerSink } from '../answer-sink.ts';
+
+/**
+ * Writes a web `Response` to a client, as fast as it is taken. Rejects when its body fails, and has the answer broken
+ * off then; when the client goes away the body is cancelled.
+ */
+export async function writeResponse(response: Response, sink: AnswerSink): Promise<void> {
+  const { status, statusText, headers, body } = response;
+  let room = Promise.withResolvers<void>();
+  let isGone = false;
+  sink.attach(
+    () => room.resolve(),
+    () => {
+      isGone = true;
+      room.resolve();
+    },
+  );
+  sink.start(status, statusText, rawHeadersOf(headers));
+  if (body === null) {
+    sink.end();
+    return;
+  }
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (isGone) break;
+      if (done) {
+        sink.end();
+        return;
+      }
+      if (sink.write(value)) continue;
+      await room.promise;
+      room = Promise.withResolvers();
+    }
+  } catch (error) {
+    sink.breakOff(error instanceof Error ? error : new Error(String(error)));
+    throw error;
+  }
+  await reader.cancel();
+}
