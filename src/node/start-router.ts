@@ -188,6 +188,7 @@ async function start(
     fetch: handlers.fetch,
     directLane: handlers.directLane,
     plainRequests: config.performance.plainRequests,
+    http2Frames: config.performance.http2Frames,
     tls: serverTlsOf(credentials.current),
     clientCertificateOf,
     onUpgrade: handlers.onUpgrade,

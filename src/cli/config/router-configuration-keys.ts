@@ -53,6 +53,7 @@ export const routerConfigurationKeys = {
   processes: 'processes',
   'direct-lane': 'performance.directLane',
   'plain-requests': 'performance.plainRequests',
+  'http2-frames': 'performance.http2Frames',
   'http1-read-connections': 'performance.http1ReadConnections',
   'client-ca-file': 'authentication.clientCAFile',
   'requestheader-client-ca-file': 'authentication.requestHeader.clientCAFile',

@@ -60,6 +60,7 @@ export const settingsTakeEffect = {
   processes: 'restart',
   'direct-lane': 'restart',
   'plain-requests': 'restart',
+  'http2-frames': 'restart',
   'http1-read-connections': 'restart',
   // Whether client certificates are asked for is fixed when the server is made.
   'client-ca-file': 'at-once-while-on',

@@ -9,6 +9,7 @@ export interface AnsweredRequest {
   readonly method: string;
   /** @param status of the answer whose head has been written */
   begun(status: number): void;
+  onFinished(listener: () => void): void;
 }
 
 /** An answer on its way into the stream that its request came on. */
@@ -27,7 +28,7 @@ export class StreamAnswer implements AnswerSink {
   attach(onDrain: () => void, onGone: () => void): void {
     this.#onDrain = onDrain;
     this.#onGone = onGone;
-    if (this.#stream.isClosed) onGone();
+    this.#request.onFinished(() => this.#onGone?.());
   }
 
   release(): void {
@@ -38,11 +39,6 @@ export class StreamAnswer implements AnswerSink {
   /** There is room behind what was written. */
   drained(): void {
     this.#onDrain?.();
-  }
-
-  /** The stream is over. */
-  gone(): void {
-    this.#onGone?.();
   }
 
   start(status: number, _statusMessage: string, headers: RawHeaders): Response {

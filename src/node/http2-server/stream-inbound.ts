@@ -82,7 +82,6 @@ export class StreamInbound extends NodeInboundRequest implements AnswerWriter, A
   }
 
   onClosed(): void {
-    this.#answer?.gone();
     this.#onClose?.();
     if (this.#endsConnection) this.carrier.close();
   }

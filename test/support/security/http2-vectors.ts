@@ -7,8 +7,11 @@ export interface Http2Vector {
   readonly lines: readonly string[];
   /** Sent as DATA when given, else the stream ends with the HEADERS. */
   readonly body?: string;
-  /** Node's parser leaves the malformed field out and takes the rest (nghttp2's default); no option changes it. */
-  readonly fieldIsLeftOut?: true;
+  /**
+   * Node's parser leaves the malformed field out and takes the rest (nghttp2's default); no option changes it. The
+   * router's own refuses the request.
+   */
+  readonly fieldIsLeftOutByNode?: true;
 }
 
 const method = [':method', 'GET'];
@@ -22,7 +25,7 @@ function withLines(name: string, ...lines: string[]): Http2Vector {
 }
 
 function withField(name: string, field: string, value: string): Http2Vector {
-  return { name, lines: [...good, field, value], fieldIsLeftOut: true };
+  return { name, lines: [...good, field, value], fieldIsLeftOutByNode: true };
 }
 
 function withPath(name: string, target: string): Http2Vector {
