@@ -12,9 +12,10 @@ async function serve(
   context: { after(cleanup: () => unknown): void },
   handle: DirectLane['handle'],
   fetch: RouterServerOptions['fetch'] = () => assert.fail('not by the fetch handler'),
+  http2Frames = true,
 ): Promise<number> {
   const directLane: DirectLane = { takes: (target) => target.startsWith('/direct'), handle };
-  const server = createRouterServer({ fetch, directLane, tls, clientCertificateOf: () => ({}) });
+  const server = createRouterServer({ fetch, directLane, tls, http2Frames, clientCertificateOf: () => ({}) });
   const { port } = await server.listen(0, '127.0.0.1');
   context.after(() => server.close(0));
   return port;
@@ -32,9 +33,41 @@ test('what the lane does not take reaches the fetch handler with Node’s compat
     context,
     () => assert.fail('not by the lane'),
     (_request, { incoming }) => new Response(String(incoming instanceof Http2ServerRequest)),
+    false,
   );
   const { body } = await askHttp2(http2Client(context, port), { path: '/other' });
   assert.equal(body.toString(), 'true');
+});
+
+test('where the router reads the frames the fetch handler has a request without them', async (context) => {
+  const port = await serve(
+    context,
+    () => assert.fail('not by the lane'),
+    async (request, { incoming }) => {
+      const { method, url, headers } = request;
+      const text = await request.text();
+      return Response.json({
+        method,
+        url,
+        header: headers.get('x-test'),
+        text,
+        hasObject: incoming !== undefined,
+      });
+    },
+  );
+  const { body } = await askHttp2(http2Client(context, port), {
+    method: 'PUT',
+    path: '/other?a=%2F',
+    headers: ['x-test', 'a', 'x-test', 'b'],
+    body: 'content',
+  });
+  assert.deepEqual(JSON.parse(body.toString()), {
+    method: 'PUT',
+    url: 'https://localhost/other?a=%2F',
+    header: 'a, b',
+    text: 'content',
+    hasObject: false,
+  });
 });
 
 test('a fault of the lane resets its own stream, and the connection serves on', async (context) => {

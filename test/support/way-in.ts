@@ -4,9 +4,9 @@ import type { DirectLane } from '../../src/proxy/direct-lane.ts';
 
 /**
  * How requests get into the servers that tests start. As the product has it, by the direct lane, plain ones by HTTP/1.1
- * past Node's parser; `src/node/every-exchange-by-the-handlers.test.ts` has its tests run without either.
+ * past Node's parser, HTTP/2 past Node's server; `src/node/every-exchange-by-*.test.ts` have their tests run without.
  */
-export const wayIn = { byLane: true };
+export const wayIn = { byLane: true, http2Frames: true };
 
 /** Spelled so that a URL parser leaves it as it is: everything else is refused behind the lane. */
 const plainTarget = /^\/[\w./?&=%~-]*$/;
