@@ -1,0 +1,398 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
+import {
+  connectWithFrames,
+  preface,
+  requestLines,
+  startWithFrames,
+} from '../../../test/support/raw-http2-client.ts';
+import { settingsFrame, uint32 } from '../../../test/support/raw-http2-peer.ts';
+import { fieldBlock } from '../../../test/support/security/hpack.ts';
+import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+
+const { none, endStream, endHeaders, padded, priority } = frameFlag;
+const protocolError = 0x1;
+const flowControlError = 0x3;
+const streamClosed = 0x5;
+const frameSizeError = 0x6;
+const refusedStream = 0x7;
+const compressionError = 0x9;
+const enhanceYourCalm = 0xb;
+
+const fine = (): Response => new Response('fine');
+/** Never answers. */
+const never = (): Promise<Response> => new Promise(() => {});
+
+test('requests are answered, however their heads are cut and padded', async (context) => {
+  const { client } = await startWithFrames(context, (request) => new Response(new URL(request.url).pathname));
+  const block = fieldBlock(requestLines('/whole'));
+  const inPieces = fieldBlock(requestLines('/pieces'));
+  client.write(
+    frame(
+      frameType.headers,
+      endStream | endHeaders | padded | priority,
+      1,
+      Buffer.concat([Buffer.from([3]), uint32(0), Buffer.from([15]), block, Buffer.alloc(3)]),
+    ),
+    frame(frameType.headers, endStream, 3, inPieces.subarray(0, 2)),
+    frame(frameType.continuation, none, 3, inPieces.subarray(2, 9)),
+    frame(frameType.continuation, endHeaders, 3, inPieces.subarray(9)),
+    frame(frameType.priority, none, 5, Buffer.concat([uint32(0), Buffer.from([1])])),
+    frame(0x77, none, 0, Buffer.from('an extension')),
+  );
+  assert.deepEqual(await client.outcome(1), { status: 200, body: '/whole' });
+  assert.deepEqual(await client.outcome(3), { status: 200, body: '/pieces' });
+});
+
+test('bytes may come one by one', async (context) => {
+  const first = Buffer.concat([preface, settingsFrame()]);
+  const { client } = await startWithFrames(context, fine, {
+    first: [...first].map((byte) => Buffer.from([byte])),
+  });
+  await client.settled();
+  const block = fieldBlock(requestLines());
+  for (const byte of frame(frameType.headers, endStream | endHeaders, 1, block)) {
+    client.write(Buffer.from([byte]));
+    await new Promise(setImmediate);
+  }
+  assert.equal((await client.outcome(1)).body, 'fine');
+});
+
+test('answers of the router are told apart by method and status: HEAD, 204, 304 and 205 have no content', async (context) => {
+  const { client } = await startWithFrames(context, (request) => {
+    const { pathname } = new URL(request.url);
+    if (request.method === 'HEAD') return new Response(null, { headers: { 'content-length': '5' } });
+    return new Response(null, { status: Number(pathname.slice(1)) });
+  });
+  client.request(1, requestLines('/', 'HEAD'));
+  client.request(3, requestLines('/204'));
+  client.request(5, requestLines('/205'));
+  client.request(7, requestLines('/304'));
+  for (const [stream, status] of [
+    [1, 200],
+    [3, 204],
+    [5, 205],
+    [7, 304],
+  ] as const) {
+    assert.deepEqual(await client.outcome(stream), { status, body: '' });
+  }
+});
+
+test('a method that the web does not know reaches the handler; CONNECT is no method of ours', async (context) => {
+  const { client } = await startWithFrames(context, ({ method }) => new Response(method));
+  client.request(1, requestLines('/', 'TRACE'));
+  client.request(3, requestLines('/', 'patch'));
+  client.request(5, [':method', 'CONNECT', ':authority', 'localhost:443']);
+  client.request(7, requestLines('*', 'OPTIONS'));
+  assert.equal((await client.outcome(1)).body, 'TRACE');
+  assert.equal((await client.outcome(3)).body, 'patch');
+  assert.equal((await client.outcome(5)).status, 405);
+  assert.equal((await client.outcome(7)).status, 400);
+});
+
+test('a client that waits for 100 is told to go on, and one that expects something else is not', async (context) => {
+  const { client } = await startWithFrames(context, async (request) => new Response(await request.text()));
+  client.request(1, requestLines('/', 'POST', 'expect', '100-continue'), { endStream: false });
+  await eventually(() => client.of(frameType.headers, 1).length === 1);
+  assert.deepEqual(client.of(frameType.headers, 1)[0]?.payload.toString('latin1'), '\x18\x03100');
+  client.data(1, 'content', endStream);
+  assert.equal(client.of(frameType.headers, 1).length, 1);
+  await eventually(() => client.hasEnded(1));
+  assert.equal(
+    Buffer.concat(client.of(frameType.data, 1).map(({ payload }) => payload)).toString(),
+    'content',
+  );
+
+  client.request(3, requestLines('/', 'POST', 'expect', '200-maybe'), { endStream: false });
+  assert.equal((await client.outcome(3)).status, 417);
+});
+
+test('an answer in front of the end of an upload: END_STREAM, then RST_STREAM with NO_ERROR (RFC 9113 section 8.1)', async (context) => {
+  const { client } = await startWithFrames(context, () => new Response('enough', { status: 413 }));
+  client.request(1, requestLines('/', 'POST'), { endStream: false });
+  client.data(1, 'a part');
+  assert.equal(await client.resetCode(1), 0);
+  assert.deepEqual(await client.outcome(1), { status: 413, body: 'enough' });
+  const types = client.frames.filter(({ stream }) => stream === 1).map(({ type }) => type);
+  assert.deepEqual(types.slice(-2), [frameType.data, frameType.rstStream]);
+  // What was under way is no fault.
+  client.data(1, 'more', endStream);
+  client.request(3, requestLines());
+  assert.equal((await client.outcome(3)).status, 413);
+});
+
+test('a client that is answered 401 has to connect anew (kubernetes#121120)', async (context) => {
+  const { client } = await startWithFrames(context, () => new Response('who?', { status: 401 }));
+  client.request(1, requestLines());
+  assert.equal((await client.outcome(1)).status, 401);
+  assert.equal(await client.goAwayCode(), 0);
+  assert.equal(client.of(frameType.goAway)[0]?.payload.readUInt32BE(0), 1);
+  await eventually(() => client.ended);
+});
+
+test('a server that drains says so, ends what is under way in peace, and takes nothing more', async (context) => {
+  const answer = Promise.withResolvers<Response>();
+  let requests = 0;
+  const { client, server } = await startWithFrames(context, () => {
+    requests++;
+    return answer.promise;
+  });
+  client.request(1, requestLines());
+  await eventually(() => requests === 1);
+  server.drain(true);
+  assert.equal(await client.goAwayCode(), 0);
+  // It crossed the GOAWAY: whoever sent it may send it anew (RFC 9113 section 6.8).
+  client.request(3, requestLines('/', 'POST'), { endStream: false });
+  client.data(3, 'content', endStream);
+  client.widen(3, 1_000);
+  await client.settled();
+  answer.resolve(new Response('in peace'));
+  await eventually(() => client.hasEnded(1));
+  assert.deepEqual(await client.outcome(1), { status: 200, body: 'in peace' });
+  await eventually(() => client.ended);
+  assert.equal(requests, 1);
+  assert.deepEqual(client.of(frameType.headers, 3), []);
+});
+
+test('a client that says goodbye has its answers before the connection ends', async (context) => {
+  const answer = Promise.withResolvers<Response>();
+  const { client } = await startWithFrames(context, () => answer.promise);
+  client.request(1, requestLines());
+  client.write(frame(frameType.goAway, none, 0, uint32(0, 0)));
+  await client.settled();
+  answer.resolve(fine());
+  assert.equal((await client.outcome(1)).body, 'fine');
+  await eventually(() => client.ended);
+});
+
+test('a body of the router’s own that fails breaks its answer off, and no other', async (context) => {
+  const { client } = await startWithFrames(context, (request) => {
+    if (new URL(request.url).pathname !== '/failing') return fine();
+    let pulls = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (pulls++ === 0) controller.enqueue(Buffer.from('half'));
+        else controller.error(new Error('it fails'));
+      },
+    });
+    return new Response(body);
+  });
+  client.request(1, requestLines('/failing'));
+  assert.equal(await client.resetCode(1), 0x2);
+  assert.equal(client.hasEnded(1), false);
+  client.request(3, requestLines());
+  assert.equal((await client.outcome(3)).body, 'fine');
+});
+
+test('requests beyond the limit are refused, and may be sent again', async (context) => {
+  const limits = { maxConcurrentStreams: 2 };
+  const { client } = await startWithFrames(context, never, { server: { limits } });
+  for (const stream of [1, 3, 5]) client.request(stream, requestLines());
+  assert.equal(await client.resetCode(5), refusedStream);
+  client.write(frame(frameType.rstStream, none, 1, uint32(0x8)));
+  client.request(7, requestLines());
+  await client.settled();
+  assert.deepEqual(client.of(frameType.rstStream, 7), []);
+});
+
+describe('attack: what ends a connection', () => {
+  const openFirst = frame(frameType.headers, endHeaders, 1, fieldBlock(requestLines('/', 'POST')));
+  const request = (stream: number): Buffer =>
+    frame(frameType.headers, endStream | endHeaders, stream, fieldBlock(requestLines()));
+  const vectors: Readonly<Record<string, readonly [number, ...Buffer[]]>> = {
+    'DATA on a stream that was never opened': [protocolError, frame(frameType.data, none, 1)],
+    'RST_STREAM on one': [protocolError, frame(frameType.rstStream, none, 1, uint32(8))],
+    'WINDOW_UPDATE on one': [protocolError, frame(frameType.windowUpdate, none, 1, uint32(1))],
+    'an even identifier': [protocolError, request(2)],
+    'HEADERS without a stream': [protocolError, request(0)],
+    'DATA without a stream': [protocolError, frame(frameType.data, none, 0)],
+    PUSH_PROMISE: [protocolError, request(1), frame(frameType.pushPromise, endHeaders, 1, uint32(2))],
+    'a frame within a block of lines': [
+      protocolError,
+      frame(frameType.headers, endStream, 1, fieldBlock(requestLines())),
+      frame(frameType.ping, none, 0, Buffer.alloc(8)),
+    ],
+    'CONTINUATION of nothing': [protocolError, frame(frameType.continuation, endHeaders, 1)],
+    'padding beyond the end of a head': [
+      protocolError,
+      frame(frameType.headers, endHeaders | padded, 1, Buffer.from([9, 0])),
+    ],
+    'padding beyond the end of data': [
+      protocolError,
+      openFirst,
+      frame(frameType.data, padded, 1, Buffer.from([9, 0])),
+    ],
+    'lines that cannot be read': [
+      compressionError,
+      frame(frameType.headers, endStream | endHeaders, 1, Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0x0f])),
+    ],
+    'a frame that is too long': [frameSizeError, Buffer.from([0x00, 0x40, 0x01, 0, 0, 0, 0, 0, 1])],
+    'a PING of seven bytes': [frameSizeError, frame(frameType.ping, none, 0, Buffer.alloc(7))],
+    'a PING on a stream': [protocolError, frame(frameType.ping, none, 1, Buffer.alloc(8))],
+    'SETTINGS on a stream': [protocolError, frame(frameType.settings, none, 1)],
+    'a part of a setting': [frameSizeError, frame(frameType.settings, none, 0, Buffer.alloc(5))],
+    'SETTINGS that push': [protocolError, settingsFrame(2, 2)],
+    'a window that is too large': [flowControlError, settingsFrame(4, 2 ** 31)],
+    'a frame size that is too small': [protocolError, settingsFrame(5, 16_383)],
+    'a WINDOW_UPDATE that updates nothing': [
+      protocolError,
+      frame(frameType.windowUpdate, none, 0, uint32(0)),
+    ],
+    'a connection window that becomes too large': [
+      flowControlError,
+      frame(frameType.windowUpdate, none, 0, uint32(2 ** 31 - 1)),
+    ],
+    'stream windows that settings make too large': [
+      flowControlError,
+      openFirst,
+      frame(frameType.windowUpdate, none, 1, uint32(2 ** 31 - 1 - 65_535)),
+      settingsFrame(4, 65_536),
+    ],
+  };
+  for (const [name, [code, ...frames]] of Object.entries(vectors)) {
+    test(name, async (context) => {
+      const aborted: boolean[] = [];
+      const { client, port } = await startWithFrames(context, ({ signal }) => {
+        signal.addEventListener('abort', () => aborted.push(true));
+        return never();
+      });
+      client.write(...frames);
+      assert.equal(await client.goAwayCode(), code);
+      await eventually(() => client.ended);
+      // Others are served on.
+      const other = await connectWithFrames(context, port);
+      await other.settled();
+    });
+  }
+
+  for (const [name, first] of Object.entries({
+    'a connection that begins as HTTP/1.1': Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'),
+    'a first frame that is not SETTINGS': Buffer.concat([
+      preface,
+      frame(frameType.ping, none, 0, Buffer.alloc(8)),
+    ]),
+    'a first frame that acknowledges': Buffer.concat([preface, frame(frameType.settings, frameFlag.ack, 0)]),
+  })) {
+    test(name, async (context) => {
+      const { client } = await startWithFrames(context, fine, { first: [first] });
+      assert.equal(await client.goAwayCode(), protocolError);
+      await eventually(() => client.ended);
+    });
+  }
+});
+
+describe('attack: what ends a stream, and nothing else', () => {
+  const vectors: Readonly<Record<string, readonly [number, ...((client: number) => Buffer)[]]>> = {
+    'data behind the end': [
+      streamClosed,
+      (stream) => frame(frameType.headers, endStream | endHeaders, stream, fieldBlock(requestLines())),
+      (stream) => frame(frameType.data, none, stream, Buffer.from('more')),
+    ],
+    'a head behind the end': [
+      streamClosed,
+      (stream) => frame(frameType.headers, endStream | endHeaders, stream, fieldBlock(requestLines())),
+      (stream) => frame(frameType.headers, endStream | endHeaders, stream, fieldBlock(['a', 'b'])),
+    ],
+    'trailers that are not the end': [
+      protocolError,
+      (stream) => frame(frameType.headers, endHeaders, stream, fieldBlock(requestLines('/', 'POST'))),
+      (stream) => frame(frameType.headers, endHeaders, stream, fieldBlock(['a', 'b'])),
+    ],
+    'trailers with a path': [
+      protocolError,
+      (stream) => frame(frameType.headers, endHeaders, stream, fieldBlock(requestLines('/', 'POST'))),
+      (stream) => frame(frameType.headers, endStream | endHeaders, stream, fieldBlock([':path', '/'])),
+    ],
+    'a malformed head': [
+      protocolError,
+      (stream) => frame(frameType.headers, endStream | endHeaders, stream, fieldBlock(['a', 'b'])),
+    ],
+    'a WINDOW_UPDATE that updates nothing': [
+      protocolError,
+      (stream) => frame(frameType.headers, endHeaders, stream, fieldBlock(requestLines('/', 'POST'))),
+      (stream) => frame(frameType.windowUpdate, none, stream, uint32(0)),
+    ],
+    'a window that becomes too large': [
+      flowControlError,
+      (stream) => frame(frameType.headers, endHeaders, stream, fieldBlock(requestLines('/', 'POST'))),
+      (stream) => frame(frameType.windowUpdate, none, stream, uint32(2 ** 31 - 1)),
+    ],
+    'content that is longer than it says': [
+      protocolError,
+      (stream) =>
+        frame(
+          frameType.headers,
+          endHeaders,
+          stream,
+          fieldBlock(requestLines('/', 'POST', 'content-length', '3')),
+        ),
+      (stream) => frame(frameType.data, none, stream, Buffer.from('four')),
+    ],
+    'content that is shorter than it says': [
+      protocolError,
+      (stream) =>
+        frame(
+          frameType.headers,
+          endHeaders,
+          stream,
+          fieldBlock(requestLines('/', 'POST', 'content-length', '5')),
+        ),
+      (stream) => frame(frameType.data, endStream, stream, Buffer.from('four')),
+    ],
+    'a length without content': [
+      protocolError,
+      (stream) =>
+        frame(
+          frameType.headers,
+          endStream | endHeaders,
+          stream,
+          fieldBlock(requestLines('/', 'POST', 'content-length', '5')),
+        ),
+    ],
+  };
+  for (const [name, [code, ...frames]] of Object.entries(vectors)) {
+    test(`${name}: once, and its work is given up`, async (context) => {
+      let underWay = 0;
+      const { client } = await startWithFrames(context, ({ url, signal }) => {
+        if (new URL(url).pathname === '/fine') return fine();
+        underWay++;
+        signal.addEventListener('abort', () => underWay--);
+        return never();
+      });
+      client.write(...frames.map((of) => of(1)));
+      assert.equal(await client.resetCode(1), code);
+      await eventually(() => underWay === 0);
+      client.request(3, requestLines('/fine'));
+      assert.equal((await client.outcome(3)).body, 'fine');
+    });
+
+    test(`${name}: all the time ends the connection (CVE-2025-8671)`, async (context) => {
+      const { client } = await startWithFrames(context, never);
+      for (let stream = 1; stream < 4_000 && !client.isOver; stream += 2) {
+        client.write(...frames.map((of) => of(stream)));
+        if (stream % 20 === 1) await new Promise(setImmediate);
+      }
+      assert.equal(await client.goAwayCode(), enhanceYourCalm);
+    });
+  }
+
+  for (const [name, flood] of Object.entries({
+    PING: frame(frameType.ping, none, 0, Buffer.alloc(8)),
+    SETTINGS: settingsFrame(),
+    PRIORITY: frame(frameType.priority, none, 1, Buffer.alloc(5)),
+    'empty DATA (CVE-2019-9518)': frame(frameType.data, none, 1),
+    'frames that nobody knows': frame(0x77, none, 0),
+  })) {
+    test(`a flood of ${name}, whose answers are read, ends the connection`, async (context) => {
+      const { client } = await startWithFrames(context, never);
+      client.request(1, requestLines('/', 'POST'), { endStream: false });
+      const batch = Buffer.concat(Array.from({ length: 1_000 }, () => flood));
+      for (let count = 0; count < 100 && !client.isOver; count++) {
+        client.write(batch);
+        await new Promise(setImmediate);
+      }
+      assert.equal(await client.goAwayCode(), enhanceYourCalm);
+    });
+  }
+});
