@@ -110,6 +110,25 @@ describe('gathered writes', () => {
     assert.equal(seen.room, 1);
   });
 
+  test('are made from small buffers while little comes, for thousands of connections may have an event in one turn', async () => {
+    const { client, writes } = newWrites();
+    writes.addText('x'.repeat(4_000));
+    writes.add(Buffer.alloc(96, 'y'));
+    await settled();
+    writes.addText('x'.repeat(4_000));
+    writes.add(Buffer.alloc(97, 'y'));
+    client.endWrite();
+    await settled();
+    assert.deepEqual(
+      client.lent.map(({ buffer, length }) => [buffer.byteLength, length]),
+      [
+        [4_096, 4_096],
+        [transferBufferBytes, 4_097],
+      ],
+    );
+    assert.equal(String(client.received[1]), `${'x'.repeat(4_000)}${'y'.repeat(97)}`);
+  });
+
   test('take what still comes after the writer was held', async () => {
     const { client, writes } = newWrites();
     const bytes = Buffer.alloc(5 * transferBufferBytes, 'abcdefghij');
@@ -151,7 +170,11 @@ describe('gathered writes', () => {
   });
 
   test('whatever is written, however slowly, arrives in order and unmixed', async () => {
-    const chunk = fc.tuple(fc.constantFrom(1, 100, 5_000, 16_384, 70_000, 200_000), fc.nat(255));
+    const chunk = fc.tuple(
+      fc.constantFrom(1, 100, 4_000, 5_000, 16_384, 70_000, 200_000),
+      fc.nat(255),
+      fc.boolean(),
+    );
     const step = fc.oneof(
       fc.record({ answer: fc.nat(2), chunk }),
       fc.record({ answer: fc.nat(2), chunk: fc.constant(undefined) }),
@@ -169,10 +192,11 @@ describe('gathered writes', () => {
             await settled();
             continue;
           }
-          const [length, byte] = chunk;
+          const [length, byte, asText] = chunk;
           const piece = lent.fill(byte, 0, length).subarray(0, length);
           expected[answer]?.push(Buffer.from(piece));
-          writes.add(piece);
+          if (asText) writes.addText(piece.toString('latin1'));
+          else writes.add(piece);
           lent.fill(0);
         }
         for (const [index, { client, writes }] of answers.entries()) {

@@ -1,4 +1,4 @@
-import { TransferBuffers, transferBufferBytes } from './transfer-buffers.ts';
+import { smallBufferBytes, TransferBuffers, transferBufferBytes } from './transfer-buffers.ts';
 
 /** What takes pieces, and says when one may be overwritten; every `Writable` is one. */
 export interface PieceWriter {
@@ -6,7 +6,9 @@ export interface PieceWriter {
   write(chunk: Uint8Array, onWritten?: (error?: Error | null) => void): boolean;
 }
 
-const buffers = new TransferBuffers();
+/** 8 and 4 MiB that stay with the process. */
+const largeBuffers = new TransferBuffers(transferBufferBytes, 64);
+const smallBuffers = new TransferBuffers(smallBufferBytes, 1_024);
 
 /** Bytes gathered behind a write that is under way from which on the writer is held. */
 const heldFrom = transferBufferBytes / 2;
@@ -38,8 +40,8 @@ export class GatheredWrites {
   add(chunk: Uint8Array): boolean {
     let offset = 0;
     while (offset < chunk.length) {
-      const buffer = this.#take();
-      const end = Math.min(chunk.length, offset + transferBufferBytes - this.#length);
+      const buffer = this.#bufferFor(chunk.length - offset);
+      const end = Math.min(chunk.length, offset + buffer.length - this.#length);
       buffer.set(offset === 0 && end === chunk.length ? chunk : chunk.subarray(offset, end), this.#length);
       this.#grow(end - offset);
       offset = end;
@@ -51,8 +53,8 @@ export class GatheredWrites {
   addText(text: string): boolean {
     let offset = 0;
     while (offset < text.length) {
-      const buffer = this.#take();
-      const end = Math.min(text.length, offset + transferBufferBytes - this.#length);
+      const buffer = this.#bufferFor(text.length - offset);
+      const end = Math.min(text.length, offset + buffer.length - this.#length);
       buffer.write(
         offset === 0 && end === text.length ? text : text.slice(offset, end),
         this.#length,
@@ -69,9 +71,20 @@ export class GatheredWrites {
     return this.#isHeld;
   }
 
-  #take(): Buffer {
-    this.#buffer ??= buffers.take();
-    return this.#buffer;
+  /** @returns one with room for so many bytes more, or as many as fit at all. */
+  #bufferFor(bytes: number): Buffer {
+    const buffer = this.#buffer;
+    const isSmall = this.#length + bytes <= smallBufferBytes;
+    if (buffer === undefined) {
+      this.#buffer = (isSmall ? smallBuffers : largeBuffers).take();
+      return this.#buffer;
+    }
+    if (isSmall || buffer.length > smallBufferBytes) return buffer;
+    const larger = largeBuffers.take();
+    larger.set(buffer.subarray(0, this.#length));
+    smallBuffers.giveBack(buffer);
+    this.#buffer = larger;
+    return larger;
   }
 
   #grow(bytes: number): void {
@@ -110,7 +123,7 @@ export class GatheredWrites {
   }
 
   #written(buffer: Buffer): void {
-    buffers.giveBack(buffer);
+    (buffer.length > smallBufferBytes ? largeBuffers : smallBuffers).giveBack(buffer);
     this.#underWay--;
     if (this.#underWay > 0) return;
     this.flush();

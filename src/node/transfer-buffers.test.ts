@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TransferBuffers, transferBufferBytes } from './transfer-buffers.ts';
+import { TransferBuffers } from './transfer-buffers.ts';
 
 test('buffers are used again, and a bounded number of them is kept', () => {
-  const buffers = new TransferBuffers();
+  const buffers = new TransferBuffers(1_000, 64);
   const first = buffers.take();
-  assert.equal(first.length, transferBufferBytes);
+  assert.equal(first.length, 1_000);
   assert.notEqual(buffers.take(), first);
   buffers.giveBack(first);
   assert.equal(buffers.take(), first);
