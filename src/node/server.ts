@@ -107,6 +107,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     onSession: (session) => connections.sessionOpened(session, limits.keepAliveTimeout),
     onRequest: requested,
     onSessionClosed: (session) => connections.sessionClosed(session),
+    logger,
   });
   const server = newServer(tls, limits, {
     onHttp2Connection: http2Frames ? (socket) => sessions.opened(socket) : undefined,

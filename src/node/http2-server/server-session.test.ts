@@ -207,6 +207,10 @@ describe('attack: what ends a connection', () => {
     'an even identifier': [protocolError, request(2)],
     'HEADERS without a stream': [protocolError, request(0)],
     'DATA without a stream': [protocolError, frame(frameType.data, none, 0)],
+    'PRIORITY without a stream': [protocolError, frame(frameType.priority, none, 0, Buffer.alloc(5))],
+    'PRIORITY of four bytes': [frameSizeError, frame(frameType.priority, none, 1, Buffer.alloc(4))],
+    'a stream behind a later one': [protocolError, request(5), request(3)],
+    'a stream twice': [protocolError, request(1), frame(frameType.rstStream, none, 1, uint32(8)), request(1)],
     PUSH_PROMISE: [protocolError, request(1), frame(frameType.pushPromise, endHeaders, 1, uint32(2))],
     'a frame within a block of lines': [
       protocolError,

@@ -19,6 +19,8 @@ export interface ServerSessionHost {
   readonly limits: Pick<ServerLimits, 'maxConcurrentStreams' | 'maxSessionRejectedStreams'>;
   /** A request has come. */
   requested(session: ServerSession, stream: ServerStream, head: RequestHead): void;
+  /** Something of ours has failed: the connection ends, and nothing else. */
+  failed(error: unknown): void;
   /** The connection is over. */
   closed(session: ServerSession): void;
 }
@@ -141,8 +143,12 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     }
     // RFC 9113 section 5.1.1.
     if (streamId % 2 === 0) throw connectionFault(errorCode.protocolError, 'a client has odd identifiers');
+    const isOver = streamId <= this.#lastStreamId;
+    if (isOver && headers.lines[0]?.startsWith(':') === true) {
+      throw connectionFault(errorCode.protocolError, 'an identifier is used twice, or comes too late');
+    }
     // Trailers that crossed a reset of ours, or what crossed our GOAWAY.
-    if (streamId <= this.#lastStreamId || this.#goAwaySent) {
+    if (isOver || this.#goAwaySent) {
       this.#conduct.idleFrame();
       return;
     }
@@ -228,7 +234,9 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       }
       if (this.#hasWidened) this.#proceed();
     } catch (error) {
-      this.#fail(error instanceof Http2Error ? error.errorCode : errorCode.internalError);
+      const isClients = error instanceof Http2Error;
+      if (!isClients) this.#host.failed(error);
+      this.#fail(isClients ? error.errorCode : errorCode.internalError);
     }
   }
 

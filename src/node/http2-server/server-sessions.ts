@@ -1,4 +1,5 @@
 import type { TLSSocket } from 'node:tls';
+import type { Logger } from '../../observe/logger.ts';
 import type { NodeInboundOptions } from '../node-inbound.ts';
 import type { ServerLimits } from '../server-limits.ts';
 import type { RequestHead } from './request-head.ts';
@@ -15,6 +16,7 @@ export interface ServerSessionsOptions {
   /** @returns what is to be called when the request is over. */
   readonly onRequest: (session: ServerSession) => () => void;
   readonly onSessionClosed: (session: ServerSession) => void;
+  readonly logger: Logger;
 }
 
 /** The HTTP/2 connections of one server that are read here. */
@@ -45,6 +47,10 @@ export class ServerSessions implements ServerSessionHost {
       if (expectation !== undefined && inbound.hasBody) stream.respondInterim(100);
       handle(inbound);
     }
+  }
+
+  failed(error: unknown): void {
+    this.#options.logger.error({ error: String(error) }, 'An HTTP/2 connection failed');
   }
 
   closed(session: ServerSession): void {

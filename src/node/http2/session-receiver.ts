@@ -117,8 +117,14 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
         break;
       case frameType.pushPromise:
         throw connectionFault(errorCode.protocolError, `the ${this.#peer} pushes`);
+      case frameType.priority:
+        // Nobody heeds it, but it has to be one (RFC 9113 section 6.3).
+        if (streamId === 0) throw connectionFault(errorCode.protocolError, 'PRIORITY belongs to no stream');
+        expectLength(payload, 5);
+        this.#session.idleFrameReceived?.();
+        break;
       default:
-        // PRIORITY, and what later extensions bring, is ignored (RFC 9113 sections 5.3.2 and 5.5).
+        // What later extensions bring is ignored (RFC 9113 section 5.5).
         this.#session.idleFrameReceived?.();
     }
   }
