@@ -48,6 +48,8 @@ export class BodyStream extends Readable {
     this.#stream.on('close', this.#onClose).on('error', this.#onClose);
     // Node ends an HTTP/2 stream without content whether or not anybody reads it.
     if (this.#stream.readableEnded) this.#onEnd();
+    // Its 'close' may have been told already.
+    else if (this.#stream.destroyed) this.#onClose();
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {

@@ -210,6 +210,28 @@ describe('an upload is as long as its reader allows', () => {
   });
 });
 
+for (const [name, content] of [
+  ['nothing', undefined],
+  ['a part', 'half'],
+] as const) {
+  test(`whoever begins to read an upload of which ${name} came before it broke off is told so`, async (context) => {
+    const isOver = Promise.withResolvers<void>();
+    const outcome = Promise.withResolvers<string>();
+    const fetch = async (_request: Request, { inbound }: NodeBindings): Promise<Response> => {
+      inbound.onFinished(isOver.resolve);
+      await isOver.promise;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      await new Response(inbound.body()).text().then(outcome.resolve, () => outcome.resolve('it failed'));
+      return new Response();
+    };
+    const { client } = await startWithFrames(context, fetch);
+    client.request(1, requestLines('/', 'POST', 'content-length', '9'), { endStream: false });
+    if (content !== undefined) client.data(1, content);
+    client.write(frame(frameType.rstStream, none, 1, uint32(0x8)));
+    assert.equal(await outcome.promise, 'it failed');
+  });
+}
+
 test('attack: a client that makes the router answer and reads nothing is let go, and what it held with it', async (context) => {
   const { client } = await startWithFrames(context, bytesOf, {
     first: [preface, settingsFrame(4, 2 ** 31 - 1)],

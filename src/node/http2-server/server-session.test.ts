@@ -166,6 +166,21 @@ test('a client that says goodbye has its answers before the connection ends', as
   await eventually(() => client.ended);
 });
 
+test('a request behind a goodbye that ended the connection is not carried out', async (context) => {
+  let requests = 0;
+  const { client } = await startWithFrames(context, () => {
+    requests++;
+    return fine();
+  });
+  const block = fieldBlock(requestLines('/', 'POST'));
+  client.write(
+    frame(frameType.goAway, none, 0, uint32(0, 0)),
+    frame(frameType.headers, endStream | endHeaders, 1, block),
+  );
+  await eventually(() => client.ended);
+  assert.equal(requests, 0);
+});
+
 test('a body of the router’s own that fails breaks its answer off, and no other', async (context) => {
   const { client } = await startWithFrames(context, (request) => {
     if (new URL(request.url).pathname !== '/failing') return fine();

@@ -279,7 +279,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   #sayGoAway(code: number): void {
-    if (this.#goAwaySent) return;
+    if (this.#goAwaySent || this.#isEnding) return;
     this.#goAwaySent = true;
     this.output.addText(
       frameHead(8, frameType.goAway, frameFlag.none, 0) + uint32(this.#lastStreamId) + uint32(code),
@@ -292,7 +292,6 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
 
   /** The client has broken the protocol, or our patience: nothing on the connection can be relied on. */
   #fail(code: number): void {
-    this.#reader.stop();
     this.#sayGoAway(code);
     this.#abandonStreams();
     this.#end();
@@ -301,6 +300,8 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   #end(): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
+    // What comes from now on could not be answered any more, so that it must not be carried out either.
+    this.#reader.stop();
     const { socket } = this;
     this.output.flush();
     socket.destroySoon();

@@ -106,7 +106,11 @@ export class ServerStream implements ReceivingStream {
 
   /** What follows the head of the request. */
   get content(): RequestContent {
-    this.#content ??= new RequestContent((bytes) => this.#release(bytes));
+    if (this.#content === undefined) {
+      this.#content = new RequestContent((bytes) => this.#release(bytes));
+      // Whoever begins to read it only now has to be told.
+      if (this.#isClosed) this.#content.destroy();
+    }
     return this.#content;
   }
 
