@@ -14,7 +14,6 @@ export class ClientConduct {
   readonly #resets = new LeakyBucket(resets);
   readonly #idleFrames = new LeakyBucket(idleFrames);
   readonly #refusals: LeakyBucket;
-  #unread = 0;
 
   /** @param maximumRefused requests beyond the limit of streams, at once; one more is forgotten each second */
   constructor(maximumRefused: number) {
@@ -31,7 +30,8 @@ export class ClientConduct {
 
   /**
    * A frame that asks for nothing useful: PING, SETTINGS, PRIORITY, DATA that is empty and not the last (CVE-2019-9518),
-   * anything on a stream that is over.
+   * anything on a stream that is over;
+   * content in scraps that nobody has got to read yet.
    */
   idleFrame(): void {
     if (!this.#idleFrames.add()) throw tooMuch('too many frames that ask for nothing');
@@ -42,14 +42,9 @@ export class ClientConduct {
     if (!this.#refusals.add()) throw tooMuch('too many requests at a time');
   }
 
-  /** @param bytes that the client has made us write while others wait for it already */
-  unreadAnswer(bytes: number): void {
-    this.#unread += bytes;
-    if (this.#unread > maximumUnread) throw tooMuch('it reads no answers');
-  }
-
-  hasRead(): void {
-    this.#unread = 0;
+  /** @param bytes that it has made us write while others waited for it already: acknowledgements, heads, resets */
+  leftUnread(bytes: number): void {
+    if (bytes > maximumUnread) throw tooMuch('it reads no answers');
   }
 }
 

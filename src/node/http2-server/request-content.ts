@@ -3,6 +3,8 @@ import { HeldPieces } from '../http2/held-pieces.ts';
 
 /** Bytes that are handed on ahead of their reader; as many more are held as the stream's window lets a client send. */
 const readAhead = 64 * 1024;
+/** Bytes of a piece that is smaller than what it takes to hold it. */
+const scrapLength = 256;
 
 /** The content of a request on its way from the client. */
 export class RequestContent extends Readable {
@@ -30,9 +32,10 @@ export class RequestContent extends Readable {
   /**
    * Hands on what has come in one read of the connection, in as few pieces as it fits in: of frames with a byte each an
    * object for every one would be a hundred times as large as they are.
+   * @returns whether it left a scrap that nobody has read yet: such objects must not become many
    */
-  deliver(): void {
-    if (this.destroyed || this.readableEnded) return;
+  deliver(): boolean {
+    if (this.destroyed || this.readableEnded) return false;
     let granted = 0;
     while (this.#isWanted) {
       const piece = this.#held.take();
@@ -41,9 +44,12 @@ export class RequestContent extends Readable {
       this.#isWanted = this.push(piece);
     }
     if (granted > 0) this.#grant(granted);
-    if (!this.#isWhole || !this.#held.isEmpty) return;
-    this.#isWhole = false;
-    this.push(null);
+    if (this.#isWhole && this.#held.isEmpty) {
+      this.#isWhole = false;
+      this.push(null);
+      return false;
+    }
+    return granted < scrapLength && this.readableLength > granted;
   }
 
   override _read(): void {

@@ -58,6 +58,7 @@ describe('attack: malformed (RFC 9113 sections 8.2 and 8.3)', () => {
     'a path that does not begin with a slash': [...method, ...scheme, ...authority, ':path', 'api'],
     'a URL for a path': [...method, ...scheme, ...authority, ':path', 'https://localhost/api'],
     'a star for another method': [...method, ...scheme, ...authority, ':path', '*'],
+    'a blank in a path': [...method, ...scheme, ...authority, ':path', '/a b'],
     'a line break in a path': [...method, ...scheme, ...authority, ':path', '/a\r\nx: y'],
     'a user in the authority': [...method, ...scheme, ':authority', 'root@localhost', ...path],
     'a path in the authority': [...method, ...scheme, ':authority', 'localhost/api', ...path],

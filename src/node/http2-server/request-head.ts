@@ -15,6 +15,8 @@ export interface RequestHead {
   readonly expectation: string | undefined;
 }
 
+/** What a path is made of, and more: which bytes count is for path acceptance to say. */
+const visible = /^[\x21-\x7e\x80-\xff]+$/;
 const methodToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** RFC 3986 section 3.1. */
 const scheme = /^[A-Za-z][A-Za-z0-9+.-]*$/;
@@ -42,7 +44,7 @@ export function parseRequestHead(decoded: readonly string[]): RequestHead {
         method = value;
         break;
       case ':path':
-        if (target !== undefined || !fieldValue.test(value)) throw malformedRequest('its path');
+        if (target !== undefined || !visible.test(value)) throw malformedRequest('its path');
         target = value;
         break;
       case ':scheme':

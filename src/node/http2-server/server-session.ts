@@ -1,7 +1,6 @@
 import type { TLSSocket } from 'node:tls';
-import { GatheredWrites } from '../gathered-writes.ts';
-import { SendWindow } from '../http2/flow-window.ts';
-import { errorCode, frameFlag, frameHead, frameType, uint32 } from '../http2/frame.ts';
+import type { SendWindow } from '../http2/flow-window.ts';
+import { errorCode, frameFlag, frameHead, frameType } from '../http2/frame.ts';
 import { FrameReader } from '../http2/frame-reader.ts';
 import type { ReceivedHeaders } from '../http2/header-assembly.ts';
 import { connectionFault, Http2Error, malformedRequest } from '../http2/http2-error.ts';
@@ -10,8 +9,11 @@ import { initialSettings, type Settings, serverSettings } from '../http2/setting
 import { StreamTable } from '../http2/stream-table.ts';
 import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits, streamWindow } from '../server-limits.ts';
 import { ClientConduct } from './client-conduct.ts';
+import { endInPeace } from './end-in-peace.ts';
+import { Preface } from './preface.ts';
 import type { RequestContent } from './request-content.ts';
 import { parseRequestHead, type RequestHead } from './request-head.ts';
+import { ServerOutput } from './server-output.ts';
 import { ServerStream, type StreamConnection } from './server-stream.ts';
 
 /** What the connections of one server have in common. */
@@ -25,25 +27,24 @@ export interface ServerSessionHost {
   closed(session: ServerSession): void;
 }
 
-/** RFC 9113 section 3.4. */
-const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 /** Of the window that a connection begins with, whatever the settings say (RFC 9113 section 6.9.2). */
 const initialConnectionWindow = 65_535;
-/** That a client has for reading its last bytes before the connection is cut. */
-const goodbyeMilliseconds = 1_000;
+/**
+ * Between an answer and the request to stop sending what was left of its request (RFC 9113 section 8.1). Where both come
+ * in one read curl takes the answer for broken.
+ */
+const stopMilliseconds = 100;
 
 /** The server's side of one HTTP/2 connection (RFC 9113): many requests at a time, and nothing pushed. */
 export class ServerSession implements ReceivingSession<ServerStream>, StreamConnection {
   readonly socket: TLSSocket;
-  readonly output: GatheredWrites;
-  readonly sendWindow = new SendWindow(initialConnectionWindow);
+  readonly output: ServerOutput;
   readonly #host: ServerSessionHost;
+  readonly #preface = new Preface();
   readonly #reader: FrameReader;
   readonly #receiver: SessionReceiver<ServerStream>;
   readonly #conduct: ClientConduct;
   readonly #streams = new StreamTable<ServerStream>();
-  /** Bytes of the preface that have come. */
-  #prefaceLength = 0;
   /** The highest identifier of a stream that was opened. */
   #lastStreamId = 0;
   /** The highest that will ever be, once that has been said. */
@@ -52,8 +53,6 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   #isEnding = false;
   /** More may be sent: looked at once for all frames that came together, for a client may send many that widen a little. */
   #hasWidened = false;
-  /** In the order in which they began to wait. */
-  #waiting: ServerStream[] = [];
   /** Content that came in the read that is being dealt with. */
   #received: RequestContent[] = [];
 
@@ -61,7 +60,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.socket = socket;
     this.#host = host;
     const { maxConcurrentStreams, maxSessionRejectedStreams } = host.limits;
-    this.output = new GatheredWrites(socket, () => this.#roomAgain());
+    this.output = new ServerOutput(socket, (error) => this.#failOn(error));
     this.#conduct = new ClientConduct(maxSessionRejectedStreams);
     // All streams together must not be held to the 64 KiB that a connection starts with: one slow upload would starve
     // the others (kubernetes#67902). The streams' own windows are what holds a client back.
@@ -69,14 +68,14 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
     this.#receiver = new SessionReceiver(this, { peer: 'client', window, limits });
     this.#reader = new FrameReader(this.#receiver);
-    this.output.addText(
+    this.output.write(
       serverSettings({
         maxConcurrentStreams,
         initialWindowSize: streamWindow,
         maxHeaderListSize: maximumHeaderBytes,
       }),
     );
-    this.writeWindowUpdate(0, window - initialConnectionWindow);
+    this.output.windowUpdate(0, window - initialConnectionWindow);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
     // Whoever ends its side has no answer to wait for; Go's server ends the connection as well.
     socket.on('end', () => socket.destroy());
@@ -91,27 +90,17 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#endIfUnused();
   }
 
-  /** Ends everything at once. */
+  /** Ends everything at once; but for a connection that ends already, and whose client is reading its last bytes. */
   destroy(): void {
-    this.socket.destroy();
-  }
-
-  writeReset(streamId: number, code: number): void {
-    this.output.addText(frameHead(4, frameType.rstStream, frameFlag.none, streamId) + uint32(code));
+    if (!this.#isEnding) this.socket.destroy();
   }
 
   writeWindowUpdate(streamId: number, increment: number): void {
-    this.output.addText(frameHead(4, frameType.windowUpdate, frameFlag.none, streamId) + uint32(increment));
+    this.output.windowUpdate(streamId, increment);
   }
 
   contentReceived(content: RequestContent): void {
     if (this.#received.at(-1) !== content) this.#received.push(content);
-  }
-
-  waits(stream: ServerStream): void {
-    if (stream.isWaiting) return;
-    stream.isWaiting = true;
-    this.#waiting.push(stream);
   }
 
   streamClosed(stream: ServerStream): void {
@@ -121,6 +110,12 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
 
   clientFaulted(): void {
     this.#conduct.reset();
+  }
+
+  answeredEarly({ id }: ServerStream): void {
+    setTimeout(() => {
+      if (!this.#isEnding) this.output.reset(id, errorCode.noError);
+    }, stopMilliseconds).unref();
   }
 
   streamOf(streamId: number): ServerStream | undefined {
@@ -167,12 +162,12 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   settingsReceived(settings: Settings, before: Settings): void {
     const wider = settings.initialWindowSize - before.initialWindowSize;
     if (wider !== 0) for (const stream of this.#streams.all()) widen(stream.sendWindow, wider);
-    this.#answer(frameHead(0, frameType.settings, frameFlag.ack, 0));
+    this.output.write(frameHead(0, frameType.settings, frameFlag.ack, 0));
     if (wider > 0) this.#hasWidened = true;
   }
 
   pingReceived(payload: string): void {
-    this.#answer(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
+    this.output.write(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
   }
 
   goAwayReceived(): void {
@@ -181,14 +176,14 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   connectionWindowWidened(increment: number): void {
-    widen(this.sendWindow, increment);
+    widen(this.output.sendWindow, increment);
     this.#hasWidened = true;
   }
 
   #open({ streamId, lines, endStream, exceedLimits }: ReceivedHeaders): void {
     if (this.#streams.size >= this.#host.limits.maxConcurrentStreams) {
       this.#conduct.refused();
-      this.writeReset(streamId, errorCode.refusedStream);
+      this.output.reset(streamId, errorCode.refusedStream);
       return;
     }
     if (exceedLimits) throw malformedRequest('its head is too large', errorCode.enhanceYourCalm);
@@ -218,81 +213,44 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
         stream.reset(error.errorCode);
         return;
       }
-      this.writeReset(streamId, error.errorCode);
+      this.output.reset(streamId, error.errorCode);
       this.clientFaulted();
     }
   }
 
   #read(bytes: Buffer): void {
     try {
-      const rest = this.#prefaceLength < preface.length ? this.#readPreface(bytes) : bytes;
-      if (rest.length > 0) this.#reader.receive(rest);
+      this.#reader.receive(this.#preface.behind(bytes));
       const received = this.#received;
       if (received.length > 0) {
         this.#received = [];
-        for (const content of received) content.deliver();
+        for (const content of received) if (content.deliver()) this.#conduct.idleFrame();
       }
-      if (this.#hasWidened) this.#proceed();
+      if (this.#hasWidened) {
+        this.#hasWidened = false;
+        this.output.proceed();
+      }
+      this.#conduct.leftUnread(this.output.unread);
     } catch (error) {
-      const isClients = error instanceof Http2Error;
-      if (!isClients) this.#host.failed(error);
-      this.#fail(isClients ? error.errorCode : errorCode.internalError);
-    }
-  }
-
-  /** @returns what stands behind it. @throws {Http2Error} */
-  #readPreface(bytes: Buffer): Buffer {
-    const part = bytes.subarray(0, preface.length - this.#prefaceLength);
-    const from = this.#prefaceLength;
-    this.#prefaceLength += part.length;
-    if (!part.equals(preface.subarray(from, this.#prefaceLength))) {
-      throw connectionFault(errorCode.protocolError, 'it does not begin as HTTP/2 does');
-    }
-    return bytes.subarray(part.length);
-  }
-
-  /** Something that the client has made us write. @throws {Http2Error} */
-  #answer(frame: string): void {
-    this.output.addText(frame);
-    if (this.output.isHeld) this.#conduct.unreadAnswer(frame.length);
-  }
-
-  #roomAgain(): void {
-    this.#conduct.hasRead();
-    this.#proceed();
-  }
-
-  #proceed(): void {
-    this.#hasWidened = false;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const [index, stream] of waiting.entries()) {
-      // Those that get nothing now keep their place in front of those that got something: where a client takes little at
-      // a time, the first would leave the others nothing.
-      if (this.output.isHeld || this.sendWindow.left <= 0) {
-        this.#waiting = [...waiting.slice(index), ...this.#waiting];
-        return;
-      }
-      stream.isWaiting = false;
-      stream.proceed();
+      this.#failOn(error);
     }
   }
 
   #sayGoAway(code: number): void {
     if (this.#goAwaySent || this.#isEnding) return;
     this.#goAwaySent = true;
-    this.output.addText(
-      frameHead(8, frameType.goAway, frameFlag.none, 0) + uint32(this.#lastStreamId) + uint32(code),
-    );
+    this.output.goAway(this.#lastStreamId, code);
   }
 
   #endIfUnused(): void {
     if (this.#streams.size === 0) this.#end();
   }
 
-  /** The client has broken the protocol, or our patience: nothing on the connection can be relied on. */
-  #fail(code: number): void {
-    this.#sayGoAway(code);
+  /** The client has broken the protocol, or our patience, or we have failed: nothing on the connection can be relied on. */
+  #failOn(error: unknown): void {
+    const isClients = error instanceof Http2Error;
+    if (!isClients) this.#host.failed(error);
+    this.#sayGoAway(isClients ? error.errorCode : errorCode.internalError);
     this.#abandonStreams();
     this.#end();
   }
@@ -302,16 +260,19 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#isEnding = true;
     // What comes from now on could not be answered any more, so that it must not be carried out either.
     this.#reader.stop();
-    const { socket } = this;
     this.output.flush();
-    socket.destroySoon();
-    // It waits for a client that reads nothing.
-    const timer = setTimeout(() => socket.destroy(), goodbyeMilliseconds).unref();
-    socket.once('close', () => clearTimeout(timer));
+    endInPeace(this.socket);
   }
 
   #abandonStreams(): void {
-    for (const stream of this.#streams.all()) stream.abandon();
+    for (const stream of this.#streams.all()) {
+      try {
+        stream.abandon();
+      } catch (error) {
+        // The others have to be told all the same.
+        this.#host.failed(error);
+      }
+    }
   }
 
   #closed(): void {

@@ -40,9 +40,9 @@ export class ServerSessions implements ServerSessionHost {
     inbound.onFinished(onRequest(session));
     const { method, expectation } = head;
     // RFC 9110 sections 9.3.6 and 10.1.1.
-    if (method === 'CONNECT') void inbound.answerWith(new Response(null, { status: 405 }));
+    if (method === 'CONNECT') inbound.answerOrBreakOff(new Response(null, { status: 405 }));
     else if (expectation !== undefined && expectation !== '100-continue') {
-      void inbound.answerWith(new Response(null, { status: 417 }));
+      inbound.answerOrBreakOff(new Response(null, { status: 417 }));
     } else {
       if (expectation !== undefined && inbound.hasBody) stream.respondInterim(100);
       handle(inbound);

@@ -1,33 +1,22 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { GatheredWrites } from '../gathered-writes.ts';
 import { ReceiveWindow, SendWindow } from '../http2/flow-window.ts';
-import {
-  defaultMaximumFrameSize,
-  errorCode,
-  frameFlag,
-  frameHead,
-  frameType,
-  headersFrames,
-} from '../http2/frame.ts';
+import { errorCode } from '../http2/frame.ts';
 import { HeldPieces } from '../http2/held-pieces.ts';
 import { Http2Error, malformedRequest } from '../http2/http2-error.ts';
 import type { ReceivingStream } from '../http2/session-receiver.ts';
 import { answerBlock, interimBlock } from './answer-head.ts';
 import { RequestContent } from './request-content.ts';
 import { checkTrailers, type RequestHead } from './request-head.ts';
+import type { ServerOutput, WaitingStream } from './server-output.ts';
 
 /** What a stream needs of its connection. */
 export interface StreamConnection {
-  readonly output: GatheredWrites;
-  /** Of all streams together. */
-  readonly sendWindow: SendWindow;
-  writeReset(streamId: number, code: number): void;
-  writeWindowUpdate(streamId: number, increment: number): void;
+  readonly output: ServerOutput;
   /** A piece of a request's content came: `deliver` is to be called behind all that came with it. */
   contentReceived(content: RequestContent): void;
-  /** Something waits for a window, or for the client: `proceed` is to be called when there may be room. */
-  waits(stream: ServerStream): void;
   streamClosed(stream: ServerStream): void;
+  /** It has its answer, and has not sent all of its request: it is to stop. */
+  answeredEarly(stream: ServerStream): void;
   /** The client has made us reset a stream. @throws {Http2Error} */
   clientFaulted(): void;
 }
@@ -53,10 +42,9 @@ export interface ServerStreamOptions {
 }
 
 /** One request and its answer on a connection (RFC 9113 section 5). */
-export class ServerStream implements ReceivingStream {
+export class ServerStream implements ReceivingStream, WaitingStream {
   readonly id: number;
   readonly sendWindow: SendWindow;
-  /** In the connection's list of those that wait. */
   isWaiting = false;
   writer: AnswerWriter | undefined;
   readonly #connection: StreamConnection;
@@ -104,6 +92,10 @@ export class ServerStream implements ReceivingStream {
     return this.#isAnswered;
   }
 
+  get isHolding(): boolean {
+    return this.#held !== undefined && !this.#held.isEmpty;
+  }
+
   /** What follows the head of the request. */
   get content(): RequestContent {
     if (this.#content === undefined) {
@@ -117,27 +109,29 @@ export class ServerStream implements ReceivingStream {
   /** An answer in front of the answer (RFC 9110 section 15.2). */
   respondInterim(status: number): void {
     if (this.#isClosed || this.#hasBegun) return;
-    this.#connection.output.addText(headersFrames(this.id, interimBlock(status), false));
+    this.#connection.output.headers(this.id, interimBlock(status));
   }
 
-  /** @throws {TypeError} when the head cannot be written; nothing was written then. */
+  /** @throws {TypeError} when the head cannot be written, or there has been one; nothing was written then. */
   respond(status: number, headers: RawHeaders): void {
+    // The request may have been answered for taking too long, past whoever is still working on it.
+    if (this.#hasBegun) throw new TypeError('the request has been answered');
     const block = answerBlock(status, headers);
     if (this.#isClosed) return;
     this.#hasBegun = true;
-    this.#connection.output.addText(headersFrames(this.id, block, false));
+    this.#connection.output.headers(this.id, block);
   }
 
   /** @param piece lent @returns false when the client is slower: hold until `onRoom` */
   write(piece: Uint8Array): boolean {
     if (this.#isClosed || this.#isEnding) return true;
-    const held = this.#held;
-    const sent = held === undefined || held.isEmpty ? this.#send(piece) : 0;
+    const { output } = this.#connection;
+    const sent = this.isHolding ? 0 : output.data(this.id, this.sendWindow, piece);
     if (sent < piece.length) {
       this.#held ??= new HeldPieces();
       this.#held.add(sent === 0 ? piece : piece.subarray(sent));
-    } else if (!this.#connection.output.isHeld) return true;
-    this.#connection.waits(this);
+    } else if (!output.isHeld) return true;
+    output.waits(this);
     return false;
   }
 
@@ -145,7 +139,7 @@ export class ServerStream implements ReceivingStream {
   end(): void {
     if (this.#isClosed || this.#isEnding) return;
     this.#isEnding = true;
-    if (this.#held === undefined || this.#held.isEmpty) this.#finish();
+    if (!this.isHolding) this.#finish();
   }
 
   /** There may be room for what is held. */
@@ -153,10 +147,11 @@ export class ServerStream implements ReceivingStream {
     const held = this.#held;
     while (held !== undefined && !held.isEmpty) {
       const piece = held.take() as Buffer;
-      const sent = this.#send(piece);
+      const { output } = this.#connection;
+      const sent = output.data(this.id, this.sendWindow, piece);
       if (sent === piece.length) continue;
       held.putBack(piece.subarray(sent));
-      this.#connection.waits(this);
+      output.waits(this);
       return;
     }
     if (this.#isClosed) return;
@@ -165,13 +160,13 @@ export class ServerStream implements ReceivingStream {
   }
 
   windowWidened(): void {
-    if (this.#held !== undefined && !this.#held.isEmpty) this.proceed();
+    if (this.isHolding) this.proceed();
   }
 
   /** The client's fault. @throws {Http2Error} of scope `connection` when there are too many of them */
   reset(code: number): void {
     if (this.#isClosed) return;
-    this.#connection.writeReset(this.id, code);
+    this.#connection.output.reset(this.id, code);
     this.#close();
     this.#connection.clientFaulted();
   }
@@ -179,7 +174,7 @@ export class ServerStream implements ReceivingStream {
   /** The answer broke off: the client must not take what it has for the whole. */
   breakOff(): void {
     if (this.#isClosed) return;
-    this.#connection.writeReset(this.id, errorCode.internalError);
+    this.#connection.output.reset(this.id, errorCode.internalError);
     this.#close();
   }
 
@@ -238,32 +233,14 @@ export class ServerStream implements ReceivingStream {
   #release(bytes: number): void {
     const granted = this.#window?.release(bytes) ?? 0;
     if (granted > 0 && !this.#isClosed && !this.#isReceived) {
-      this.#connection.writeWindowUpdate(this.id, granted);
+      this.#connection.output.windowUpdate(this.id, granted);
     }
-  }
-
-  /** @returns how much of it has been sent: what the windows and the client have room for. */
-  #send(piece: Uint8Array): number {
-    const { output, sendWindow } = this.#connection;
-    let offset = 0;
-    while (offset < piece.length && !output.isHeld) {
-      const left = Math.min(sendWindow.left, this.sendWindow.left);
-      const length = Math.min(piece.length - offset, left, defaultMaximumFrameSize);
-      if (length <= 0) break;
-      sendWindow.take(length);
-      this.sendWindow.take(length);
-      output.addText(frameHead(length, frameType.data, frameFlag.none, this.id));
-      output.add(length === piece.length ? piece : piece.subarray(offset, offset + length));
-      offset += length;
-    }
-    return offset;
   }
 
   #finish(): void {
-    this.#connection.output.addText(frameHead(0, frameType.data, frameFlag.endStream, this.id));
+    this.#connection.output.endStream(this.id);
     this.#isAnswered = true;
-    // RFC 9113 section 8.1: the answer is complete, please stop sending.
-    if (!this.#isReceived) this.#connection.writeReset(this.id, errorCode.noError);
+    if (!this.#isReceived) this.#connection.answeredEarly(this);
     this.#close();
   }
 
@@ -271,6 +248,7 @@ export class ServerStream implements ReceivingStream {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#held?.clear();
+    this.#connection.output.waitsNoMore(this);
     // Who still reads it has no answer to wait for any more, or has had all of it.
     if (this.#content?.readableEnded === false) this.#content.destroy();
     const { writer } = this;

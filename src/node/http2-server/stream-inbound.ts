@@ -67,6 +67,11 @@ export class StreamInbound extends NodeInboundRequest implements AnswerWriter, A
     return writeResponse(response, this.answerSink());
   }
 
+  /** The same, where nobody waits for it. */
+  answerOrBreakOff(response: Response): void {
+    this.answerWith(response).catch(() => this.breakOff());
+  }
+
   /** Breaks the exchange off: an answer could not be written. */
   breakOff(): void {
     this.#stream.breakOff();
@@ -105,7 +110,7 @@ export class StreamInbound extends NodeInboundRequest implements AnswerWriter, A
     }
     const response = timedOutResponse();
     for (const [name, value] of Object.entries(more)) response.headers.set(name, value);
-    void this.answerWith(response);
+    this.answerOrBreakOff(response);
     return true;
   }
 }

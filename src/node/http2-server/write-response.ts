@@ -7,25 +7,24 @@ import type { AnswerSink } from '../answer-sink.ts';
  */
 export async function writeResponse(response: Response, sink: AnswerSink): Promise<void> {
   const { status, statusText, headers, body } = response;
+  const reader = body?.getReader();
   let room = Promise.withResolvers<void>();
-  let isGone = false;
   sink.attach(
     () => room.resolve(),
     () => {
-      isGone = true;
+      // Ends the read that is under way, too.
+      reader?.cancel().catch(() => {});
       room.resolve();
     },
   );
   sink.start(status, statusText, rawHeadersOf(headers));
-  if (body === null) {
+  if (reader === undefined) {
     sink.end();
     return;
   }
-  const reader = body.getReader();
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (isGone) break;
       if (done) {
         sink.end();
         return;
@@ -38,5 +37,4 @@ export async function writeResponse(response: Response, sink: AnswerSink): Promi
     sink.breakOff(error instanceof Error ? error : new Error(String(error)));
     throw error;
   }
-  await reader.cancel();
 }

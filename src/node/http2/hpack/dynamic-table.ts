@@ -1,19 +1,24 @@
 /** What each entry counts for beside its own bytes (RFC 7541 section 4.1). */
 const entryOverhead = 32;
 
+/** Strings that are gone for which it is worth to move the others: as many as the largest table holds. */
+const sweptFrom = 256;
+
 /** Bytes of a table before anybody has said otherwise (RFC 9113 section 6.5.2). */
 export const defaultTableSize = 4_096;
 
 /** The lines that a sender refers to by number, the newest first (RFC 7541 section 2.3.2). */
 export class DynamicTable {
-  /** Name, value, name, value, …; the newest last. */
+  /** Name, value, name, value, …; the newest last, and those that are gone in front. */
   #lines: string[] = [];
+  /** Where those begin that are still there. */
+  #first = 0;
   /** Bytes, as RFC 7541 section 4.1 counts them. */
   #size = 0;
   #maximumSize = defaultTableSize;
 
   get length(): number {
-    return this.#lines.length / 2;
+    return (this.#lines.length - this.#first) / 2;
   }
 
   /** @param index from 0, which is the newest; below `length`. */
@@ -42,13 +47,18 @@ export class DynamicTable {
   }
 
   #shrinkTo(size: number): void {
-    let gone = 0;
-    while (this.#size > size && gone < this.#lines.length) {
-      const name = this.#lines[gone] as string;
-      const value = this.#lines[gone + 1] as string;
+    while (this.#size > size && this.#first < this.#lines.length) {
+      const name = this.#lines[this.#first] as string;
+      const value = this.#lines[this.#first + 1] as string;
       this.#size -= name.length + value.length + entryOverhead;
-      gone += 2;
+      // Nobody asks for them any more, and they may be long.
+      this.#lines[this.#first] = '';
+      this.#lines[this.#first + 1] = '';
+      this.#first += 2;
     }
-    if (gone > 0) this.#lines = gone === this.#lines.length ? [] : this.#lines.slice(gone);
+    // Once for many: a block may drive out an entry with every two bytes.
+    if (this.#first < sweptFrom) return;
+    this.#lines = this.#lines.slice(this.#first);
+    this.#first = 0;
   }
 }

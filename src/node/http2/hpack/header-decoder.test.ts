@@ -130,7 +130,7 @@ describe('limits', () => {
   });
 
   test('what exceeds them is still read to its end: the next block refers to it', () => {
-    const decoder = newDecoder({ maximumLines: 1, maximumSize: 1_000 });
+    const decoder = newDecoder({ maximumLines: 2, maximumSize: 1_000 });
     const many = [indexed(2), indexed(3), indexed(4), indexed(5)];
     const first = Buffer.concat([...many, indexedLiteral('late', 'entry')]);
     assert.equal(decoder.decode(first).exceedLimits, true);
@@ -140,6 +140,13 @@ describe('limits', () => {
   test('what stands behind them must be no less valid', () => {
     const decoder = newDecoder({ maximumLines: 1, maximumSize: 1_000 });
     assertFaulty(Buffer.concat([indexed(2), indexed(3), indexed(4), bytes(0x80)]), decoder);
+  });
+
+  test('attack: what is far beyond them is not read to its end', () => {
+    const lines = (count: number): Buffer => Buffer.alloc(count, 0x82);
+    const limits = { maximumLines: 10, maximumSize: 1_000_000 };
+    assert.equal(newDecoder(limits).decode(lines(40)).exceedLimits, true);
+    assertFaulty(lines(41), newDecoder(limits));
   });
 
   test('attack: a few bytes that name kilobytes again and again are kept up to the limit only', () => {

@@ -20,6 +20,8 @@ export interface DecodedHeaders {
 }
 
 const lineOverhead = 32;
+/** How often the limit of lines a block may have that is read for the sake of the next ones. */
+const excess = 4;
 /** Seven bits a byte: more than any length or index that can be meant. */
 const maximumIntegerBits = 28;
 
@@ -54,6 +56,8 @@ export class HeaderDecoder {
     let size = 0;
     let exceedLimits = false;
     let mayResize = true;
+    let count = 0;
+    const most = excess * maximumLines;
     while (this.#offset < block.length) {
       const first = block[this.#offset] as number;
       // A dynamic table size update stands at the beginning of a block only (RFC 7541 section 4.2).
@@ -63,6 +67,7 @@ export class HeaderDecoder {
         continue;
       }
       mayResize = false;
+      if (++count > most) throw new HpackError('a block has far more lines than are taken');
       let name: string;
       let value: string;
       if ((first & 0x80) !== 0) {

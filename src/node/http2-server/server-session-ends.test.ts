@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
+import { type TestContext, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
+import { askHttp2, http2Client } from '../../../test/support/node-clients.ts';
+import { servingAuthority } from '../../../test/support/node-exchange.ts';
+import { startServer } from '../../../test/support/node-server.ts';
+import { preface, requestLines, startWithFrames } from '../../../test/support/raw-http2-client.ts';
+import { settingsFrame, uint32 } from '../../../test/support/raw-http2-peer.ts';
+import { fieldBlock } from '../../../test/support/security/hpack.ts';
+import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+
+const { none, endStream, endHeaders } = frameFlag;
+const byHandlers = { directLane: undefined };
+const large = 3_000_000;
+
+/** Asks for a large answer with windows wide enough that the router has sent it before it is read. */
+async function readLarge(context: TestContext, port: number): Promise<number> {
+  const session = connectHttp2(`https://127.0.0.1:${port}`, {
+    ca: servingAuthority.certificate,
+    settings: { initialWindowSize: 4_000_000 },
+  });
+  context.after(() => session.destroy());
+  session.on('error', () => {});
+  await once(session, 'connect');
+  session.setLocalWindowSize(4_000_000);
+  const stream = session.request({ ':path': '/' });
+  let received = 0;
+  // What is sent on a connection that the other side has closed draws a reset.
+  stream.on('data', (piece: Buffer) => {
+    received += piece.length;
+  });
+  await new Promise((resolve) => stream.on('close', resolve).on('error', () => {}));
+  return received;
+}
+
+test('a connection that ends behind an answer ends when the client has all of it', async (context) => {
+  const { port } = await startServer(context, () => new Response(Buffer.alloc(large, 'x')), {
+    ...byHandlers,
+    goawayChance: 1,
+  });
+  const answers = await Promise.all(Array.from({ length: 20 }, () => readLarge(context, port)));
+  assert.deepEqual(new Set(answers), new Set([large]));
+});
+
+test('a client without a table of header lines is served (RFC 7541 section 4.2)', async (context) => {
+  const { port } = await startServer(context, () => new Response('fine'), byHandlers);
+  const session = connectHttp2(`https://127.0.0.1:${port}`, {
+    ca: servingAuthority.certificate,
+    settings: { headerTableSize: 0 },
+  });
+  context.after(() => session.destroy());
+  for (let count = 0; count < 2; count++) {
+    assert.equal((await askHttp2(session)).body.toString(), 'fine');
+  }
+  session.settings({ headerTableSize: 100 });
+  assert.equal((await askHttp2(session)).body.toString(), 'fine');
+});
+
+test('an exchange that was answered for taking too long has no other answer, not even where that one waits', async (context) => {
+  const late = Promise.withResolvers<void>();
+  const { client } = await startWithFrames(
+    context,
+    async (_request, { inbound }) => {
+      const sink = inbound.answerSink();
+      inbound.expire();
+      await late.promise;
+      assert.throws(() => sink.start(200, '', ['content-type', 'text/plain']), TypeError);
+      return new Response('late');
+    },
+    { first: [preface, settingsFrame(4, 0)] },
+  );
+  client.request(1, requestLines());
+  await eventually(() => client.of(frameType.headers, 1).length === 1);
+  late.resolve();
+  await client.settled();
+  client.widen(1, 10_000);
+  const { status, body } = await client.outcome(1);
+  assert.equal(status, 504);
+  assert.match(body, /^\{"kind":"Status".*"reason":"Timeout".*\}\n?$/s);
+  assert.equal(client.of(frameType.headers, 1).length, 1);
+});
+
+test('attack: requests that are answered without content, of a client that reads nothing, are bounded', async (context) => {
+  const { client } = await startWithFrames(context, () => new Response());
+  client.socket.pause();
+  const connect = fieldBlock([':method', 'CONNECT', ':authority', 'a']);
+  const most = 400_000;
+  for (let first = 0; first < most; first += 1_000) {
+    const requests = Array.from({ length: 1_000 }, (_, index) =>
+      frame(frameType.headers, endStream | endHeaders, 2 * (first + index) + 1, connect),
+    );
+    client.write(Buffer.concat(requests));
+    await eventually(() => !client.socket.writableNeedDrain);
+  }
+  client.socket.resume();
+  assert.equal(await client.goAwayCode(), 0xb);
+  const answers = client.of(frameType.headers).length;
+  assert.ok(answers < most, `all of ${answers} requests were answered`);
+});
+
+test('attack: scraps of content that nobody reads are bounded', async (context) => {
+  const { client } = await startWithFrames(context, (request) => {
+    // Opened and not read.
+    void request.body?.getReader().closed.catch(() => {});
+    return new Promise(() => {});
+  });
+  const streams = Array.from({ length: 50 }, (_, index) => 2 * index + 1);
+  for (const stream of streams) client.request(stream, requestLines('/', 'POST'), { endStream: false });
+  const scraps = Buffer.concat(
+    streams.map((stream) => frame(frameType.data, none, stream, Buffer.from('x'))),
+  );
+  let writes = 0;
+  for (; writes < 2_000 && !client.isOver; writes++) {
+    client.write(scraps);
+    await new Promise(setImmediate);
+  }
+  assert.equal(await client.goAwayCode(), 0xb);
+});
+
+test('attack: what waits for a window is let go of when its stream is over, and the window does not matter', async (context) => {
+  let open = 0;
+  const { client } = await startWithFrames(context, (_request, { inbound }) => {
+    open++;
+    inbound.onFinished(() => open--);
+    return new Response(Buffer.alloc(100_000));
+  });
+  client.request(1, requestLines());
+  await eventually(() => client.received(1) === 65_535);
+  for (let stream = 3; stream < 203; stream += 2) client.request(stream, requestLines());
+  await client.settled();
+  for (let stream = 1; stream < 203; stream += 2) {
+    client.write(frame(frameType.rstStream, none, stream, uint32(0x8)));
+  }
+  await eventually(() => open === 0);
+  client.widen(0, 1_000_000);
+  client.request(203, requestLines());
+  await eventually(() => client.received(203) === 65_535);
+  client.widen(203, 100_000);
+  await eventually(() => client.hasEnded(203));
+});
+
+test('a body of the router’s own that has nothing to say is given up with its client', async (context) => {
+  let cancelled = 0;
+  const { port } = await startServer(
+    context,
+    () =>
+      new Response(
+        new ReadableStream({
+          start: (controller) => controller.enqueue(Buffer.from('first')),
+          cancel: () => {
+            cancelled++;
+          },
+        }),
+      ),
+    byHandlers,
+  );
+  const stream = http2Client(context, port).request({ ':path': '/' });
+  stream.on('error', () => {});
+  await once(stream, 'data');
+  stream.close(8);
+  await eventually(() => cancelled === 1);
+});
