@@ -17,6 +17,8 @@ export class BodyStream extends Readable {
     super();
     this.#source = source;
     this.#onProgress = onProgress;
+    // undici reads once and then may find that nobody waits for the answer: it drops the body and listens to nothing.
+    this.on('error', () => {});
   }
 
   readonly #onData = (chunk: Uint8Array): void => {
@@ -48,8 +50,8 @@ export class BodyStream extends Readable {
     this.#stream.on('close', this.#onClose).on('error', this.#onClose);
     // Node ends an HTTP/2 stream without content whether or not anybody reads it.
     if (this.#stream.readableEnded) this.#onEnd();
-    // Its 'close' may have been told already.
-    else if (this.#stream.destroyed) this.#onClose();
+    // Its 'close' may have been told already. A tick later, for undici listens only behind its first read.
+    else if (this.#stream.destroyed) process.nextTick(this.#onClose);
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {

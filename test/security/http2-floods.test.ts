@@ -128,7 +128,11 @@ for (const [what, flood] of Object.entries({
     }
 
     context.diagnostic(`ended after at most ${batches * 10_000} frames`);
+    // Only whoever reads sees that a connection has ended in good order.
+    raw.socket.resume();
     await eventually(() => raw.ended);
+    const answers = raw.frames.filter(({ flags }) => flags === frameFlag.ack).length;
+    assert.ok(answers < batches * 10_000, `all of ${answers} were answered`);
     await assertUnharmed(context, router, before);
   });
 }

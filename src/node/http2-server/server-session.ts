@@ -34,6 +34,8 @@ const initialConnectionWindow = 65_535;
  * in one read curl takes the answer for broken.
  */
 const stopMilliseconds = 100;
+/** For reading the last answers of a connection, and the GOAWAY of one that has failed. */
+const patience = { answers: 5_000, failure: 500 } as const;
 
 /** The server's side of one HTTP/2 connection (RFC 9113): many requests at a time, and nothing pushed. */
 export class ServerSession implements ReceivingSession<ServerStream>, StreamConnection {
@@ -243,7 +245,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   #endIfUnused(): void {
-    if (this.#streams.size === 0) this.#end();
+    if (this.#streams.size === 0) this.#end('answers');
   }
 
   /** The client has broken the protocol, or our patience, or we have failed: nothing on the connection can be relied on. */
@@ -251,17 +253,17 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     const isClients = error instanceof Http2Error;
     if (!isClients) this.#host.failed(error);
     this.#sayGoAway(isClients ? error.errorCode : errorCode.internalError);
+    this.#end('failure');
     this.#abandonStreams();
-    this.#end();
   }
 
-  #end(): void {
+  #end(behind: keyof typeof patience): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
     // What comes from now on could not be answered any more, so that it must not be carried out either.
     this.#reader.stop();
     this.output.flush();
-    endInPeace(this.socket);
+    endInPeace(this.socket, patience[behind]);
   }
 
   #abandonStreams(): void {
