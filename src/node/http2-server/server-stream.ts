@@ -144,10 +144,10 @@ export class ServerStream implements ReceivingStream, WaitingStream {
 
   /** There may be room for what is held. */
   proceed(): void {
+    const { output } = this.#connection;
     const held = this.#held;
     while (held !== undefined && !held.isEmpty) {
       const piece = held.take() as Buffer;
-      const { output } = this.#connection;
       const sent = output.data(this.id, this.sendWindow, piece);
       if (sent === piece.length) continue;
       held.putBack(piece.subarray(sent));
@@ -155,6 +155,8 @@ export class ServerStream implements ReceivingStream, WaitingStream {
       return;
     }
     if (this.#isClosed) return;
+    // Told once: its own window may have been widened while it waited for the connection.
+    output.waitsNoMore(this);
     if (this.#isEnding) this.#finish();
     else this.writer?.onRoom();
   }
