@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import type { Server as Http1Server, ServerOptions as Http1ServerOptions } from 'node:http';
 import {
   createSecureServer,
@@ -6,7 +7,7 @@ import {
   type SecureServerOptions,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { TLSSocket, TlsOptions } from 'node:tls';
+import type { SecureContextOptions, TLSSocket, TlsOptions } from 'node:tls';
 import type { NodeIncoming, NodeOutgoing } from './node-inbound.ts';
 import type { ReadByNode } from './plain-http1/plain-connections.ts';
 import { certificateError } from './server-error.ts';
@@ -16,8 +17,14 @@ import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits, streamWindow
 export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
   Pick<TlsOptions, 'requestCert' | 'rejectUnauthorized' | 'ca' | 'secureOptions'>;
 
-/** As kube-apiserver. */
-export const protocolVersions = { minVersion: 'TLSv1.2' } as const;
+/**
+ * Versions as kube-apiserver, and no handshake in the middle of a connection (RFC 9113 section 9.2.1): nobody's
+ * certificate takes the place of the one that was checked. Node would allow three.
+ */
+export function secureContextOf(tls: ServerTlsOptions): SecureContextOptions & ServerTlsOptions {
+  const secureOptions = (tls.secureOptions ?? 0) | constants.SSL_OP_NO_RENEGOTIATION;
+  return { ...tls, minVersion: 'TLSv1.2', secureOptions };
+}
 
 /** With `allowHTTP1` Node's HTTP/2 server is an HTTP/1.1 server as well; its types do not say so. */
 type DualServer = Http2SecureServer & Pick<Http1Server, 'maxHeadersCount'>;
@@ -63,8 +70,7 @@ export function newServer(
     optimizeEmptyRequests: true,
   };
   const options: SecureServerOptions = {
-    ...tls,
-    ...protocolVersions,
+    ...secureContextOf(tls),
     handshakeTimeout: tlsHandshakeTimeout,
     allowHTTP1: true,
     settings: {

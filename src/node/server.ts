@@ -7,7 +7,7 @@ import { type Logger, silentLogger } from '../observe/logger.ts';
 import { answerClientError, isHttpError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { ServerObserver } from './connection-observer.ts';
-import { newServer, protocolVersions, type ServerTlsOptions } from './dual-server.ts';
+import { newServer, type ServerTlsOptions, secureContextOf } from './dual-server.ts';
 import { ServerSessions } from './http2-server/server-sessions.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { PlainConnections } from './plain-http1/plain-connections.ts';
@@ -168,7 +168,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 
     setSecureContext(next) {
       try {
-        server.setSecureContext({ ...next, ...protocolVersions });
+        server.setSecureContext(secureContextOf(next));
       } catch (error) {
         throw certificateError(error);
       }

@@ -8,6 +8,8 @@ const resets = { burst: 1_000, perSecond: 33 };
 const idleFrames = { burst: 10_000, perSecond: 1_000 };
 /** Bytes that wait for a client that makes us answer, and reads none of it (CVE-2019-9512, CVE-2019-9515). */
 const maximumUnread = 1024 * 1024;
+/** Bytes of content: more than all of its streams can bring in one piece each, which they do before they are held. */
+const maximumUnreadContent = 16 * 1024 * 1024;
 
 /** What one client may do before its connection ends with ENHANCE_YOUR_CALM. Methods throw {Http2Error} then. */
 export class ClientConduct {
@@ -42,9 +44,12 @@ export class ClientConduct {
     if (!this.#refusals.add()) throw tooMuch('too many requests at a time');
   }
 
-  /** @param bytes that it has made us write while others waited for it already: acknowledgements, heads, resets */
-  leftUnread(bytes: number): void {
-    if (bytes > maximumUnread) throw tooMuch('it reads no answers');
+  /**
+   * @param bytes that it has made us write while others waited for it already: acknowledgements, heads, resets
+   * @param content the same of content
+   */
+  leftUnread(bytes: number, content: number): void {
+    if (bytes > maximumUnread || content > maximumUnreadContent) throw tooMuch('it reads no answers');
   }
 }
 

@@ -31,6 +31,7 @@ export class ServerOutput {
   readonly #writes: GatheredWrites;
   readonly #onFailure: (error: unknown) => void;
   #unread = 0;
+  #unreadContent = 0;
   #hasSentHeaders = false;
   /** In the order in which they began to wait. */
   #waiting: WaitingStream[] = [];
@@ -51,6 +52,11 @@ export class ServerOutput {
     return this.#unread;
   }
 
+  /** The same of content. */
+  get unreadContent(): number {
+    return this.#unreadContent;
+  }
+
   /** @param frames a byte string; no content */
   write(frames: string): void {
     if (this.#writes.isHeld) this.#unread += frames.length;
@@ -66,18 +72,21 @@ export class ServerOutput {
   }
 
   /**
+   * Taken also from one that is to wait for the client: a piece that comes behind its being told so is there already,
+   * and to copy it elsewhere first would be dear.
    * @param window of the stream @param piece lent
-   * @returns how much of it has been sent: what the windows and the client have room for
+   * @returns how much of it has been taken: what the windows have room for
    */
   data(streamId: number, window: SendWindow, piece: Uint8Array): number {
     const { sendWindow } = this;
     let offset = 0;
-    while (offset < piece.length && !this.#writes.isHeld) {
+    while (offset < piece.length) {
       const left = Math.min(sendWindow.left, window.left);
       const length = Math.min(piece.length - offset, left, defaultMaximumFrameSize);
       if (length <= 0) break;
       sendWindow.take(length);
       window.take(length);
+      if (this.#writes.isHeld) this.#unreadContent += length;
       this.#writes.addText(frameHead(length, frameType.data, frameFlag.none, streamId));
       this.#writes.add(length === piece.length ? piece : piece.subarray(offset, offset + length));
       offset += length;
@@ -143,6 +152,7 @@ export class ServerOutput {
 
   #roomAgain(): void {
     this.#unread = 0;
+    this.#unreadContent = 0;
     try {
       this.proceed();
     } catch (error) {

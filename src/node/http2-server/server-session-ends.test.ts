@@ -100,6 +100,32 @@ test('attack: requests that are answered without content, of a client that reads
   assert.ok(answers < most, `all of ${answers} requests were answered`);
 });
 
+test('attack: what is answered to a client that reads nothing keeps its stream open, so that it can ask for no more', async (context) => {
+  let asked = 0;
+  let open = 0;
+  const { client } = await startWithFrames(
+    context,
+    (_request, { inbound }) => {
+      asked++;
+      open++;
+      inbound.onFinished(() => open--);
+      return new Response(Buffer.alloc(60_000));
+    },
+    { first: [preface, settingsFrame(4, 2 ** 31 - 1)] },
+  );
+  client.widen(0, 2 ** 31 - 1 - 65_535);
+  client.socket.pause();
+  for (let stream = 1; stream < 20_001; stream += 2) {
+    client.request(stream, requestLines());
+    if (stream % 20 === 1) await new Promise(setImmediate);
+  }
+  await eventually(() => client.socket.writableLength === 0);
+  client.socket.resume();
+  assert.equal(await client.goAwayCode(), 0xb);
+  assert.ok(asked < 2_000, `${asked} were answered`);
+  await eventually(() => open === 0);
+});
+
 test('attack: scraps of content that nobody reads are bounded', async (context) => {
   const { client } = await startWithFrames(context, (request) => {
     // Opened and not read.

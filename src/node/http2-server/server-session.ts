@@ -232,7 +232,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
         this.#hasWidened = false;
         this.output.proceed();
       }
-      this.#conduct.leftUnread(this.output.unread);
+      this.#conduct.leftUnread(this.output.unread, this.output.unreadContent);
     } catch (error) {
       this.#failOn(error);
     }

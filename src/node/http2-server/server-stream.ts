@@ -139,7 +139,10 @@ export class ServerStream implements ReceivingStream, WaitingStream {
   end(): void {
     if (this.#isClosed || this.#isEnding) return;
     this.#isEnding = true;
-    if (!this.isHolding) this.#finish();
+    const { output } = this.#connection;
+    // While the client reads nothing its streams stay open: their number bounds what waits for it.
+    if (output.isHeld) output.waits(this);
+    else if (!this.isHolding) this.#finish();
   }
 
   /** There may be room for what is held. */
@@ -147,6 +150,10 @@ export class ServerStream implements ReceivingStream, WaitingStream {
     const { output } = this.#connection;
     const held = this.#held;
     while (held !== undefined && !held.isEmpty) {
+      if (output.isHeld) {
+        output.waits(this);
+        return;
+      }
       const piece = held.take() as Buffer;
       const sent = output.data(this.id, this.sendWindow, piece);
       if (sent === piece.length) continue;
