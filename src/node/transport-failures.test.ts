@@ -14,22 +14,14 @@ import type { NodeBindings } from './node-inbound.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 
-/** An origin where nobody listens. */
-async function deadOrigin(): Promise<string> {
-  const server = createTcpServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  assert.ok(typeof address === 'object' && address !== null);
-  await new Promise((resolve) => server.close(resolve));
-  return `https://127.0.0.1:${address.port}`;
-}
+/** An origin where nobody listens: a port that was free a moment ago may be somebody else's by now, this one is not. */
+const deadOrigin = 'https://127.0.0.1:1';
 
 test('a refused connection: ConnectFailed, nothing arrived, and the body is whole for a second try', async (context) => {
   const peer = await startPeer(context, 'h2', async (incoming, outgoing) => {
     outgoing.end(Buffer.concat(await incoming.toArray()));
   });
-  const dead = destinationAt(await deadOrigin());
+  const dead = destinationAt(deadOrigin);
   const failures: TransportError[] = [];
   const transport = newTransport(context);
   const router = await startRouter(context, {
