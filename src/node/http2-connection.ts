@@ -3,6 +3,7 @@ import { TransportError } from '../proxy/transport.ts';
 import type { ConnectionInbox } from './connection-inbox.ts';
 import { noticeSilence } from './connection-silence.ts';
 import { errorCode } from './http2/frame.ts';
+import { LeakyBucket } from './http2/leaky-bucket.ts';
 import { type ClientRequest, ClientSession } from './http2-client/client-session.ts';
 import type { ClientStream, StreamListener } from './http2-client/client-stream.ts';
 import { maximumHeaderBytes, maximumHeaderLines, streamWindow } from './server-limits.ts';
@@ -21,8 +22,7 @@ export interface Http2ConnectionEvents {
  * `stream_reset_rate_limit`). Ours are counted by the same leaky bucket at half of that, which leaves room for the
  * resets of all streams that are still open when a connection is taken out of use.
  */
-const maximumResets = 500;
-const resetsForgottenPerSecond = 16;
+const resets = { burst: 500, perSecond: 16 };
 
 export interface Http2ConnectionOptions {
   /** Dialled with `inbox.onread`. */
@@ -42,10 +42,7 @@ export class Http2Connection {
   readonly #events: Http2ConnectionEvents;
   /** Rejects when the connection is over. */
   readonly #settingsReceived: Promise<void>;
-  /** Streams that were reset, less those that time has forgotten. */
-  #resets = 0;
-  /** When `#resets` was worked out last: milliseconds of the monotonic clock. */
-  #resetsAt = 0;
+  readonly #resets = new LeakyBucket(resets);
   /** It takes no new streams, and closes behind the last of those it has. */
   #draining = false;
 
@@ -159,11 +156,7 @@ export class Http2Connection {
 
   /** Whose reset it was cannot be told: that destinations' own are counted too costs a connection at worst. */
   #countReset(): void {
-    const now = performance.now();
-    const forgotten = ((now - this.#resetsAt) / 1_000) * resetsForgottenPerSecond;
-    this.#resets = Math.max(0, this.#resets - forgotten) + 1;
-    this.#resetsAt = now;
-    if (this.#resets >= maximumResets) this.close();
+    if (!this.#resets.add()) this.close();
   }
 
   #drain(): void {

@@ -2,12 +2,20 @@ import type { Duplex, Readable } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ConnectionInbox } from '../connection-inbox.ts';
 import { SendWindow } from '../http2/flow-window.ts';
-import { errorCode, frameFlag, frameHead, frameType, headersFrames, uint32 } from '../http2/frame.ts';
+import {
+  errorCode,
+  frameFlag,
+  frameHead,
+  frameType,
+  headersFrames,
+  initialConnectionWindow,
+  uint32,
+} from '../http2/frame.ts';
 import { FrameReader } from '../http2/frame-reader.ts';
 import type { ReceivedHeaders } from '../http2/header-assembly.ts';
 import { emptyTable } from '../http2/hpack/header-encoder.ts';
 import { connectionFault, errorCodeName, Http2Error } from '../http2/http2-error.ts';
-import { type ReceivingSession, SessionReceiver } from '../http2/session-receiver.ts';
+import { onStream, type ReceivingSession, SessionReceiver } from '../http2/session-receiver.ts';
 import { clientSettings, initialSettings, type Settings } from '../http2/settings.ts';
 import { StreamTable } from '../http2/stream-table.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
@@ -59,8 +67,6 @@ export interface ClientRequest {
 
 /** RFC 9113 section 3.4. */
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
-/** Of the window that a connection begins with, whatever the settings say (RFC 9113 section 6.9.2). */
-const initialConnectionWindow = 65_535;
 /** Identifiers cannot be used twice, and end at 2³¹−1 (RFC 9113 section 5.1.1). */
 const lastStreamId = 0x7fff_ffff;
 /** That a server has for reading what it was sent before a connection without streams is closed. */
@@ -212,14 +218,10 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
 
   headersReceived({ streamId, lines, endStream, exceedLimits }: ReceivedHeaders): void {
     const stream = this.streamOf(streamId);
-    if (stream === undefined || stream.isClosed) return;
-    try {
+    onStream(stream, (open) => {
       if (exceedLimits) throw headTooLarge();
-      stream.receiveLines(lines, endStream);
-    } catch (error) {
-      if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
-      stream.reset(error.errorCode, error);
-    }
+      open.receiveLines(lines, endStream);
+    });
   }
 
   settingsReceived(settings: Settings, before: Settings): void {

@@ -1,6 +1,6 @@
 import { errorCode } from '../http2/frame.ts';
 import { connectionFault } from '../http2/http2-error.ts';
-import { LeakyBucket } from './leaky-bucket.ts';
+import { LeakyBucket } from '../http2/leaky-bucket.ts';
 
 /** Resets of a client's own, and those that its faults bring about: nghttp2's `stream_reset_rate_limit`. */
 const resets = { burst: 1_000, perSecond: 33 };

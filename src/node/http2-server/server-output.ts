@@ -7,6 +7,7 @@ import {
   frameHead,
   frameType,
   headersFrames,
+  initialConnectionWindow,
   uint32,
 } from '../http2/frame.ts';
 import { emptyTable } from '../http2/hpack/header-encoder.ts';
@@ -20,9 +21,6 @@ export interface WaitingStream {
   /** There may be room. */
   proceed(): void;
 }
-
-/** Of the window that a connection begins with, whatever the settings say (RFC 9113 section 6.9.2). */
-const initialConnectionWindow = 65_535;
 
 /** What one connection writes: frames of all its streams, in the order in which they have to come. */
 export class ServerOutput {

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import type { SendWindow } from '../http2/flow-window.ts';
-import { errorCode, frameFlag, frameHead, frameType } from '../http2/frame.ts';
+import { errorCode, frameFlag, frameHead, frameType, initialConnectionWindow } from '../http2/frame.ts';
 import { FrameReader } from '../http2/frame-reader.ts';
 import type { ReceivedHeaders } from '../http2/header-assembly.ts';
 import { connectionFault, Http2Error, malformedRequest } from '../http2/http2-error.ts';
@@ -27,8 +27,6 @@ export interface ServerSessionHost {
   closed(session: ServerSession): void;
 }
 
-/** Of the window that a connection begins with, whatever the settings say (RFC 9113 section 6.9.2). */
-const initialConnectionWindow = 65_535;
 /**
  * Between an answer and the request to stop sending what was left of its request (RFC 9113 section 8.1). Where both come
  * in one read curl takes the answer for broken.

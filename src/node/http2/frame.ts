@@ -49,6 +49,9 @@ export const defaultMaximumFrameSize = 16_384;
 /** Of a flow-control window, in bytes (RFC 9113 section 6.9.1). */
 export const maximumWindow = 0x7fff_ffff;
 
+/** Of the window that a connection begins with, whatever the settings say, in bytes (RFC 9113 section 6.9.2). */
+export const initialConnectionWindow = 65_535;
+
 /** The head of a frame, as a byte string. */
 export function frameHead(length: number, type: number, flags: number, streamId: number): string {
   return String.fromCharCode(

@@ -141,7 +141,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     // Nothing, and no end either (CVE-2019-9518).
     if (length === 0 && !this.#data.endStream) this.#session.idleFrameReceived?.();
     this.#dataStream = this.#session.streamOf(streamId);
-    this.#onStream(this.#dataStream, (stream) => stream.receiveDataHead(length));
+    onStream(this.#dataStream, (stream) => stream.receiveDataHead(length));
   }
 
   dataPiece(piece: Buffer): void {
@@ -149,24 +149,13 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     const stream = this.#dataStream;
     if (stream === undefined || stream.isClosed) return;
     if (content.length < piece.length) stream.dropPadding(piece.length - content.length);
-    if (content.length > 0) this.#onStream(stream, () => stream.receiveData(content));
+    if (content.length > 0) onStream(stream, () => stream.receiveData(content));
   }
 
   dataEnds(): void {
-    if (this.#data?.endStream === true) this.#onStream(this.#dataStream, (stream) => stream.receiveEnd());
+    if (this.#data?.endStream === true) onStream(this.#dataStream, (stream) => stream.receiveEnd());
     this.#data = undefined;
     this.#dataStream = undefined;
-  }
-
-  /** What is wrong with one stream ends no other (RFC 9113 section 5.4.2). */
-  #onStream(stream: Stream | undefined, act: (stream: Stream) => void): void {
-    if (stream === undefined || stream.isClosed) return;
-    try {
-      act(stream);
-    } catch (error) {
-      if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
-      stream.reset(error.errorCode, error);
-    }
   }
 
   /** @throws {Http2Error} when another type has to come */
@@ -230,7 +219,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
       this.#session.connectionWindowWidened(increment);
       return;
     }
-    this.#onStream(this.#session.streamOf(streamId), (stream) => {
+    onStream(this.#session.streamOf(streamId), (stream) => {
       // RFC 9113 section 6.9 has another code for it than for one that is too large (section 6.9.1).
       if (increment === 0) {
         throw new Http2Error('stream', errorCode.protocolError, 'a WINDOW_UPDATE updates nothing');
@@ -247,4 +236,18 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
 function expectLength(payload: Buffer, length: number): void {
   if (payload.length !== length)
     throw connectionFault(errorCode.frameSizeError, 'a frame has the wrong length');
+}
+
+/** What is wrong with one stream ends no other (RFC 9113 section 5.4.2). Does nothing on one that is over. */
+export function onStream<Stream extends ReceivingStream>(
+  stream: Stream | undefined,
+  act: (stream: Stream) => void,
+): void {
+  if (stream === undefined || stream.isClosed) return;
+  try {
+    act(stream);
+  } catch (error) {
+    if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
+    stream.reset(error.errorCode, error);
+  }
 }
