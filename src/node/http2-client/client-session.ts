@@ -14,7 +14,7 @@ import {
 import { FrameReader } from '../http2/frame-reader.ts';
 import type { ReceivedHeaders } from '../http2/header-assembly.ts';
 import { emptyTable } from '../http2/hpack/header-encoder.ts';
-import { connectionFault, errorCodeName, Http2Error } from '../http2/http2-error.ts';
+import { connectionFault, errorCodeName, Http2Error, malformedAnswer } from '../http2/http2-error.ts';
 import { onStream, type ReceivingSession, SessionReceiver } from '../http2/session-receiver.ts';
 import { clientSettings, initialSettings, type Settings } from '../http2/settings.ts';
 import { StreamTable } from '../http2/stream-table.ts';
@@ -219,7 +219,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   headersReceived({ streamId, lines, endStream, exceedLimits }: ReceivedHeaders): void {
     const stream = this.streamOf(streamId);
     onStream(stream, (open) => {
-      if (exceedLimits) throw headTooLarge();
+      if (exceedLimits) throw malformedAnswer('its head is too large', errorCode.enhanceYourCalm);
       open.receiveLines(lines, endStream);
     });
   }
@@ -301,10 +301,4 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
 /** @throws {Http2Error} RFC 9113 section 6.9.1 */
 function widen(window: SendWindow, bytes: number): void {
   if (!window.widen(bytes)) throw connectionFault(errorCode.flowControlError, 'a window becomes too large');
-}
-
-function headTooLarge(): Http2Error {
-  return new Http2Error('stream', errorCode.enhanceYourCalm, 'the head of the answer is too large', {
-    isInvalidAnswer: true,
-  });
 }
