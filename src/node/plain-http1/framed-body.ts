@@ -1,6 +1,9 @@
 import type { Socket } from 'node:net';
 import { byteString } from '../byte-string.ts';
-import { type ClientWritable, maximumCopied } from '../client-side.ts';
+import { type ClientWritable, maximumCopied, type PieceGatherer } from '../client-side.ts';
+import { GatheredWrites } from '../gathered-writes.ts';
+
+const lastChunk = '0\r\n\r\n';
 
 type OnWritten = (error?: Error | null) => void;
 
@@ -8,7 +11,7 @@ type OnWritten = (error?: Error | null) => void;
  * Head and body of one answer on their way into an HTTP/1.1 connection, framed as the head says (RFC 9112 section 6).
  * The head goes with the first piece of the body, unless it is flushed before.
  */
-export class FramedBody implements ClientWritable {
+export class FramedBody implements ClientWritable, PieceGatherer {
   /** A short piece is written as a string, which copies it. */
   readonly copiesShort = true;
   readonly #socket: Socket;
@@ -19,6 +22,8 @@ export class FramedBody implements ClientWritable {
   #left = 0;
   #isEnded = false;
   #isWritten = false;
+  /** From the first piece of a large answer on. */
+  #gathered: GatheredWrites | undefined;
 
   /** @param onEnded called once when the last byte has been handed to the system, and `end` was called */
   constructor(socket: Socket, onEnded: () => void) {
@@ -57,7 +62,29 @@ export class FramedBody implements ClientWritable {
       onWritten?.();
       return true;
     }
+    // Nothing may overtake what has been gathered.
+    this.#gathered?.flush();
     return this.#isChunked ? this.#writeChunk(chunk, onWritten) : this.#writePart(chunk, onWritten);
+  }
+
+  /** Head, framing and pieces go into one buffer: of several that are written together, TLS makes one more copy. */
+  gather(onRoom: () => void): PieceGatherer {
+    this.#gathered = new GatheredWrites(this.#socket, onRoom);
+    return this;
+  }
+
+  add(chunk: Uint8Array): boolean {
+    // As a chunk it would end the body.
+    if (chunk.length === 0) return true;
+    const gathered = this.#gathered as GatheredWrites;
+    if (this.#isChunked) {
+      gathered.addText(`${this.#takeHead()}${chunk.length.toString(16)}\r\n`);
+      gathered.add(chunk);
+      return gathered.addText('\r\n');
+    }
+    if (!this.#takes(chunk)) return true;
+    if (this.isHeld) gathered.addText(this.#takeHead());
+    return gathered.add(chunk);
   }
 
   once(event: 'drain', listener: () => void): unknown {
@@ -67,11 +94,17 @@ export class FramedBody implements ClientWritable {
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    if (this.#isChunked) this.#socket.write(`${this.#takeHead()}0\r\n\r\n`, 'latin1', this.#lastWritten);
     // The client must not take the next answer for the rest of this one.
-    else if (this.#left > 0) this.#socket.destroy();
+    if (this.#left > 0) this.#socket.destroy();
+    else if (this.#gathered !== undefined) this.#endGathered(this.#gathered);
+    else if (this.#isChunked) this.#socket.write(this.#takeHead() + lastChunk, 'latin1', this.#lastWritten);
     else if (this.isHeld) this.flush();
     else if (this.#isWritten) this.#onEnded();
+  }
+
+  #endGathered(gathered: GatheredWrites): void {
+    if (this.#isChunked) gathered.addText(lastChunk);
+    gathered.end(this.#onEnded);
   }
 
   #takeHead(): string {
@@ -94,13 +127,17 @@ export class FramedBody implements ClientWritable {
     return hasRoom;
   }
 
-  #writePart(chunk: Uint8Array, onWritten: OnWritten | undefined): boolean {
+  /** @returns whether it is within the announced length. */
+  #takes(chunk: Uint8Array): boolean {
     this.#left -= chunk.length;
-    if (this.#left < 0) {
-      // What is beyond the announced length would be read as the beginning of the next answer.
-      this.#socket.destroy();
-      return true;
-    }
+    if (this.#left >= 0) return true;
+    // What is beyond would be read as the beginning of the next answer.
+    this.#socket.destroy();
+    return false;
+  }
+
+  #writePart(chunk: Uint8Array, onWritten: OnWritten | undefined): boolean {
+    if (!this.#takes(chunk)) return true;
     const written = this.#left > 0 ? onWritten : this.#lastOf(onWritten);
     if (chunk.length <= maximumCopied) {
       return this.#socket.write(this.#takeHead() + byteString(chunk), 'latin1', written);
