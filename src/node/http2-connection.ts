@@ -4,7 +4,8 @@ import type { ConnectionInbox } from './connection-inbox.ts';
 import { noticeSilence } from './connection-silence.ts';
 import { errorCode } from './http2/frame.ts';
 import { LeakyBucket } from './http2/leaky-bucket.ts';
-import { type ClientRequest, ClientSession } from './http2-client/client-session.ts';
+import { ClientSession } from './http2-client/client-session.ts';
+import type { ClientRequest } from './http2-client/client-session-options.ts';
 import type { ClientStream, StreamListener } from './http2-client/client-stream.ts';
 import { maximumHeaderBytes, maximumHeaderLines, streamWindow } from './server-limits.ts';
 

@@ -1,7 +1,7 @@
 import type { OutboundRequest } from '../proxy/transport.ts';
 import type { Exchange } from './exchange.ts';
 import { errorCode } from './http2/frame.ts';
-import type { ClientRequest } from './http2-client/client-session.ts';
+import type { ClientRequest } from './http2-client/client-session-options.ts';
 import type { ClientStream, StreamListener } from './http2-client/client-stream.ts';
 import type { RequestBody } from './request-body.ts';
 

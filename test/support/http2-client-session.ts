@@ -4,11 +4,11 @@ import type { TestContext } from 'node:test';
 import { connect } from 'node:tls';
 import { ConnectionInbox } from '../../src/node/connection-inbox.ts';
 import { Http2Error } from '../../src/node/http2/http2-error.ts';
-import {
-  type ClientRequest,
-  ClientSession,
-  type ClientSessionOptions,
-} from '../../src/node/http2-client/client-session.ts';
+import { ClientSession } from '../../src/node/http2-client/client-session.ts';
+import type {
+  ClientRequest,
+  ClientSessionOptions,
+} from '../../src/node/http2-client/client-session-options.ts';
 import type { ClientStream, StreamListener } from '../../src/node/http2-client/client-stream.ts';
 import { eventually } from './eventually.ts';
 import { peerName, servingAuthority } from './node-exchange.ts';

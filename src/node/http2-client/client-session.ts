@@ -1,6 +1,3 @@
-import type { Duplex, Readable } from 'node:stream';
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { ConnectionInbox } from '../connection-inbox.ts';
 import { SendWindow } from '../http2/flow-window.ts';
 import {
   errorCode,
@@ -18,52 +15,11 @@ import { connectionFault, errorCodeName, Http2Error, malformedAnswer } from '../
 import { onStream, type ReceivingSession, SessionReceiver } from '../http2/session-receiver.ts';
 import { clientSettings, initialSettings, type Settings } from '../http2/settings.ts';
 import { StreamTable } from '../http2/stream-table.ts';
+import type { ClientRequest, ClientSessionOptions } from './client-session-options.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { requestBlock } from './request-lines.ts';
 import { RequestUpload, type UploadConnection } from './request-upload.ts';
-
-export interface ClientSessionEvents {
-  /** The server's settings are here, or have changed. */
-  onSettings(): void;
-  /** The server takes no new streams (RFC 9113 section 6.8). */
-  onGoAway(): void;
-  /** On the wire a stream is over. @param code RFC 9113 section 7 */
-  onStreamClosed(code: number): void;
-  /** The server has read what waited for it. */
-  onRoom(): void;
-  /** @param failure why its last streams failed, if there were any */
-  onClosed(failure: Error): void;
-}
-
-/** A socket of node:net or node:tls. */
-export interface SessionSocket extends Duplex {
-  destroySoon(): void;
-}
-
-export interface ClientSessionOptions {
-  /** Dialled with `inbox.onread`, for nobody but this session. */
-  readonly socket: SessionSocket;
-  readonly inbox: ConnectionInbox;
-  /** Host and port of the server. */
-  readonly authority: string;
-  /** Bytes that the server may send ahead on one stream. */
-  readonly streamWindow: number;
-  /** The same of all streams together. */
-  readonly connectionWindow: number;
-  /** Of the head of an answer. */
-  readonly maximumHeaderLines: number;
-  readonly maximumHeaderBytes: number;
-  readonly events: ClientSessionEvents;
-}
-
-export interface ClientRequest {
-  readonly method: string;
-  readonly target: string;
-  readonly headers: RawHeaders;
-  /** A whole short body, or one that is read as the server takes it; `undefined` for none. */
-  readonly content: Uint8Array | Readable | undefined;
-}
 
 /** RFC 9113 section 3.4. */
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';

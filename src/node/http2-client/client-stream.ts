@@ -57,7 +57,7 @@ export class ClientStream implements ReceivingStream {
   #receivedLength = 0;
   #paused = false;
   /** Came while the reader was paused; as much as the window lets the server send at most. */
-  readonly #held = new HeldPieces();
+  readonly #held = new HeldPieces('lent');
   /** The connection has no more to do with it. */
   #closed = false;
   /** Its end was received, but held pieces have to go first. */
@@ -88,6 +88,7 @@ export class ClientStream implements ReceivingStream {
       const piece = this.#held.take();
       if (piece === undefined) break;
       this.#handOn(piece);
+      this.#held.giveBack();
     }
     if (this.#endHeld && this.#held.isEmpty) {
       this.#endHeld = false;

@@ -128,7 +128,7 @@ export class ServerStream implements ReceivingStream, WaitingStream {
     const { output } = this.#connection;
     const sent = this.isHolding ? 0 : output.data(this.id, this.sendWindow, piece);
     if (sent < piece.length) {
-      this.#held ??= new HeldPieces();
+      this.#held ??= new HeldPieces('lent');
       this.#held.add(sent === 0 ? piece : piece.subarray(sent));
     } else if (!output.isHeld) return true;
     output.waits(this);
@@ -156,8 +156,11 @@ export class ServerStream implements ReceivingStream, WaitingStream {
       }
       const piece = held.take() as Buffer;
       const sent = output.data(this.id, this.sendWindow, piece);
-      if (sent === piece.length) continue;
-      held.putBack(piece.subarray(sent));
+      if (sent === piece.length) {
+        held.giveBack();
+        continue;
+      }
+      held.putBack(piece.length - sent);
       output.waits(this);
       return;
     }

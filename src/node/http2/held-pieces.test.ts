@@ -36,6 +36,79 @@ test('what is taken is what was added, in order, also when lent bytes are overwr
   );
 });
 
+test('what is lent is what was added, in order, whoever else holds pieces, and however much of one is put back', () => {
+  const step = fc.record({
+    reader: fc.nat(1),
+    bytes: fc.option(fc.tuple(fc.constantFrom(1, 300, 4_095, 4_096, 10_000, 16_384, 20_000), fc.nat(255))),
+    putBack: fc.constantFrom(0, 0, 0.5, 0.9),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const readers = [0, 1].map(() => ({
+        held: new HeldPieces('lent'),
+        added: [] as Uint8Array[],
+        taken: [] as Uint8Array[],
+      }));
+      const takeFrom = ({ held, taken }: (typeof readers)[number], share: number): boolean => {
+        const piece = held.take();
+        if (piece === undefined) return false;
+        const left = Math.floor(piece.length * share);
+        taken.push(Buffer.from(piece.subarray(0, piece.length - left)));
+        if (left > 0) held.putBack(left);
+        else held.giveBack();
+        return true;
+      };
+      for (const { reader, bytes, putBack } of steps) {
+        const { held, added } = readers[reader] ?? assert.fail();
+        if (bytes === null) {
+          takeFrom(readers[reader] ?? assert.fail(), putBack);
+          continue;
+        }
+        const piece = Buffer.alloc(bytes[0], bytes[1]);
+        added.push(Buffer.from(piece));
+        held.add(piece);
+        piece.fill(0xee);
+      }
+      for (const reader of readers) {
+        while (takeFrom(reader, 0));
+        assert.ok(Buffer.concat(reader.taken).equals(Buffer.concat(reader.added)));
+        assert.ok(reader.held.isEmpty);
+      }
+    }),
+  );
+});
+
+test('the memory of a long answer is used again once it was given back, and no sooner', () => {
+  const held = new HeldPieces('lent');
+  const piece = Buffer.alloc(16_384, 'x');
+  held.add(piece);
+  const first = held.take();
+  held.add(piece);
+  const second = held.take();
+  assert.notEqual(first?.buffer, second?.buffer);
+  held.giveBack();
+  held.add(piece);
+  assert.equal(held.take()?.buffer, second?.buffer);
+});
+
+test('attack: what was cleared while it was read is nobody else’s', () => {
+  const held = new HeldPieces('lent');
+  held.add(Buffer.alloc(16_384, 'secret'));
+  const piece = held.take();
+  held.clear();
+  held.giveBack();
+  const other = new HeldPieces('lent');
+  other.add(Buffer.alloc(16_384, 'public'));
+  assert.notEqual(other.take()?.buffer, piece?.buffer);
+  assert.ok(piece?.equals(Buffer.alloc(16_384, 'secret')));
+});
+
+test('a first short piece takes no block: thousands of streams may hold one each', () => {
+  const held = new HeldPieces('lent');
+  held.add(Buffer.from('event'));
+  assert.equal(held.take()?.buffer.byteLength, 5);
+});
+
 test('what was taken is not overwritten by what is added afterwards', () => {
   const held = new HeldPieces();
   held.add(Buffer.from('a'));

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { createServer } from 'node:tls';
+import { eventually } from '../../../test/support/eventually.ts';
+import { rawClient } from '../../../test/support/node-clients.ts';
+import { servingTls } from '../../../test/support/node-server.ts';
+import { FrameClient, preface, requestLines } from '../../../test/support/raw-http2-client.ts';
+import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
+import { ServerSession } from './server-session.ts';
+
+test('a listener that fails at the end of its stream keeps no other stream from being told, nor the server', async (context) => {
+  const streams: number[] = [];
+  const closed: number[] = [];
+  const failures: unknown[] = [];
+  const ended = Promise.withResolvers<void>();
+  const fault = new Error('a fault of ours');
+  const server = createServer({ ...servingTls, ALPNProtocols: ['h2'] }, (socket) => {
+    new ServerSession(socket, {
+      limits: { maxConcurrentStreams: 10, maxSessionRejectedStreams: 10 },
+      requested(_session, stream) {
+        streams.push(stream.id);
+        stream.writer = {
+          onRoom: () => {},
+          onClosed() {
+            closed.push(stream.id);
+            if (stream.id === 1) throw fault;
+          },
+        };
+      },
+      failed: (error) => failures.push(error),
+      closed: () => ended.resolve(),
+    });
+  });
+  context.after(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const socket = await rawClient(context, (server.address() as AddressInfo).port, 'h2');
+  const client = new FrameClient(socket);
+  client.write(preface);
+  client.write(settingsFrame());
+  for (const stream of [1, 3, 5]) client.request(stream, requestLines());
+  await eventually(() => streams.length === 3);
+  socket.destroy();
+  await ended.promise;
+  assert.deepEqual(closed, [1, 3, 5]);
+  assert.deepEqual(failures, [fault]);
+});
