@@ -37,6 +37,25 @@ test('what was handed on is granted again: an answer much larger than the window
   assert.equal((await answer.whole()).length, size);
 });
 
+test('an answer whose reader pauses again and again makes no new memory each time', async (context) => {
+  const { peer, ask } = await openSessionWithPeer(context);
+  const { stream, answer } = ask();
+  await peer.settled();
+  peer.write(headFrame(1, ok));
+  const made = context.mock.method(Buffer, 'allocUnsafeSlow');
+  for (let count = 0; count < 30; count++) {
+    stream.pause();
+    peer.write(...fill(1));
+    await peer.settled();
+    stream.resume();
+    await peer.settled();
+  }
+  peer.write(dataFrame(1, '', endStream));
+  assert.equal((await answer.whole()).length, 30 * 65_536);
+  const blocks = made.mock.calls.filter(({ arguments: [bytes] }) => bytes >= 4_096);
+  assert.ok(blocks.length < 20, `${blocks.length} blocks`);
+});
+
 test('padding is granted again too, and so is what comes for a stream that is over', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
   const [padding, over] = [ask(), ask()];

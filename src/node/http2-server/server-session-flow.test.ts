@@ -67,6 +67,23 @@ describe('an answer is as long as the client allows', () => {
     );
   });
 
+  test('again and again, and what waits for it makes no new memory each time', async (context) => {
+    const length = 10 * large;
+    const { client } = await startWithFrames(context, bytesOf);
+    client.widen(0, length);
+    client.request(1, requestLines(`/${length}`));
+    await assertReceived(client, 1, initialWindow);
+    const made = context.mock.method(Buffer, 'allocUnsafeSlow');
+    for (let granted = initialWindow; granted < length; granted += 61_000) {
+      client.widen(1, 61_000);
+      await client.settled();
+    }
+    await eventually(() => client.hasEnded(1));
+    assert.equal(client.received(1), length);
+    const blocks = made.mock.calls.filter(({ arguments: [bytes] }) => bytes >= 4_096);
+    assert.ok(blocks.length < 10, `${blocks.length} blocks`);
+  });
+
   test('where a client grants little at a time, the first does not leave the others nothing', async (context) => {
     const first = [preface, settingsFrame(4, 1_000_000)];
     const { client } = await startWithFrames(context, bytesOf, { first });
