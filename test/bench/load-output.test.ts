@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { h2loadArguments, parseH2load, parseH2loadLog } from '../../scripts/bench/load/h2load.ts';
+import { h2loadArguments, parseH2load } from '../../scripts/bench/load/h2load.ts';
 import type { Load } from '../../scripts/bench/load/load.ts';
+import { parsePaced, phaseOf } from '../../scripts/bench/load/paced.ts';
 import { parseWrk, wrkArguments } from '../../scripts/bench/load/wrk.ts';
 
 const h2loadOutput = `starting benchmark...
@@ -72,17 +73,39 @@ test('h2load: other output is told, not taken for nothing measured', () => {
   );
 });
 
-test('h2load: latencies from the log come in milliseconds and in order', () => {
-  assert.deepEqual(parseH2loadLog('1795256199986954\t200\t560\n1795256199986955\t200\t125\n'), [0.125, 0.56]);
-  assert.deepEqual(parseH2loadLog(''), []);
-});
-
-test('h2load: the rate it is given is that of one client', () => {
-  const words = h2loadArguments({ ...load, rate: 1_000 }, '/log');
-  assert.ok(words.includes('--rps=62.500'));
+test('h2load: one thread asks over connections that last, for the time that it is given', () => {
+  const words = h2loadArguments(load);
+  assert.ok(words.includes('--clients=16'));
   assert.ok(words.includes('--h1'));
   assert.ok(words.includes('--duration=1500ms'));
   assert.equal(words.at(-1), load.url);
+});
+
+test('paced: latencies are the medians of the windows, requests those answered in the measured time', () => {
+  const windows = [
+    { p50: 0.3, p99: 2 },
+    { p50: 0.5, p99: 15 },
+    { p50: 0.4, p99: 3 },
+  ];
+  const output = `{"phase":"begin"}\n{"phase":"end"}\n${JSON.stringify({ requests: 3_000, failed: 1, windows })}`;
+  assert.deepEqual(parsePaced(output, { seconds: 2 }), {
+    requests: 3_000,
+    requestsPerSecond: 1_500,
+    failed: 1,
+    latency: { p50: 0.4, p99: 3 },
+  });
+});
+
+test('paced: only the lines that say so are the beginning and the end of what is measured', () => {
+  assert.equal(phaseOf('{"phase":"begin"}'), 'begin');
+  assert.equal(phaseOf('{"phase":"end"}'), 'end');
+  assert.equal(phaseOf('{"requests":1,"failed":0,"windows":[{"p50":1,"p99":1}]}'), undefined);
+  assert.throws(() => phaseOf('{"phase":"over"}'));
+});
+
+test('paced: other output is told, not taken for nothing measured', () => {
+  assert.throws(() => parsePaced('{"phase":"begin"}', { seconds: 2 }));
+  assert.throws(() => parsePaced('', { seconds: 2 }));
 });
 
 test('wrk: requests and their rate', () => {

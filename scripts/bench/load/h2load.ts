@@ -6,9 +6,8 @@ export const h2loadPhases = {
   end: 'Main benchmark duration is over',
 } as const;
 
-/** @param logFile where h2load writes a line for each request; wanted for latencies only, as it costs time. */
-export function h2loadArguments(load: Load, logFile: string | undefined): string[] {
-  const { protocol, connections, streams, warmUp, seconds, bodyFile, rate, url } = load;
+export function h2loadArguments(load: Load): string[] {
+  const { protocol, connections, streams, warmUp, seconds, bodyFile, url } = load;
   return [
     '--threads=1',
     `--clients=${connections}`,
@@ -17,9 +16,6 @@ export function h2loadArguments(load: Load, logFile: string | undefined): string
     `--warm-up-time=${Math.round(warmUp * 1000)}ms`,
     ...(protocol === 'http1' ? ['--h1'] : []),
     ...(bodyFile === undefined ? [] : [`--data=${bodyFile}`]),
-    // It takes the rate of each client, fractions too.
-    ...(rate === undefined ? [] : [`--rps=${(rate / connections).toFixed(3)}`]),
-    ...(logFile === undefined ? [] : [`--log-file=${logFile}`]),
     url,
   ];
 }
@@ -48,19 +44,6 @@ export function parseH2load(
     requestsPerSecond: counted / seconds,
     failed: sum(broken) + sum(codes.slice(1).map(Number)),
   };
-}
-
-/**
- * Latencies from h2load's log: lines of start (µs since the epoch), code and µs until the end of the answer, in the
- * order of their ends. The log knows nothing of the warm-up, which h2load leaves out itself.
- * @returns milliseconds, sorted.
- */
-export function parseH2loadLog(text: string): number[] {
-  const milliseconds = text
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => Number(line.split('\t')[2]) / 1_000);
-  return milliseconds.toSorted((one, other) => one - other);
 }
 
 function sum(values: readonly number[]): number {

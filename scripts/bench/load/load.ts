@@ -25,7 +25,7 @@ export interface LoadFigures {
   readonly requestsPerSecond: number;
   /** Anything but a 2xx. */
   readonly failed: number;
-  /** Milliseconds from request to the end of the answer; only of loads with a rate. */
+  /** Milliseconds from when a request was due to the end of its answer; only of loads with a rate. */
   readonly latency?: { readonly p50: number; readonly p99: number } | undefined;
 }
 

@@ -1,13 +1,11 @@
-import { readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { type Child, startChild } from '../../harness/child-process.ts';
+import { type Child, type Command, startChild } from '../../harness/child-process.ts';
 import { UsageError } from '../../harness/command-line.ts';
 import { type ProcessUsage, usageOf } from '../../harness/process-usage.ts';
 import { findProgram } from '../../harness/programs.ts';
-import { quantile } from '../../harness/statistics.ts';
 import type { Workbench } from '../workbench.ts';
-import { h2loadArguments, h2loadPhases, parseH2load, parseH2loadLog } from './h2load.ts';
+import { h2loadArguments, h2loadPhases, parseH2load } from './h2load.ts';
 import { clientCertificateEnvironment, type Load, type LoadFigures } from './load.ts';
+import { pacedArguments, parsePaced, phaseOf } from './paced.ts';
 import { parseWrk, wrkArguments } from './wrk.ts';
 
 /** What the load generator has seen, and what the proxy has used for it. */
@@ -24,37 +22,54 @@ export interface LoadEnvironment {
   readonly pid: number | undefined;
 }
 
+type Phase = keyof typeof h2loadPhases;
+const phases: readonly Phase[] = ['begin', 'end'];
+
 /** Beyond what the load takes by itself: then something hangs. Milliseconds. */
 const patience = 20_000;
 
 /** Puts load on, over connections that last. @throws when a request fails. */
 export async function runH2load(load: Load, environment: LoadEnvironment): Promise<LoadRun> {
-  const { workbench, pid } = environment;
-  const logFile = load.rate === undefined ? undefined : join(workbench.directory, 'requests.log');
-  const generator = await start('h2load', h2loadArguments(load, logFile), environment);
-  let begin: Promise<ProcessUsage | undefined> | undefined;
-  let end: Promise<ProcessUsage | undefined> | undefined;
-  generator.onLine((line) => {
-    if (line.startsWith(h2loadPhases.begin)) begin = proxyUsage(pid);
-    if (line.startsWith(h2loadPhases.end)) end = proxyUsage(pid);
-  });
-  const output = await outputOf(generator, load);
+  const { workbench } = environment;
+  const command = {
+    executable: installed('h2load'),
+    arguments: h2loadArguments(load),
+    environment: clientCertificateEnvironment(workbench),
+  };
+  const phase = (line: string): Phase | undefined =>
+    phases.find((candidate) => line.startsWith(h2loadPhases[candidate]));
+  const { output, cpuTime } = await runInPhases(command, load, environment, phase);
   const figures = parseH2load(output, load);
   refuseFailures(figures, output);
-  const cpuTime = ((await end)?.cpuTime ?? 0) - ((await begin)?.cpuTime ?? 0);
-  if (logFile === undefined) return { figures, cpuTime };
-  const latencies = parseH2loadLog(await readFile(logFile, 'utf8'));
-  await rm(logFile);
-  return {
-    figures: { ...figures, latency: { p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) } },
-    cpuTime,
+  return { figures, cpuTime };
+}
+
+/** The same at a fixed rate: `load` has one. @throws when a request fails, and where there is no Go toolchain. */
+export async function runPaced(load: Load, environment: LoadEnvironment): Promise<LoadRun> {
+  const { workbench } = environment;
+  const { rate } = load;
+  if (rate === undefined) throw new TypeError('A paced load has a rate.');
+  if (workbench.goPrograms === undefined)
+    throw new UsageError('The generator of loads at a fixed rate is written in Go: install Go.');
+  const command = {
+    executable: workbench.goPrograms,
+    arguments: pacedArguments({ ...load, rate }, workbench),
   };
+  const { output, cpuTime } = await runInPhases(command, load, environment, phaseOf);
+  const figures = parsePaced(output, load);
+  refuseFailures(figures, output);
+  return { figures, cpuTime };
 }
 
 /** Puts load on with a new connection for each request. @throws when a request fails. */
 export async function runWrk(load: Load, environment: LoadEnvironment): Promise<LoadRun> {
   const before = await proxyUsage(environment.pid);
-  const generator = await start('wrk', wrkArguments(load), environment);
+  const command = {
+    executable: installed('wrk'),
+    arguments: wrkArguments(load),
+    environment: clientCertificateEnvironment(environment.workbench),
+  };
+  const generator = await startChild(command, environment.core);
   const output = await outputOf(generator, load);
   const after = await proxyUsage(environment.pid);
   const figures = parseWrk(output);
@@ -62,18 +77,29 @@ export async function runWrk(load: Load, environment: LoadEnvironment): Promise<
   return { figures, cpuTime: (after?.cpuTime ?? 0) - (before?.cpuTime ?? 0) };
 }
 
-function start(
-  name: 'h2load' | 'wrk',
-  words: readonly string[],
-  { workbench, core }: LoadEnvironment,
-): Promise<Child> {
+/** Runs a generator that says when its measured time begins and ends. */
+async function runInPhases(
+  command: Command,
+  load: Load,
+  { pid, core }: LoadEnvironment,
+  phaseOfLine: (line: string) => Phase | undefined,
+): Promise<{ readonly output: string; readonly cpuTime: number }> {
+  const generator = await startChild(command, core);
+  const usage: Partial<Record<Phase, Promise<ProcessUsage | undefined>>> = {};
+  generator.onLine((line) => {
+    const phase = phaseOfLine(line);
+    if (phase !== undefined) usage[phase] = proxyUsage(pid);
+  });
+  const output = await outputOf(generator, load);
+  const cpuTime = ((await usage.end)?.cpuTime ?? 0) - ((await usage.begin)?.cpuTime ?? 0);
+  return { output, cpuTime };
+}
+
+function installed(name: 'h2load' | 'wrk'): string {
   const executable = findProgram(name);
   if (executable === undefined)
     throw new UsageError(`${name} is not installed (Debian: nghttp2-client, wrk).`);
-  return startChild(
-    { executable, arguments: words, environment: clientCertificateEnvironment(workbench) },
-    core,
-  );
+  return executable;
 }
 
 async function outputOf(generator: Child, { warmUp, seconds }: Load): Promise<string> {

@@ -14,7 +14,7 @@ const usage = `npm run bench -- [options]
   --rounds N       fresh processes of every contender (3); every other round in reverse order
   --passes N       how often each contender is measured with each workload in each round (4)
   --warm-up N      seconds of load in each pass before anything counts (1)
-  --seconds N      of each pass that count (0.4)
+  --seconds N      of each pass that count (0.4); at a fixed rate five times as many
   --workload LIST  ${workloadNames.join(', ')} (all);
                    what else has been recorded stays
   --only LIST      ${contenderNames.join(', ')} (all);

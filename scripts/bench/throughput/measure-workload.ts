@@ -4,17 +4,22 @@ import type { Cores } from '../../harness/machine.ts';
 import { resetPeak, usageOf } from '../../harness/process-usage.ts';
 import { significant } from '../../harness/statistics.ts';
 import type { Load } from '../load/load.ts';
-import { runH2load, runWrk } from '../load/run-load.ts';
+import { runH2load, runPaced, runWrk } from '../load/run-load.ts';
 import { documentSizes } from '../rivals/backend.ts';
 import type { RunningContender } from '../rivals/running-contender.ts';
 import type { Workbench } from '../workbench.ts';
 import type { ThroughputFigures } from './results.ts';
 import type { Workload } from './workloads.ts';
 
+/** Latencies are medians of windows, and each of them is to last as long as another pass. */
+const fixedRateLasts = 5;
+
+const generators = { saturation: runH2load, connections: runWrk, rate: runPaced } as const;
+
 export interface MeasureOptions {
   readonly workbench: Workbench;
   readonly cores: Cores;
-  /** Seconds, before and while it counts. */
+  /** Seconds, before and while it counts; at a fixed rate it counts for `fixedRateLasts` times as long. */
   readonly warmUp: number;
   readonly seconds: number;
   /** Requests a second, for workloads with a fixed rate. */
@@ -32,7 +37,7 @@ export async function measureWorkload(
   if (pid !== undefined) await resetPeak(pid);
   const environment = { workbench, core: cores.others, pid };
   const load = await loadOf(workload, contender.origin, options);
-  const run = await (workload.kind === 'connections' ? runWrk : runH2load)(load, environment);
+  const run = await generators[workload.kind](load, environment);
   const { requests, requestsPerSecond, latency } = run.figures;
   return {
     requestsPerSecond: significant(requestsPerSecond),
@@ -51,7 +56,7 @@ async function loadOf(workload: Workload, origin: string, options: MeasureOption
     streams,
     answerBytes,
     warmUp,
-    seconds,
+    seconds: kind === 'rate' ? seconds * fixedRateLasts : seconds,
     url: origin + target,
     bodyFile: method === 'POST' ? await bodyFile(options.workbench) : undefined,
     rate: kind === 'rate' ? rate : undefined,

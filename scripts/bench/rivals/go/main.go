@@ -58,11 +58,12 @@ func fail(err error) {
 func main() {
 	programs := map[string]func([]string) error{
 		"backend": runBackend,
+		"paced":   runPaced,
 		"proxy":   runProxy,
 		"watches": runWatches,
 	}
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
-		fail(fmt.Errorf("usage: bench backend|proxy|watches [flags]"))
+		fail(fmt.Errorf("usage: bench backend|paced|proxy|watches [flags]"))
 	}
 	if err := programs[os.Args[1]](os.Args[2:]); err != nil {
 		fail(err)
