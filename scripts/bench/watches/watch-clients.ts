@@ -1,11 +1,7 @@
-import { type InferOutput, number, object, parse } from 'valibot';
+import { parse } from 'valibot';
 import { type Child, startChild } from '../../harness/child-process.ts';
 import type { Workbench } from '../workbench.ts';
-
-const arrivalsSchema = object({ received: number(), p50: number(), p99: number(), max: number() });
-
-/** How long an event took from the server's write to the clients that got it, in milliseconds. */
-export type Arrivals = InferOutput<typeof arrivalsSchema>;
+import { type Arrivals, arrivalsSchema } from './watch-results.ts';
 
 export interface WatchOptions {
   readonly url: string;

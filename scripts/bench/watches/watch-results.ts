@@ -2,7 +2,17 @@ import { array, type InferOutput, number, object, picklist, record, string } fro
 import { machineSchema } from '../../harness/machine-schema.ts';
 import { contenderNames } from '../rivals/contender.ts';
 
-const arrivals = object({ received: number(), p50: number(), p99: number(), max: number() });
+/** How long an event that was sent to all took, in milliseconds. */
+export const arrivalsSchema = object({
+  received: number(),
+  /** From the server's write to one watch to that watch's read. */
+  p50: number(),
+  p99: number(),
+  max: number(),
+  /** From the server's first write to the last read: what the server, the proxy and the clients take together. */
+  all: number(),
+});
+export type Arrivals = InferOutput<typeof arrivalsSchema>;
 
 const figures = object({
   /** KiB, after a few watches were opened and closed, and with all of them open. */
@@ -15,8 +25,8 @@ const figures = object({
   sockets: number(),
   /** Microseconds for one event at one watch. */
   cpuTimePerEvent: number(),
-  /** One for each event that was sent to all: milliseconds from the server's write to the client's read. */
-  arrivals: array(arrivals),
+  /** One for each event. */
+  arrivals: array(arrivalsSchema),
 });
 
 /** What was measured with one process. */

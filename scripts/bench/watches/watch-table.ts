@@ -9,7 +9,15 @@ type ModeResults = NonNullable<WatchResults['modes']['http2']>;
 
 /** One row for each contender that was measured. */
 export function watchRows(results: ModeResults): Rows {
-  const headings = ['', 'KiB a watch', 'sockets', 'µs an event', 'event p50, ms', 'event p99, ms'];
+  const headings = [
+    '',
+    'KiB a watch',
+    'sockets',
+    'µs an event',
+    'event p50, ms',
+    'event p99, ms',
+    'until all have it, ms',
+  ];
   const rows = contenderNames.flatMap((name) => {
     const measured = results.rounds.flatMap((round) => round[name] ?? []);
     if (measured.length === 0) return [];
@@ -23,6 +31,7 @@ export function watchRows(results: ModeResults): Rows {
         isProxy ? spread(({ cpuTimePerEvent }) => cpuTimePerEvent) : '–',
         arrivalText(measured, ({ p50 }) => p50),
         arrivalText(measured, ({ p99 }) => p99),
+        arrivalText(measured, ({ all }) => all),
       ],
     ];
   });

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,12 +147,15 @@ func (b *backend) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send wakes every watch; each stamps its own event at the moment that it writes it.
+// send wakes every watch; each stamps its own event at the moment that it writes it. It has one write before the next
+// is woken: of thousands that are woken at once, a connection's events are stamped, and wait in this program until the
+// goroutine that writes its frames has its turn, for up to half a second.
 func (b *backend) send() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	for wake := range b.watches {
 		wake <- struct{}{}
+		runtime.Gosched()
 	}
 }
 

@@ -21,8 +21,13 @@ type watchers struct {
 	url      *url.URL
 	tls      *tls.Config
 	deadline time.Duration
-	arrivals chan time.Duration
+	arrivals chan arrival
 	ended    chan error
+}
+
+// When the server wrote an event, and when a watch had read it.
+type arrival struct {
+	sent, read time.Time
 }
 
 // runWatches opens the watches, tells `opened` once each has had its first event, and then, for every line
@@ -52,7 +57,7 @@ func runWatches(arguments []string) error {
 		url:      address,
 		tls:      &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authority},
 		deadline: deadline,
-		arrivals: make(chan time.Duration, count),
+		arrivals: make(chan arrival, count),
 		ended:    make(chan error, count),
 	}
 	w.open(count, max(perConnection, 1), opening, perConnection > 0)
@@ -64,17 +69,38 @@ func runWatches(arguments []string) error {
 	commands := bufio.NewScanner(os.Stdin)
 	for commands.Scan() {
 		tell(map[string]any{"ready": true})
-		latencies, err := w.collect(count)
+		arrivals, err := w.collect(count)
 		if err != nil {
 			return err
 		}
-		slices.Sort(latencies)
-		quantile := func(q float64) float64 {
-			return float64(latencies[int(q*float64(len(latencies)-1))].Microseconds()) / 1000
-		}
-		tell(map[string]any{"received": len(latencies), "p50": quantile(0.5), "p99": quantile(0.99), "max": quantile(1)})
+		tellArrivals(arrivals)
 	}
 	return commands.Err()
+}
+
+// tellArrivals: how long the event took, and how long it was from the server's first write to the last read.
+func tellArrivals(arrivals []arrival) {
+	latencies := make([]time.Duration, len(arrivals))
+	first, last := arrivals[0].sent, arrivals[0].read
+	for i, one := range arrivals {
+		latencies[i] = one.read.Sub(one.sent)
+		if one.sent.Before(first) {
+			first = one.sent
+		}
+		if one.read.After(last) {
+			last = one.read
+		}
+	}
+	slices.Sort(latencies)
+	milliseconds := func(duration time.Duration) float64 { return float64(duration.Microseconds()) / 1000 }
+	quantile := func(q float64) float64 { return milliseconds(latencies[int(q*float64(len(latencies)-1))]) }
+	tell(map[string]any{
+		"received": len(arrivals),
+		"p50":      quantile(0.5),
+		"p99":      quantile(0.99),
+		"max":      quantile(1),
+		"all":      milliseconds(last.Sub(first)),
+	})
 }
 
 // open starts all watches, a group of `size` for each connection, `opening` connections at a time.
@@ -139,7 +165,7 @@ func (w *watchers) watch(client *http.Client, opened func()) error {
 		if err != nil {
 			return err
 		}
-		w.arrivals <- time.Since(time.Unix(0, sent))
+		w.arrivals <- arrival{sent: time.Unix(0, sent), read: time.Now()}
 		once()
 	}
 }
@@ -154,18 +180,18 @@ func stampOf(line []byte) (int64, error) {
 }
 
 // collect waits for one event at each watch.
-func (w *watchers) collect(count int) ([]time.Duration, error) {
-	latencies := make([]time.Duration, 0, count)
+func (w *watchers) collect(count int) ([]arrival, error) {
+	arrivals := make([]arrival, 0, count)
 	deadline := time.After(w.deadline)
-	for len(latencies) < count {
+	for len(arrivals) < count {
 		select {
-		case latency := <-w.arrivals:
-			latencies = append(latencies, latency)
+		case one := <-w.arrivals:
+			arrivals = append(arrivals, one)
 		case err := <-w.ended:
 			return nil, err
 		case <-deadline:
-			return nil, fmt.Errorf("%d of %d watches had their event within %s", len(latencies), count, w.deadline)
+			return nil, fmt.Errorf("%d of %d watches had their event within %s", len(arrivals), count, w.deadline)
 		}
 	}
-	return latencies, nil
+	return arrivals, nil
 }
