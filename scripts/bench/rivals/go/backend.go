@@ -149,12 +149,16 @@ func (b *backend) watch(w http.ResponseWriter, r *http.Request) {
 
 // send wakes every watch; each stamps its own event at the moment that it writes it. It has one write before the next
 // is woken: of thousands that are woken at once, a connection's events are stamped, and wait in this program until the
-// goroutine that writes its frames has its turn, for up to half a second.
+// goroutine that writes its frames has its turn, for up to half a second. One whose client no longer reads is passed
+// over: it has been woken before.
 func (b *backend) send() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	for wake := range b.watches {
-		wake <- struct{}{}
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
 		runtime.Gosched()
 	}
 }
