@@ -32,6 +32,8 @@ const usage = `npm run bench:watches -- [options]
   --rounds N           fresh processes of each (2)
   --only LIST          contenders; figures are then shown, not recorded (all but Caddy and Hono + fetch)`;
 
+const resultsPath = join(resultsDirectory, 'watches.json');
+
 const defaultContenders: readonly ContenderName[] = contenderNames.filter(
   (name) => name !== 'caddy' && name !== 'hono-fetch',
 );
@@ -55,6 +57,8 @@ await runMainWithOptions(
     const watches = await affordable(countFrom('watches', values.watches));
     const perConnection = countFrom('per-connection', values['per-connection']);
     const machine = describeMachine();
+    // What cannot be read is told before anything is measured: a run may replace one of the modes only.
+    if (values.only === undefined) await readResults(resultsPath, watchResultsSchema);
 
     return withCleanup(async (cleanup) => {
       const workbench = await createWorkbench(cleanup);
@@ -123,8 +127,7 @@ async function record(
   mode: WatchMode,
   results: NonNullable<WatchResults['modes'][WatchMode]>,
 ): Promise<void> {
-  const path = join(resultsDirectory, 'watches.json');
-  const { modes } = (await readResults(path, watchResultsSchema)) ?? { modes: {} };
-  await writeResults(path, watchResultsSchema, { kind: 'watches', modes: { ...modes, [mode]: results } });
+  const { modes } = (await readResults(resultsPath, watchResultsSchema)) ?? { modes: {} };
+  await writeResults(resultsPath, watchResultsSchema, { kind: 'watches', modes: { ...modes, [mode]: results } });
   await writeReport();
 }
