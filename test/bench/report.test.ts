@@ -89,7 +89,15 @@ test('docs/performance.md has a place for every kind of results', async () => {
     quick: results,
     watches: empty,
     transfer: { ...transfer, measuredAt, machine, versions, rounds: [] },
+    profile: {
+      kind: 'profile',
+      measuredAt,
+      machine,
+      versions,
+      workloads: [{ name: 'http1-get', contenders: {} }],
+    },
   });
+  assert.match(filled, /^### Where it goes: GET 1 KB, HTTP\/1\.1\n\n\| µs of a request \|/m);
   assert.match(filled, /^### GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/m);
   assert.match(filled, /^### Under steady load: GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/m);
   assert.equal(fillPage(page, {}), page);

@@ -4,6 +4,9 @@ import type { Machine } from '../../harness/machine-schema.ts';
 import { readResults, resultsDirectory } from '../../harness/results-file.ts';
 import { replaceBetweenMarkers } from '../../report/markers.ts';
 import { markdownTable } from '../../report/text-table.ts';
+import { type ProfileResults, profileResultsSchema } from '../profile/profile-results.ts';
+import { profileRows } from '../profile/profile-table.ts';
+import { fixedRateLasts } from '../throughput/measure-workload.ts';
 import {
   type ThroughputResults,
   throughputResultsSchema,
@@ -23,14 +26,16 @@ const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 
 /** Brings the tables of docs/performance.md and its plot up to what is recorded in bench/results. */
 export async function writeReport(): Promise<void> {
-  const [throughput, quick, watches, transfer] = await Promise.all([
+  const [throughput, quick, watches, transfer, profile] = await Promise.all([
     readResults(join(resultsDirectory, 'throughput.json'), throughputResultsSchema),
     readResults(join(resultsDirectory, 'quick.json'), throughputResultsSchema),
     readResults(join(resultsDirectory, 'watches.json'), watchResultsSchema),
     readResults(join(resultsDirectory, 'transfer.json'), transferResultsSchema),
+    readResults(join(resultsDirectory, 'profile.json'), profileResultsSchema),
   ]);
   const page = join(docs, 'performance.md');
-  await writeFile(page, fillPage(await readFile(page, 'utf8'), { throughput, quick, watches, transfer }));
+  const recorded = { throughput, quick, watches, transfer, profile };
+  await writeFile(page, fillPage(await readFile(page, 'utf8'), recorded));
   const chart = join(docs, 'images', 'performance.svg');
   await mkdir(dirname(chart), { recursive: true });
   await writeFile(chart, performanceChart(throughput, watches));
@@ -42,15 +47,18 @@ export interface RecordedResults {
   readonly quick?: ThroughputResults | undefined;
   readonly watches?: WatchResults | undefined;
   readonly transfer?: TransferResults | undefined;
+  readonly profile?: ProfileResults | undefined;
 }
 
 /** The page with the tables of what is recorded; where nothing is, its place stays as it is. */
-export function fillPage(page: string, { throughput, quick, watches, transfer }: RecordedResults): string {
+export function fillPage(page: string, recorded: RecordedResults): string {
+  const { throughput, quick, watches, transfer, profile } = recorded;
   const texts = {
     throughput: throughput && throughputText(throughput, ''),
     quick: quick && throughputText(quick, 'Under steady load: '),
     watches: watches && watchText(watches),
     transfer: transfer && transferText(transfer),
+    profile: profile && profileText(profile),
   };
   return Object.entries(texts).reduce(
     (filled, [place, text]) => (text === undefined ? filled : replaceBetweenMarkers(filled, place, text)),
@@ -87,7 +95,10 @@ function roundsOf(kind: Workload['kind'], { rounds, passes, warmUp, seconds }: W
   const [length, before] =
     kind === 'connections'
       ? [Math.ceil(seconds), '']
-      : [seconds, `, after ${warmUp} s of load that do not count`];
+      : [
+          kind === 'rate' ? seconds * fixedRateLasts : seconds,
+          `, after ${warmUp} s of load that do not count`,
+        ];
   const each = passes === 1 ? `${length} s` : `${passes} passes of ${length} s`;
   return `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} of ${each}${before}.`;
 }
@@ -104,6 +115,14 @@ function watchText({ modes }: WatchResults): string {
       return [`${heading}\n\n${markdownTable(watchRows(results))}\n\n${provenance(results)}\n`];
     })
     .join('\n');
+}
+
+function profileText(results: ProfileResults): string {
+  const tables = results.workloads.map((measured) => {
+    const title = workloads.find(({ name }) => name === measured.name)?.title ?? measured.name;
+    return `### Where it goes: ${title}\n\n${markdownTable(profileRows(measured))}\n`;
+  });
+  return `${tables.join('\n')}\n${provenance(results)}`;
 }
 
 function transferText(results: TransferResults): string {

@@ -11,8 +11,8 @@ import type { Workbench } from '../workbench.ts';
 import type { ThroughputFigures } from './results.ts';
 import type { Workload } from './workloads.ts';
 
-/** Latencies are medians of windows, and each of them is to last as long as another pass. */
-const fixedRateLasts = 5;
+/** Passes at a fixed rate last as many times longer: latencies are medians of windows, each as long as another pass. */
+export const fixedRateLasts = 5;
 
 const generators = { saturation: runH2load, connections: runWrk, rate: runPaced } as const;
 

@@ -128,6 +128,9 @@ async function record(
   results: NonNullable<WatchResults['modes'][WatchMode]>,
 ): Promise<void> {
   const { modes } = (await readResults(resultsPath, watchResultsSchema)) ?? { modes: {} };
-  await writeResults(resultsPath, watchResultsSchema, { kind: 'watches', modes: { ...modes, [mode]: results } });
+  await writeResults(resultsPath, watchResultsSchema, {
+    kind: 'watches',
+    modes: { ...modes, [mode]: results },
+  });
   await writeReport();
 }

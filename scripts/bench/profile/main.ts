@@ -1,0 +1,134 @@
+/** Where the CPU time of a request goes, in the router and in its rivals. `npm run bench:profile`. */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { withCleanup } from '../../harness/cleanup.ts';
+import { countFrom, namesFrom, runMainWithOptions } from '../../harness/command-line.ts';
+import { type Cores, chooseCores, describeMachine } from '../../harness/machine.ts';
+import { resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { quantile, significant } from '../../harness/statistics.ts';
+import { terminalTable } from '../../report/text-table.ts';
+import { writeReport } from '../report/write-report.ts';
+import { startBackend } from '../rivals/backend.ts';
+import { type ContenderName, contenderNames } from '../rivals/contender.ts';
+import { enter } from '../rivals/contenders.ts';
+import { type RunningContender, startContender } from '../rivals/running-contender.ts';
+import { measureWorkload } from '../throughput/measure-workload.ts';
+import { type Workload, type WorkloadName, workloadNames, workloads } from '../throughput/workloads.ts';
+import { createWorkbench, type Workbench } from '../workbench.ts';
+import { sampleProcess } from './perf.ts';
+import { type Sample, sharesOf } from './places.ts';
+import { type ProfileFigures, type ProfileResults, profileResultsSchema } from './profile-results.ts';
+import { profileRows } from './profile-table.ts';
+
+const usage = `npm run bench:profile -- [options]
+  --passes N       of two seconds, of each contender (4)
+  --workload LIST  figures of others than the usual ones are shown, not recorded (http1-get, http2-get)
+  --only LIST      contenders; figures are then shown, not recorded (router, nginx, go)`;
+
+const usualWorkloads: readonly WorkloadName[] = ['http1-get', 'http2-get'];
+const usualContenders: readonly ContenderName[] = ['router', 'nginx', 'go'];
+
+/** Seconds: compiled code and open connections, what is looked at, and what the generator needs around it. */
+const pass = { firstWarmUp: 12, warmUp: 1, looks: 2, around: 0.3 } as const;
+
+await runMainWithOptions(
+  usage,
+  {
+    passes: { type: 'string', default: '4' },
+    workload: { type: 'string' },
+    only: { type: 'string' },
+  },
+  async ({ passes: asked, workload, only }) => {
+    const passes = countFrom('passes', asked);
+    const names = only === undefined ? usualContenders : namesFrom('only', only, contenderNames);
+    const chosen = workload === undefined ? usualWorkloads : namesFrom('workload', workload, workloadNames);
+    const machine = describeMachine();
+    const results = await withCleanup(async (cleanup): Promise<ProfileResults> => {
+      const workbench = await createWorkbench(cleanup);
+      const { entrants, missing } = await enter(names, workbench);
+      if (missing.length > 0) console.log(`Not installed, left out: ${missing.join(', ')}.`);
+      const cores = chooseCores();
+      const { servers } = await startBackend(workbench, cleanup, cores.others);
+      const running: RunningContender[] = [];
+      for (const { contender } of entrants) {
+        running.push(await startContender(contender, { workbench, servers, core: cores.proxy, cleanup }));
+      }
+      const measured: ProfileResults['workloads'] = [];
+      for (const each of workloads.filter(({ name }) => chosen.includes(name))) {
+        console.log(each.title);
+        measured.push({
+          name: each.name,
+          contenders: await profileAll(each, running, passes, { workbench, cores }),
+        });
+      }
+      return {
+        kind: 'profile',
+        measuredAt: new Date().toISOString(),
+        machine,
+        versions: Object.fromEntries(entrants.map(({ contender, version }) => [contender.name, version])),
+        workloads: measured,
+      };
+    });
+    for (const one of results.workloads) {
+      console.log(`\n${one.name}\n${terminalTable(profileRows(one))}`);
+    }
+    if (only !== undefined || workload !== undefined) return 0;
+    await writeResults(join(resultsDirectory, 'profile.json'), profileResultsSchema, results);
+    await writeReport();
+    return 0;
+  },
+);
+
+interface Bench {
+  readonly workbench: Workbench;
+  readonly cores: Cores;
+}
+
+/** What has a process to look at. */
+type Proxy = RunningContender & { readonly pid: number };
+
+function isProxy(contender: RunningContender): contender is Proxy {
+  return contender.pid !== undefined;
+}
+
+/** One contender after the other, pass by pass, so that what is compared lies close together in time. */
+async function profileAll(
+  workload: Workload,
+  running: readonly RunningContender[],
+  passes: number,
+  bench: Bench,
+): Promise<Partial<Record<ContenderName, ProfileFigures>>> {
+  const proxies = running.filter(isProxy);
+  const samples = new Map(proxies.map(({ name }) => [name, [] as Sample[]]));
+  const cpuTimes = new Map(proxies.map(({ name }) => [name, [] as number[]]));
+  for (const proxy of proxies) {
+    await measureWorkload(workload, proxy, { ...bench, warmUp: 0, seconds: pass.firstWarmUp });
+  }
+  for (let turn = 0; turn < passes; turn++) {
+    for (const proxy of turn % 2 === 0 ? proxies : proxies.toReversed()) {
+      const load = { ...bench, warmUp: pass.warmUp, seconds: pass.looks + 2 * pass.around };
+      const [{ cpuTimePerRequest }, seen] = await Promise.all([
+        measureWorkload(workload, proxy, load),
+        sleep((pass.warmUp + pass.around) * 1_000).then(() =>
+          sampleProcess(proxy.pid, pass.looks, bench.workbench),
+        ),
+      ]);
+      cpuTimes.get(proxy.name)?.push(cpuTimePerRequest);
+      samples.get(proxy.name)?.push(...seen);
+    }
+  }
+  return Object.fromEntries(
+    proxies.map(({ name }): [ContenderName, ProfileFigures] => {
+      const seen = samples.get(name) ?? [];
+      const sorted = (cpuTimes.get(name) ?? []).toSorted((one, other) => one - other);
+      return [
+        name,
+        {
+          cpuTimePerRequest: significant(quantile(sorted, 0.5)),
+          shares: sharesOf(seen),
+          samples: seen.length,
+        },
+      ];
+    }),
+  );
+}
