@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"flag"
 	"fmt"
 	"net/url"
@@ -39,8 +38,9 @@ type pacer struct {
 	ended chan error
 }
 
-// How long is waited for the last answers: of a proxy that does a tenth of the rate, for a pass of two seconds.
-const patience = 30 * time.Second
+// How long is waited for the last answers: those of a proxy that does a fifth of the rate come twelve seconds behind a
+// pass of three.
+const patience = 15 * time.Second
 
 // runPaced opens the connections, tells `begin` when the warm-up is over and `end` when the measured time is, and then
 // how long the answers took, window by window: from the moment a request was due until its answer had been read whole.
@@ -89,8 +89,6 @@ func (c *credentials) clientConfiguration() (*tls.Config, error) {
 		authority, err := loadPool(c.authority)
 		return &tls.Config{RootCAs: authority}, err
 	}
-	var certificate tls.Certificate
-	var authority *x509.CertPool
 	certificate, authority, err := c.load()
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authority}, err
 }

@@ -80,7 +80,8 @@ func frame(kind, flags byte, stream uint32, payload []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(head, stream), payload...)
 }
 
-// readSettings reads the server's first frame: one that keeps no header table has each request spelled out.
+// readSettings reads the server's first frame. A server that keeps less of a header table than is usual is refused: all
+// requests but the first name what that one has put there.
 func (c *pacedHTTP2) readSettings() error {
 	kind, flags, _, payload, err := c.readFrame()
 	if err != nil {
