@@ -14,11 +14,11 @@ const figuresSchema = object({
  * Windows that the measured time is cut into: the latencies of a load are the medians of theirs. A machine that stands
  * still for some milliseconds now and then makes the slowest hundredth of one window, not of all.
  */
-const windows = 5;
+export const pacedWindows = 5;
 
 /**
  * Our own generator for loads with a rate (rivals/go/paced.go). h2load has a timer of 10 ms or more for each connection
- * (`Client::on_connect` of its source) and sends at once all that has become due: some 90 requests, as fast as they are
+ * (`rps_watcher` in its source) and sends at once all that has become due: some 90 requests, as fast as they are
  * answered, and then nothing until the next tick. Its latencies at half of saturation are those at saturation.
  */
 export function pacedArguments(load: Load & { readonly rate: number }, workbench: Workbench): string[] {
@@ -32,7 +32,7 @@ export function pacedArguments(load: Load & { readonly rate: number }, workbench
     `-streams=${protocol === 'http1' ? 0 : streams}`,
     `-warm-up=${Math.round(warmUp * 1_000)}ms`,
     `-duration=${Math.round(seconds * 1_000)}ms`,
-    `-window=${Math.ceil((seconds * 1_000) / windows)}ms`,
+    `-window=${Math.ceil((seconds * 1_000) / pacedWindows)}ms`,
     `-authority=${clusterCa}`,
     // As the other generators: none of them presents a certificate where they cannot.
     ...(workbench.clientCertificateLibrary === undefined

@@ -4,9 +4,9 @@ import type { Machine } from '../../harness/machine-schema.ts';
 import { readResults, resultsDirectory } from '../../harness/results-file.ts';
 import { replaceBetweenMarkers } from '../../report/markers.ts';
 import { markdownTable } from '../../report/text-table.ts';
+import { pacedWindows } from '../load/paced.ts';
 import { type ProfileResults, profileResultsSchema } from '../profile/profile-results.ts';
 import { profileRows } from '../profile/profile-table.ts';
-import { fixedRateLasts } from '../throughput/measure-workload.ts';
 import {
   type ThroughputResults,
   throughputResultsSchema,
@@ -95,10 +95,7 @@ function roundsOf(kind: Workload['kind'], { rounds, passes, warmUp, seconds }: W
   const [length, before] =
     kind === 'connections'
       ? [Math.ceil(seconds), '']
-      : [
-          kind === 'rate' ? seconds * fixedRateLasts : seconds,
-          `, after ${warmUp} s of load that do not count`,
-        ];
+      : [kind === 'rate' ? seconds * pacedWindows : seconds, `, after ${warmUp} s of load that do not count`];
   const each = passes === 1 ? `${length} s` : `${passes} passes of ${length} s`;
   return `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} of ${each}${before}.`;
 }

@@ -4,6 +4,7 @@ import type { Cores } from '../../harness/machine.ts';
 import { resetPeak, usageOf } from '../../harness/process-usage.ts';
 import { significant } from '../../harness/statistics.ts';
 import type { Load } from '../load/load.ts';
+import { pacedWindows } from '../load/paced.ts';
 import { runH2load, runPaced, runWrk } from '../load/run-load.ts';
 import { documentSizes } from '../rivals/backend.ts';
 import type { RunningContender } from '../rivals/running-contender.ts';
@@ -11,15 +12,12 @@ import type { Workbench } from '../workbench.ts';
 import type { ThroughputFigures } from './results.ts';
 import type { Workload } from './workloads.ts';
 
-/** Passes at a fixed rate last as many times longer: latencies are medians of windows, each as long as another pass. */
-export const fixedRateLasts = 5;
-
 const generators = { saturation: runH2load, connections: runWrk, rate: runPaced } as const;
 
 export interface MeasureOptions {
   readonly workbench: Workbench;
   readonly cores: Cores;
-  /** Seconds, before and while it counts; at a fixed rate it counts for `fixedRateLasts` times as long. */
+  /** Seconds, before and while it counts; at a fixed rate each window counts for as long. */
   readonly warmUp: number;
   readonly seconds: number;
   /** Requests a second, for workloads with a fixed rate. */
@@ -56,7 +54,7 @@ async function loadOf(workload: Workload, origin: string, options: MeasureOption
     streams,
     answerBytes,
     warmUp,
-    seconds: kind === 'rate' ? seconds * fixedRateLasts : seconds,
+    seconds: kind === 'rate' ? seconds * pacedWindows : seconds,
     url: origin + target,
     bodyFile: method === 'POST' ? await bodyFile(options.workbench) : undefined,
     rate: kind === 'rate' ? rate : undefined,

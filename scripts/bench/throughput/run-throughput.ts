@@ -46,11 +46,11 @@ export function runThroughput(options: ThroughputOptions): Promise<ThroughputRes
     const cores = chooseCores();
     if (cores.proxy === undefined) tell('One core, or no taskset: proxy and load are not kept apart.');
     const backend = await startBackend(workbench, cleanup, cores.others);
-    const canPace = workbench.goPrograms !== undefined;
-    if (!canPace) tell('Without Go there is no generator for a fixed rate: those workloads are left out.');
-    const asked = workloads.filter(
-      ({ name, kind }) => options.workloads.includes(name) && (canPace || kind !== 'rate'),
-    );
+    const wanted = workloads.filter(({ name }) => options.workloads.includes(name));
+    const asked = workbench.goPrograms === undefined ? wanted.filter(({ kind }) => kind !== 'rate') : wanted;
+    if (asked.length < wanted.length) {
+      tell('Without Go there is no generator for a fixed rate: those workloads are left out.');
+    }
     const rounds: ReadonlyMap<WorkloadName, ThroughputRound>[] = [];
     for (let round = 0; round < options.rounds; round++) {
       tell(`Round ${round + 1} of ${options.rounds}`);
