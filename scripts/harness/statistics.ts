@@ -13,6 +13,14 @@ export function quantile(sorted: readonly number[], share: number): number {
   return below + (above - below) * (position - Math.floor(position));
 }
 
+/** NaN for none. */
+export function median(values: readonly number[]): number {
+  return quantile(
+    values.toSorted((one, other) => one - other),
+    0.5,
+  );
+}
+
 /** `undefined` where nothing was measured. */
 export function spreadOf(values: readonly number[]): Spread | undefined {
   const sorted = values.filter((value) => Number.isFinite(value)).toSorted((one, other) => one - other);

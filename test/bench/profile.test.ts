@@ -31,6 +31,7 @@ test('a sample is put where it belongs: Node holds OpenSSL and V8 in one file, G
     ['ngx_http_process', '/usr/sbin/nginx', 'own'],
     ['malloc', '/usr/lib/libc.so.6', 'memory'],
     ['crypto/tls.(*Conn).Write', '/tmp/x/bench', 'tls'],
+    ['aeshashbody', '/tmp/x/bench', 'runtime'],
     ['runtime.findRunnable', '/tmp/x/bench', 'runtime'],
     ['net/http.(*Transport).roundTrip', '/tmp/x/bench', 'own'],
   ] as const;

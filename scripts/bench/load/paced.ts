@@ -1,5 +1,5 @@
 import { array, literal, minLength, number, object, parse, pipe, union } from 'valibot';
-import { quantile } from '../../harness/statistics.ts';
+import { median } from '../../harness/statistics.ts';
 import type { Workbench } from '../workbench.ts';
 import type { Load, LoadFigures } from './load.ts';
 
@@ -56,11 +56,9 @@ export function phaseOf(line: string): 'begin' | 'end' | undefined {
 export function parsePaced(output: string, { seconds }: Pick<Load, 'seconds'>): LoadFigures {
   const told = parse(figuresSchema, JSON.parse(output.split('\n').at(-1) ?? ''));
   const { requests, failed } = told;
-  const latency = { p50: medianOf(told.windows, 'p50'), p99: medianOf(told.windows, 'p99') };
+  const latency = {
+    p50: median(told.windows.map(({ p50 }) => p50)),
+    p99: median(told.windows.map(({ p99 }) => p99)),
+  };
   return { requests, requestsPerSecond: requests / seconds, failed, latency };
-}
-
-function medianOf<Name extends string>(all: readonly Record<Name, number>[], name: Name): number {
-  const sorted = all.map((window) => window[name]).toSorted((one, other) => one - other);
-  return quantile(sorted, 0.5);
 }

@@ -5,7 +5,7 @@ import { withCleanup } from '../../harness/cleanup.ts';
 import { countFrom, namesFrom, runMainWithOptions } from '../../harness/command-line.ts';
 import { type Cores, chooseCores, describeMachine } from '../../harness/machine.ts';
 import { resultsDirectory, writeResults } from '../../harness/results-file.ts';
-import { quantile, significant } from '../../harness/statistics.ts';
+import { median, significant } from '../../harness/statistics.ts';
 import { terminalTable } from '../../report/text-table.ts';
 import { writeReport } from '../report/write-report.ts';
 import { startBackend } from '../rivals/backend.ts';
@@ -120,11 +120,10 @@ async function profileAll(
   return Object.fromEntries(
     proxies.map(({ name }): [ContenderName, ProfileFigures] => {
       const seen = samples.get(name) ?? [];
-      const sorted = (cpuTimes.get(name) ?? []).toSorted((one, other) => one - other);
       return [
         name,
         {
-          cpuTimePerRequest: significant(quantile(sorted, 0.5)),
+          cpuTimePerRequest: significant(median(cpuTimes.get(name) ?? [])),
           shares: sharesOf(seen),
           samples: seen.length,
         },

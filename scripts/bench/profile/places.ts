@@ -28,15 +28,12 @@ const rules: readonly { readonly place: Place; readonly object?: RegExp; readonl
   // What V8 has compiled lies in memory that belongs to no file: JavaScript of the router, and Node's.
   { place: 'own', object: /^(\[JIT\]|\/\/anon|anon|\[anon|\/memfd|\/tmp\/perf-)/ },
   // Go: the standard library's TLS beside its scheduler, its collector and what polls sockets.
-  {
-    place: 'tls',
-    object: /\/bench$/,
-    symbol: /^(crypto\/|vendor\/golang\.org\/x\/crypto|bcrypt|aes|gcm|sha)/i,
-  },
+  // Its runtime's assembly has names without a package (`aeshashbody` is the hash of maps).
+  { place: 'tls', object: /\/bench$/, symbol: /^(crypto\/|vendor\/golang\.org\/x\/crypto)/ },
   {
     place: 'runtime',
     object: /\/bench$/,
-    symbol: /^(runtime|internal\/(runtime|poll|bytealg)|syscall|gcWriteBarrier|gogo|memeq)/,
+    symbol: /^(runtime|internal\/(runtime|poll|bytealg)|syscall)|^[^./]+$/,
   },
   // Node holds OpenSSL, V8 and libuv in one file.
   {

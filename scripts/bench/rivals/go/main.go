@@ -1,5 +1,6 @@
 // Command bench holds the programs of the benchmark for which Go is the right tool: the server behind every proxy,
-// the proxy that kube-apiserver's own peer proxy is made of, and the clients that hold thousands of watches.
+// the proxy that kube-apiserver's own peer proxy is made of, the clients that hold thousands of watches, and the load at
+// a fixed rate.
 package main
 
 import (
@@ -29,6 +30,16 @@ func (c *credentials) load() (tls.Certificate, *x509.CertPool, error) {
 	}
 	pool, err := loadPool(c.authority)
 	return pair, pool, err
+}
+
+// clientConfiguration: without a certificate of its own where there is no file for it.
+func (c *credentials) clientConfiguration() (*tls.Config, error) {
+	if c.certificate == "" {
+		authority, err := loadPool(c.authority)
+		return &tls.Config{RootCAs: authority}, err
+	}
+	certificate, authority, err := c.load()
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authority}, err
 }
 
 func loadPool(path string) (*x509.CertPool, error) {

@@ -83,16 +83,6 @@ func runPaced(arguments []string) error {
 	return p.run(warmUp, measured)
 }
 
-// clientConfiguration: without a certificate of its own where there is no file for it.
-func (c *credentials) clientConfiguration() (*tls.Config, error) {
-	if c.certificate == "" {
-		authority, err := loadPool(c.authority)
-		return &tls.Config{RootCAs: authority}, err
-	}
-	certificate, authority, err := c.load()
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authority}, err
-}
-
 func (p *pacer) open(address *url.URL, configuration *tls.Config, connections, streams int) error {
 	for range connections {
 		if streams == 0 {

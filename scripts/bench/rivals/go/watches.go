@@ -45,7 +45,7 @@ func runWatches(arguments []string) error {
 	set.IntVar(&opening, "opening", 32, "connections that are opened at the same time")
 	set.DurationVar(&deadline, "deadline", time.Minute, "for opening all, and for an event to reach all")
 	set.Parse(arguments)
-	certificate, authority, err := files.load()
+	configuration, err := files.clientConfiguration()
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func runWatches(arguments []string) error {
 	}
 	w := &watchers{
 		url:      address,
-		tls:      &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authority},
+		tls:      configuration,
 		deadline: deadline,
 		arrivals: make(chan arrival, count),
 		ended:    make(chan error, count),
