@@ -8,7 +8,7 @@ const found = assetsOfEnvironment();
 if (found.ok) {
   const child = spawn(
     process.execPath,
-    ['--test', '--test-timeout=900000', join(import.meta.dirname, 'live.test.ts')],
+    ['--test', '--test-timeout=900000', join(import.meta.dirname, 'live.slow.test.ts')],
     { stdio: 'inherit' },
   );
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal));

@@ -1,0 +1,47 @@
+/**
+ * `npm run check`: everything about the sources that can be said without running a test. The steps run beside
+ * each other, and each one's output is printed in one piece. Exits 1 when one of them found a fault.
+ */
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+
+/** What tsc remembers of its last run, so that it looks only at what has changed since. */
+const memory = 'node_modules/.cache/tsc';
+
+const isTerminal = process.stdout.isTTY === true;
+
+const steps = [
+  typeCheck('tsconfig.json'),
+  typeCheck('tsconfig.core.json'),
+  typeCheck('src/dashboard/client/tsconfig.json'),
+  ['biome', 'ci', '.', `--colors=${isTerminal ? 'force' : 'off'}`],
+  [process.execPath, 'scripts/check/portable-core.ts'],
+];
+
+const passed = await Promise.all(steps.map(runStep));
+process.exitCode = passed.includes(false) ? 1 : 0;
+
+function typeCheck(project: string): string[] {
+  const memoryFile = `${memory}/${project.replaceAll('/', '-')}.tsbuildinfo`;
+  return [
+    'tsc',
+    '--project',
+    project,
+    '--incremental',
+    '--tsBuildInfoFile',
+    memoryFile,
+    '--pretty',
+    String(isTerminal),
+  ];
+}
+
+/** Whether the command ended well. npm has put the commands of the packages on the PATH. */
+async function runStep([command = '', ...rest]: string[]): Promise<boolean> {
+  const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = new Promise<number | null>((resolve, reject) =>
+    child.on('error', reject).on('close', resolve),
+  );
+  const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  process.stdout.write(output + errors);
+  return code === 0;
+}
