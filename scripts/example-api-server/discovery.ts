@@ -40,7 +40,7 @@ export function discoveryAnswer(source: DiscoverySource, request: DiscoveryReque
   if (version === undefined) return objectAnswer(apiGroup(source, group ?? ''), encoding);
   const groupVersion = source.served.groupVersion(group ?? '', version);
   if (groupVersion === undefined) throw new PathNotFoundError();
-  return objectAnswer(apiResourceList(source.version, groupVersion), encoding);
+  return objectAnswer(apiResourceList(source, groupVersion), encoding);
 }
 
 type Form =
@@ -161,7 +161,7 @@ function groupEntry(store: ExampleStore, name: string): JsonObject | undefined {
 }
 
 function apiResourceList(
-  version: KubernetesVersion,
+  { version, served: all }: DiscoverySource,
   { group, groupVersion, resources }: ServedGroupVersion,
 ): JsonObject {
   return {
@@ -176,6 +176,7 @@ function apiResourceList(
         kind: served.kind,
         verbs: served.verbs,
         ...namesOf(served),
+        ...storageVersionHash(all, served),
       },
       ...served.subresources.map(({ name, kind, kindGroup, kindVersion, verbs }) => ({
         name: `${served.resource}/${name}`,
@@ -188,6 +189,24 @@ function apiResourceList(
       })),
     ]),
   };
+}
+
+/**
+ * For what is stored, which can be updated. It is stored in the first version that has it, whatever version is asked for
+ * (k8s.io/apiserver pkg/endpoints/discovery/storageversionhash.go).
+ */
+function storageVersionHash(all: ServedResources, { storage, verbs, kind }: ServedResource): JsonObject {
+  if (!verbs.includes('update')) return {};
+  const { version } = all
+    .groupVersions()
+    .find(
+      (one) =>
+        one.group === storage.group && one.resources.some((each) => each.resource === storage.resource),
+    ) ?? {
+    version: 'v1',
+  };
+  const digest = createHash('sha256').update(`${storage.group}/${version}/${kind}`).digest();
+  return { storageVersionHash: digest.subarray(0, 8).toString('base64') };
 }
 
 function singularName(version: KubernetesVersion, { kind }: ServedResource): string {

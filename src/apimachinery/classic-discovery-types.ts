@@ -43,6 +43,8 @@ export interface APIResource {
   readonly verbs: readonly string[];
   readonly shortNames?: readonly string[] | undefined;
   readonly categories?: readonly string[] | undefined;
+  /** See `storageVersionHash`; left out for what is not stored, and for subresources. */
+  readonly storageVersionHash?: string | undefined;
 }
 
 /** `/api/<version>` and `/apis/<group>/<version>`. */

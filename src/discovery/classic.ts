@@ -39,14 +39,24 @@ export function apiGroupDocument(group: APIGroupDiscovery): object | undefined {
   return document && { kind: 'APIGroup', apiVersion: 'v1', ...document };
 }
 
-/** `/apis/<group>/<version>` and `/api/<version>`, each subresource behind its resource. */
-export function apiResourceListDocument(group: string, version: APIVersionDiscovery): APIResourceList {
+/**
+ * `/apis/<group>/<version>` and `/api/<version>`, each subresource behind its resource.
+ *
+ * @param storageVersionHashOf by resource; `undefined` for what is not stored
+ */
+export function apiResourceListDocument(
+  group: string,
+  version: APIVersionDiscovery,
+  storageVersionHashOf: (resource: string) => string | undefined = () => undefined,
+): APIResourceList {
   const groupVersion: GroupVersion = { group, version: version.version };
   return {
     kind: 'APIResourceList',
     ...(group === '' ? {} : { apiVersion: 'v1' }),
     groupVersion: groupVersionString(group, version.version),
-    resources: (version.resources ?? []).flatMap((resource) => apiResources(resource, groupVersion)),
+    resources: (version.resources ?? []).flatMap((resource) =>
+      apiResources(resource, groupVersion, storageVersionHashOf(resource.resource)),
+    ),
   };
 }
 
@@ -71,7 +81,11 @@ function groupVersionForDiscovery(group: string, version: string): GroupVersionF
   return { groupVersion: groupVersionString(group, version), version };
 }
 
-function apiResources(discovery: APIResourceDiscovery, groupVersion: GroupVersion): APIResource[] {
+function apiResources(
+  discovery: APIResourceDiscovery,
+  groupVersion: GroupVersion,
+  storageVersionHash: string | undefined,
+): APIResource[] {
   const { resource, responseKind, singularResource = '', scope, verbs = [] } = discovery;
   const { shortNames = [], categories = [], subresources = [] } = discovery;
   const namespaced = scope === 'Namespaced';
@@ -89,6 +103,7 @@ function apiResources(discovery: APIResourceDiscovery, groupVersion: GroupVersio
       verbs,
       ...(shortNames.length === 0 ? {} : { shortNames }),
       ...(categories.length === 0 ? {} : { categories }),
+      ...(storageVersionHash === undefined ? {} : { storageVersionHash }),
     },
     ...below,
   ];

@@ -4,6 +4,7 @@ import { consensusOrder } from './consensus-order.ts';
 /** One distinct set of groups, and the servers that serve exactly it. */
 export interface DiscoverySource {
   readonly groups: readonly APIGroupDiscovery[];
+  readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
   /** The leading server first. */
   readonly serverIds: readonly string[];
   /** At least one of the servers was read this time. */

@@ -8,6 +8,8 @@ export interface DiscoveryView {
   readonly version: string | undefined;
   /** The legacy group under the empty name. Servers that share a set share this very array. */
   readonly groups: readonly APIGroupDiscovery[];
+  /** As in `ServedSet.storageVersionHashes`. */
+  readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
   /** The server could not be read this time: `groups` is the last that was known. */
   readonly stale: boolean;
   /** Whether other routers have an address for it. Default true. */
@@ -27,12 +29,13 @@ export function viewsOf(table: RoutingTable): DiscoveryView[] {
   const everyServerIsStale = servers.every(({ stale }) => stale === true);
   const views: DiscoveryView[] = [];
   for (const { id, version, serves, stale } of servers) {
-    const groups = servedSets[serves]?.discovery;
+    const { discovery: groups, storageVersionHashes } = servedSets[serves] ?? {};
     if (groups === undefined) continue;
     views.push({
       serverId: id,
       version,
       groups,
+      storageVersionHashes,
       stale: stale === true && !everyServerIsStale,
       reachable: table.server(id)?.origin !== undefined,
     });

@@ -77,7 +77,7 @@ test('what is merged already stays as it is', () => {
     fc.property(arbitraryViews, (views) => {
       const { groups } = mergeDiscovery(views);
       const again = mergeDiscovery([{ serverId: 'a', version: undefined, groups, stale: false }]);
-      assert.deepEqual(again, { groups, conflicts: [] });
+      assert.deepEqual(again, { groups, conflicts: [], storageVersionHashes: new Map() });
     }),
   );
 });

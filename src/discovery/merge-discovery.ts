@@ -1,4 +1,9 @@
-import type { APIGroupDiscovery, APIVersionDiscovery } from '../apimachinery/discovery-types.ts';
+import type {
+  APIGroupDiscovery,
+  APIResourceDiscovery,
+  APIVersionDiscovery,
+} from '../apimachinery/discovery-types.ts';
+import { groupVersionString, storageVersionName } from '../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../apimachinery/version-priority.ts';
 import { byName, type Contribution, type DiscoverySource } from './contribution.ts';
 import type { DiscoveryView } from './discovery-view.ts';
@@ -10,6 +15,13 @@ export interface MergedDiscovery {
   /** The legacy group, under the empty name, first; `freshness` is always set. */
   readonly groups: readonly APIGroupDiscovery[];
   readonly conflicts: readonly DiscoveryConflict[];
+  /** By `storageVersionHashKey`: what aggregated documents cannot say and classic ones do. */
+  readonly storageVersionHashes: ReadonlyMap<string, string>;
+}
+
+/** Names one resource in one version, as `batch/v1/jobs` does. */
+export function storageVersionHashKey(group: string, version: string, resource: string): string {
+  return `${groupVersionString(group, version)}/${resource}`;
 }
 
 /**
@@ -26,27 +38,35 @@ export interface MergedDiscovery {
  */
 export function mergeDiscovery(views: readonly DiscoveryView[]): MergedDiscovery {
   const sources = sourcesOf(views);
-  const conflicts: DiscoveryConflict[] = [];
+  const told: Told = { conflicts: [], storageVersionHashes: new Map() };
   const groups: APIGroupDiscovery[] = [];
   const lists = sources.map((source) => ({ source, item: source.groups }));
   for (const [name, contributions] of byName(lists, groupName)) {
-    const versions = mergeVersions(name, contributions, sources, conflicts);
+    const versions = mergeVersions(name, contributions, sources, told);
     // A group without a version is nothing one could ask for.
     if (versions.length === 0) continue;
     const group = { metadata: name === '' ? {} : { name }, versions };
     if (name === '') groups.unshift(group);
     else groups.push(group);
   }
-  return { groups, conflicts };
+  return { groups, ...told };
+}
+
+/** What comes to light while groups are merged. */
+interface Told {
+  readonly conflicts: DiscoveryConflict[];
+  readonly storageVersionHashes: Map<string, string>;
 }
 
 /** Merging costs by distinct sets, not by servers: servers that share a set are one source. */
 function sourcesOf(views: readonly DiscoveryView[]): DiscoverySource[] {
   const sources = new Map<DiscoveryView['groups'], DiscoverySource>();
-  for (const { groups, serverId, stale, reachable = true } of views.toSorted(compareLeadership)) {
+  for (const view of views.toSorted(compareLeadership)) {
+    const { groups, storageVersionHashes, serverId, stale, reachable = true } = view;
     const shared = sources.get(groups);
     sources.set(groups, {
       groups,
+      storageVersionHashes,
       serverIds: [...(shared?.serverIds ?? []), serverId],
       current: shared?.current === true || !stale,
       reachable: shared?.reachable === true || (!stale && reachable),
@@ -63,12 +83,12 @@ function mergeVersions(
   group: string,
   contributions: readonly Contribution<APIGroupDiscovery>[],
   sources: readonly DiscoverySource[],
-  conflicts: DiscoveryConflict[],
+  told: Told,
 ): APIVersionDiscovery[] {
   const lists = contributions.map(({ source, item }) => ({ source, item: item.versions ?? [] }));
   return byName(lists, ({ version }) => version, versionOrder).map(([version, named]) => ({
     version,
-    resources: mergeResources(group, version, named, conflicts),
+    resources: mergeResources(group, version, named, told),
     freshness: isCurrent(named, sources) ? 'Current' : 'Stale',
   }));
 }
@@ -87,13 +107,30 @@ function mergeResources(
   group: string,
   version: string,
   contributions: readonly Contribution<APIVersionDiscovery>[],
-  conflicts: DiscoveryConflict[],
+  { conflicts, storageVersionHashes }: Told,
 ): APIVersionDiscovery['resources'] {
   const lists = contributions.map(({ source, item }) => ({ source, item: item.resources ?? [] }));
   return byName(lists, ({ resource }) => resource).flatMap(([, named]) => {
     const leading = named[0]?.item;
-    return leading === undefined ? [] : [mergeResource(named, leading, { group, version, conflicts })];
+    if (leading === undefined) return [];
+    const hash = storageVersionHashOf(storageVersionName(group, leading.resource), named);
+    if (hash !== undefined) {
+      storageVersionHashes.set(storageVersionHashKey(group, version, leading.resource), hash);
+    }
+    return [mergeResource(named, leading, { group, version, conflicts })];
   });
+}
+
+/** Where servers store a resource at different versions, the leading one of those that know counts. */
+function storageVersionHashOf(
+  name: string,
+  contributions: readonly Contribution<APIResourceDiscovery>[],
+): string | undefined {
+  for (const { source } of contributions) {
+    const hash = source.storageVersionHashes?.[name];
+    if (hash !== undefined) return hash;
+  }
+  return undefined;
 }
 
 /**

@@ -11,7 +11,7 @@ import {
 import { type DiscoveryPath, discoveryPathString } from './discovery-path.ts';
 import { viewsOf } from './discovery-view.ts';
 import { type EncodedDocument, jsonDocument } from './encoded-document.ts';
-import { type MergedDiscovery, mergeDiscovery } from './merge-discovery.ts';
+import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from './merge-discovery.ts';
 import type { DocumentForm } from './negotiate-form.ts';
 import { openApiV3Index } from './openapi-v3.ts';
 
@@ -49,7 +49,7 @@ function mergedDocuments(table: RoutingTable): MergedDocuments {
       const known = documents.get(key);
       if (known !== undefined) return known;
       const value =
-        path.kind === 'openapi-v3' ? openApiV3Index(table) : discoveryDocument(path, form, discovery?.groups);
+        path.kind === 'openapi-v3' ? openApiV3Index(table) : discoveryDocument(path, form, discovery);
       // What does not exist is not remembered: anybody can ask for any number of such paths.
       if (value === undefined) return undefined;
       const document = jsonDocument(value, pretty);
@@ -66,9 +66,10 @@ function keyOf(path: DiscoveryPath, form: DocumentForm, pretty: boolean): string
 function discoveryDocument(
   path: Exclude<DiscoveryPath, { kind: 'openapi-v3' }>,
   form: DocumentForm,
-  groups: readonly APIGroupDiscovery[] | undefined,
+  discovery: MergedDiscovery | undefined,
 ): object | undefined {
-  if (groups === undefined) return undefined;
+  if (discovery === undefined) return undefined;
+  const { groups, storageVersionHashes } = discovery;
   const isLegacy = ({ metadata }: APIGroupDiscovery) => (metadata.name ?? '') === '';
   if (path.kind === 'groups') {
     const listed = groups.filter((group) => isLegacy(group) === path.legacy);
@@ -86,5 +87,8 @@ function discoveryDocument(
   // This form cannot say "stale", and an empty list says "nothing here": the namespace controller would then
   // leave the objects behind. The local server's aggregator knows to answer 503.
   const isUnknown = version.freshness === 'Stale' && (version.resources ?? []).length === 0;
-  return isUnknown ? undefined : apiResourceListDocument(path.group, version);
+  if (isUnknown) return undefined;
+  return apiResourceListDocument(path.group, version, (resource) =>
+    storageVersionHashes.get(storageVersionHashKey(path.group, path.version, resource)),
+  );
 }

@@ -32,6 +32,7 @@ const apiResourceList = v.object({
       verbs: listField(v.string()),
       shortNames: optionalField(v.array(v.string())),
       categories: optionalField(v.array(v.string())),
+      storageVersionHash: optionalField(v.string()),
     }),
   ),
 });

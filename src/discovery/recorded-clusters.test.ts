@@ -7,13 +7,14 @@ import {
   recordedServedSet,
   recordedServers,
   recordedSnapshot,
+  snapshotOfSets,
 } from '../../test/support/recorded-cluster.ts';
 import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { buildRoutingTable } from '../snapshot/build-routing-table.ts';
 import { aggregatedDocument } from './aggregated.ts';
 import { apiGroupListDocument, apiResourceListDocument, apiVersionsDocument } from './classic.ts';
 import { answerDiscovery } from './documents.ts';
-import { mergeDiscovery } from './merge-discovery.ts';
+import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from './merge-discovery.ts';
 import { parseAggregated } from './parse-aggregated.ts';
 import { parseAPIGroupList, parseAPIResourceList, parseAPIVersions } from './parse-classic.ts';
 
@@ -33,11 +34,6 @@ function* groupVersions(groups: readonly APIGroupDiscovery[]) {
   }
 }
 
-/** The text of a recorded list without what discovery in aggregated form does not tell. */
-function withoutStorageVersionHashes(list: unknown): string {
-  return JSON.stringify(list, (key, value) => (key === 'storageVersionHash' ? undefined : value));
-}
-
 const discoveryVersion = v.object({ groupVersion: v.string(), version: v.string() });
 /** Strict, so that a field that is recorded but not known here fails. */
 const groupList = v.strictObject({
@@ -53,13 +49,21 @@ const groupList = v.strictObject({
 });
 
 function mergedGroups(a: RecordedServer, b: RecordedServer): readonly APIGroupDiscovery[] {
-  const views = [a, b].map((server) => ({
-    serverId: server.id,
-    version: server.version,
-    groups: recordedServedSet(server).discovery ?? [],
-    stale: false,
-  }));
-  return mergeDiscovery(views).groups;
+  return merged(a, b).groups;
+}
+
+function merged(a: RecordedServer, b: RecordedServer): MergedDiscovery {
+  const views = [a, b].map((server) => {
+    const { discovery = [], storageVersionHashes } = recordedServedSet(server);
+    return {
+      serverId: server.id,
+      version: server.version,
+      groups: discovery,
+      storageVersionHashes,
+      stale: false,
+    };
+  });
+  return mergeDiscovery(views);
 }
 
 /** `<path> <resource> <verbs>` of everything a list tells, subresources included. */
@@ -73,16 +77,14 @@ for (const cluster of clusters) {
 
   describe(`the documents made of one server of ${cluster}`, () => {
     for (const server of [a, b]) {
-      test(`are the resource lists that server ${server.id} gave`, () => {
-        const made = new Map(
-          [...groupVersions(server.groups)].map(({ path, group, version }) => [
-            path,
-            apiResourceListDocument(group, version),
-          ]),
-        );
-        assert.deepEqual([...made.keys()].sort(), [...server.resourceLists.keys()].sort());
+      test(`are the resource lists that server ${server.id} gave, with the hashes of storage versions`, async () => {
+        const set = recordedServedSet(server);
+        const table = buildRoutingTable(snapshotOfSets({ [server.id]: { version: server.version, set } }));
+        const listed = [...groupVersions(server.groups)].map(({ path }) => path);
+        assert.deepEqual(listed.sort(), [...server.resourceLists.keys()].sort());
         for (const [path, recorded] of server.resourceLists) {
-          assert.equal(JSON.stringify(made.get(path)), withoutStorageVersionHashes(recorded), path);
+          const answer = await answerDiscovery({ method: 'GET', path, query: '' }, table, {});
+          assert.equal(await answer?.text(), `${JSON.stringify(recorded)}\n`, path);
         }
       });
 
@@ -118,7 +120,7 @@ for (const cluster of clusters) {
   });
 
   describe(`the documents merged from both servers of ${cluster}`, () => {
-    const groups = mergedGroups(a, b);
+    const { groups, storageVersionHashes } = merged(a, b);
 
     test('advertise every resource that some server gave, and nothing else', () => {
       const wanted = new Set(
@@ -161,11 +163,10 @@ for (const cluster of clusters) {
         listed.map(({ path }) => path),
       );
       for (const { path, group, version } of listed) {
-        assert.deepEqual(
-          await get(path),
-          JSON.parse(JSON.stringify(apiResourceListDocument(group, version))),
-          path,
+        const made = apiResourceListDocument(group, version, (resource) =>
+          storageVersionHashes.get(storageVersionHashKey(group, version.version, resource)),
         );
+        assert.deepEqual(await get(path), JSON.parse(JSON.stringify(made)), path);
       }
     });
   });

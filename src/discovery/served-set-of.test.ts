@@ -24,7 +24,7 @@ test('a recorded server’s set names what it serves in the language of StorageV
 
 test('a set made from the classic form says the same as one made from the aggregated form', () => {
   const { a } = recordedServers('kubernetes-1.26-batch-disabled');
-  const aggregated = recordedServedSet(a);
+  const { storageVersionHashes: _hashes, ...aggregated } = recordedServedSet(a);
   const classic = servedSetFromDiscovery(a.groups, a.groups, aggregated.openapiV3);
   assert.deepEqual(JSON.parse(JSON.stringify(classic)), JSON.parse(JSON.stringify(aggregated)));
 });

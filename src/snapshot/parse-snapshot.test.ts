@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fullSnapshot, issuesOf, withChange } from '../../test/support/full-snapshot.ts';
-import { servedSetKeyOf, servedSetOf, snapshotOf } from '../../test/support/snapshot-builder.ts';
+import {
+  type ServerOptions,
+  servedSetKeyOf,
+  servedSetOf,
+  snapshotOf,
+} from '../../test/support/snapshot-builder.ts';
 import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';
 import type { Snapshot } from './types.ts';
@@ -168,14 +173,17 @@ test('every fault of a document is reported at once', async () => {
   }
 });
 
-test('50 servers that serve 400 resources of two versions are accepted', async () => {
+test('50 servers that serve 400 resources of three versions are accepted', async () => {
   const paths = Array.from(
     { length: 400 },
     (_, index) => `group-${index % 30}.example/v1/resources${index}/status`,
   );
-  const servers = Array.from({ length: 50 }, (_, index): [string, string[]] => [
+  const storageVersionHashes = Object.fromEntries(
+    paths.map((_, index) => [`group-${index % 30}.example.resources${index}`, '8aSe+NMegvE=']),
+  );
+  const servers = Array.from({ length: 50 }, (_, index): [string, ServerOptions] => [
     `server-${index}`,
-    index % 2 === 0 ? paths : paths.slice(1),
+    { serves: paths.slice(index % 3), storageVersionHashes },
   ]);
   const snapshot: Snapshot = snapshotOf(Object.fromEntries(servers));
   const text = JSON.stringify(snapshot);

@@ -4,7 +4,7 @@ import { fieldPath } from './issues.ts';
 import { snapshotLimits } from './limits.ts';
 import { isDns1035Label, isDns1123Subdomain, isVisibleAscii } from './names.ts';
 import type { GroupReader } from './read-discovery.ts';
-import { servedVersions, serverRelativeURL, subresourceNames } from './schema.ts';
+import { servedVersions, serverRelativeURL, storageVersionHash, subresourceNames } from './schema.ts';
 import type { TimeSlice } from './time-slice.ts';
 import type { ServedSet } from './types.ts';
 
@@ -16,7 +16,14 @@ export async function readServedSet(
   groups: GroupReader,
   slice: TimeSlice,
 ): Promise<ServedSet | undefined> {
-  const set = reader.members(input, path, ['storageVersions', 'subresources', 'discovery', 'openapiV3']);
+  const members = [
+    'storageVersions',
+    'subresources',
+    'storageVersionHashes',
+    'discovery',
+    'openapiV3',
+  ] as const;
+  const set = reader.members(input, path, members);
   if (set === undefined) return undefined;
   const at = (key: string): string => fieldPath(path, key);
   const discovery =
@@ -35,6 +42,19 @@ export async function readServedSet(
     ...(set.subresources === undefined
       ? {}
       : { subresources: readSubresources(reader, set.subresources, at('subresources')) }),
+    ...(set.storageVersionHashes === undefined
+      ? {}
+      : {
+          storageVersionHashes: Object.fromEntries(
+            reader.map(
+              set.storageVersionHashes,
+              at('storageVersionHashes'),
+              snapshotLimits.resources,
+              storageVersionNameFault,
+              (hash, hashPath) => reader.read(storageVersionHash, hash, hashPath),
+            ),
+          ),
+        }),
     ...(discovery === undefined ? {} : { discovery }),
     ...(set.openapiV3 === undefined
       ? {}

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { storageVersionHashPattern } from '../apimachinery/storage-version-hash.ts';
 import { parseIpAddress } from './ip-address.ts';
 import { snapshotLimits } from './limits.ts';
 import { isDns1123Subdomain, isSubresourceName } from './names.ts';
@@ -75,6 +76,11 @@ export const server = v.pipe(
 );
 
 export const servedVersions = listOf(versionName, snapshotLimits.versions);
+
+export const storageVersionHash = v.pipe(
+  v.string(expected('eight bytes in base64')),
+  v.regex(storageVersionHashPattern, expected('eight bytes in base64, such as 8aSe+NMegvE=')),
+);
 
 const subresourceName = v.pipe(
   v.string(expected('a subresource')),

@@ -52,6 +52,12 @@ export interface ServedSet {
    * is complete: a resource or version missing in it has none.
    */
   readonly subresources?: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> | undefined;
+  /**
+   * `<group>.<resource>` to the `storageVersionHash` of its classic discovery (`storageVersionHash` makes it): which
+   * version the server stores it at, whatever versions it serves. Missing for what is not stored. Custom resources and
+   * those of extension API servers are in it, as they are in `discovery`.
+   */
+  readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
   /** The server's own groups in aggregated form (`apidiscovery.k8s.io/v2`), the legacy group under the empty name. */
   readonly discovery?: readonly APIGroupDiscovery[] | undefined;
   /** Path (as in the `/openapi/v3` index, for example `apis/batch/v1`) to the server's own `serverRelativeURL`. */

@@ -5,6 +5,7 @@ import type {
   APIVersionDiscovery,
 } from '../apimachinery/discovery-types.ts';
 import { parseStorageVersionName } from '../apimachinery/group-version.ts';
+import { storageVersionHashPattern } from '../apimachinery/storage-version-hash.ts';
 import { isDns1035Label, isSubresourceName, isVisibleAscii } from '../snapshot/names.ts';
 import { resourceDiscovery, serverRelativeURL } from '../snapshot/schema.ts';
 import type { ServedSet } from '../snapshot/types.ts';
@@ -20,6 +21,9 @@ export function acceptableSet(set: ServedSet): ServedSet {
     ...(set.subresources === undefined
       ? {}
       : { subresources: acceptableSubresources(withAcceptableNames(set.subresources)) }),
+    ...(set.storageVersionHashes === undefined
+      ? {}
+      : { storageVersionHashes: acceptableHashes(withAcceptableNames(set.storageVersionHashes)) }),
     ...(set.discovery === undefined ? {} : { discovery: acceptableDiscovery(set.discovery) }),
     ...(set.openapiV3 === undefined ? {} : { openapiV3: acceptableOpenApiPaths(set.openapiV3) }),
   };
@@ -29,6 +33,12 @@ export function acceptableSet(set: ServedSet): ServedSet {
 function withAcceptableNames<Value>(byName: Readonly<Record<string, Value>>): Record<string, Value> {
   return Object.fromEntries(
     Object.entries(byName).filter(([name]) => isDns1035Label(parseStorageVersionName(name)?.resource ?? '')),
+  );
+}
+
+function acceptableHashes(hashes: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(hashes).filter(([, hash]) => storageVersionHashPattern.test(hash)),
   );
 }
 

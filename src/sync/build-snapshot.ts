@@ -8,6 +8,7 @@ import {
 } from '../snapshot/types.ts';
 import { acceptableSet } from './acceptable-set.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
+import { hashesOfDefinitions, withDefinedHashes } from './defined-hashes.ts';
 import { excludeGroupVersions, sharedGroupVersions } from './exclude-group-versions.ts';
 import { nextGeneration } from './generation.ts';
 import { serverContent } from './server-content.ts';
@@ -69,8 +70,11 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const customResourceGroups = clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [];
   const shared = sharedGroupVersions(apiServices, customResourceGroups);
 
+  const definedHashes = await hashesOfDefinitions(clusterObjects.customResources ?? []);
   const servers: SnapshotServer[] = [];
-  const sets = createSetCollection((given) => acceptableSet(excludeGroupVersions(given, shared)));
+  const sets = createSetCollection((given) =>
+    acceptableSet(excludeGroupVersions(withDefinedHashes(given, definedHashes), shared)),
+  );
   const sources = new Set<'discovery' | 'storageversions'>();
   for (const description of input.servers) {
     const { id } = description;
@@ -113,7 +117,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
 }
 
 /** What the previous snapshot says of a server. */
-function lastKnown(
+export function lastKnown(
   previous: Snapshot | undefined,
   id: string,
 ): { readonly server: SnapshotServer; readonly set: ServedSet } | undefined {

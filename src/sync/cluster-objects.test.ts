@@ -3,7 +3,11 @@ import { test } from 'node:test';
 import { fakeServer, jsonDocument, refusesConnections } from '../../test/support/fake-server-documents.ts';
 import { apiServicesPath, readApiServices } from './api-services.ts';
 import { readClusterObjects } from './cluster-objects.ts';
-import { customResourceDefinitionsPath, readCustomResourceGroups } from './custom-resource-groups.ts';
+import {
+  customResourceDefinitionsPath,
+  groupVersionsOfCustomResources,
+  readCustomResources,
+} from './custom-resource-groups.ts';
 
 const pem = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
 const available = { conditions: [{ type: 'Available', status: 'True' }] };
@@ -104,7 +108,7 @@ test('every version of a CustomResourceDefinition counts, each group version onc
       ],
     },
   });
-  assert.deepEqual(await readCustomResourceGroups(documents), [
+  assert.deepEqual(groupVersionsOfCustomResources(await readCustomResources(documents)), [
     { group: 'a.example.com', version: 'v1' },
     { group: 'a.example.com', version: 'v1beta1' },
     { group: 'z.example.com', version: 'v1' },
@@ -123,6 +127,7 @@ test('what one server does not give is asked of the next', async () => {
   assert.deepEqual(await readClusterObjects([broken, healthy]), {
     apiServices: [{ group: 'apps', version: 'v1', available: true }],
     customResourceGroups: [],
+    customResources: [],
     warnings: [],
   });
 });

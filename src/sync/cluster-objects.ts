@@ -1,9 +1,11 @@
 import type { SnapshotApiService } from '../snapshot/types.ts';
 import { apiServicesPath, readApiServices } from './api-services.ts';
 import {
+  type CustomResource,
   customResourceDefinitionsPath,
   type GroupAndVersion,
-  readCustomResourceGroups,
+  groupVersionsOfCustomResources,
+  readCustomResources,
 } from './custom-resource-groups.ts';
 import type { ServerDocuments } from './document-reader.ts';
 
@@ -11,6 +13,8 @@ import type { ServerDocuments } from './document-reader.ts';
 export interface ClusterObjects {
   readonly apiServices: readonly SnapshotApiService[] | undefined;
   readonly customResourceGroups: readonly GroupAndVersion[] | undefined;
+  /** What the groups are of. */
+  readonly customResources?: readonly CustomResource[] | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -22,13 +26,14 @@ export async function readClusterObjects(
   const warnings: string[] = [];
   const first = <Objects>(path: string, read: (documents: ServerDocuments) => Promise<Objects>) =>
     firstReadable(servers, path, read, warnings);
-  const [apiServices, customResourceGroups] = await Promise.all([
+  const [apiServices, customResources] = await Promise.all([
     first(apiServicesPath, (documents) =>
       readApiServices(documents, (warning) => warnings.push(warning), signal),
     ),
-    first(customResourceDefinitionsPath, (documents) => readCustomResourceGroups(documents, signal)),
+    first(customResourceDefinitionsPath, (documents) => readCustomResources(documents, signal)),
   ]);
-  return { apiServices, customResourceGroups, warnings };
+  const customResourceGroups = customResources && groupVersionsOfCustomResources(customResources);
+  return { apiServices, customResourceGroups, customResources, warnings };
 }
 
 async function firstReadable<Objects>(

@@ -5,7 +5,7 @@ import type { FoundServer } from './cluster-input.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import { initialClusterState, nextClusterState } from './cluster-state.ts';
 import { type ClusterTiming, defaultClusterTiming } from './cluster-timing.ts';
-import { eachOnce } from './custom-resource-groups.ts';
+import { groupVersionsOfCustomResources } from './custom-resource-groups.ts';
 import { ReadError, type ServerDocuments } from './document-reader.ts';
 import { createEndpointIdentities } from './endpoint-identities.ts';
 import { servedByStorageVersions } from './storage-versions.ts';
@@ -71,7 +71,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   });
   let running: AbortSignal | undefined;
   let state = initialClusterState(serversOf(options.previous));
-  const customResourceGroups = memo(eachOnceOf);
+  const customResourceGroups = memo(groupVersionsOfCustomResources);
   const storageVersions = memo(servedByStorageVersions);
 
   const endpointsNow = () => {
@@ -140,6 +140,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
         objects: {
           apiServices: services?.flatMap(({ apiServices }) => apiServices).sort(byGroupAndVersion),
           customResourceGroups: definitions === undefined ? undefined : customResourceGroups(definitions),
+          customResources: definitions,
           warnings: services?.flatMap(({ warnings }) => warnings) ?? [],
         },
         storageVersions: served,
@@ -175,10 +176,6 @@ const withoutAddress: ServerDocuments = {
     throw new ReadError('Unreachable', 'its address is not known');
   },
 };
-
-function eachOnceOf(items: readonly (readonly { group: string; version: string }[])[]) {
-  return eachOnce(items.flat());
-}
 
 /** Computes anew only for another argument: rounds come every second, changes every week. */
 function memo<Argument extends object, Result>(compute: (argument: Argument) => Result) {

@@ -16,6 +16,13 @@ import { indexedGroupVersions, withGroupVersions } from './unlisted-group-versio
 
 const accept = 'application/json';
 
+/** All that a server itself serves. */
+export interface ReadGroups {
+  readonly groups: APIGroupDiscovery[];
+  /** By group version: the classic documents, where they were read. */
+  readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
+}
+
 /** Where a server may have group versions that its `/apis` does not list. */
 export interface UnlistedSources {
   readonly openApi: Promise<OpenApiReading>;
@@ -40,7 +47,7 @@ export async function readClassic(
   concurrentDocuments: number,
   unlisted: UnlistedSources,
   signal: AbortSignal,
-): Promise<APIGroupDiscovery[]> {
+): Promise<ReadGroups> {
   const [api, apis, openApi] = await Promise.all([
     getJson(documents, '/api', accept, signal),
     getJson(documents, '/apis', accept, signal),
@@ -73,7 +80,10 @@ export async function readClassic(
   );
   await requireExtensionsToBlame(documents, failures, signal);
   const unavailable = new Set(failures.keys());
-  return groupsFromClassic({ apiVersions, apiGroupList, apiResourceLists, unavailable });
+  return {
+    groups: groupsFromClassic({ apiVersions, apiGroupList, apiResourceLists, unavailable }),
+    resourceLists: apiResourceLists,
+  };
 }
 
 async function readResourceList(

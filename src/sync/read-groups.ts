@@ -1,9 +1,8 @@
 import * as v from 'valibot';
-import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { parseAggregated } from '../discovery/parse-aggregated.ts';
 import type { ServerDocuments } from './document-reader.ts';
 import { getJson } from './json-document.ts';
-import { readClassic, type UnlistedSources } from './read-classic.ts';
+import { type ReadGroups, readClassic, type UnlistedSources } from './read-classic.ts';
 
 const aggregated = 'application/json;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList';
 
@@ -31,13 +30,13 @@ export async function readGroups(
   concurrentDocuments: number,
   unlisted: UnlistedSources,
   signal: AbortSignal,
-): Promise<APIGroupDiscovery[]> {
+): Promise<ReadGroups> {
   const [api, apis] = await Promise.all([
     getJson(documents, '/api', ownDiscoveryAccept, signal),
     getJson(documents, '/apis', ownDiscoveryAccept, signal),
   ]);
   if (v.is(aggregatedDocument, api) && v.is(aggregatedDocument, apis)) {
-    return [...parseAggregated(api), ...parseAggregated(apis)];
+    return { groups: [...parseAggregated(api), ...parseAggregated(apis)] };
   }
   return readClassic(documents, concurrentDocuments, unlisted, signal);
 }

@@ -6,6 +6,7 @@ import { checkedDocument, getJsonIfServed } from './json-document.ts';
 import { readGroups } from './read-groups.ts';
 import { readOpenApiIndex } from './read-openapi-index.ts';
 import type { ServerReading } from './server-reading.ts';
+import type { StorageVersionHashReader } from './storage-version-hashes.ts';
 
 export interface ReadServerOptions {
   readonly signal?: AbortSignal;
@@ -15,6 +16,8 @@ export interface ReadServerOptions {
   readonly concurrentDocuments?: number;
   /** Group versions (`batch/v1`) that the server had before; asked for even where classic discovery lacks them. */
   readonly knownGroupVersions?: readonly string[];
+  /** Reads what versions the server stores at. Default: this is not read, and the set does not tell it. */
+  readonly hashReader?: StorageVersionHashReader;
 }
 
 /**
@@ -28,6 +31,7 @@ export async function readServer(
     timeoutMilliseconds = 15_000,
     concurrentDocuments = 8,
     knownGroupVersions = [],
+    hashReader,
   }: ReadServerOptions = {},
 ): Promise<ServerReading> {
   const tooSlow = () => new ReadError('Unreachable', `no whole reading within ${timeoutMilliseconds} ms`);
@@ -35,7 +39,7 @@ export async function readServer(
     return await withDeadline(timeoutMilliseconds, signal, tooSlow, async (deadline) => {
       // Half the time, so that a hanging index costs nothing but itself.
       const index = readOpenApiIndex(documents, timeoutMilliseconds / 2, deadline);
-      const [groups, openApi, version] = await Promise.all([
+      const [{ groups, resourceLists }, openApi, version] = await Promise.all([
         readGroups(documents, concurrentDocuments, { openApi: index, knownGroupVersions }, deadline),
         index,
         readVersion(documents, timeoutMilliseconds / 2, deadline),
@@ -44,7 +48,16 @@ export async function readServer(
       if (Object.keys(set.storageVersions).length === 0) {
         throw new ReadError('NothingServed', 'discovery is empty: the server is still starting');
       }
-      return { ok: true, set, openApi, version };
+      const storageVersionHashes = await hashReader?.read({
+        documents,
+        groups,
+        resourceLists,
+        version,
+        concurrentDocuments,
+        signal: deadline,
+      });
+      const whole = storageVersionHashes === undefined ? set : { ...set, storageVersionHashes };
+      return { ok: true, set: whole, openApi, version };
     });
   } catch (error) {
     // Documents that are not what was asked for are told by the discovery parsers, with errors of their own.

@@ -22,6 +22,8 @@ export function createRoundContext(given: SyncOptions): RoundContext {
       concurrentDocuments: timing.concurrentDocuments,
       backOff: timing.readBackOff,
       observer: options.observer,
+      previous: options.previous,
+      maximumHashDocuments: timing.maximumHashDocuments,
     }),
     sharedObjects: createSharedObjectsReader(clock, timing.sharedObjectsRefresh),
   };

@@ -84,6 +84,7 @@ async function sharedObjectsOf(
   return {
     apiServices: watched?.apiServices ?? read.apiServices,
     customResourceGroups: watched?.customResourceGroups ?? read.customResourceGroups,
+    customResources: watched?.customResources ?? read.customResources,
     warnings: [...(watched?.warnings ?? []), ...read.warnings],
   };
 }

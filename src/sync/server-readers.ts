@@ -1,9 +1,12 @@
+import type { Snapshot } from '../snapshot/types.ts';
+import { lastKnown } from './build-snapshot.ts';
 import { type BackOff, backOffDelay, type Clock } from './clock.ts';
 import type { ServerDocuments } from './document-reader.ts';
 import { createLimiter } from './limiter.ts';
 import type { SyncObserver } from './observer.ts';
 import { readServer } from './read-server.ts';
 import type { ServerReading } from './server-reading.ts';
+import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-version-hashes.ts';
 import { groupVersionsOf } from './unlisted-group-versions.ts';
 
 export interface ReadableServer {
@@ -24,6 +27,10 @@ export interface ServerReadersOptions {
   /** How long a server that could not be read is left alone. */
   readonly backOff: BackOff;
   readonly observer?: Pick<SyncObserver, 'serverRead'> | undefined;
+  /** What an earlier run knew: documents that say the same as then are not read again. */
+  readonly previous?: Snapshot | undefined;
+  /** Documents read in one reading for what versions a server stores at. Default: no limit. */
+  readonly maximumHashDocuments?: number | undefined;
 }
 
 /** Reads servers round after round; a slow or failing one costs the others nothing. */
@@ -60,6 +67,7 @@ interface ReaderState {
   failures: number;
   /** What this process had in its last good reading. */
   knownGroupVersions: readonly string[];
+  readonly hashReader: StorageVersionHashReader;
   /** By the monotonic clock: a clock set back must not keep a server unread for as long. */
   dueAt: number;
 }
@@ -73,6 +81,23 @@ export function createServerReaders(
   const latest = new Map<string, ServerReading>();
   const states = new Map(servers.map((server) => [server.id, newState(server)]));
 
+  function newState(server: ReadableServer): ReaderState {
+    const before = lastKnown(options.previous, server.id);
+    return {
+      server,
+      underWay: undefined,
+      drop: new AbortController(),
+      failures: 0,
+      knownGroupVersions: [],
+      hashReader: createStorageVersionHashReader({
+        clock,
+        previous: before && { set: before.set, version: before.server.version },
+        maximumDocuments: options.maximumHashDocuments,
+      }),
+      dueAt: -Infinity,
+    };
+  }
+
   async function read(state: ReaderState, end: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([end, state.drop.signal]);
     const [reading, seconds] = await limit(async () => {
@@ -82,6 +107,7 @@ export function createServerReaders(
         timeoutMilliseconds: options.readTimeoutMilliseconds,
         concurrentDocuments: options.concurrentDocuments,
         knownGroupVersions: state.knownGroupVersions,
+        hashReader: state.hashReader,
       });
       return [result, (clock.monotonic() - begun) / 1000] as const;
     });
@@ -90,6 +116,8 @@ export function createServerReaders(
     options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     latest.set(state.server.id, reading);
     if (reading.ok) state.knownGroupVersions = groupVersionsOf(reading.set);
+    // A server that was away may have come back as another process.
+    else state.hashReader.outdate();
     state.failures = reading.ok ? 0 : state.failures + 1;
     const wait = reading.ok ? 0 : backOffDelay(backOff, state.failures, clock.random());
     state.dueAt = clock.monotonic() + wait;
@@ -109,7 +137,10 @@ export function createServerReaders(
         if (state === undefined) states.set(server.id, newState(server));
         else if (isOther(state.server, server)) {
           state.drop.abort();
-          Object.assign(state, newState(server));
+          // What it stored at before stays known until the new process has told its own.
+          const { hashReader } = state;
+          hashReader.outdate();
+          Object.assign(state, newState(server), { hashReader });
         } else state.server = server;
       }
     },
@@ -135,17 +166,6 @@ export function createServerReaders(
     },
     reading: (id) => latest.get(id),
     isUnderWay: (id) => states.get(id)?.underWay !== undefined,
-  };
-}
-
-function newState(server: ReadableServer): ReaderState {
-  return {
-    server,
-    underWay: undefined,
-    drop: new AbortController(),
-    failures: 0,
-    knownGroupVersions: [],
-    dueAt: -Infinity,
   };
 }
 

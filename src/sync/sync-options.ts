@@ -55,6 +55,8 @@ export interface SyncTiming {
   readonly concurrentServers: number;
   /** Documents read at once from one server. Default 8. */
   readonly concurrentDocuments: number;
+  /** Classic documents read from one server in one round, for the versions that it stores at. Default: all there are. */
+  readonly maximumHashDocuments: number;
 }
 
 export const defaultTiming: SyncTiming = {
@@ -71,6 +73,7 @@ export const defaultTiming: SyncTiming = {
   adopt: 2_000,
   concurrentServers: 16,
   concurrentDocuments: 8,
+  maximumHashDocuments: Number.POSITIVE_INFINITY,
 };
 
 export interface SyncOptions {

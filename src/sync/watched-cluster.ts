@@ -1,7 +1,7 @@
 import { apiEndpointsPath, apiEndpointsSelector, parseApiEndpoints } from './api-endpoints.ts';
 import { apiServicesOf, apiServicesPath } from './api-services.ts';
 import type { Clock } from './clock.ts';
-import { customResourceDefinitionsPath, definedVersions } from './custom-resource-groups.ts';
+import { customResourceDefinitionsPath, customResourceOf } from './custom-resource-groups.ts';
 import {
   type IdentityLease,
   identityLeaseSelectors,
@@ -51,8 +51,8 @@ export function watchCluster({ connection, clock, timing, onChange }: WatchedClu
   const customResourceDefinitions = createObjectWatch({
     ...common,
     path: customResourceDefinitionsPath,
-    // A definition with its schemas can be a megabyte; its group versions are all that is needed.
-    project: definedVersions,
+    // A definition with its schemas can be a megabyte; its names and versions are all that is needed.
+    project: customResourceOf,
   });
   const watches: readonly { readonly kind: string; readonly watch: ObjectWatch<unknown> }[] = [
     ...leases.map((watch) => ({ kind: 'identity Leases', watch })),

@@ -35,6 +35,7 @@ export const fullSnapshot = snapshotOf(
         },
         { metadata: {} },
       ],
+      storageVersionHashes: { 'apps.deployments': '8aSe+NMegvE=' },
       openapiV3: { 'apis/apps/v1': '/openapi/v3/apis/apps/v1?hash=0123ABCD' },
     },
   },

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
+import { storageVersionName } from '../../src/apimachinery/group-version.ts';
 import { groupsFromClassic } from '../../src/discovery/classic-to-aggregated.ts';
 import { parseAggregated } from '../../src/discovery/parse-aggregated.ts';
 import {
@@ -43,9 +44,23 @@ export function recordedServers(cluster: RecordedClusterName): { a: RecordedServ
 export function recordedServedSet(server: RecordedServer): ServedSet {
   const { aggregated, groups, openapiV3 } = server;
   const index = parseOpenApiV3Index(openapiV3);
-  return aggregated === undefined
-    ? servedSetFromDiscovery(groups, groups, index)
-    : servedSetFromDiscovery(parseAggregated(aggregated.api), parseAggregated(aggregated.apis), index);
+  const set =
+    aggregated === undefined
+      ? servedSetFromDiscovery(groups, groups, index)
+      : servedSetFromDiscovery(parseAggregated(aggregated.api), parseAggregated(aggregated.apis), index);
+  return { ...set, storageVersionHashes: recordedHashes(server) };
+}
+
+function recordedHashes({ resourceLists }: RecordedServer): Record<string, string> {
+  const hashes: Record<string, string> = {};
+  for (const list of resourceLists.values()) {
+    const { groupVersion, resources } = parseAPIResourceList(list);
+    const group = groupVersion.includes('/') ? (groupVersion.split('/')[0] ?? '') : '';
+    for (const { name, storageVersionHash } of resources) {
+      if (storageVersionHash !== undefined) hashes[storageVersionName(group, name)] = storageVersionHash;
+    }
+  }
+  return hashes;
 }
 
 /** A snapshot of a recorded cluster, its servers at 10.0.0.1:6443 and 10.0.0.2:6443. */

@@ -24,6 +24,7 @@ export interface ServerOptions extends Partial<Omit<SnapshotServer, 'id' | 'serv
   readonly knowsSubresources?: boolean;
   readonly discovery?: ServedSet['discovery'];
   readonly openapiV3?: ServedSet['openapiV3'];
+  readonly storageVersionHashes?: ServedSet['storageVersionHashes'];
   /** Neither address nor url: known, but not to be reached. */
   readonly withoutAddress?: boolean;
 }
@@ -46,8 +47,10 @@ export function snapshotOf(
   const { apiServices = [], customResourceGroups = [], ...metadata } = options;
   const servedSets = new Map<string, ServedSet>();
   const listed = Object.entries(servers).map(([id, given], index): SnapshotServer => {
-    const { serves, knowsSubresources, discovery, openapiV3, withoutAddress, ...rest } = serverOptions(given);
-    const set = { ...servedSetOf(serves, knowsSubresources), ...optional({ discovery, openapiV3 }) };
+    const { serves, knowsSubresources, withoutAddress, ...others } = serverOptions(given);
+    const { discovery, openapiV3, storageVersionHashes, ...rest } = others;
+    const described = optional({ discovery, openapiV3, storageVersionHashes });
+    const set = { ...servedSetOf(serves, knowsSubresources), ...described };
     const key = servedSetKeyOf(set);
     servedSets.set(key, set);
     const address =

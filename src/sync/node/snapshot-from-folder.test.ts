@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
 import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
 import { generateSigningKey } from '../../snapshot/signing-key.ts';
@@ -89,6 +90,23 @@ for (const cluster of clusters) {
     assert.deepEqual(warnings, []);
   });
 }
+
+test('a set has the hash of every storage version that the classic documents of its server name', async () => {
+  const folder = join(fixtures, 'kubernetes-1.26-batch-disabled');
+  const { snapshot } = await snapshotFromFolder(folder);
+  for (const { id, serves } of snapshot?.servers ?? []) {
+    const hashes = snapshot?.servedSets[serves]?.storageVersionHashes;
+    assert.equal(Object.keys(hashes ?? {}).length, id === 'a' ? 47 : 49);
+    assert.equal(hashes?.['apps.deployments'], await storageVersionHash('apps', 'v1', 'Deployment'));
+    assert.equal(hashes?.['core.pods'], await storageVersionHash('', 'v1', 'Pod'));
+    // Served as v2 and v1, and stored as v1: the hash is about what is stored.
+    assert.equal(
+      hashes?.['autoscaling.horizontalpodautoscalers'],
+      await storageVersionHash('autoscaling', 'v1', 'HorizontalPodAutoscaler'),
+    );
+    assert.equal(hashes?.['authentication.k8s.io.tokenreviews'], undefined);
+  }
+});
 
 test('a server of the same version has the same set, read in classic or in aggregated form', async () => {
   const sets = await Promise.all(

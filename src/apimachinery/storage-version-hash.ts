@@ -1,0 +1,15 @@
+/**
+ * The form of `storageVersionHash` in classic discovery: eight bytes in base64 (k8s.io/apiserver
+ * pkg/endpoints/discovery/storageversionhash.go).
+ */
+export const storageVersionHashPattern = /^[A-Za-z0-9+/]{11}=$/;
+
+/**
+ * What API servers write as `storageVersionHash` of a resource: the first eight bytes of the SHA-256 of
+ * `group/version/kind` of the version in which its objects are stored, in base64. The legacy group is empty.
+ */
+export async function storageVersionHash(group: string, version: string, kind: string): Promise<string> {
+  const text = new TextEncoder().encode(`${group}/${version}/${kind}`);
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', text));
+  return btoa(String.fromCharCode(...digest.subarray(0, 8)));
+}
