@@ -34,7 +34,7 @@ export interface AppOptions extends MiddlewareOptions {
   readonly allowedCallers?: AllowedCallers;
   /** What `v1/status` shows about certificates and key files. Default: nothing. */
   readonly credentialFiles?: CredentialFiles;
-  /** What `v1/status` and `/statusz` show of settings that wait for a restart. Default: there are none. */
+  /** What `v1/status` and `statusz` show of settings that wait for a restart. Default: there are none. */
   readonly settings?: SettingsState;
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
   readonly recentDecisions?: RecentDecisions | undefined;
@@ -44,9 +44,9 @@ export interface AppOptions extends MiddlewareOptions {
   readonly router?: Router;
   /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
   readonly isShuttingDown?: () => boolean;
-  /** What `/metrics` and `/metrics/slis` answer. Default: those paths are the local server's. */
+  /** What `metrics` and `metrics/slis` answer under `/.mixed-version-proxy/`. Default: there are no such paths. */
   readonly metrics?: MetricsSource | undefined;
-  /** What `/statusz` and `/flagz` tell. Default: those paths are the local server's. */
+  /** What `statusz` and `flagz` tell under `/.mixed-version-proxy/`. Default: there are no such paths. */
   readonly processFacts?: ProcessFacts | undefined;
 }
 
@@ -71,13 +71,17 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   if (options.oidcIssuer !== undefined) app.route('/', oidcDocuments(options.oidcIssuer));
   // 3. Who is calling: established once (401).
   app.use(identifyCaller(router));
-  // 4. /.mixed-version-proxy/: snapshot, explain, status and its page, for allowed callers only (401, 403).
-  app.route(ownPathsPrefix, ownPaths({ ...options, readinessChecks: healthChecks.readyz }, allowedCallers));
-  //    /metrics, /metrics/slis, /statusz, /flagz: for them and for monitors.
-  if (metrics !== undefined) app.route('/', metricsEndpoints({ metrics, healthChecks }, allowedCallers));
-  if (processFacts !== undefined) {
-    app.route('/', zPages({ facts: processFacts, settings }, allowedCallers, options.clock ?? Date.now));
+  // 4. /.mixed-version-proxy/: metrics, statusz and flagz, for allowed callers and for monitors (401, 403). Under
+  //    their plain names these paths are the API server's.
+  if (metrics !== undefined) {
+    app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, allowedCallers));
   }
+  if (processFacts !== undefined) {
+    const pages = { facts: processFacts, settings, prefix: ownPathsPrefix };
+    app.route(ownPathsPrefix, zPages(pages, allowedCallers, options.clock ?? Date.now));
+  }
+  //    Snapshot, explain, status and its page: for allowed callers only.
+  app.route(ownPathsPrefix, ownPaths({ ...options, readinessChecks: healthChecks.readyz }, allowedCallers));
   // 5. The decision: peer, extension and unavailable are answered here; merged documents are prepared.
   app.use(routeRequest(router, options));
   // 6. Everything else is the local server's.

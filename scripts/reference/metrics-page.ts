@@ -6,7 +6,9 @@ export function metricsPage(): string {
   const sections = metricCatalogue.flatMap(({ heading, path, metrics }) => [
     `## ${heading}`,
     '',
-    ...(path === '/metrics' ? [] : [`Served under \`${path}\`.`, '']),
+    ...(path === '/metrics'
+      ? []
+      : [`Served under \`/.mixed-version-proxy${path}\`, and under \`${path}\` at the admin address.`, '']),
     '| metric | type | stability | labels | several processes | what it says |',
     '|---|---|---|---|---|---|',
     ...metrics.map(row),
@@ -20,7 +22,7 @@ const introduction = [
   '',
   '<!-- Written by `npm run docs:reference` from src/node/metrics/catalogue.ts. Change that, not this page. -->',
   '',
-  "The router serves its metrics under `/metrics` on its serving port, in the text format of Prometheus, or as OpenMetrics to whoever asks for it. The caller has to be one of those who may use the router's own paths (`--allowed-users`, `--allowed-groups`), or in the group `system:monitoring`. `--enable-metrics=false` turns them off.",
+  "The router serves its metrics under `/.mixed-version-proxy/metrics` on its serving port and under `/metrics` at the [admin address](admin-address.md), in the text format of Prometheus, or as OpenMetrics to whoever asks for it. On the serving port the caller has to be one of those who may use the router's own paths (`--allowed-users`, `--allowed-groups`), or in the group `system:monitoring`. `--enable-metrics=false` turns them off.",
   '',
   "Names that begin with `apiserver_`, `aggregator_` or `kubernetes_` are upstream's, with its labels and its meaning, so that dashboards carry over. What is new, or means something else in a router, begins with `mixed_version_proxy_`.",
   '',

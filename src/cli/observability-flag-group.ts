@@ -10,7 +10,7 @@ export const observabilityFlagGroup = {
       placeholder: 'true|false',
       default: 'true',
       description:
-        "Count requests and serve /metrics and /metrics/slis. Off, those paths are the local API server's own.",
+        'Count requests and serve metrics and metrics/slis under /.mixed-version-proxy/, and at the admin address.',
     },
   ],
 } as const satisfies FlagGroup;

@@ -195,7 +195,7 @@ export interface ServeConfig {
   readonly fileCheckInterval: number;
   readonly logging: LoggingConfig;
   readonly observability: {
-    /** Count requests and serve `/metrics`. */
+    /** Count requests and serve `/.mixed-version-proxy/metrics`. */
     readonly metrics: boolean;
   };
   /** What is kept of each request, beside its line in the log. */

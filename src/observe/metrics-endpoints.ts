@@ -15,7 +15,7 @@ export interface MetricsEndpointsOptions {
 }
 
 /**
- * `/metrics` and `/metrics/slis`, for allowed callers and for the group `system:monitoring`.
+ * `metrics` and `metrics/slis`, for allowed callers and for the group `system:monitoring`.
  * @param allowed `everyone` where it is the address that keeps others away.
  */
 export function metricsEndpoints(

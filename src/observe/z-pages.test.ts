@@ -25,7 +25,7 @@ async function get(path: string, accept?: string) {
 
 test('/statusz is text for people unless JSON is asked for', async () => {
   for (const accept of [undefined, '*/*', 'text/plain']) {
-    const { status, type, text } = await get('/statusz', accept);
+    const { status, type, text } = await get('/.mixed-version-proxy/statusz', accept);
     assert.equal(status, 200);
     assert.equal(type, 'text/plain; charset=utf-8');
     assert.match(text, /^mixed-version-proxy statusz\n/);
@@ -40,7 +40,7 @@ test("/statusz is Kubernetes' kind in the version that is asked for", async () =
     ['application/json;v=v1beta1;g=config.k8s.io;as=Statusz', 'v1beta1'],
     ['application/json;v=v1alpha1;g=config.k8s.io;as=Statusz', 'v1alpha1'],
   ] as const) {
-    const { type, text } = await get('/statusz', accept);
+    const { type, text } = await get('/.mixed-version-proxy/statusz', accept);
     assert.equal(type, 'application/json');
     assert.deepEqual(JSON.parse(text), {
       kind: 'Statusz',
@@ -51,19 +51,36 @@ test("/statusz is Kubernetes' kind in the version that is asked for", async () =
       binaryVersion: 'v1.2.3',
       nodeVersion: 'v26.1.0',
       configHash: 'sha256:abc',
-      paths: ['/flagz', '/healthz', '/livez', '/metrics', '/metrics/slis', '/readyz'],
+      paths: [
+        '/.mixed-version-proxy/flagz',
+        '/.mixed-version-proxy/metrics',
+        '/.mixed-version-proxy/metrics/slis',
+        '/healthz',
+        '/livez',
+        '/readyz',
+      ],
     });
   }
 });
 
 test('/flagz lists every flag with its value, one a line', async () => {
-  assert.match((await get('/flagz')).text, /\n\nbind-address=0\.0\.0\.0\nv=4\n$/);
-  const { text } = await get('/flagz', 'application/json;v=v1beta1;g=config.k8s.io;as=Flagz');
+  assert.match((await get('/.mixed-version-proxy/flagz')).text, /\n\nbind-address=0\.0\.0\.0\nv=4\n$/);
+  const { text } = await get(
+    '/.mixed-version-proxy/flagz',
+    'application/json;v=v1beta1;g=config.k8s.io;as=Flagz',
+  );
   assert.deepEqual(JSON.parse(text).flags, { 'bind-address': '0.0.0.0', v: '4' });
 });
 
 test('a form that there is not is 406, also the kind of the other page', async () => {
-  assert.equal((await get('/flagz', 'application/yaml')).status, 406);
-  assert.equal((await get('/flagz', 'application/json;v=v1;g=config.k8s.io;as=Flagz')).status, 406);
-  assert.equal((await get('/flagz', 'application/json;v=v1beta1;g=config.k8s.io;as=Statusz')).status, 406);
+  assert.equal((await get('/.mixed-version-proxy/flagz', 'application/yaml')).status, 406);
+  assert.equal(
+    (await get('/.mixed-version-proxy/flagz', 'application/json;v=v1;g=config.k8s.io;as=Flagz')).status,
+    406,
+  );
+  assert.equal(
+    (await get('/.mixed-version-proxy/flagz', 'application/json;v=v1beta1;g=config.k8s.io;as=Statusz'))
+      .status,
+    406,
+  );
 });

@@ -15,7 +15,7 @@ export interface ProcessPlace {
   readonly of: number;
 }
 
-/** What `/statusz` and `/flagz` tell. */
+/** What `statusz` and `flagz` tell. */
 export interface ProcessFacts {
   /** Which process this is; left out where there is one. */
   readonly place?: ProcessPlace | undefined;
@@ -35,17 +35,22 @@ export interface ZPagesOptions {
   readonly facts: ProcessFacts;
   /** Default: no setting waits for a restart. */
   readonly settings?: SettingsState | undefined;
+  /** Under what metrics and z-pages are, as the pages themselves say. Default: under no prefix. */
+  readonly prefix?: string | undefined;
 }
 
 /** Other pages that an operator looks for from here, as KEP-4827 lists them. */
-const paths = ['/flagz', '/healthz', '/livez', '/metrics', '/metrics/slis', '/readyz'] as const;
+function pathsOf(prefix: string): string[] {
+  const own = ['/flagz', '/metrics', '/metrics/slis'].map((path) => `${prefix}${path}`);
+  return [...own, '/healthz', '/livez', '/readyz'].sort();
+}
 
 const component = 'mixed-version-proxy';
 const notice =
   'For people to read: the form of this text can change with every version. Ask for JSON to parse it.';
 
 /**
- * `/statusz` and `/flagz` (KEP-4827, KEP-4828): plain text, or with `Accept: application/json` (also with
+ * `statusz` and `flagz` (KEP-4827, KEP-4828): plain text, or with `Accept: application/json` (also with
  * Kubernetes' `;g=config.k8s.io;v=v1beta1;as=Statusz`) the kinds `Statusz` and `Flagz`. For allowed callers and for
  * the group `system:monitoring`.
  *
@@ -53,12 +58,13 @@ const notice =
  * @param clock milliseconds since the epoch
  */
 export function zPages(
-  { facts, settings }: ZPagesOptions,
+  { facts, settings, prefix = '' }: ZPagesOptions,
   allowed: AllowedCallers | 'everyone',
   clock: () => number,
 ): Hono<HandlerEnvironment> {
   const app = new Hono<HandlerEnvironment>();
   const guard = allowed === 'everyone' ? openToEveryone : onlyAllowedCallers(withMonitors(allowed));
+  const paths = pathsOf(prefix);
   app.get('/statusz', guard, ({ var: { inbound } }) => {
     const { version, nodeVersion, startedAt, configHash, place } = facts;
     const uptimeSeconds = Math.max(0, Math.floor((clock() - startedAt) / 1000));

@@ -26,7 +26,7 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
 }
 
 /**
- * The router's own paths, for allowed callers only:
+ * The router's own paths for allowed callers only (metrics and z-pages, which monitors may read, stand beside them):
  * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), and the
  * status page (GET), `/` and what its script asks for.
  */

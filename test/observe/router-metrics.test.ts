@@ -108,7 +108,7 @@ describe('metrics of a running router', () => {
     const { ask, scrape } = router;
     for (const format of ['text', 'openmetrics'] as const) {
       const metrics = await scrape(format);
-      const { text } = await ask('/metrics/slis', {
+      const { text } = await ask('/.mixed-version-proxy/metrics/slis', {
         headers: format === 'openmetrics' ? ['accept', openMetricsAccept] : [],
       });
       const scraped = { '/metrics': metrics, '/metrics/slis': parseScrape(text, format) };
@@ -159,7 +159,9 @@ describe('metrics of a running router', () => {
     const as = async (groups: readonly string[] | undefined): Promise<number[]> => {
       const pair = groups && (await started.user('someone', groups));
       const session = openHttp2(context, { port: started.port, ca, pair });
-      const paths = ['/metrics', '/metrics/slis', '/statusz', '/flagz'];
+      const paths = ['metrics', 'metrics/slis', 'statusz', 'flagz'].map(
+        (name) => `/.mixed-version-proxy/${name}`,
+      );
       return Promise.all(paths.map(async (path) => (await askOverHttp2(session, path)).status));
     };
     assert.deepEqual(await as(['system:monitoring']), [200, 200, 200, 200]);
@@ -168,10 +170,18 @@ describe('metrics of a running router', () => {
     assert.deepEqual(await as(undefined), [401, 401, 401, 401]);
   });
 
-  it('leaves /metrics to the local server where metrics are turned off', async (context) => {
+  it('leaves metrics and z-pages under their plain names to the local server', async (context) => {
+    const { ask } = await startObservedRouter(context);
+    for (const path of ['/metrics', '/metrics/slis', '/metrics/cadvisor', '/statusz', '/flagz']) {
+      const { status, text } = await ask(path);
+      assert.equal(status, 200);
+      assert.deepEqual(JSON.parse(text), { answered: path });
+    }
+  });
+
+  it('has no metrics where they are turned off', async (context) => {
     const { ask } = await startObservedRouter(context, { 'enable-metrics': ['false'] });
-    const { status, text } = await ask('/metrics');
-    assert.equal(status, 200);
-    assert.deepEqual(JSON.parse(text), { answered: '/metrics' });
+    assert.equal((await ask('/.mixed-version-proxy/metrics')).status, 404);
+    assert.deepEqual(JSON.parse((await ask('/metrics')).text), { answered: '/metrics' });
   });
 });

@@ -124,7 +124,9 @@ test('the life of a router of several processes', async (context) => {
       openHttp2(each, { port: router.port, ca, pair }),
     );
     const statuses = () =>
-      Promise.all(auditors.map(async (auditor) => (await askOverHttp2(auditor, '/flagz')).status));
+      Promise.all(
+        auditors.map(async (auditor) => (await askOverHttp2(auditor, '/.mixed-version-proxy/flagz')).status),
+      );
     assert.deepEqual(await statuses(), [403, 403]);
     await writeConfiguration(['nobody', 'auditor']);
     router.command.signal('SIGHUP');
@@ -143,7 +145,9 @@ test('the life of a router of several processes', async (context) => {
         const asking = Array.from({ length: processes }, () =>
           openHttp2(each, { port: router.port, ca, pair }),
         );
-        return Promise.all(asking.map(async (session) => (await askOverHttp2(session, '/flagz')).status));
+        return Promise.all(
+          asking.map(async (session) => (await askOverHttp2(session, '/.mixed-version-proxy/flagz')).status),
+        );
       };
       assert.deepEqual(await statusesOf('leaver'), [403, 403]);
       assert.deepEqual(await statusesOf('auditor'), [200, 200]);

@@ -42,7 +42,7 @@ export async function startObservedRouter(
     ask,
     async scrape(format = 'text') {
       const headers = ['accept', format === 'openmetrics' ? openMetricsAccept : 'text/plain'];
-      const { status, text } = await ask('/metrics', { headers });
+      const { status, text } = await ask('/.mixed-version-proxy/metrics', { headers });
       assert.equal(status, 200, text);
       return parseScrape(text, format);
     },

@@ -138,13 +138,13 @@ export async function startProcessRouter(
   const connect = async (): Promise<ProcessConnection> => {
     const session = openHttp2(context, { port: Number(port()), ca, pair });
     const ask: ProcessConnection['ask'] = (target, options) => askOverHttp2(session, target, options);
-    const { text } = await ask('/statusz', { headers: ['accept', 'application/json'] });
+    const { text } = await ask('/.mixed-version-proxy/statusz', { headers: ['accept', 'application/json'] });
     return {
       session,
       number: JSON.parse(text).process.number,
       ask,
       async scrape(path = '/metrics') {
-        const answer = await ask(path);
+        const answer = await ask(`/.mixed-version-proxy${path}`);
         assert.equal(answer.status, 200, answer.text);
         return parseScrape(answer.text, 'text');
       },

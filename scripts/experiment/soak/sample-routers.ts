@@ -15,7 +15,7 @@ export async function sampleRouters({ routers, access }: ExperimentCluster): Pro
     if (pid === undefined) continue;
     const heap = await liveHeap(logFile);
     const status = await readFile(`/proc/${pid}/status`, 'utf8');
-    const metrics = await textOf(`${url}/metrics`, access.tls);
+    const metrics = await textOf(`${url}/.mixed-version-proxy/metrics`, access.tls);
     sum = {
       resident: sum.resident + parseStatus(status).resident / 1024,
       heap: sum.heap + heap / mebibyte,

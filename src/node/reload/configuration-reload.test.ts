@@ -71,9 +71,9 @@ describe('a configuration file that changes while the router runs', () => {
     assert.deepEqual(status.warnings, []);
     // Without a snapshot, the policy decides: nothing is sent to the local server any more.
     assert.equal((await askOverHttp2(session, pods)).status, 503);
-    const { text } = await askAsAdmin(context, started, '/flagz');
+    const { text } = await askAsAdmin(context, started, '/.mixed-version-proxy/flagz');
     assert.match(text, /^request-timeout=30s$/m);
-    const metrics = await askAsAdmin(context, started, '/metrics');
+    const metrics = await askAsAdmin(context, started, '/.mixed-version-proxy/metrics');
     assert.match(metrics.text, /^mixed_version_proxy_settings_needing_restart 0$/m);
     assert.match(
       metrics.text,
@@ -134,7 +134,7 @@ describe('a configuration file that changes while the router runs', () => {
     );
     assert.match(status.warnings.join(), /--enable-metrics \(metrics\.enabled\) needs a restart/);
     assert.match(
-      (await askAsAdmin(context, started, '/statusz')).text,
+      (await askAsAdmin(context, started, '/.mixed-version-proxy/statusz')).text,
       /^Needs a restart: --enable-metrics$/m,
     );
     assert.match(
@@ -142,7 +142,7 @@ describe('a configuration file that changes while the router runs', () => {
       /changed settings need a restart/,
     );
     assert.match(
-      (await askAsAdmin(context, started, '/metrics')).text,
+      (await askAsAdmin(context, started, '/.mixed-version-proxy/metrics')).text,
       /^mixed_version_proxy_settings_needing_restart 1$/m,
     );
 

@@ -2,7 +2,7 @@
 export interface ExpressionNames {
   /** Metrics, histograms without `_bucket`, `_sum` and `_count`. */
   readonly metrics: readonly string[];
-  /** Labels in selectors and after `by`. */
+  /** Labels in selectors and after `by` and `on`. */
   readonly labels: readonly string[];
 }
 
@@ -17,7 +17,7 @@ export function namesIn(expression: string): ExpressionNames {
       for (const [, label = ''] of selector.matchAll(/(\w+)\s*(?:=~|!=|!~|=)\s*"[^"]*"/g)) labels.push(label);
       return ' ';
     })
-    .replace(/\bby\s*\(([^)]*)\)/g, (_, list: string) => {
+    .replace(/\b(?:by|on)\s*\(([^)]*)\)/g, (_, list: string) => {
       for (const label of list.split(',')) labels.push(label.trim());
       return ' ';
     });
