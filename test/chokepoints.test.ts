@@ -76,14 +76,10 @@ const chokepoints = {
   },
   // Redirects to elsewhere.
   refuseRedirect: { definedIn: 'src/proxy/redirect.ts', calledIn: ['src/proxy/forward.ts'] },
-  // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for plain ones, once for upgrades.
+  // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
   faultOfHead: {
     definedIn: 'src/node/request-head.ts',
-    calledIn: [
-      'src/node/plain-http1/plain-request.ts',
-      'src/node/request-handler.ts',
-      'src/node/upgrade-request.ts',
-    ],
+    calledIn: ['src/node/request-handler.ts', 'src/node/upgrade-request.ts'],
   },
   // Which addresses may be dialled.
   // Also by status and doctor, which ask on connections of their own.
@@ -102,15 +98,6 @@ for (const [name, { definedIn, calledIn }] of Object.entries(chokepoints)) {
     assert.deepEqual(placesOf(new RegExp(`\\b${name} as \\w`)), []);
   });
 }
-
-test('one reader makes plain requests, and they come in by one place', () => {
-  assert.deepEqual(placesOf(/\bnew PlainRequestReader\(/), ['src/node/plain-http1/plain-connection.ts']);
-  assert.deepEqual(placesOf(/\bnew PlainInbound\(/), ['src/node/plain-http1/plain-connection.ts']);
-  assert.match(
-    sourceOf('src/node/plain-http1/plain-connection.ts'),
-    /const request = this\.#reader\.read\(bytes\);.*?new PlainInbound\(request, /s,
-  );
-});
 
 test('SnapshotReceiver.accept is called by the push endpoint and the sync job of a Worker alone', () => {
   assert.deepEqual(placesOf(/\breceiver\.accept\(/), [

@@ -13,14 +13,6 @@ export const performanceFlagGroup = {
         'Take requests for resources past the fetch handler, by the same router. Off, every request goes through the handler chain.',
     },
     {
-      name: 'plain-requests',
-      kind: 'boolean',
-      placeholder: 'true|false',
-      default: 'true',
-      description:
-        "Read plain requests of HTTP/1.1 clients for what the direct lane takes by a reader of the router's own, which takes less than Node's parser and leaves everything else to it. Off, Node's parser reads every request.",
-    },
-    {
       name: 'http2-frames',
       kind: 'boolean',
       placeholder: 'true|false',

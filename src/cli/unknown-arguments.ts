@@ -1,8 +1,9 @@
+import { removedServeFlags } from './removed-flags.ts';
 import { similarName } from './similar-name.ts';
 
 /**
  * One line for each argument that `command`, which takes flags only, does not know. The value of an unknown flag
- * stands behind it as a word of its own and is not named twice.
+ * stands behind it as a word of its own and is not named twice. Of a flag that is gone it says what to do instead.
  */
 export function unknownArguments(
   rest: readonly string[],
@@ -20,7 +21,10 @@ export function unknownArguments(
   }
   return flags.map((flag) => {
     const given = flag.split('=')[0] ?? flag;
-    const similar = similarName(given.replace(/^-+/, ''), flagNames);
+    const name = given.replace(/^-+/, '');
+    const removed = removedServeFlags.find((flag) => flag.name === name);
+    if (removed !== undefined) return `${given} was removed: ${removed.instead}`;
+    const similar = similarName(name, flagNames);
     return `unknown flag ${given}${similar === undefined ? '' : `: did you mean --${similar}?`}`;
   });
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { statusResponse } from '../apimachinery/status.ts';
 import { writeLastAnswer } from './raw-answer.ts';
@@ -8,6 +9,11 @@ function explain(code: string): string {
   if (code === 'HPE_HEADER_OVERFLOW') return 'the header of the request is too large';
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'the request did not arrive in time';
   return 'the request is no valid HTTP';
+}
+
+/** Whether bytes came behind a request that its client had called the last: they are nobody's (RFC 9112 section 9.6). */
+export function isBehindTheLast(error: Error): boolean {
+  return codeOf(error) === 'HPE_CLOSED_CONNECTION';
 }
 
 /** Whether the parser could not read what a client sent, as opposed to a fault of the connection. */
@@ -34,7 +40,9 @@ export function answerClientError(error: Error, socket: Duplex, answer: ServerRe
   const spokeHttp = isHttpError(error) || code === 'ERR_HTTP_REQUEST_TIMEOUT';
   // A failed handshake has no HTTP to answer in, and a second head must not end up in the middle of a body.
   const answering = answer?.headersSent === true && !answer.writableFinished;
-  if (!spokeHttp || answering || !socket.writable) {
+  // Who has asked nothing is answered nothing: it could be taken for the answer to a request that is on its way.
+  const hasAskedNothing = socket instanceof Socket && socket.bytesRead === 0;
+  if (!spokeHttp || answering || hasAskedNothing || !socket.writable) {
     socket.destroy();
     return;
   }

@@ -4,26 +4,10 @@ import { GatheredWrites, type PieceWriter } from './gathered-writes.ts';
 /** Bytes of a lent piece up to which a copy of its own is cheaper than a buffer that is used again. */
 export const maximumCopied = 4_096;
 
-/** Takes the pieces of a large answer. */
-export interface PieceGatherer {
-  /**
-   * @param chunk copied: it may be overwritten afterwards.
-   * @returns false when the client is slower.
-   */
-  add(chunk: Uint8Array): boolean;
-}
-
 /** What an answer is written to; every `Writable` is one. */
 export interface ClientWritable extends PieceWriter {
   once(event: 'drain', listener: () => void): unknown;
   end(): unknown;
-  /** Whether a piece of up to `maximumCopied` bytes may be overwritten as soon as `write` returns. Default: no. */
-  readonly copiesShort?: boolean;
-  /**
-   * What takes the pieces of a large answer, up to `end`. Default: they are gathered here, and then written.
-   * @param onRoom called when there is room again
-   */
-  gather?(onRoom: () => void): PieceGatherer;
 }
 
 /** The part of an answer that watches its client, on either protocol: when it can take more, and when it has gone. */
@@ -37,8 +21,6 @@ export class ClientSide {
   /** More than one piece is to be expected. */
   #isLarge = false;
   /** From the first large piece on. */
-  #gatherer: PieceGatherer | undefined;
-  /** The same, where it is gathered here. */
   #gathered: GatheredWrites | undefined;
 
   constructor(writable: ClientWritable, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
@@ -65,6 +47,8 @@ export class ClientSide {
 
   /** @returns false when the client is slower; `onDrain` is called then. */
   write(chunk: Uint8Array): boolean {
+    // Nothing may overtake what has been gathered.
+    this.#gathered?.flush();
     if (this.#writable.write(chunk)) return true;
     if (!this.#isWaiting) {
       this.#isWaiting = true;
@@ -81,20 +65,11 @@ export class ClientSide {
    * @returns false when the client is slower; `onDrain` is called then.
    */
   lend(chunk: Uint8Array): boolean {
-    if (this.#gatherer === undefined) {
-      if (chunk.length <= maximumCopied && !this.#isLarge) {
-        return this.write(this.#writable.copiesShort === true ? chunk : Buffer.from(chunk));
-      }
-      this.#gatherer = this.#newGatherer();
+    if (this.#gathered === undefined) {
+      if (chunk.length <= maximumCopied && !this.#isLarge) return this.write(Buffer.from(chunk));
+      this.#gathered = new GatheredWrites(this.#writable, () => this.#onDrain?.());
     }
-    return this.#gatherer.add(chunk);
-  }
-
-  #newGatherer(): PieceGatherer {
-    const onRoom = (): void => this.#onDrain?.();
-    if (this.#writable.gather !== undefined) return this.#writable.gather(onRoom);
-    this.#gathered = new GatheredWrites(this.#writable, onRoom);
-    return this.#gathered;
+    return this.#gathered.add(chunk);
   }
 
   /** Ends the answer behind all that was written. */

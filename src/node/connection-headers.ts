@@ -5,7 +5,7 @@ import { rememberingNames } from '../apimachinery/remembered-names.ts';
  * Header names that belong to one HTTP/1.1 connection and must not be written to an HTTP/2 stream
  * (RFC 9113 section 8.2.2). Node throws on them, and through @hono/node-server that throw ends the process.
  */
-const connectionSpecific: ReadonlySet<string> = new Set([
+export const connectionSpecific: ReadonlySet<string> = new Set([
   'connection',
   'http2-settings',
   'keep-alive',

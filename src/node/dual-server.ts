@@ -9,7 +9,6 @@ import {
 } from 'node:http2';
 import type { SecureContextOptions, TLSSocket, TlsOptions } from 'node:tls';
 import type { NodeIncoming, NodeOutgoing } from './node-inbound.ts';
-import type { ReadByNode } from './plain-http1/plain-connections.ts';
 import { certificateError } from './server-error.ts';
 import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits, streamWindow } from './server-limits.ts';
 
@@ -27,14 +26,12 @@ export function secureContextOf(tls: ServerTlsOptions): SecureContextOptions & S
 }
 
 /** With `allowHTTP1` Node's HTTP/2 server is an HTTP/1.1 server as well; its types do not say so. */
-type DualServer = Http2SecureServer & Pick<Http1Server, 'maxHeadersCount'>;
+type DualServer = Http2SecureServer & Pick<Http1Server, 'maxHeadersCount' | 'closeIdleConnections'>;
 
 export interface DualServerListeners {
   readonly onRequest: (incoming: NodeIncoming, outgoing: NodeOutgoing) => void;
   /** A stream of HTTP/2. @returns whether it has been taken; else it is handed to `onRequest`. */
   readonly onStream: Http2StreamListener;
-  /** A connection of a client that does not speak HTTP/2, and what has Node read it. Default: Node reads all of them. */
-  readonly onHttp1Connection?: ((socket: TLSSocket, readByNode: ReadByNode) => void) | undefined;
   /** A connection of a client that speaks HTTP/2. Default: Node reads all of them, and calls `onStream`. */
   readonly onHttp2Connection?: ((socket: TLSSocket) => void) | undefined;
 }
@@ -52,7 +49,7 @@ export type Http2StreamListener = (
 export function newServer(
   tls: ServerTlsOptions,
   limits: ServerLimits,
-  { onRequest, onStream, onHttp1Connection, onHttp2Connection }: DualServerListeners,
+  { onRequest, onStream, onHttp2Connection }: DualServerListeners,
 ): DualServer {
   const { maxConcurrentStreams, maxSessionMemory, maxSessionRejectedStreams } = limits;
   const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
@@ -95,7 +92,7 @@ export function newServer(
     // HTTP/1.1's own limit of lines, which no option sets: measured, the 1,000th is refused without it.
     server.maxHeadersCount = maximumHeaderLines;
     standInFront(server, onStream);
-    standBeforeNode(server, onHttp1Connection, onHttp2Connection);
+    standBeforeNode(server, onHttp2Connection);
     return server;
   } catch (error) {
     throw certificateError(error);
@@ -127,20 +124,12 @@ function standInFront(server: DualServer, onStream: Http2StreamListener): void {
 /** Node's listener for finished handshakes begins to read the connection by the protocol that was agreed on. */
 function standBeforeNode(
   server: DualServer,
-  onHttp1Connection: DualServerListeners['onHttp1Connection'],
   onHttp2Connection: DualServerListeners['onHttp2Connection'],
 ): void {
   const listeners = server.listeners('secureConnection');
   server.removeAllListeners('secureConnection');
-  const readByNode: ReadByNode = (socket, bytes) => {
-    // Given back, they are the first that the parser gets.
-    socket.unshift(bytes);
-    for (const listener of listeners) listener.call(server, socket);
-  };
   server.on('secureConnection', (socket) => {
     if (socket.alpnProtocol === 'h2' && onHttp2Connection !== undefined) onHttp2Connection(socket);
-    else if (socket.alpnProtocol !== 'h2' && onHttp1Connection !== undefined) {
-      onHttp1Connection(socket, readByNode);
-    } else for (const listener of listeners) listener.call(server, socket);
+    else for (const listener of listeners) listener.call(server, socket);
   });
 }

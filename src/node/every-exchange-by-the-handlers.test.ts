@@ -3,8 +3,8 @@ import { globSync } from 'node:fs';
 import { wayIn } from '../../test/support/way-in.ts';
 
 /*
- * Every test of an exchange through a server once more: with each request behind the fetch handler, and each one by
- * HTTP/1.1 read by Node's parser (`--direct-lane=false`, which `--plain-requests=false` is a part of).
+ * Every test of an exchange through a server once more: with each request behind the fetch handler
+ * (`--direct-lane=false`).
  */
 wayIn.byLane = false;
 const here = import.meta.dirname;

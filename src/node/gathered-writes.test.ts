@@ -155,44 +155,6 @@ describe('gathered writes', () => {
     assert.equal(seen.room, 1);
   });
 
-  test('say when all has been handed over, and not before', async () => {
-    const { client, writes } = newWrites();
-    let isEnded = false;
-    const bytes = Buffer.alloc(transferBufferBytes + 1, 'x');
-    writes.add(bytes);
-    writes.end(() => {
-      isEnded = true;
-    });
-    client.endWrite();
-    await settled();
-    assert.equal(isEnded, false);
-    client.endWrite();
-    await settled();
-    assert.equal(isEnded, true);
-    assert.ok(Buffer.concat(client.received).equals(bytes));
-  });
-
-  test('say so at once where nothing is left', async () => {
-    const { client, writes } = newWrites();
-    writes.add(Buffer.from('gone'));
-    await settled();
-    client.endWrite();
-    await settled();
-    let isEnded = false;
-    writes.end(() => {
-      isEnded = true;
-    });
-    assert.equal(isEnded, true);
-  });
-
-  test('never say so where a write has failed', async () => {
-    const { client, writes } = newWrites();
-    writes.add(Buffer.from('lost'));
-    writes.end(() => assert.fail('nobody has got it'));
-    client.endWrite(new Error('the client went away'));
-    await settled();
-  });
-
   test('attack: a buffer whose write has failed is nobody else’s', async () => {
     const { client, writes } = newWrites();
     writes.add(Buffer.from('secret'));

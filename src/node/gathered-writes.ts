@@ -26,7 +26,6 @@ export class GatheredWrites {
   #underWay = 0;
   #isDue = false;
   #isHeld = false;
-  #onEnded: (() => void) | undefined;
 
   /** @param onRoom called when the writer may go on after it was held. */
   constructor(writable: PieceWriter, onRoom: () => void) {
@@ -123,22 +122,11 @@ export class GatheredWrites {
     });
   }
 
-  /**
-   * Hands over what is left: nothing more comes.
-   * @param onEnded called when all of it may be overwritten; never, where a write fails
-   */
-  end(onEnded: () => void): void {
-    this.flush();
-    if (this.#underWay === 0) onEnded();
-    else this.#onEnded = onEnded;
-  }
-
   #written(buffer: Buffer): void {
     (buffer.length > smallBufferBytes ? largeBuffers : smallBuffers).giveBack(buffer);
     this.#underWay--;
     if (this.#underWay > 0) return;
     this.flush();
-    this.#onEnded?.();
     if (!this.#isHeld) return;
     this.#isHeld = false;
     this.#onRoom();

@@ -1,8 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { maximumHeaderBytes } from './server-limits.ts';
 
 /** Requests that may wait on one HTTP/1.1 connection; as many as HTTP/2 streams on one of its own. */
 const maximumWaiting = 100;
+
+/** Characters of the heads of those: as many as one head may have, which Node holds until its turn comes. */
+const maximumWaitingHeads = maximumHeaderBytes;
 
 interface Line {
   /** The answer in progress, or the last one. */
@@ -10,6 +14,8 @@ interface Line {
   /** The answer to the request that came last. */
   last: ServerResponse;
   waiting: number;
+  /** Characters of their heads. */
+  waitingHeads: number;
 }
 
 /**
@@ -40,7 +46,7 @@ export class OneAtATime {
     if (!socket.writable) return;
     const line = this.#lines.get(socket);
     if (line === undefined) {
-      this.#lines.set(socket, { current: outgoing, last: outgoing, waiting: 0 });
+      this.#lines.set(socket, { current: outgoing, last: outgoing, waiting: 0, waitingHeads: 0 });
       handle();
       return;
     }
@@ -51,19 +57,26 @@ export class OneAtATime {
       handle();
       return;
     }
+    const head = lengthOfHead(incoming);
     line.waiting++;
-    if (line.waiting > maximumWaiting) {
+    line.waitingHeads += head;
+    if (line.waiting > maximumWaiting || line.waitingHeads > maximumWaitingHeads) {
       socket.destroy();
       return;
     }
     previous.once('close', () => {
       line.waiting--;
+      line.waitingHeads -= head;
       // An answer that ends its connection ends it for what was sent behind the request, too.
       if (!socket.writable) return;
       line.current = outgoing;
       handle();
     });
   }
+}
+
+function lengthOfHead({ url = '', rawHeaders }: IncomingMessage): number {
+  return rawHeaders.reduce((length, part) => length + part.length, url.length);
 }
 
 function isOver(answer: ServerResponse): boolean {

@@ -185,7 +185,6 @@ export interface ServeConfig {
     /** Requests for resources go past the fetch handler. */
     readonly directLane: boolean;
     /** Plain requests by HTTP/1.1 are read without Node's parser; only with `directLane`. */
-    readonly plainRequests: boolean;
     /** Frames of HTTP/2 clients are read and written without Node's HTTP/2 server. */
     readonly http2Frames: boolean;
     /** HTTP/1.1 connections for short reads to each server; 0: reads share the HTTP/2 connections. */

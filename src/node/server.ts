@@ -2,15 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Http2ServerRequest } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
 import { type Logger, silentLogger } from '../observe/logger.ts';
-import { answerClientError, isHttpError } from './client-error.ts';
+import { answerClientError, isBehindTheLast, isHttpError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { ServerObserver } from './connection-observer.ts';
 import { newServer, type ServerTlsOptions, secureContextOf } from './dual-server.ts';
 import { ServerSessions } from './http2-server/server-sessions.ts';
 import { OneAtATime } from './one-at-a-time.ts';
-import { PlainConnections } from './plain-http1/plain-connections.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { type Http2ServerConnection, ServerConnections } from './server-connections.ts';
 import { certificateError, listenError } from './server-error.ts';
@@ -24,11 +22,6 @@ export interface RouterServerOptions extends RequestHandlerOptions {
   /** From `upgradeListener`. Without it an upgrade request is handled as an ordinary one. */
   readonly onUpgrade?: UpgradeListener;
   readonly limits?: Partial<ServerLimits>;
-  /**
-   * Plain requests of HTTP/1.1 clients for what the direct lane takes are read by the router's own, stricter reader;
-   * all others by Node's parser (docs/decisions/0016). Default true.
-   */
-  readonly plainRequests?: boolean | undefined;
   /**
    * Frames of HTTP/2 clients are read and written by the router's own code, which takes less than Node's
    * (docs/decisions/0017). Default true.
@@ -86,14 +79,11 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { tls, onUpgrade, observer, logger = silentLogger } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
-  const connections: ServerConnections = new ServerConnections(
-    (socket) => pipelines.isBusy(socket) || plain?.isBusy(socket) === true,
-  );
+  const connections = new ServerConnections((socket) => pipelines.isBusy(socket));
   const handler = new RequestHandler(options);
   const { random = Math.random } = options;
   let { goawayChance = 0 } = options;
   let draining = false;
-  const plain = plainConnections(options, limits, (socket) => connections.asked(socket, whole));
   const requested = (session: Http2ServerConnection | undefined): (() => void) => {
     // Ends the connection for what is not asked yet; what is under way on it goes on (RFC 9113 section 6.8).
     if (draining || (goawayChance > 0 && random() < goawayChance)) session?.close();
@@ -117,7 +107,6 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       stream.once('close', streamClosed);
       return false;
     },
-    onHttp1Connection: plain && ((socket, readByNode) => plain.opened(socket, readByNode)),
     onRequest(incoming, outgoing) {
       if (incoming instanceof Http2ServerRequest) {
         handler.handle(incoming, outgoing);
@@ -128,6 +117,8 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       pipelines.run(incoming, outgoing as ServerResponse, () => handler.handle(incoming, outgoing));
     },
   });
+  // On `close`, Node would cut answers that it has in full and their clients have not: `ServerConnections` knows.
+  server.closeIdleConnections = () => connections.endIdle();
   const connectionLimit = limitConnections(server, limits.maxConnections, logger);
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
@@ -140,6 +131,8 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     session.once('close', () => connections.sessionClosed(session));
   });
   server.on('clientError', (error: Error, socket: Duplex) => {
+    // The answer to that request ends the connection.
+    if (isBehindTheLast(error)) return;
     connections.handedOver(socket);
     if (isHttpError(error)) observer?.malformed();
     answerClientError(error, socket, pipelines.answerOn(socket));
@@ -181,7 +174,6 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 
     drain(listening) {
       draining = true;
-      if (plain !== undefined) plain.isDraining = true;
       if (!listening) server.close();
       connections.sayGoodbye((socket) => pipelines.answerOn(socket));
     },
@@ -203,17 +195,3 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 }
 
 const sweepMilliseconds = 100;
-
-/** A request of which nothing is still to come. */
-const whole = { complete: true };
-
-/** `undefined` where Node is to read every HTTP/1.1 connection. */
-function plainConnections(
-  { directLane, plainRequests = true, clientCertificateOf, deadlines, logger }: RouterServerOptions,
-  limits: ServerLimits,
-  onAsked: (socket: TLSSocket) => void,
-): PlainConnections | undefined {
-  if (directLane === undefined || !plainRequests) return undefined;
-  const inboundOptions = { clientCertificateOf, deadlines };
-  return new PlainConnections({ lane: directLane, inboundOptions, limits, onAsked, logger });
-}

@@ -187,7 +187,6 @@ async function start(
   const server = createRouterServer({
     fetch: handlers.fetch,
     directLane: handlers.directLane,
-    plainRequests: config.performance.plainRequests,
     http2Frames: config.performance.http2Frames,
     tls: serverTlsOf(credentials.current),
     clientCertificateOf,

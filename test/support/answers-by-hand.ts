@@ -1,13 +1,11 @@
 import type { TestContext } from 'node:test';
 import type { NodeInboundRequest } from '../../src/node/node-inbound.ts';
-import { PlainInbound } from '../../src/node/plain-http1/plain-inbound.ts';
 import type { RouterServerOptions } from '../../src/node/server.ts';
 import { startServer } from './node-server.ts';
 
 /** A request that waits for its answer. */
 export interface Handled {
   readonly inbound: NodeInboundRequest;
-  readonly isPlain: boolean;
   readonly answer: (response: Response) => void;
 }
 
@@ -16,8 +14,7 @@ export async function serverOf(context: TestContext, options: Partial<RouterServ
   const handled: Handled[] = [];
   const started = await startServer(
     context,
-    (_request, { inbound }) =>
-      new Promise((answer) => handled.push({ inbound, isPlain: inbound instanceof PlainInbound, answer })),
+    (_request, { inbound }) => new Promise((answer) => handled.push({ inbound, answer })),
     options,
   );
   return { ...started, handled };

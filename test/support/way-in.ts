@@ -3,8 +3,8 @@ import type { RouterServerOptions } from '../../src/node/server.ts';
 import type { DirectLane } from '../../src/proxy/direct-lane.ts';
 
 /**
- * How requests get into the servers that tests start. As the product has it, by the direct lane, plain ones by HTTP/1.1
- * past Node's parser, HTTP/2 past Node's server; `src/node/every-exchange-by-*.test.ts` have their tests run without.
+ * How requests get into the servers that tests start. As the product has it, by the direct lane, HTTP/2
+ * past Node's server; `src/node/every-exchange-by-*.test.ts` have their tests run without.
  */
 export const wayIn = { byLane: true, http2Frames: true };
 

@@ -92,6 +92,12 @@ extensionRouting: everywhere
     ]);
   });
 
+  it('says of a key whose flag was removed what to do instead', () => {
+    assert.deepEqual(faultsOf(`${header}performance:\n  plainRequests: true\n`), [
+      "4:3: performance.plainRequests was removed: leave it out, every HTTP/1.1 request is read by Node's parser",
+    ]);
+  });
+
   it('is refused where a key is given twice, at either level', () => {
     assert.deepEqual(faultsOf(`${header}gateway: true\ngateway: false\nserving:\n  port: 1\n  port: 2\n`), [
       '4:1: is a key that was given before',

@@ -11,6 +11,7 @@ import {
   visit,
 } from 'yaml';
 import { fieldPath, quoted } from '../../snapshot/issues.ts';
+import { removedServeFlags } from '../removed-flags.ts';
 import { similarName } from '../similar-name.ts';
 import {
   type ConfigurationField,
@@ -139,14 +140,23 @@ class ConfigurationReader<Name extends string> {
       const memberPath = fieldPath(path, name);
       const member = section.members.get(name);
       if (member === undefined) {
-        const similar = similarName(name, [...section.members.keys()]);
-        const hint = similar === undefined ? '' : `; did you mean ${similar}?`;
-        this.#fault(startOf(pair.key), memberPath, `is no key of this configuration${hint}`);
+        this.#unknownKey(pair, memberPath, similarName(name, [...section.members.keys()]));
       } else if ('flag' in member) this.#value(pair, member, memberPath);
       else if (isMap(pair.value)) this.#members(pair.value.items, member, memberPath);
       // A section of which everything is commented out is none.
       else if (!isEmpty(pair.value)) this.#fault(startOf(pair.value), memberPath, 'must be an object');
     }
+  }
+
+  #unknownKey(pair: Pair, path: string, similar: string | undefined): void {
+    // A removed flag may have been the only one of its section.
+    const gone = removedServeFlags.filter(({ key }) => key === path || key.startsWith(`${path}.`));
+    if (gone.length > 0) {
+      for (const { key, instead } of gone) this.#fault(startOf(pair.key), key, `was removed: ${instead}`);
+      return;
+    }
+    const hint = similar === undefined ? '' : `; did you mean ${similar}?`;
+    this.#fault(startOf(pair.key), path, `is no key of this configuration${hint}`);
   }
 
   #value(pair: Pair, { flag, schema }: ConfigurationField<Name>, path: string): void {

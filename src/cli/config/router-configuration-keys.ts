@@ -52,7 +52,6 @@ export const routerConfigurationKeys = {
   'shutdown-watch-termination-grace-period': 'shutdown.watchTerminationGracePeriod',
   processes: 'processes',
   'direct-lane': 'performance.directLane',
-  'plain-requests': 'performance.plainRequests',
   'http2-frames': 'performance.http2Frames',
   'http1-read-connections': 'performance.http1ReadConnections',
   'client-ca-file': 'authentication.clientCAFile',

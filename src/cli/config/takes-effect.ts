@@ -59,7 +59,6 @@ export const settingsTakeEffect = {
   'shutdown-watch-termination-grace-period': 'at-once',
   processes: 'restart',
   'direct-lane': 'restart',
-  'plain-requests': 'restart',
   'http2-frames': 'restart',
   'http1-read-connections': 'restart',
   // Whether client certificates are asked for is fixed when the server is made.

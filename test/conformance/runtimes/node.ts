@@ -30,16 +30,6 @@ export const nodeHttp1: ConformanceRuntime = {
   start: (settings, cluster) => startNode(settings, cluster, (port) => http1Client({ port, tls: clientTls })),
 };
 
-/** The same with every request read by Node's parser: no runtime of its own, and it has to say the same. */
-export const nodeHttp1ByNodeParser: ConformanceRuntime = {
-  ...nodeHttp1,
-  title: 'Node, HTTP/1.1, without the reader of plain requests',
-  start: (settings, cluster) =>
-    startNode(settings, cluster, (port) => http1Client({ port, tls: clientTls }), {
-      'plain-requests': ['false'],
-    }),
-};
-
 /** The same, asked over HTTP/2. */
 export const nodeHttp2: ConformanceRuntime = {
   id: 'node-http2',

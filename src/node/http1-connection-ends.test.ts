@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { get, serverOf } from '../../../test/support/answers-by-hand.ts';
-import { eventually } from '../../../test/support/eventually.ts';
-import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
-import { readUntil } from '../../../test/support/tls-client.ts';
+import { get, serverOf } from '../../test/support/answers-by-hand.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { rawClient, readToEnd } from '../../test/support/node-clients.ts';
+import { readUntil } from '../../test/support/tls-client.ts';
 
 test('a connection on which nothing is ever asked ends, and one that falls silent, but none that waits', async (context) => {
   const limits = { keepAliveTimeout: 60, headersTimeout: 60, connectionsCheckingInterval: 10 };
@@ -22,28 +22,6 @@ test('a connection on which nothing is ever asked ends, and one that falls silen
   await new Promise((resolve) => setTimeout(resolve, 300));
   answer('/wait');
   assert.match(await readToEnd(waiting), /answered$/);
-});
-
-test('a connection is silent from its last answer on, not from its last request on', async (context) => {
-  context.mock.timers.enable({ apis: ['setInterval'] });
-  const limits = { keepAliveTimeout: 40_000, headersTimeout: 40_000 };
-  const { port, handled } = await serverOf(context, { limits });
-  const client = await rawClient(context, port);
-  client.write(get('/1'));
-  await eventually(() => handled.length === 1);
-  context.mock.timers.tick(120_000);
-  handled[0]?.answer(new Response('first.'));
-  await eventually(() => handled[0]?.inbound.isClosed === true);
-  context.mock.timers.tick(30_000);
-  client.write(get('/2'));
-  await eventually(() => handled.length === 2);
-  handled[1]?.answer(new Response('second.'));
-  await readUntil(client, 'second.');
-  client.resume();
-  await eventually(() => {
-    context.mock.timers.tick(10_000);
-    return client.closed;
-  });
 });
 
 test('draining ends what is idle, and tells who waits that this answer is the last', async (context) => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { eventually } from '../../../test/support/eventually.ts';
-import { announced, bytesOf, connected, dated } from '../../../test/support/plain-answers.ts';
-import { readUntil } from '../../../test/support/tls-client.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { announced, bytesOf, connected, dated } from '../../test/support/http1-answers.ts';
+import { readUntil } from '../../test/support/tls-client.ts';
 
 test('more than was announced breaks the connection: the client must not read it as the next answer', async (context) => {
   for (const pieces of [['body', 'HTTP/1.1 200 OK\r\n\r\n'], ['body!'], ['b'.repeat(5_000)]]) {
@@ -32,7 +32,7 @@ test('less than was announced breaks the connection: the client must not take a 
     await readUntil(client, 'part');
     answer.end();
     await eventually(() => client.readableEnded || client.destroyed);
-    assert.deepEqual(told, ['begun']);
+    assert.equal(told.length, 0);
   }
 });
 
@@ -43,7 +43,7 @@ test('an answer that breaks off does not end in good order', async (context) => 
   await readUntil(client, 'part');
   answer.breakOff();
   assert.doesNotMatch(await text(client.setEncoding('latin1')), /0\r\n\r\n/);
-  assert.deepEqual(told, ['begun']);
+  assert.equal(told.length, 0);
 });
 
 for (const [method, status, lines] of [
@@ -58,7 +58,7 @@ for (const [method, status, lines] of [
     const { client, answer, told } = await connected(context, { method });
     answer.start(status, '', lines);
     await readUntil(client, '\r\n\r\n');
-    assert.deepEqual(told, ['begun']);
+    assert.equal(told.length, 0);
     answer.end();
     await eventually(() => told.includes('answered'));
   });
@@ -89,13 +89,13 @@ for (const [way, framing] of [
     goOn();
     // More than the buffers of both systems hold.
     assert.ok(left > 0);
-    assert.deepEqual(told, ['begun']);
+    assert.equal(told.length, 0);
     let received = 0;
     client.on('data', (bytes: Buffer) => {
       received += bytes.length;
     });
     // A write is over in a later turn of the event loop, whoever reads.
-    assert.deepEqual(await toldAtEnd.promise, ['begun']);
+    assert.deepEqual(await toldAtEnd.promise, []);
     await eventually(() => told.includes('answered'));
     await eventually(() => received > length);
   });

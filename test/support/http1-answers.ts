@@ -1,51 +1,45 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { type AnsweredExchange, PlainAnswer } from '../../src/node/plain-http1/plain-answer.ts';
+import { Http1Answer } from '../../src/node/http1-answer.ts';
 
 export interface Connected {
   /** The client's side. */
   readonly client: Socket;
-  readonly answer: PlainAnswer;
+  readonly answer: Http1Answer;
   /** The server's side. */
   readonly socket: Socket;
-  /** What the answer has told its exchange, in order. */
+  /** 'answered' from when the system has the last byte on. */
   readonly told: readonly string[];
 }
 
+/** @param isLast whether the client asks for the end of the connection, by HTTP/1.1 */
 export async function connected(
   context: TestContext,
-  { method = 'GET', isLast = false } = {},
+  { method = 'GET', isLast = true } = {},
 ): Promise<Connected> {
-  const server = createServer();
+  const server = createServer({ keepAliveTimeout: 90_000 });
   context.after(() => server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
   context.after(() => client.destroy());
   client.on('error', () => {});
-  const [socket] = (await once(server, 'connection')) as [Socket];
-  socket.on('error', () => {});
+  const last = isLast ? 'Connection: close\r\n' : '';
+  client.write(`${method} / HTTP/1.1\r\nHost: a\r\n${last}\r\n`);
+  const [incoming, outgoing] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  const { socket } = incoming;
   const told: string[] = [];
-  const exchange: AnsweredExchange = {
-    method,
-    isLast,
-    keepAliveSeconds: 90,
-    begun: () => told.push('begun'),
-    answered() {
-      told.push('answered');
-      socket.end();
-    },
-    onFinished: () => {},
-  };
-  return { client, socket, answer: new PlainAnswer(socket, exchange), told };
+  outgoing.once('finish', () => told.push('answered'));
+  return { client, socket, answer: new Http1Answer(outgoing, { onFinished: () => {} }), told };
 }
 
 /** What a client reads of one answer, to the end of its connection. */
 export async function bytesOf(
   context: TestContext,
-  write: (answer: PlainAnswer) => void,
-  options: { method?: string; isLast?: boolean } = {},
+  write: (answer: Http1Answer) => void,
+  options: { method?: string } = {},
 ): Promise<string> {
   const { client, answer } = await connected(context, options);
   write(answer);
@@ -53,6 +47,6 @@ export async function bytesOf(
 }
 
 export const dated = ['Date', 'Thu, 01 Jan 2026 00:00:00 GMT'];
-export const kept = 'Connection: keep-alive\r\nKeep-Alive: timeout=90\r\n';
+export const ended = 'Connection: close\r\n';
 export const dateLine = 'Date: Thu, 01 Jan 2026 00:00:00 GMT\r\n';
 export const announced = (length: number): string[] => [...dated, 'Content-Length', String(length)];

@@ -1,0 +1,16 @@
+/** A flag that is gone, and the key of a configuration file that stood for it. */
+export interface RemovedFlag {
+  readonly name: string;
+  readonly key: string;
+  /** What to do instead; the end of a sentence. */
+  readonly instead: string;
+}
+
+/** Of `serve`. Whoever still gives one is told what to do, for longer than a changelog is remembered. */
+export const removedServeFlags: readonly RemovedFlag[] = [
+  {
+    name: 'plain-requests',
+    key: 'performance.plainRequests',
+    instead: "leave it out, every HTTP/1.1 request is read by Node's parser",
+  },
+];
