@@ -139,7 +139,10 @@ export const panelRows: readonly PanelRow[] = [
         description: 'Requests that a second server was asked for, and the least that any budget has left.',
         unit: 'short',
         queries: [
-          { expression: `sum(${rate('mixed_version_proxy_second_tries_total')})`, legend: 'second tries/s' },
+          {
+            expression: `sum by (cause) (${rate('mixed_version_proxy_second_tries_total')})`,
+            legend: 'second tries/s: {{cause}}',
+          },
           { expression: `min(mixed_version_proxy_retry_budget{${routers}})`, legend: 'budget' },
         ],
       },

@@ -11,6 +11,7 @@ export class BodyStream extends Readable {
   readonly #source: BodySource;
   readonly #onProgress: () => void;
   #stream: Readable | undefined;
+  #isStopped = false;
 
   /** @param onProgress called for each chunk taken from the client. */
   constructor(source: BodySource, onProgress: () => void) {
@@ -23,6 +24,7 @@ export class BodyStream extends Readable {
 
   readonly #onData = (chunk: Uint8Array): void => {
     this.#onProgress();
+    this.#source.passed(chunk);
     if (!this.push(chunk)) this.#stream?.pause();
   };
   readonly #onEnd = (): void => {
@@ -42,10 +44,11 @@ export class BodyStream extends Readable {
 
   override _read(): void {
     if (this.#stream !== undefined) {
-      this.#stream.resume();
+      if (!this.#isStopped) this.#stream.resume();
       return;
     }
-    this.#stream = this.#source.open();
+    for (const chunk of this.#source.takeRead()) this.push(chunk);
+    this.#stream = this.#source.open(this);
     this.#stream.on('data', this.#onData).on('end', this.#onEnd);
     this.#stream.on('close', this.#onClose).on('error', this.#onClose);
     // Node ends an HTTP/2 stream without content whether or not anybody reads it.
@@ -54,13 +57,18 @@ export class BodyStream extends Readable {
     else if (this.#stream.destroyed) process.nextTick(this.#onClose);
   }
 
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+  /** Takes nothing more from the client: another reader does. */
+  stop(): void {
     const stream = this.#stream;
-    if (stream !== undefined) {
-      stream.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
-      // The error listener stays: a stream that fails later must not find nobody listening.
-      stream.pause();
-    }
+    if (stream === undefined) return;
+    this.#isStopped = true;
+    stream.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
+    // The error listener stays: a stream that fails later must not find nobody listening.
+    stream.pause();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    if (!this.#isStopped) this.stop();
     callback(error);
   }
 }

@@ -120,6 +120,18 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
     return this.#bodySource;
   }
 
+  keepBody(): void {
+    this.bodySource?.keep();
+  }
+
+  rewindBody(): boolean {
+    return this.bodySource?.rewind() ?? true;
+  }
+
+  forgetBody(): void {
+    this.#bodySource?.forget();
+  }
+
   get signal(): AbortSignal {
     if (this.#signal === undefined) {
       const controller = new AbortController();

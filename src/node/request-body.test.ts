@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
-import { BodySource, RequestBody } from './request-body.ts';
+import { BodyStream } from './body-stream.ts';
+import { BodySource, maximumKept, maximumKeptByAll, RequestBody } from './request-body.ts';
 
 const whole = (): boolean => false;
 
@@ -94,5 +95,84 @@ describe('a body is left to be streamed, untouched,', () => {
     const streamed = buffer(content);
     assert.equal(body.takeWhole(), undefined);
     assert.equal(String(await streamed), 'body');
+  });
+});
+
+/** Reads `source` to its end, as a destination over a stream does. */
+const readAll = (source: BodySource): Promise<Buffer> => buffer(new BodyStream(source, () => {}));
+
+describe('a body that is kept', () => {
+  test('is given a second time from its first byte on, in one piece where it came so', () => {
+    const source = new BodySource(() => arrived('{"kind":"Pod"}'), whole, 14);
+    source.keep();
+    assert.equal(String(source.takeWhole()), '{"kind":"Pod"}');
+    assert.equal(source.rewind(), true);
+    assert.equal(source.opened, false);
+    assert.equal(source.isAwaited, false);
+    assert.equal(String(source.takeWhole()), '{"kind":"Pod"}');
+  });
+
+  test('is given a second time as a stream, whatever its length', async () => {
+    for (const length of [20_000, undefined]) {
+      const source = new BodySource(() => arrived('x'.repeat(20_000)), whole, length);
+      source.keep();
+      assert.equal((await readAll(source)).length, 20_000);
+      assert.equal(source.rewind(), true);
+      assert.equal((await readAll(source)).length, 20_000);
+    }
+  });
+
+  test('goes on where a destination that had read a part of it answered too early', async () => {
+    const stream = new PassThrough();
+    const source = new BodySource(() => stream, whole);
+    source.keep();
+    const first = new BodyStream(source, () => {});
+    stream.write('first ');
+    first.resume();
+    await new Promise((resolve) => first.once('data', resolve));
+    assert.equal(source.rewind(), true);
+    const second = readAll(source);
+    // What the first one is told from now on concerns it alone.
+    first.destroy();
+    stream.end('second');
+    assert.equal(String(await second), 'first second');
+  });
+
+  test('is kept up to its limit only, and until it is forgotten', async () => {
+    const cases = [
+      ['larger', 'x'.repeat(maximumKept + 1), false],
+      ['as large', 'x'.repeat(maximumKept), true],
+    ] as const;
+    for (const [what, text, isKept] of cases) {
+      const source = new BodySource(() => arrived(text), whole);
+      source.keep();
+      await readAll(source);
+      assert.equal(source.rewind(), isKept, what);
+    }
+    const forgotten = new BodySource(() => arrived('body'), whole);
+    forgotten.keep();
+    await readAll(forgotten);
+    forgotten.forget();
+    assert.equal(forgotten.rewind(), false);
+  });
+
+  test('counts against what all together may keep, until it is forgotten', async () => {
+    const text = 'x'.repeat(maximumKept);
+    const sources: BodySource[] = [];
+    const keepOne = async (): Promise<BodySource> => {
+      const source = new BodySource(() => arrived(text), whole);
+      source.keep();
+      await readAll(source);
+      return source;
+    };
+    for (let kept = 0; kept < maximumKeptByAll; kept += maximumKept) sources.push(await keepOne());
+    assert.equal((await keepOne()).rewind(), false);
+    sources.pop()?.forget();
+    assert.equal((await keepOne()).rewind(), true);
+    for (const source of sources) source.forget();
+  });
+
+  test('that nobody has read yet needs no keeping', () => {
+    assert.equal(new BodySource(() => arrived('body'), whole).rewind(), true);
   });
 });

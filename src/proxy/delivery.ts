@@ -8,10 +8,10 @@ import { auditIdOf } from './audit-id.ts';
 import { chooseServer, type ServerState } from './choose-server.ts';
 import { extensionDestination, peerDestination } from './destinations.ts';
 import type { ServerHealth } from './health/server-health.ts';
-import { announcesBody, type InboundRequest } from './inbound.ts';
-import { NotServedAnswer, servedSetsChanging } from './not-served.ts';
+import { announcesBody, canBeSentAgain, type InboundRequest } from './inbound.ts';
+import { mayBeDenied, NotServedAnswer, servedSetsChanging } from './not-served.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
-import { maySafelyTryAnother, type RetryBudget } from './retry.ts';
+import { isRead, maySafelyTryAnother, type RetryBudget } from './retry.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import type { ServerLoad } from './server-load.ts';
 import { type Destination, foundNoConnection, type OutboundRequest, TransportError } from './transport.ts';
@@ -138,7 +138,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
 
   /**
    * A server does not have what the snapshot says it serves. Another one that should have it is asked, without a
-   * withdrawal from the budget: the first had nothing to do. Only when there is no other the 404 is the answer.
+   * withdrawal from the budget: the first had nothing to do. That holds for writes as it does for reads, since nothing
+   * was carried out. Only when there is no other the 404 is the answer.
    * @param denying the server that does not have it, if it is among the candidates.
    */
   async function askAnother<Answer>(
@@ -153,13 +154,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const second = chooseServer(others, state, random);
     const destination = second && peerDestination(second);
     if (destination === undefined) return denial;
-    // What a write carries has gone to the first one, and is not kept.
-    const { method } = request.inbound;
-    const isRead = (method === 'GET' || method === 'HEAD') && !announcesBody(request.inbound);
-    if (!isRead) return servedSetsChanging(retryAfterSeconds);
+    // A body that was too large to be kept has gone to the first one.
+    if (!canBeSentAgain(request.inbound)) return servedSetsChanging(retryAfterSeconds);
     const answer = await attempt(request, destination, send);
     if (answer instanceof TransportError) return noAnswer(request, answer);
-    if (!(answer instanceof NotServedAnswer)) return answer;
+    if (!(answer instanceof NotServedAnswer) || !answer.isCertain) return answer;
     return others.length > 1 ? servedSetsChanging(retryAfterSeconds) : answer;
   }
 
@@ -212,6 +211,19 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     return answer instanceof TransportError ? noAnswer(request, answer) : answer;
   }
 
+  /** As `deliverToLocal` and `deliverToPeer`, with what is needed to ask another server than the first. */
+  function keepingBody<Answer>(
+    { inbound, decision }: AdmittedRequest,
+    hasOthers: boolean,
+    delivered: () => Promise<Answer | Response>,
+  ): Promise<Answer | Response> {
+    if (!hasOthers || isRead(inbound.method) || inbound.keepBody === undefined || !mayBeDenied(decision)) {
+      return delivered();
+    }
+    inbound.keepBody();
+    return delivered().finally(() => inbound.forgetBody?.());
+  }
+
   return (request, send) => {
     budget.deposit();
     const { decision } = request;
@@ -219,9 +231,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       case 'local':
         return local === undefined
           ? Promise.resolve(knowledgeMissing())
-          : deliverToLocal(request, local, send);
+          : keepingBody(request, othersThanLocal !== undefined, () => deliverToLocal(request, local, send));
       case 'peer':
-        return deliverToPeer(request, decision.candidates, send);
+        return keepingBody(request, decision.candidates.length > 1, () =>
+          deliverToPeer(request, decision.candidates, send),
+        );
       case 'extension': {
         const destination = extensionDestination(decision.apiService);
         return destination === undefined

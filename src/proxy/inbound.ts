@@ -36,6 +36,15 @@ export interface InboundRequest {
   readonly connection: ConnectionInfo;
   /** The body; `null` when there is none. Reading it starts the transfer, so it is read at most once. */
   body(): ReadableStream<Uint8Array> | null;
+  /**
+   * Keeps what is read of the body from now on, up to a limit, so that it can be sent to another destination. Left out
+   * by runtimes that keep nothing.
+   */
+  keepBody?(): void;
+  /** @returns whether the body, if there is one, can be sent once more, from its first byte on. */
+  rewindBody?(): boolean;
+  /** Lets go of what was kept. */
+  forgetBody?(): void;
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal;
   /**
@@ -82,6 +91,11 @@ export function announcesBody(inbound: InboundRequest): boolean {
   if (firstHeader(inbound.headers, 'transfer-encoding') !== undefined) return true;
   const length = firstHeader(inbound.headers, 'content-length');
   return length !== undefined && length.trim() !== '0';
+}
+
+/** Whether the whole request can go to another destination, although one has been given it. */
+export function canBeSentAgain(inbound: InboundRequest): boolean {
+  return inbound.rewindBody === undefined ? inbound.body() === null : inbound.rewindBody();
 }
 
 /** The query of a request target, undecoded and without `?`; empty when there is none. */

@@ -24,9 +24,9 @@ function objectNotFound(resource: string, group: string, name: string): string {
 test('the Status of a path that a server does not serve is known by its length in both forms of clients', () => {
   for (const name of ['', 'web']) {
     const request = { ...deployment, name };
-    assert.equal(isNotServedStatus(request, json, String(notServedStatus.length)), true);
-    assert.equal(isNotServedStatus(request, `${json}; charset=utf-8`, String(notServedStatus.length)), true);
-    assert.equal(isNotServedStatus(request, protobuf, '116'), true);
+    assert.equal(isNotServedStatus(request, json, String(notServedStatus.length)), 'yes');
+    assert.equal(isNotServedStatus(request, `${json}; charset=utf-8`, String(notServedStatus.length)), 'yes');
+    assert.equal(isNotServedStatus(request, protobuf, '116'), 'yes');
   }
 });
 
@@ -43,21 +43,39 @@ test('the Status of an object that does not exist is never taken for it, whateve
     for (let length = 1; length <= 63; length++) {
       const request = { apiGroup, resource, subresource: '', name: 'x'.repeat(length) };
       const body = objectNotFound(resource, apiGroup, request.name);
-      assert.equal(isNotServedStatus(request, json, String(body.length)), false, `${resource} ${length}`);
+      assert.notEqual(isNotServedStatus(request, json, String(body.length)), 'yes', `${resource} ${length}`);
     }
   }
 });
 
-test('an object whose NotFound Status in protobuf has just that length is not taken for it', () => {
+test('an object whose NotFound Status in protobuf has just that length is perhaps one that does not exist', () => {
   // As 1.33 answers: 114 bytes for the deployment x.
-  assert.equal(isNotServedStatus({ ...deployment, name: 'x' }, protobuf, '114'), false);
-  assert.equal(isNotServedStatus({ ...deployment, name: 'xy' }, protobuf, '116'), false);
+  assert.equal(isNotServedStatus({ ...deployment, name: 'x' }, protobuf, '114'), 'no');
+  assert.equal(isNotServedStatus({ ...deployment, name: 'xy' }, protobuf, '116'), 'perhaps');
+  // What nobody has named cannot be missing.
+  assert.equal(isNotServedStatus({ ...deployment, name: '' }, protobuf, '116'), 'yes');
 });
 
-test('answers of kubelets, other forms and names that are written in other words are left alone', () => {
+test('the Status of a namespace that does not exist, as a create meets it, is never as long', () => {
+  for (let length = 1; length <= 63; length++) {
+    const name = 'x'.repeat(length);
+    assert.notEqual(objectNotFound('namespaces', '', name).length, notServedStatus.length);
+    const inProtobuf = isNotServedStatus(
+      { apiGroup: '', resource: 'namespaces', subresource: '', name },
+      protobuf,
+      '116',
+    );
+    assert.equal(inProtobuf, 'yes', 'not perhaps: its own Status has another length');
+  }
+});
+
+test('what a kubelet or an application says, other forms and names that are written in other words are left alone', () => {
   const length = String(notServedStatus.length);
-  assert.equal(isNotServedStatus({ ...deployment, subresource: 'log' }, json, length), false);
-  assert.equal(isNotServedStatus({ ...deployment, name: 'a<b' }, json, length), false);
-  assert.equal(isNotServedStatus(deployment, 'application/yaml', '154'), false);
-  assert.equal(isNotServedStatus(deployment, json, ''), false);
+  for (const subresource of ['log', 'exec', 'attach', 'portforward', 'proxy']) {
+    assert.equal(isNotServedStatus({ ...deployment, subresource }, json, length), 'no');
+  }
+  assert.equal(isNotServedStatus({ ...deployment, subresource: 'eviction' }, json, length), 'yes');
+  assert.equal(isNotServedStatus({ ...deployment, name: 'a<b' }, json, length), 'no');
+  assert.equal(isNotServedStatus(deployment, 'application/yaml', '154'), 'no');
+  assert.equal(isNotServedStatus(deployment, json, ''), 'no');
 });

@@ -15,30 +15,34 @@ const notServedProtobufLength = 116;
 /** Of a NotFound Status in protobuf, what is the same whatever it names (k8s.io/apimachinery meta/v1 generated.proto). */
 const namedProtobufLength = 68;
 
+/** Subresources that answer with what a kubelet, or an application, has said. */
+const passedOn: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
+
 /** Names whose length in bytes, in JSON too, is that of the text. */
 const plainName = /^[A-Za-z0-9.:_-]*$/;
 
 /**
- * Whether the answer to a read, a 404, is that Status, by its head alone: by its length, which is not that of the
- * Status which says that this object does not exist.
+ * Whether a 404 is that Status, by its head alone: by its length. `perhaps` where the Status which says that the object
+ * does not exist is just as long: in protobuf with one length of name for each resource. That a write's namespace does
+ * not exist is never as long.
  *
  * Pretty-printed JSON and YAML are not looked at: who asks for them is a person, who sees what happens.
  */
-export function isNotServedStatus(request: NamedRequest, contentType: string, length: string): boolean {
-  // Of others a 404 may be the word of a kubelet.
-  if (request.subresource !== '' && request.subresource !== 'status' && request.subresource !== 'scale') {
-    return false;
-  }
-  if (!plainName.test(request.name)) return false;
-  if (/^application\/json *(;|$)/i.test(contentType)) {
-    return length === String(notServedStatus.length) && notServedStatus.length !== objectJsonLength(request);
-  }
-  if (/^application\/vnd\.kubernetes\.protobuf *(;|$)/i.test(contentType)) {
-    return (
-      length === String(notServedProtobufLength) && notServedProtobufLength !== objectProtobufLength(request)
-    );
-  }
-  return false;
+export function isNotServedStatus(
+  request: NamedRequest,
+  contentType: string,
+  length: string,
+): 'yes' | 'perhaps' | 'no' {
+  if (passedOn.has(request.subresource) || !plainName.test(request.name)) return 'no';
+  const isJson = /^application\/json *(;|$)/i.test(contentType);
+  if (!isJson && !/^application\/vnd\.kubernetes\.protobuf *(;|$)/i.test(contentType)) return 'no';
+  const expected = isJson ? notServedStatus.length : notServedProtobufLength;
+  if (length !== String(expected)) return 'no';
+  // No name, no object that may not exist.
+  if (request.name === '') return 'yes';
+  return expected === (isJson ? objectNotFoundStatus(request).length : objectProtobufLength(request))
+    ? 'perhaps'
+    : 'yes';
 }
 
 /** k8s.io/apimachinery pkg/api/errors, NewNotFound. */
@@ -46,7 +50,7 @@ function objectMessage({ apiGroup, resource, name }: NamedRequest): string {
   return `${apiGroup === '' ? resource : `${resource}.${apiGroup}`} "${name}" not found`;
 }
 
-function objectJsonLength(request: NamedRequest): number {
+export function objectNotFoundStatus(request: NamedRequest): string {
   const { apiGroup, resource, name } = request;
   const status = {
     kind: 'Status',
@@ -58,7 +62,7 @@ function objectJsonLength(request: NamedRequest): number {
     details: { name, ...(apiGroup === '' ? {} : { group: apiGroup }), kind: resource },
     code: 404,
   };
-  return JSON.stringify(status).length + 1;
+  return `${JSON.stringify(status)}\n`;
 }
 
 /** Good for lengths that one byte tells, which those of the Status with the same length are. */

@@ -44,7 +44,6 @@ test('so is a peer that was asked in the place of a local server that is down', 
       {
         decision: { decision: 'peer', reason: 'LocalServerDown', inPlaceOf, candidates: [] },
         requestInfo: parseRequestInfo('GET', '/apis/batch/v1/namespaces/default/jobs'),
-        inbound: { method: 'GET' },
       },
       head,
     );
@@ -72,19 +71,52 @@ test('the same where the server has the group in another version, and says so in
   assert.equal(await response.text(), notServedStatus);
 });
 
-test('a write that was answered with a Status keeps that answer', async () => {
-  const { app, transport } = await start(() => true, statusNotFound);
-  const response = await app.request(jobs, { method: 'POST', body: '{}' });
-  assert.equal(response.status, 404);
-  assert.equal(transport.sent.length, 1);
+test('a write is asked of another server too, for a server without the resource has carried nothing out', async () => {
+  for (const answer of [plainNotFound, statusNotFound]) {
+    for (const [method, url] of [
+      ['POST', jobs],
+      ['PUT', `${jobs}/one`],
+      ['PATCH', `${jobs}/one`],
+      ['DELETE', `${jobs}/one`],
+      ['DELETE', pods],
+    ] as const) {
+      const { app, transport } = await start((attempt) => attempt === 0, answer);
+      const response = await app.request(url, { method });
+      assert.equal(response.status, 200, `${method} ${url}`);
+      assert.deepEqual(
+        transport.sent.map((sent) => sent.method),
+        [method, method],
+      );
+    }
+  }
 });
 
 test('a write whose body is gone is answered with 503 and Retry-After, for it was not carried out', async () => {
-  const { app, transport } = await start(() => true);
-  const response = await app.request(jobs, { method: 'POST', body: '{}' });
-  assert.equal(response.status, 503);
-  assert.equal(response.headers.get('retry-after'), '1');
-  assert.equal(transport.sent.length, 1);
+  for (const answer of [plainNotFound, statusNotFound]) {
+    const { app, transport } = await start(() => true, answer);
+    const response = await app.request(jobs, { method: 'POST', body: '{}' });
+    assert.equal(response.status, 503);
+    assert.equal(response.headers.get('retry-after'), '1');
+    assert.equal(transport.sent.length, 1);
+  }
+});
+
+test('a 404 in protobuf that may as well be the object’s is asked of another server, whose 404 then stands', async () => {
+  const inProtobuf = () =>
+    new Response('x'.repeat(116), {
+      status: 404,
+      headers: { 'content-type': 'application/vnd.kubernetes.protobuf', 'content-length': '116' },
+    });
+  // With this name both are 116 bytes long.
+  const url = `${jobs}/job-1234`;
+  const served = await start((attempt) => attempt === 0, inProtobuf);
+  assert.equal((await served.app.request(url, { method: 'DELETE' })).status, 200);
+  const missing = await start(() => true, inProtobuf);
+  const response = await missing.app.request(url, { method: 'DELETE' });
+  assert.equal(response.status, 404);
+  const { message, details } = (await response.json()) as { message: string; details: unknown };
+  assert.equal(message, 'jobs.batch "job-1234" not found');
+  assert.deepEqual(details, { name: 'job-1234', group: 'batch', kind: 'jobs' });
 });
 
 test('when nobody has it any more the answer is the 404 that a server gives', async () => {

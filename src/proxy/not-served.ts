@@ -1,7 +1,7 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import type { Decision } from './decision.ts';
-import { isNotServedStatus, notServedStatus } from './not-served-status.ts';
+import { isNotServedStatus, notServedStatus, objectNotFoundStatus } from './not-served-status.ts';
 import type { AdmittedRequest } from './router.ts';
 import type { ResponseHead } from './transport.ts';
 
@@ -13,14 +13,19 @@ const body = '404 page not found\n';
  * upgraded, or restarted with other flags, since. Given in place of the server's own answer, of which it is a copy.
  */
 export class NotServedAnswer extends Response {
-  /** @param isStatus whether it was a Status; one in protobuf is given in JSON, which every client reads too. */
-  constructor(isStatus: boolean) {
-    super(isStatus ? notServedStatus : body, {
+  /** False where, by its length, it may as well say that the object does not exist. */
+  readonly isCertain: boolean;
+
+  /** @param status of the answer, where it was one; in protobuf it is given in JSON, which every client reads too. */
+  constructor(status?: string, isCertain = true) {
+    super(status ?? body, {
       status: 404,
-      headers: isStatus
-        ? { 'content-type': 'application/json' }
-        : { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+      headers:
+        status === undefined
+          ? { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
+          : { 'content-type': 'application/json' },
     });
+    this.isCertain = isCertain;
   }
 }
 
@@ -29,32 +34,32 @@ export class NotServedAnswer extends Response {
  *
  * A server that has nothing under a group answers with the plain text of its mux, known by its length
  * (k8s.io/apiserver pkg/server/mux/pathrecorder.go). Under a group that it has in another version it answers with a
- * Status, as for an object that does not exist: told apart for reads only, which may be asked again.
+ * Status, as for an object that does not exist. Either is given before anything is carried out, of a write too.
  * What the subresource `proxy` answers is the word of an application.
  */
 export function denialOfWhatSnapshotSays(
-  {
-    decision,
-    requestInfo,
-    inbound: { method },
-  }: Pick<AdmittedRequest, 'decision' | 'requestInfo'> & { readonly inbound: { readonly method: string } },
+  { decision, requestInfo }: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
   { status, headers }: ResponseHead,
 ): NotServedAnswer | undefined {
-  if (status !== 404 || !saysThatItIsServed(decision)) return undefined;
+  if (status !== 404 || !mayBeDenied(decision)) return undefined;
   if (requestInfo.subresource === 'proxy') return undefined;
   const contentType = firstHeader(headers, 'content-type') ?? '';
   const length = firstHeader(headers, 'content-length') ?? '';
   if (/^text\/plain *(;|$)/i.test(contentType)) {
-    return length === String(body.length) ? new NotServedAnswer(false) : undefined;
+    return length === String(body.length) ? new NotServedAnswer() : undefined;
   }
-  const isRead = method === 'GET' || method === 'HEAD';
-  return isRead && isNotServedStatus(requestInfo, contentType, length)
-    ? new NotServedAnswer(true)
-    : undefined;
+  switch (isNotServedStatus(requestInfo, contentType, length)) {
+    case 'yes':
+      return new NotServedAnswer(notServedStatus);
+    case 'perhaps':
+      return new NotServedAnswer(objectNotFoundStatus(requestInfo), false);
+    case 'no':
+      return undefined;
+  }
 }
 
 /** Whether the servers asked should have the resource, by the snapshot. */
-function saysThatItIsServed(decision: Decision): boolean {
+export function mayBeDenied(decision: Decision): boolean {
   const { reason } = decision;
   if (reason === 'ServedLocally' || reason === 'ServedByPeer') return true;
   // What nobody serves goes to whichever peer is up, and its 404 is right.

@@ -34,6 +34,10 @@ export class RetryBudget {
   }
 }
 
+export function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
 /**
  * Whether another server may be tried after `error`: only if the first one provably got nothing, or if the
  * request is a bodiless read. A write that may have arrived is never sent twice (RFC 9110 section 9.2.2).
@@ -48,7 +52,7 @@ export function maySafelyTryAnother(
   // A head that is too large for one server may end the connections of the next, too.
   if (error.code === 'ClientGone' || error.code === 'RequestHeaderFieldsTooLarge') return false;
   if (!error.requestMayHaveArrived) return true;
-  return (method === 'GET' || method === 'HEAD') && !hasBody && !connecting.has(subresource);
+  return isRead(method) && !hasBody && !connecting.has(subresource);
 }
 
 /** Connected to with GET over WebSockets: the command would run twice (pkg/registry/core/pod/rest/subresources.go). */

@@ -67,8 +67,8 @@ export const destinationCatalogue = {
     name: 'mixed_version_proxy_second_tries_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: 'Requests that were sent to a second destination because the first gave no answer.',
-    labels: [],
+    help: 'Requests that were sent to a second destination, by what came of the first: an error as in destination_errors_total, or NotServed for a 404 by which it turned out not to have the resource.',
+    labels: ['cause'],
   },
   retryBudget: {
     name: 'mixed_version_proxy_retry_budget',

@@ -97,7 +97,7 @@ test('a peer that cannot be reached counts as rerouted with 503, as upstream has
   const errors = 'mixed_version_proxy_destination_errors_total';
   assert.equal(value(errors, { destination: 'b', error: 'ConnectFailed' }), 1);
   assert.equal(value(errors, { destination: 'c', error: 'Timeout' }), 1);
-  assert.equal(value('mixed_version_proxy_second_tries_total'), 1);
+  assert.equal(value('mixed_version_proxy_second_tries_total', { cause: 'ConnectFailed' }), 1);
   assert.equal(value('mixed_version_proxy_destination_inflight_requests', { destination: 'b' }), 0);
 });
 

@@ -35,7 +35,6 @@ export class RequestMetrics implements RequestObserver {
   readonly clock: () => number;
   readonly routing: HistogramSeries;
   readonly tunnels: NumberSeries;
-  readonly secondTries: NumberSeries;
   readonly #decisions = new Map<string, Map<string, NumberSeries>>();
   readonly #authenticators = new Map<string, NumberSeries>();
 
@@ -47,7 +46,6 @@ export class RequestMetrics implements RequestObserver {
     this.clock = clock;
     this.routing = registry.requests.routingDuration.with();
     this.tunnels = registry.requests.tunnels.with();
-    this.secondTries = registry.destinations.secondTries.with();
   }
 
   begin(inbound: InboundRequest): RequestObservation {
@@ -88,6 +86,7 @@ class RequestMeasurement implements RequestObservation {
   #decision: Decision | undefined;
   #destination: DestinationSeries | undefined;
   #attempts = 0;
+  #failure: AttemptFailure | undefined;
   #attemptBegun = 0;
   /** The code that the client was answered with; 0: none yet. */
   #status = 0;
@@ -126,7 +125,7 @@ class RequestMeasurement implements RequestObservation {
     const now = this.#metrics.clock();
     this.#attempts += 1;
     if (this.#attempts === 1) this.#metrics.routing.observe((now - this.#begun) / 1000);
-    else this.#metrics.secondTries.add();
+    else this.#metrics.registry.destinations.secondTries.with(this.#failure ?? 'NotServed').add();
     this.#attemptBegun = now;
     this.#destination = this.#metrics.destinations.of(destination);
     this.#destination.inflight.add(1);
@@ -149,6 +148,7 @@ class RequestMeasurement implements RequestObservation {
   }
 
   attemptFailed(failure: AttemptFailure): void {
+    this.#failure = failure;
     this.#destination?.failed(failure);
     this.#endAttempt();
     const notBuilt = failure === 'IdentityTokenTooLarge' || failure === 'InternalError';

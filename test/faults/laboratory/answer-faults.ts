@@ -1,5 +1,6 @@
 import { constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { notServedStatus } from '../../../src/proxy/not-served-status.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Asked, Script } from './asked.ts';
 import { type Fault, withTimeouts } from './fault.ts';
@@ -80,6 +81,28 @@ const beforeTheHead: readonly Fault[] = [
     script: () => (asked) => asked.raw('HTTP/1.1 200 OK\r\nX-Test: a\nContent-Length: 0\r\n\r\n'),
   },
 ];
+
+/** A server that has become another version than the snapshot says. */
+const notServed: readonly Fault[] = [
+  {
+    name: 'has nothing under the group',
+    damage: 'not-served',
+    script: () => (asked) => answerNotServed(asked, '404 page not found\n', 'text/plain; charset=utf-8'),
+  },
+  {
+    name: 'has the group in another version',
+    damage: 'not-served',
+    script: () => (asked) => answerNotServed(asked, notServedStatus, 'application/json'),
+  },
+];
+
+/** As kube-apiserver does; nothing is carried out. */
+export function answerNotServed(asked: Asked, content: string, contentType: string): void {
+  asked.seen.answer.refused = true;
+  asked.begin(404, { 'content-type': contentType, 'content-length': String(content.length) });
+  asked.send(content);
+  asked.end();
+}
 
 /** Faults behind the head of an answer. */
 const behindTheHead: readonly Fault[] = [
@@ -179,7 +202,7 @@ const oddities: readonly Fault[] = [
   },
 ];
 
-export const answerFaults: readonly Fault[] = [...beforeTheHead, ...behindTheHead, ...oddities];
+export const answerFaults: readonly Fault[] = [...beforeTheHead, ...notServed, ...behindTheHead, ...oddities];
 
 function brokenOff(name: string, breakOff: Script, protocols?: Fault['protocols']): Fault {
   return {

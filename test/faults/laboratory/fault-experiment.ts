@@ -128,6 +128,6 @@ async function meetOne(laboratory: Laboratory, fault: Fault, place: Place, row: 
 function sourceOf(laboratory: Laboratory, answer: ClientAnswer): string {
   const arrived = laboratory.arrived(answer);
   if (answer.status === undefined) return arrived.at(-1)?.server ?? 'router';
-  const source = arrived.find((seen) => seen.answer.status !== undefined);
+  const source = arrived.find((seen) => seen.answer.status === answer.status);
   return source?.server ?? 'router';
 }

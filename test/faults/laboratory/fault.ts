@@ -12,6 +12,8 @@ export type Damage =
   | 'unanswered'
   /** The server says that it has not processed it. What has a body has been read from the client by then. */
   | 'refused'
+  /** The server has no such path, although the snapshot says so: a 404, and nothing carried out. */
+  | 'not-served'
   /** As `unanswered`, once the router's patience is over; it has none for watches. */
   | 'silent'
   /** The head of an answer, and never its end. The router's patience is that of a whole request. */

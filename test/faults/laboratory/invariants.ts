@@ -79,7 +79,9 @@ const neverAWriteTwice: Invariant = (record) =>
 const unavailableOnlyWithoutAnAnswer: Invariant = (record) =>
   record.answers.flatMap((answer) => {
     if (answer.status !== 503) return [];
-    const answered = seenOf(record, answer).find((seen) => seen.answer.status !== undefined);
+    const answered = seenOf(record, answer).find(
+      (seen) => seen.answer.status !== undefined && !seen.answer.refused,
+    );
     if (answered !== undefined && answered.answer.status !== 503) {
       return [`${answer.requestId}: 503, and ${answered.server} had answered ${answered.answer.status}`];
     }

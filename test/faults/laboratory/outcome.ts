@@ -36,6 +36,8 @@ export function expectedOutcome({ damage, method, hasAlternative, place }: Meeti
       // The GETs before it have shown that nothing gets through to the local server, so it is not even asked.
       if (!isRead && !(place === 'local' && hasAlternative)) return unavailable(maybeCarriedOut);
       return hasAlternative ? fromHealthy(method) : unavailable(notCarriedOut);
+    case 'not-served':
+      return hasAlternative ? fromHealthy(method) : { status: 404, end: 'whole', from: 'faulty' };
     case 'silent':
       if (method === 'watch') return { status: undefined, end: 'open', from: 'faulty' };
       return hasAlternative && isRead ? fromHealthy(method) : unavailable(maybeCarriedOut);

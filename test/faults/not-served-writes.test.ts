@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { protocols } from '../support/security/recording-backend.ts';
+import { answerNotServed } from './laboratory/answer-faults.ts';
+import { inLaboratories, type Laboratory } from './laboratory/laboratory.ts';
+
+const resource = 'faults.example.com/v1/things';
+const target = `/apis/${resource}`;
+/** Of every form in which a body goes out: in one piece, streamed, and too large to be kept. */
+const bodies = { small: 'a'.repeat(1_000), streamed: 'b'.repeat(40_000), large: 'c'.repeat(100_000) };
+
+type Experiment = (laboratory: Laboratory, denying: 'local' | 'peer') => Promise<void>;
+
+/** One server that has become another version, and one that serves the resource. */
+function experiments(body: Experiment): Record<string, (laboratory: Laboratory) => Promise<void>> {
+  const places = ['local', 'peer'] as const;
+  return Object.fromEntries(
+    protocols.flatMap((protocol) =>
+      places.map((denying) => [
+        `${denying}, ${protocol}`,
+        async (laboratory: Laboratory) => {
+          const changed = await laboratory.startServer('changed', {
+            protocols: [protocol],
+            script: (asked) => answerNotServed(asked, '404 page not found\n', 'text/plain; charset=utf-8'),
+          });
+          const healthy = await laboratory.startServer('healthy', { protocols: [protocol] });
+          const other = { name: 'healthy', port: healthy.port, serves: [resource], isHealthy: true };
+          await laboratory.startRouter(
+            denying === 'local'
+              ? [{ name: 'local', port: changed.port, serves: [resource] }, other]
+              : [
+                  { name: 'local', port: healthy.port, serves: [], isHealthy: true },
+                  { name: 'changed', port: changed.port, serves: [resource] },
+                  other,
+                ],
+          );
+          await body(laboratory, denying);
+        },
+      ]),
+    ),
+  );
+}
+
+inLaboratories(
+  'a write to a server that does not have the resource any more reaches another one, its body whole',
+  experiments(async (laboratory) => {
+    for (const [method, body] of [
+      ['POST', bodies.small],
+      ['PUT', bodies.streamed],
+      ['PATCH', bodies.small],
+      ['DELETE', undefined],
+      ['DELETE', '{"kind":"DeleteOptions"}'],
+    ] as const) {
+      const answer = await laboratory.ask({
+        protocol: 'http/1.1',
+        caller: 'admin',
+        method,
+        target,
+        ...(body === undefined ? {} : { body }),
+      });
+      assert.equal(answer.status, 200, `${method}: ${answer.content}`);
+      const [first, second] = laboratory.arrived(answer);
+      assert.deepEqual([first?.server, second?.server], ['changed', 'healthy'], method);
+      assert.equal(second?.body, body ?? '', method);
+    }
+    // In one frame, and with a length only the framing tells.
+    const answer = await laboratory.ask({
+      protocol: 'h2',
+      caller: 'admin',
+      method: 'POST',
+      target,
+      body: '{}',
+    });
+    assert.equal(answer.status, 200, answer.content);
+    assert.deepEqual(
+      laboratory.arrived(answer).map((seen) => seen.body),
+      ['{}', '{}'],
+    );
+  }),
+);
+
+inLaboratories(
+  'a body that was too large to be kept is answered with 503 and Retry-After in place of a false 404',
+  experiments(async (laboratory) => {
+    const answer = await laboratory.ask({
+      protocol: 'http/1.1',
+      caller: 'admin',
+      method: 'POST',
+      target,
+      body: bodies.large,
+    });
+    assert.equal(answer.status, 503);
+    assert.match(answer.content, /what the API servers serve is changing.*"retryAfterSeconds":1/s);
+    assert.deepEqual(
+      laboratory.arrived(answer).map((seen) => seen.server),
+      ['changed'],
+    );
+  }),
+);
