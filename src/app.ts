@@ -12,6 +12,7 @@ import type { SettingsState } from './observe/setting-change.ts';
 import { type ProcessFacts, zPages } from './observe/z-pages.ts';
 import { createRouter } from './proxy/create-router.ts';
 import type { HandlerEnvironment } from './proxy/handler-environment.ts';
+import { createServerChecks } from './proxy/health/server-checks.ts';
 import { internalError } from './proxy/internal-error.ts';
 import {
   acceptRequest,
@@ -62,11 +63,13 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   // 1. The request as it stood on the wire; a path that two parsers could read differently ends here (400).
   app.use(acceptRequest(router, options.inbound));
   app.use(refuseDisguisedOwnPaths);
-  // 2. /livez, /readyz, /healthz: the router's own health, open to everyone.
+  // 2. /livez, /readyz, /healthz: the router's own health, open to everyone; beside it what API servers show of
+  //    theirs to this caller.
   const healthChecks = routerHealthChecks(options);
   const { metrics, processFacts, settings } = options;
   const onChecked = metrics?.healthChecked.bind(metrics);
-  app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked }));
+  const askServers = createServerChecks({ ...options, router });
+  app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked, askServers }));
   //    So are the OIDC issuer's two documents, where there is an issuer.
   if (options.oidcIssuer !== undefined) app.route('/', oidcDocuments(options.oidcIssuer));
   // 3. Who is calling: established once (401).

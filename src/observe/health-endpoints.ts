@@ -1,6 +1,8 @@
 import { type Context, Hono } from 'hono';
+import type { HandlerEnvironment } from '../proxy/handler-environment.ts';
 import { rerouteMarkHeader } from '../proxy/header-hygiene.ts';
-import { type HealthCheck, type HealthReportOptions, reportHealth } from './health.ts';
+import type { AskServerChecks } from '../proxy/health/server-checks.ts';
+import { type HealthCheck, type HealthReport, reportHealth } from './health.ts';
 import { type Logger, silentLogger } from './logger.ts';
 
 /** As in the path, and as in the `type` of Kubernetes' health metrics. */
@@ -12,47 +14,55 @@ export interface HealthEndpointsOptions {
   /** Can it do its work. `/healthz` answers the same. */
   readonly readyz: readonly HealthCheck[];
   readonly logger?: Logger;
+  /** Asks API servers for their own checks, where `?verbose` or an exclusion calls for it. Default: nobody is asked. */
+  readonly askServers?: AskServerChecks | undefined;
   /** Told of each check that was run, for metrics. */
   readonly onChecked?: ((endpoint: HealthEndpoint, name: string, healthy: boolean) => void) | undefined;
 }
 
-/** `/livez`, `/readyz` and `/healthz`, with `?verbose`, `?exclude=` and one path a check; open to everyone. */
-export function healthEndpoints(options: HealthEndpointsOptions): Hono {
-  const { livez, readyz, logger = silentLogger, onChecked } = options;
-  const app = new Hono();
+/**
+ * `/livez`, `/readyz` and `/healthz`, with `?verbose`, `?exclude=` and one path a check; open to everyone. A path of a
+ * check that the router does not have is left to whoever stands behind.
+ */
+export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEnvironment> {
+  const { livez, readyz, logger = silentLogger, onChecked, askServers } = options;
+  const app = new Hono<HandlerEnvironment>();
   for (const [endpoint, checks] of [
     ['livez', livez],
     ['readyz', readyz],
     ['healthz', readyz],
   ] as const) {
     const told = { onChecked: (name: string, healthy: boolean) => onChecked?.(endpoint, name, healthy) };
-    app.get(`/${endpoint}`, (context) => {
+    app.get(`/${endpoint}`, async (context) => {
       const verbose = context.req.query('verbose') !== undefined;
       const exclude = context.req.queries('exclude') ?? [];
-      return answer(endpoint, checks, { verbose, exclude, byPeer: isMarked(context), ...told }, logger);
+      const options = { verbose, exclude, byPeer: isMarked(context), ...told };
+      const report = reportHealth(endpoint, checks, options);
+      const isForServers = exclude.some((name) => !checks.some((check) => check.name === name));
+      // Probes ask for neither: they cost no request to a server.
+      if (askServers === undefined || (!verbose && (report.healthy || !isForServers))) {
+        return answer(endpoint, report, logger);
+      }
+      const servers = await askServers(context.var, endpoint, exclude);
+      const withServers = reportHealth(endpoint, checks, { ...options, servers, onChecked: undefined });
+      return answer(endpoint, withServers, logger);
     });
     app.get(`/${endpoint}/:name`, (context, next) => {
       const named = checks.filter((check) => check.name === context.req.param('name'));
       if (named.length === 0) return next();
       const options = { verbose: false, exclude: [], byPeer: isMarked(context), ...told };
-      return Promise.resolve(answer(endpoint, named, options, logger));
+      return Promise.resolve(answer(endpoint, reportHealth(endpoint, named, options), logger));
     });
   }
   return app;
 }
 
 /** Believed from everyone: all that it changes is which question is answered. */
-function isMarked(context: Context): boolean {
+function isMarked(context: Context<HandlerEnvironment>): boolean {
   return context.req.header(rerouteMarkHeader) === 'true';
 }
 
-function answer(
-  endpoint: string,
-  checks: readonly HealthCheck[],
-  options: HealthReportOptions,
-  logger: Logger,
-): Response {
-  const { healthy, body, failures } = reportHealth(endpoint, checks, options);
+function answer(endpoint: string, { healthy, body, failures }: HealthReport, logger: Logger): Response {
   if (!healthy) logger.debug({ endpoint, failures }, 'A health check failed');
   return new Response(body, {
     status: healthy ? 200 : 500,

@@ -1,6 +1,6 @@
 import type { ServerHealth } from '../proxy/health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
-import type { HealthCheck } from './health.ts';
+import { type HealthCheck, serversCheckName } from './health.ts';
 
 export interface ServersCheckOptions
   extends Pick<MixedVersionProxyOptions, 'serverId' | 'localServerDownPolicy'> {
@@ -20,7 +20,7 @@ export function serversCheck({
   health,
 }: ServersCheckOptions): HealthCheck {
   return {
-    name: 'servers',
+    name: serversCheckName,
     check({ byPeer }) {
       if (serverId !== undefined && health.isHealthy(serverId)) return undefined;
       const peersCount = serverId === undefined || (localServerDownPolicy === 'peer' && !byPeer);
