@@ -8,6 +8,7 @@ import type { FlagReport, FlagValues } from './flag-values.ts';
 export interface AddressFlags {
   readonly bindAddress: string;
   readonly securePort: number;
+  readonly disableHttp2Serving: boolean;
   readonly advertisedAddress: AdvertisedAddress | undefined;
 }
 
@@ -19,6 +20,7 @@ export function readAddressFlags(
 ): AddressFlags | undefined {
   const bindAddress = values.ipAddress('bind-address');
   const securePort = values.integer('secure-port', 0, 65_535);
+  const disableHttp2Serving = values.boolean('disable-http2-serving');
   const advertiseAddress = values.ipAddress('advertise-address');
   const peerAdvertiseIp = values.ipAddress('peer-advertise-ip');
   const peerAdvertisePort = values.integer('peer-advertise-port', 1, 65_535);
@@ -29,7 +31,9 @@ export function readAddressFlags(
       `--peer-advertise-ip ${peerAdvertiseIp} is no address that a peer can call`,
     );
   }
-  if (bindAddress === undefined || securePort === undefined) return undefined;
+  if (bindAddress === undefined || securePort === undefined || disableHttp2Serving === undefined) {
+    return undefined;
+  }
   const advertisedAddress = resolveAdvertisedAddress(
     { peerAdvertiseIp, peerAdvertisePort, advertiseAddress, bindAddress, securePort },
     network,
@@ -40,7 +44,7 @@ export function readAddressFlags(
       'no address to advertise to peers: the host has none that others could use; set --advertise-address',
     );
   }
-  return { bindAddress, securePort, advertisedAddress };
+  return { bindAddress, securePort, disableHttp2Serving, advertisedAddress };
 }
 
 /** One without the other is ignored by kube-apiserver without a word, and peers then call the wrong address. */

@@ -13,14 +13,6 @@ export const performanceFlagGroup = {
         'Take requests for resources past the fetch handler, by the same router. Off, every request goes through the handler chain.',
     },
     {
-      name: 'http2-frames',
-      kind: 'boolean',
-      placeholder: 'true|false',
-      default: 'true',
-      description:
-        "Read and write the frames of HTTP/2 clients by the router's own code, which takes half of what Node's takes. Off, Node's HTTP/2 server has every connection.",
-    },
-    {
       name: 'http1-read-connections',
       kind: 'value',
       placeholder: 'count',

@@ -6,10 +6,9 @@ const maximumReadConnections = 1_024;
 
 export function readPerformanceFlags(values: FlagValues): ServeConfig['performance'] | undefined {
   const directLane = values.boolean('direct-lane');
-  const http2Frames = values.boolean('http2-frames');
   const http1ReadConnections = values.integer('http1-read-connections', 0, maximumReadConnections);
-  if (directLane === undefined || http2Frames === undefined || http1ReadConnections === undefined) {
+  if (directLane === undefined || http1ReadConnections === undefined) {
     return undefined;
   }
-  return { directLane, http2Frames, http1ReadConnections };
+  return { directLane, http1ReadConnections };
 }

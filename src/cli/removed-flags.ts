@@ -13,4 +13,9 @@ export const removedServeFlags: readonly RemovedFlag[] = [
     key: 'performance.plainRequests',
     instead: "leave it out, every HTTP/1.1 request is read by Node's parser",
   },
+  {
+    name: 'http2-frames',
+    key: 'performance.http2Frames',
+    instead: 'leave it out; --disable-http2-serving has clients speak HTTP/1.1 in place of HTTP/2',
+  },
 ];

@@ -19,6 +19,14 @@ export const servingFlagGroup = {
       description: 'Port to serve HTTPS on. 0 takes any free port.',
     },
     {
+      name: 'disable-http2-serving',
+      kind: 'boolean',
+      placeholder: 'true|false',
+      default: 'false',
+      description:
+        'Offer clients HTTP/1.1 only, as the same flag of kube-apiserver does: the way back should reading their HTTP/2 be at fault.',
+    },
+    {
       name: 'tls-cert-file',
       kind: 'value',
       placeholder: 'file',

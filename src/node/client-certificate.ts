@@ -60,24 +60,12 @@ export class ClientCertificateReader {
     this.#clock = clock;
   }
 
-  /** For a request on HTTP/1, an upgrade included, or for a stream of HTTP/2. */
-  read(carrier: RequestCarrier): ClientCertificateInfo {
-    if (!('session' in carrier)) return this.readConnection(carrier.socket, carrier.socket);
-    // The session stands for the connection.
-    const { session } = carrier;
-    if (session === undefined) return { clientCertificateError: 'the connection is closed' };
-    return this.readConnection(session, session.socket);
-  }
-
-  /**
-   * @param connection what stays the same for the life of the connection: the socket, or the HTTP/2 session.
-   * @param socket its socket; one without TLS carries no certificate.
-   */
-  readConnection(connection: object, socket: object): ClientCertificateInfo {
-    let finding = this.#findings.get(connection);
+  /** For a request on either protocol, an upgrade included. A connection without TLS carries no certificate. */
+  read({ socket }: RequestCarrier): ClientCertificateInfo {
+    let finding = this.#findings.get(socket);
     if (finding === undefined) {
       finding = socket instanceof TLSSocket ? this.#examine(socket) : 'none';
-      this.#findings.set(connection, finding);
+      this.#findings.set(socket, finding);
     }
     if (finding === 'none') return {};
     if ('error' in finding) return { clientCertificateError: finding.error };

@@ -15,20 +15,6 @@ export const connectionSpecific: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The header lines of an answer as HTTP/2 carries them: names in lower case (RFC 9113 section 8.2), nothing
- * that belongs to a connection. The core's hygiene has removed those already; here it guards the process.
- */
-export function appendHttp2Lines(to: string[], headers: RawHeaders): string[] {
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    const name = (headers[index] as string).toLowerCase();
-    const value = headers[index + 1] as string;
-    if (connectionSpecific.has(name) || name === 'te') continue;
-    to.push(name, value);
-  }
-  return to;
-}
-
-/**
  * The header lines of a request as they go to a destination. `Host` names the destination, not what the
  * client called us: undici also takes the TLS name from it where none is pinned. The framing is the
  * connection's own, and undici throws on lines that would set it.
@@ -48,13 +34,6 @@ export const isNoRequestLine = rememberingNames((given) => {
   const name = given.toLowerCase();
   return connectionSpecific.has(name) || name === 'host' || name === 'te' || name === 'expect';
 });
-
-/** HTTP/2 header lines without the pseudo-header fields, which always come first (RFC 9113 section 8.3). */
-export function withoutPseudoHeaders(headers: readonly string[]): readonly string[] {
-  let first = 0;
-  while (headers[first]?.startsWith(':') === true) first += 2;
-  return first === 0 ? headers : headers.slice(first);
-}
 
 /**
  * HTTP/2 may split `Cookie` into several lines; anything else must see one, joined with `; `

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { constants, Http2ServerRequest } from 'node:http2';
+import { constants } from 'node:http2';
 import { test } from 'node:test';
 import { askHttp2, http2Client } from '../../test/support/node-clients.ts';
 import { routerPair } from '../../test/support/node-exchange.ts';
@@ -12,10 +12,9 @@ async function serve(
   context: { after(cleanup: () => unknown): void },
   handle: DirectLane['handle'],
   fetch: RouterServerOptions['fetch'] = () => assert.fail('not by the fetch handler'),
-  http2Frames = true,
 ): Promise<number> {
   const directLane: DirectLane = { takes: (target) => target.startsWith('/direct'), handle };
-  const server = createRouterServer({ fetch, directLane, tls, http2Frames, clientCertificateOf: () => ({}) });
+  const server = createRouterServer({ fetch, directLane, tls, clientCertificateOf: () => ({}) });
   const { port } = await server.listen(0, '127.0.0.1');
   context.after(() => server.close(0));
   return port;
@@ -28,18 +27,7 @@ test('an answer of the router’s own is written to a stream that was taken dire
   assert.equal(body.toString(), 'took /direct?a=%2F');
 });
 
-test('what the lane does not take reaches the fetch handler with Node’s compatibility objects', async (context) => {
-  const port = await serve(
-    context,
-    () => assert.fail('not by the lane'),
-    (_request, { incoming }) => new Response(String(incoming instanceof Http2ServerRequest)),
-    false,
-  );
-  const { body } = await askHttp2(http2Client(context, port), { path: '/other' });
-  assert.equal(body.toString(), 'true');
-});
-
-test('where the router reads the frames the fetch handler has a request without them', async (context) => {
+test('what the lane does not take reaches the fetch handler as a request, without objects of Node’s', async (context) => {
   const port = await serve(
     context,
     () => assert.fail('not by the lane'),

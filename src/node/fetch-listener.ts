@@ -1,10 +1,9 @@
-import { Http2ServerRequest } from 'node:http2';
-import { getRequestListener, RequestError } from '@hono/node-server';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { statusResponse } from '../apimachinery/status.ts';
 import type { Logger } from '../observe/logger.ts';
-import { endConnectionAfter } from './end-after-unauthorized.ts';
-import type { NodeBindings, NodeInboundRequest, NodeIncoming, NodeOutgoing } from './node-inbound.ts';
+import type { NodeBindings, NodeInboundRequest } from './node-inbound.ts';
 
 export interface FetchListenerOptions {
   /** The app's `fetch`; `bindings.inbound` is the request as it stood on the wire (see `nodeInbound`). */
@@ -17,8 +16,8 @@ export interface FetchListenerOptions {
  * @param directAnswer given, the fetch handler is not asked.
  */
 export type FetchListener = (
-  incoming: NodeIncoming,
-  outgoing: NodeOutgoing,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
   inbound: NodeInboundRequest,
   directAnswer?: Response,
 ) => Promise<void>;
@@ -30,9 +29,10 @@ interface Asked {
 
 export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): FetchListener {
   /** What the adapter below has no room for. */
-  const asked = new WeakMap<NodeOutgoing, Asked>();
+  const asked = new WeakMap<ServerResponse, Asked>();
   const listener = getRequestListener(
-    (request, { incoming, outgoing }) => {
+    (request, bindings) => {
+      const { incoming, outgoing } = bindings as HttpBindings;
       const { inbound, directAnswer } = asked.get(outgoing) as Asked;
       return settle(directAnswer ?? fetch(request, { incoming, outgoing, inbound }), outgoing);
     },
@@ -69,18 +69,16 @@ export function answerFailure(error: unknown, logger: Logger): Response {
  * section 3.2: load balancers ask for /readyz like that) or with one that URL parsers spell differently
  * (`[fd00:0:0::1]`). Nothing here depends on it; the lines that are decided on and passed on stay as they came.
  */
-function hideHost(incoming: NodeIncoming): void {
-  if (incoming instanceof Http2ServerRequest) incoming.headers[':authority'] = 'localhost';
-  else incoming.headers.host = 'localhost';
+function hideHost(incoming: IncomingMessage): void {
+  incoming.headers.host = 'localhost';
 }
 
-async function settle(pending: Response | Promise<Response>, outgoing: NodeOutgoing): Promise<Response> {
+async function settle(pending: Response | Promise<Response>, outgoing: ServerResponse): Promise<Response> {
   const response = await pending;
   // For HEAD Hono hands back a new response, without the mark that says that all has been written.
   if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
   // A 400 of the router's own says that the request could be read in two ways; what follows it on the connection
   // may then be part of it, and is not read (RFC 9112 section 11.2).
-  if (response.status === 400 && !('stream' in outgoing)) outgoing.shouldKeepAlive = false;
-  if (response.status === 401 && 'stream' in outgoing) endConnectionAfter(outgoing.stream);
+  if (response.status === 400) outgoing.shouldKeepAlive = false;
   return response;
 }

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 import { Readable } from 'node:stream';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { ObservedRequest } from '../observe/observed-request.ts';
@@ -14,7 +13,7 @@ import { BodySource } from './request-body.ts';
 import type { Expiring, RequestDeadlines } from './request-deadlines.ts';
 
 /** What carries a request, and tells which connection it came on. */
-export type RequestCarrier = Pick<IncomingMessage, 'socket'> | ServerHttp2Stream;
+export type RequestCarrier = Pick<IncomingMessage, 'socket'>;
 
 /**
  * What the client certificate under a request proves. `getPeerCertificate()` alone proves nothing: with
@@ -24,14 +23,11 @@ export type ClientCertificateOf = (
   carrier: RequestCarrier,
 ) => Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
 
-export type NodeIncoming = IncomingMessage | Http2ServerRequest;
-export type NodeOutgoing = ServerResponse | Http2ServerResponse;
-
 /** What the Node server hands to the fetch handler beside the web `Request`. */
 export interface NodeBindings {
-  /** Node's own objects, where Node reads the connection: left out where the router reads its frames. */
-  readonly incoming?: NodeIncoming;
-  readonly outgoing?: NodeOutgoing;
+  /** Node's own objects, for a request by HTTP/1.1. */
+  readonly incoming?: IncomingMessage;
+  readonly outgoing?: ServerResponse;
   readonly inbound: NodeInboundRequest;
 }
 

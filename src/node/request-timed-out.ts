@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ServerHttp2Stream } from 'node:http2';
 import { statusAnswer, statusResponse } from '../apimachinery/status.ts';
 
 /*
@@ -29,28 +28,6 @@ export function endHttp1TimedOut(
   if (!incoming.complete) outgoing.shouldKeepAlive = false;
   outgoing.writeHead(code, { ...headers, ...more });
   outgoing.end(body);
-  return true;
-}
-
-/**
- * @param method of the request.
- * @param more header lines of the 504.
- * @returns whether the client was given the 504.
- */
-export function endHttp2TimedOut(
-  stream: ServerHttp2Stream,
-  method: string,
-  more: Readonly<Record<string, string>> = {},
-): boolean {
-  if (stream.headersSent || stream.closed) {
-    // INTERNAL_ERROR: close() would end the stream in good order first.
-    stream.destroy(timedOutError());
-    return false;
-  }
-  const { code, headers, body } = timedOut();
-  stream.respond({ ':status': code, ...headers, ...more });
-  // Of an answer to HEAD Node has ended the body already.
-  if (method !== 'HEAD') stream.end(body);
   return true;
 }
 

@@ -124,6 +124,8 @@ export interface ServeConfig {
   readonly bindAddress: string;
   /** 0: any free port. */
   readonly securePort: number;
+  /** Clients are offered HTTP/1.1 only. */
+  readonly disableHttp2Serving: boolean;
   readonly advertisedAddress: AdvertisedAddress | undefined;
   /** Where health, metrics and z-pages are answered without asking who calls; `undefined`: nowhere. */
   readonly admin: AdminAddress | undefined;
@@ -184,9 +186,6 @@ export interface ServeConfig {
   readonly performance: {
     /** Requests for resources go past the fetch handler. */
     readonly directLane: boolean;
-    /** Plain requests by HTTP/1.1 are read without Node's parser; only with `directLane`. */
-    /** Frames of HTTP/2 clients are read and written without Node's HTTP/2 server. */
-    readonly http2Frames: boolean;
     /** HTTP/1.1 connections for short reads to each server; 0: reads share the HTTP/2 connections. */
     readonly http1ReadConnections: number;
   };

@@ -9,7 +9,7 @@ const goodbyeMilliseconds = 1_000;
 /** Looks at idle HTTP/2 connections in the time that one may be idle. */
 const sweepsUntilIdle = 4;
 
-/** An HTTP/2 connection, whoever reads it. */
+/** An HTTP/2 connection. */
 export interface Http2ServerConnection {
   /** Takes no new requests, says so to the client, and ends behind those that are under way. */
   close(): void;
@@ -82,8 +82,8 @@ export class ServerConnections {
   }
 
   /**
-   * An HTTP/2 connection; `sessionClosed` is to follow. Node keeps one for ever, used or not; quiet streams (watches) count as use. Node's own
-   * time-out of a session would be set anew with every frame, which each event of a watch would pay for.
+   * An HTTP/2 connection; `sessionClosed` is to follow. Quiet streams (watches) count as use. A time-out of its own
+   * would be set anew with every frame, which each event of a watch would pay for.
    * @param idleMilliseconds after which it is ended, or a quarter more; the same for all.
    */
   sessionOpened(session: Http2ServerConnection, idleMilliseconds: number): void {
@@ -122,8 +122,8 @@ export class ServerConnections {
   }
 
   /** A stream of an HTTP/2 connection, unless that is over. @returns what is to be called when it is closed. */
-  streamOpened(session: Http2ServerConnection | undefined): () => void {
-    const use = session === undefined ? undefined : this.#sessions.get(session);
+  streamOpened(session: Http2ServerConnection): () => void {
+    const use = this.#sessions.get(session);
     if (use === undefined) return nothing;
     use.streams++;
     return use.streamClosed;

@@ -24,11 +24,6 @@ export interface ServerLimits {
    * (CVE-2023-44487).
    */
   readonly maxConcurrentStreams: number;
-  /**
-   * Megabytes that one HTTP/2 connection may make us hold. Node's 10 are used up by the buffers of some busy
-   * watches, and new streams are then refused.
-   */
-  readonly maxSessionMemory: number;
   /** Refused streams after which a connection ends; Node's own figure, set so that it cannot drift. */
   readonly maxSessionRejectedStreams: number;
   /**
@@ -51,7 +46,6 @@ export const defaultServerLimits: ServerLimits = {
   maxConnections: 0,
   tlsHandshakeTimeout: 10_000,
   maxConcurrentStreams: 100,
-  maxSessionMemory: 64,
   maxSessionRejectedStreams: 100,
   keepAliveTimeout: 90_000,
   headersTimeout: 60_000,

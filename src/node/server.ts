@@ -1,13 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Http2ServerRequest } from 'node:http2';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import { answerClientError, isBehindTheLast, isHttpError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { ServerObserver } from './connection-observer.ts';
-import { newServer, type ServerTlsOptions, secureContextOf } from './dual-server.ts';
 import { ServerSessions } from './http2-server/server-sessions.ts';
+import { newHttpsServer, type ServerTlsOptions, secureContextOf } from './https-server.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { type Http2ServerConnection, ServerConnections } from './server-connections.ts';
@@ -15,18 +14,15 @@ import { certificateError, listenError } from './server-error.ts';
 import { defaultServerLimits, type ServerLimits } from './server-limits.ts';
 import type { UpgradeListener } from './upgrade.ts';
 
-export type { ServerTlsOptions } from './dual-server.ts';
+export type { ServerTlsOptions } from './https-server.ts';
 
 export interface RouterServerOptions extends RequestHandlerOptions {
   readonly tls: ServerTlsOptions;
   /** From `upgradeListener`. Without it an upgrade request is handled as an ordinary one. */
   readonly onUpgrade?: UpgradeListener;
   readonly limits?: Partial<ServerLimits>;
-  /**
-   * Frames of HTTP/2 clients are read and written by the router's own code, which takes less than Node's
-   * (docs/decisions/0017). Default true.
-   */
-  readonly http2Frames?: boolean | undefined;
+  /** Clients are offered HTTP/1.1 only. Default false. */
+  readonly disableHttp2Serving?: boolean | undefined;
   /**
    * Share of the HTTP/2 requests behind which their connection gets a GOAWAY, so that clients spread anew over the
    * servers behind a load balancer (kube-apiserver's `--goaway-chance`). Default 0.
@@ -84,12 +80,12 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { random = Math.random } = options;
   let { goawayChance = 0 } = options;
   let draining = false;
-  const requested = (session: Http2ServerConnection | undefined): (() => void) => {
+  const requested = (session: Http2ServerConnection): (() => void) => {
     // Ends the connection for what is not asked yet; what is under way on it goes on (RFC 9113 section 6.8).
-    if (draining || (goawayChance > 0 && random() < goawayChance)) session?.close();
+    if (draining || (goawayChance > 0 && random() < goawayChance)) session.close();
     return connections.streamOpened(session);
   };
-  const { http2Frames = true, clientCertificateOf, deadlines } = options;
+  const { disableHttp2Serving = false, clientCertificateOf, deadlines } = options;
   const sessions = new ServerSessions({
     inboundOptions: { clientCertificateOf, deadlines },
     limits,
@@ -99,22 +95,12 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     onSessionClosed: (session) => connections.sessionClosed(session),
     logger,
   });
-  const server = newServer(tls, limits, {
-    onHttp2Connection: http2Frames ? (socket) => sessions.opened(socket) : undefined,
-    onStream(stream, headers, rawHeaders) {
-      const streamClosed = requested(stream.session);
-      if (handler.takeStream(stream, headers, rawHeaders, streamClosed)) return true;
-      stream.once('close', streamClosed);
-      return false;
-    },
+  const server = newHttpsServer(tls, limits, {
+    onHttp2Connection: disableHttp2Serving ? undefined : (socket) => sessions.opened(socket),
     onRequest(incoming, outgoing) {
-      if (incoming instanceof Http2ServerRequest) {
-        handler.handle(incoming, outgoing);
-        return;
-      }
-      if (draining) (outgoing as ServerResponse).shouldKeepAlive = false;
+      if (draining) outgoing.shouldKeepAlive = false;
       connections.asked(incoming.socket, incoming);
-      pipelines.run(incoming, outgoing as ServerResponse, () => handler.handle(incoming, outgoing));
+      pipelines.run(incoming, outgoing, () => handler.handle(incoming, outgoing));
     },
   });
   // On `close`, Node would cut answers that it has in full and their clients have not: `ServerConnections` knows.
@@ -126,10 +112,6 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     observer?.secured(socket);
   });
   server.on('tlsClientError', (error) => observer?.handshakeFailed(error));
-  server.on('session', (session) => {
-    connections.sessionOpened(session, limits.keepAliveTimeout);
-    session.once('close', () => connections.sessionClosed(session));
-  });
   server.on('clientError', (error: Error, socket: Duplex) => {
     // The answer to that request ends the connection.
     if (isBehindTheLast(error)) return;

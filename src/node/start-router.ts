@@ -187,7 +187,7 @@ async function start(
   const server = createRouterServer({
     fetch: handlers.fetch,
     directLane: handlers.directLane,
-    http2Frames: config.performance.http2Frames,
+    disableHttp2Serving: config.disableHttp2Serving,
     tls: serverTlsOf(credentials.current),
     clientCertificateOf,
     onUpgrade: handlers.onUpgrade,

@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createSecureServer, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { Http2Inbound } from '../../src/node/http2-inbound.ts';
-import { endHttp2TimedOut } from '../../src/node/request-timed-out.ts';
 import { eventually } from '../support/eventually.ts';
 import { type PeerIncoming, type PeerOutgoing, startPeer } from '../support/node-exchange.ts';
 import { ask } from '../support/security/ask.ts';
-import { apiServerPair, servingPair } from '../support/security/certificates.ts';
+import { apiServerPair } from '../support/security/certificates.ts';
 import { frame, frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/security/raw-http2.ts';
 import { protocols } from '../support/security/recording-backend.ts';
 import {
@@ -127,7 +122,6 @@ async function assertSlotFreedBy(router: RouterUnderTest, end: () => void): Prom
 
 const ways: Readonly<Record<string, readonly string[]>> = {
   'the direct lane': post(targets.local),
-  // Node's compatibility objects stand around it.
   'the direct lane, with an expectation': post(targets.local, ['expect', '100-continue']),
   // No plain path.
   'the fetch handler': post(`${targets.local}/a%2Db`),
@@ -161,7 +155,7 @@ for (const destinations of protocols) {
 }
 
 test('S11: a stalled upload that is reset without its answer being read frees its place', async (context) => {
-  // All of it is in before the client has any window for its end; Node tells of nothing then.
+  // All of it is in before the client has any window for its end.
   const answer = Buffer.alloc(initialWindow + 1);
   // Node's HTTP/1.1 server, once it has answered, reads the upload after all.
   const router = await startStuckRouter(context, 'h2', (outgoing) => outgoing.end(answer));
@@ -169,36 +163,4 @@ test('S11: a stalled upload that is reset without its answer being read frees it
   await uploadUntilStalled(raw, post(targets.local));
 
   await assertSlotFreedBy(router, () => reset(raw, noError));
-});
-
-/** A stream of Node's own server whose upload has been reset with NO_ERROR while nobody was reading it. */
-async function closedButNotDestroyed(context: TestContext): Promise<ServerHttp2Stream> {
-  const server = createSecureServer({ cert: servingPair.chain, key: servingPair.privateKey });
-  const opened = once(server, 'stream') as Promise<[ServerHttp2Stream]>;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => server.close());
-  const raw = await rawHttp2(context, (server.address() as AddressInfo).port);
-  raw.request(1, post('/'), { endStream: false });
-  const [stream] = await opened;
-  stream.on('error', () => {}).on('data', () => stream.pause());
-  raw.write(frame(frameType.data, frameFlag.none, 1, Buffer.alloc(10)));
-  raw.write(frame(frameType.data, frameFlag.none, 1, Buffer.alloc(10)));
-  await eventually(() => stream.isPaused());
-  reset(raw, noError);
-  await eventually(() => stream.closed);
-  assert.equal(stream.destroyed, false);
-  return stream;
-}
-
-test('the time-out of a stream that the client has reset writes no answer into it', async (context) => {
-  const stream = await closedButNotDestroyed(context);
-  const head = { method: 'POST', target: '/', rawHeaders: [] };
-  const inbound = new Http2Inbound(stream, head, { clientCertificateOf: () => ({}) });
-  assert.equal(inbound.isClosed, true);
-  inbound.expire();
-  assert.equal(stream.headersSent, false);
-
-  assert.equal(endHttp2TimedOut(stream, 'POST'), false);
-  assert.equal(stream.destroyed, true);
 });

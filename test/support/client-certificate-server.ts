@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { connect as connectHttp2, createSecureServer, Http2ServerRequest } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { connect as connectHttp2 } from 'node:http2';
 import type { TestContext } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { type ClientAuthorities, readClientAuthorities } from '../../src/node/client-authorities.ts';
@@ -12,6 +11,7 @@ import {
   clientCertificateTlsOptions,
 } from '../../src/node/client-certificate.ts';
 import type { RequestCarrier } from '../../src/node/node-inbound.ts';
+import { createRouterServer } from '../../src/node/server.ts';
 import { type CertificatePair, createAuthority } from './certificates.ts';
 
 export const cluster = await createAuthority('kubernetes');
@@ -42,21 +42,27 @@ export async function listen(
   tlsOptions: object = {},
 ): Promise<ServerUnderTest> {
   const seen: ClientCertificateInfo[] = [];
-  const options = {
+  const tls = {
     key: serving.privateKey,
     cert: serving.chain,
-    allowHTTP1: true,
     ...clientCertificateTlsOptions(trusted),
     ...tlsOptions,
   };
-  const server = createSecureServer(options, (request, response) => {
-    seen.push(read(request instanceof Http2ServerRequest ? request.stream : request));
-    response.end();
+  const server = createRouterServer({
+    tls,
+    clientCertificateOf: read,
+    fetch(_request, { inbound }) {
+      const { clientCertificate, clientCertificateError } = inbound.connection;
+      seen.push({
+        ...(clientCertificate === undefined ? {} : { clientCertificate }),
+        ...(clientCertificateError === undefined ? {} : { clientCertificateError }),
+      });
+      return new Response();
+    },
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => server.close());
-  return { port: (server.address() as AddressInfo).port, seen };
+  const { port } = await server.listen(0, '127.0.0.1');
+  context.after(() => server.close(0));
+  return { port, seen };
 }
 
 export function clientOptions(port: number, pair: CertificatePair | undefined): object {

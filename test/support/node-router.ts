@@ -15,7 +15,7 @@ import {
 } from '../../src/proxy/transport.ts';
 import { credentials, outboundTo, routerPair } from './node-exchange.ts';
 import { noRequestInfo } from './request-info.ts';
-import { laneTo, wayIn } from './way-in.ts';
+import { laneTo } from './way-in.ts';
 
 /** A router that sends everything to one destination: the Node adapter without the decision. */
 export interface TestRouter {
@@ -68,7 +68,6 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
   const server = createRouterServer({
     fetch,
     directLane: laneTo(fetch),
-    http2Frames: wayIn.http2Frames,
     tls: { cert: routerPair.chain, key: routerPair.privateKey },
     clientCertificateOf: () => ({}),
     onUpgrade: upgradeListener({

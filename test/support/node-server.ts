@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test';
 import type { NodeBindings } from '../../src/node/node-inbound.ts';
 import { createRouterServer, type RouterServer, type RouterServerOptions } from '../../src/node/server.ts';
 import { routerPair } from './node-exchange.ts';
-import { laneTo, wayIn } from './way-in.ts';
+import { laneTo } from './way-in.ts';
 
 /** The serving pair of the router. */
 export const servingTls = { cert: routerPair.chain, key: routerPair.privateKey };
@@ -16,7 +16,6 @@ export async function startServer(
   const server = createRouterServer({
     fetch,
     directLane: laneTo(fetch),
-    http2Frames: wayIn.http2Frames,
     tls: servingTls,
     clientCertificateOf: () => ({}),
     ...options,

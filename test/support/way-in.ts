@@ -3,10 +3,10 @@ import type { RouterServerOptions } from '../../src/node/server.ts';
 import type { DirectLane } from '../../src/proxy/direct-lane.ts';
 
 /**
- * How requests get into the servers that tests start. As the product has it, by the direct lane, HTTP/2
- * past Node's server; `src/node/every-exchange-by-*.test.ts` have their tests run without.
+ * How requests get into the servers that tests start: as the product has it, by the direct lane.
+ * `src/node/every-exchange-by-the-handlers.test.ts` has their tests run without.
  */
-export const wayIn = { byLane: true, http2Frames: true };
+export const wayIn = { byLane: true };
 
 /** Spelled so that a URL parser leaves it as it is: everything else is refused behind the lane. */
 const plainTarget = /^\/[\w./?&=%~-]*$/;

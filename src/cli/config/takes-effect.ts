@@ -37,6 +37,7 @@ export const settingsTakeEffect = {
   'slow-start-duration': 'at-once',
   'bind-address': 'restart',
   'secure-port': 'restart',
+  'disable-http2-serving': 'restart',
   'tls-cert-file': 'at-once',
   'tls-private-key-file': 'at-once',
   'file-check-interval': 'at-once',
@@ -59,7 +60,6 @@ export const settingsTakeEffect = {
   'shutdown-watch-termination-grace-period': 'at-once',
   processes: 'restart',
   'direct-lane': 'restart',
-  'http2-frames': 'restart',
   'http1-read-connections': 'restart',
   // Whether client certificates are asked for is fixed when the server is made.
   'client-ca-file': 'at-once-while-on',

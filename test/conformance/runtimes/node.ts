@@ -46,16 +46,6 @@ export const nodeHttp2: ConformanceRuntime = {
   start: (settings, cluster) => startNode(settings, cluster, (port) => http2Client({ port, tls: clientTls })),
 };
 
-/** The same with the frames by Node, which has to say the same. */
-export const nodeHttp2ByNodeFrames: ConformanceRuntime = {
-  ...nodeHttp2,
-  title: 'Node, HTTP/2, with the frames by Node',
-  start: (settings, cluster) =>
-    startNode(settings, cluster, (port) => http2Client({ port, tls: clientTls }), {
-      'http2-frames': ['false'],
-    }),
-};
-
 async function startNode(
   settings: RouterSettings,
   cluster: Cluster,
