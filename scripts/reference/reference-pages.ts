@@ -2,6 +2,7 @@ import { routerConfiguration, syncConfiguration } from '../../src/cli/config/con
 import { configurationJsonSchema } from './configuration-schema.ts';
 import { errorsPage } from './errors-page.ts';
 import { flagsPage } from './flags-page.ts';
+import { http2FramesPage } from './http2-frames-page.ts';
 import { metricsPage } from './metrics-page.ts';
 
 /** A page of docs/, or another file, that is written from the code. */
@@ -17,6 +18,7 @@ export const referencePages: readonly ReferencePage[] = [
   { path: 'docs/metrics.md', text: metricsPage },
   { path: 'docs/errors.md', text: errorsPage },
   { path: 'docs/flags.md', text: flagsPage },
+  { path: 'docs/http2-frames.md', text: http2FramesPage },
   { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
   { path: 'deploy/sync-config.schema.json', text: () => configurationJsonSchema(syncConfiguration) },
 ];

@@ -9,6 +9,7 @@ import {
   uint32,
 } from '../http2/frame.ts';
 import { FrameReader } from '../http2/frame-reader.ts';
+import type { StreamState } from '../http2/frame-rules.ts';
 import type { ReceivedHeaders } from '../http2/header-assembly.ts';
 import { emptyTable } from '../http2/hpack/header-encoder.ts';
 import { connectionFault, errorCodeName, Http2Error, malformedAnswer } from '../http2/http2-error.ts';
@@ -20,6 +21,7 @@ import { ClientStream, type StreamConnection, type StreamListener } from './clie
 import { FrameWriter } from './frame-writer.ts';
 import { requestBlock } from './request-lines.ts';
 import { RequestUpload, type UploadConnection } from './request-upload.ts';
+import { serverFrameRules } from './server-frame-rules.ts';
 
 /** RFC 9113 section 3.4. */
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
@@ -49,7 +51,12 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     this.#options = options;
     this.writer = new FrameWriter(socket);
     const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
-    this.#receiver = new SessionReceiver(this, { peer: 'server', window: connectionWindow, limits });
+    this.#receiver = new SessionReceiver(this, {
+      peer: 'server',
+      window: connectionWindow,
+      limits,
+      rules: serverFrameRules,
+    });
     this.#reader = new FrameReader(this.#receiver);
     this.writer.write(preface + clientSettings(streamWindow, maximumHeaderBytes));
     this.writeWindowUpdate(0, connectionWindow - initialConnectionWindow);
@@ -164,21 +171,29 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     }
   }
 
-  /** @returns `undefined` for one that is over. @throws {Http2Error} for one that was never opened */
   streamOf(streamId: number): ClientStream | undefined {
-    if (streamId % 2 === 0 || streamId >= this.#nextStreamId) {
-      throw connectionFault(errorCode.protocolError, 'a frame belongs to a stream that was never opened');
-    }
     return this.#streams.get(streamId);
   }
 
-  headersReceived({ streamId, lines, endStream, exceedLimits }: ReceivedHeaders): void {
-    const stream = this.streamOf(streamId);
+  stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'> {
+    return streamId % 2 === 0 || streamId >= this.#nextStreamId ? 'idle' : 'closed by us';
+  }
+
+  headersReceived(
+    { lines, endStream, exceedLimits }: ReceivedHeaders,
+    stream: ClientStream | undefined,
+  ): void {
     onStream(stream, (open) => {
       if (exceedLimits) throw malformedAnswer('its head is too large', errorCode.enhanceYourCalm);
       open.receiveLines(lines, endStream);
     });
   }
+
+  /** The rules for servers count nothing. */
+  count(): void {}
+
+  /** The rules for servers refuse no stream. */
+  refuseStream(): void {}
 
   settingsReceived(settings: Settings, before: Settings): void {
     const wider = settings.initialWindowSize - before.initialWindowSize;

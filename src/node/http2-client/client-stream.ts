@@ -77,6 +77,11 @@ export class ClientStream implements ReceivingStream {
     return this.#closed;
   }
 
+  /** One whose answer is here to its end is closed. */
+  get isReceived(): boolean {
+    return this.#closed;
+  }
+
   /** What comes from now on is held back, and not granted again. */
   pause(): void {
     this.#paused = true;

@@ -18,7 +18,10 @@ function newOutput() {
     },
   });
   const failures: unknown[] = [];
-  const output = new ServerOutput(socket, (error) => failures.push(error));
+  const output = new ServerOutput(socket, {
+    onDataSent: () => {},
+    onFailure: (error) => failures.push(error),
+  });
   const readAll = async (): Promise<void> => {
     do {
       ends.shift()?.();

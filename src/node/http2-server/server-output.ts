@@ -22,22 +22,28 @@ export interface WaitingStream {
   proceed(): void;
 }
 
+export interface ServerOutputListener {
+  /** A frame of DATA was written. @param bytes of content */
+  readonly onDataSent: (bytes: number) => void;
+  /** A stream could not go on: a fault of ours. */
+  readonly onFailure: (error: unknown) => void;
+}
+
 /** What one connection writes: frames of all its streams, in the order in which they have to come. */
 export class ServerOutput {
   /** Of all streams together. */
   readonly sendWindow = new SendWindow(initialConnectionWindow);
   readonly #writes: GatheredWrites;
-  readonly #onFailure: (error: unknown) => void;
+  readonly #listener: ServerOutputListener;
   #unread = 0;
   #unreadContent = 0;
   #hasSentHeaders = false;
   /** In the order in which they began to wait. */
   #waiting: WaitingStream[] = [];
 
-  /** @param onFailure a stream could not go on: a fault of ours */
-  constructor(socket: Writable, onFailure: (error: unknown) => void) {
+  constructor(socket: Writable, listener: ServerOutputListener) {
     this.#writes = new GatheredWrites(socket, () => this.#roomAgain());
-    this.#onFailure = onFailure;
+    this.#listener = listener;
   }
 
   /** The client reads nothing for now: content waits. */
@@ -88,6 +94,7 @@ export class ServerOutput {
       this.#writes.addText(frameHead(length, frameType.data, frameFlag.none, streamId));
       this.#writes.add(length === piece.length ? piece : piece.subarray(offset, offset + length));
       offset += length;
+      this.#listener.onDataSent(length);
     }
     return offset;
   }
@@ -154,7 +161,7 @@ export class ServerOutput {
     try {
       this.proceed();
     } catch (error) {
-      this.#onFailure(error);
+      this.#listener.onFailure(error);
     }
   }
 }

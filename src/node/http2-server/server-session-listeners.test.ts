@@ -8,6 +8,7 @@ import { rawClient } from '../../../test/support/node-clients.ts';
 import { servingTls } from '../../../test/support/node-server.ts';
 import { FrameClient, preface, requestLines } from '../../../test/support/raw-http2-client.ts';
 import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
+import { AddressConduct } from './address-conduct.ts';
 import { ServerSession } from './server-session.ts';
 
 test('a listener that fails at the end of its stream keeps no other stream from being told, nor the server', async (context) => {
@@ -19,6 +20,8 @@ test('a listener that fails at the end of its stream keeps no other stream from 
   const server = createServer({ ...servingTls, ALPNProtocols: ['h2'] }, (socket) => {
     new ServerSession(socket, {
       limits: { maxConcurrentStreams: 10, maxSessionRejectedStreams: 10 },
+      addresses: new AddressConduct(),
+      isVerified: () => false,
       requested(_session, stream) {
         streams.push(stream.id);
         stream.writer = {

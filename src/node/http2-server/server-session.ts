@@ -2,13 +2,17 @@ import type { TLSSocket } from 'node:tls';
 import type { SendWindow } from '../http2/flow-window.ts';
 import { errorCode, frameFlag, frameHead, frameType, initialConnectionWindow } from '../http2/frame.ts';
 import { FrameReader } from '../http2/frame-reader.ts';
+import type { Budget, StreamState } from '../http2/frame-rules.ts';
+import { GivenUpStreams } from '../http2/given-up-streams.ts';
 import type { ReceivedHeaders } from '../http2/header-assembly.ts';
 import { connectionFault, Http2Error, malformedRequest } from '../http2/http2-error.ts';
-import { type ReceivingSession, SessionReceiver } from '../http2/session-receiver.ts';
+import { onStream, type ReceivingSession, SessionReceiver } from '../http2/session-receiver.ts';
 import { initialSettings, type Settings, serverSettings } from '../http2/settings.ts';
 import { StreamTable } from '../http2/stream-table.ts';
 import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits, streamWindow } from '../server-limits.ts';
+import type { AddressConduct } from './address-conduct.ts';
 import { ClientConduct } from './client-conduct.ts';
+import { clientFrameRules } from './client-frame-rules.ts';
 import { endInPeace } from './end-in-peace.ts';
 import { Preface } from './preface.ts';
 import type { RequestContent } from './request-content.ts';
@@ -19,6 +23,10 @@ import { ServerStream, type StreamConnection } from './server-stream.ts';
 /** What the connections of one server have in common. */
 export interface ServerSessionHost {
   readonly limits: Pick<ServerLimits, 'maxConcurrentStreams' | 'maxSessionRejectedStreams'>;
+  /** What clients have done by their addresses. */
+  readonly addresses: AddressConduct;
+  /** Whether the client has shown a certificate that was verified. */
+  isVerified(socket: TLSSocket): boolean;
   /** A request has come. */
   requested(session: ServerSession, stream: ServerStream, head: RequestHead): void;
   /** Something of ours has failed: the connection ends, and nothing else. */
@@ -45,6 +53,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   readonly #receiver: SessionReceiver<ServerStream>;
   readonly #conduct: ClientConduct;
   readonly #streams = new StreamTable<ServerStream>();
+  readonly #givenUp = new GivenUpStreams();
   /** The highest identifier of a stream that was opened. */
   #lastStreamId = 0;
   /** The highest that will ever be, once that has been said. */
@@ -60,13 +69,21 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.socket = socket;
     this.#host = host;
     const { maxConcurrentStreams, maxSessionRejectedStreams } = host.limits;
-    this.output = new ServerOutput(socket, (error) => this.#failOn(error));
-    this.#conduct = new ClientConduct(maxSessionRejectedStreams);
+    this.#conduct = new ClientConduct({
+      maximumRefused: maxSessionRejectedStreams,
+      isVerified: host.isVerified(socket),
+      address: socket.remoteAddress ?? '',
+      addresses: host.addresses,
+    });
+    this.output = new ServerOutput(socket, {
+      onDataSent: (bytes) => this.#conduct.dataSent(bytes),
+      onFailure: (error) => this.#failOn(error),
+    });
     // All streams together must not be held to the 64 KiB that a connection starts with: one slow upload would starve
     // the others (kubernetes#67902). The streams' own windows are what holds a client back.
     const window = streamWindow * maxConcurrentStreams;
     const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
-    this.#receiver = new SessionReceiver(this, { peer: 'client', window, limits });
+    this.#receiver = new SessionReceiver(this, { peer: 'client', window, limits, rules: clientFrameRules });
     this.#reader = new FrameReader(this.#receiver);
     this.output.write(
       serverSettings({
@@ -105,11 +122,12 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
 
   streamClosed(stream: ServerStream): void {
     this.#streams.delete(stream.id);
+    if (!stream.isReceived) this.#givenUp.add(stream.id, stream.receiveWindow);
     if (this.#goAwaySent || this.#clientLeaves) this.#endIfUnused();
   }
 
   clientFaulted(): void {
-    this.#conduct.reset();
+    this.#conduct.count('resets');
   }
 
   answeredEarly({ id }: ServerStream): void {
@@ -119,44 +137,44 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   streamOf(streamId: number): ServerStream | undefined {
-    const stream = this.#streams.get(streamId);
-    if (stream !== undefined) return stream;
-    // RFC 9113 section 6.8: what is sent on streams behind our GOAWAY is ignored.
-    const wasOpened = streamId % 2 === 1 && (streamId <= this.#lastStreamId || this.#goAwaySent);
-    if (!wasOpened) {
-      throw connectionFault(errorCode.protocolError, 'a frame belongs to a stream that was never opened');
-    }
-    return undefined;
+    return this.#streams.get(streamId);
   }
 
-  headersReceived(headers: ReceivedHeaders): void {
+  stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'> {
+    // Even ones are ours to open, and we open none.
+    if (streamId % 2 === 0) return 'idle';
+    if (streamId > this.#lastStreamId) return this.#goAwaySent ? 'behind our GOAWAY' : 'idle';
+    return this.#givenUp.has(streamId) ? 'closed by us' : 'closed';
+  }
+
+  headersReceived(headers: ReceivedHeaders, stream: ServerStream | undefined): void {
     const { streamId } = headers;
-    const stream = this.#streams.get(streamId);
     if (stream !== undefined) {
-      this.#onStream(stream.id, () => stream.receiveTrailers(headers.lines, headers.endStream));
+      onStream(stream, (open) => open.receiveTrailers(headers.lines, headers.endStream));
       return;
     }
-    // RFC 9113 section 5.1.1.
-    if (streamId % 2 === 0) throw connectionFault(errorCode.protocolError, 'a client has odd identifiers');
-    const isOver = streamId <= this.#lastStreamId;
-    if (isOver && headers.lines[0]?.startsWith(':') === true) {
-      throw connectionFault(errorCode.protocolError, 'an identifier is used twice, or comes too late');
+    this.#opened(streamId);
+    try {
+      this.#open(headers);
+    } catch (error) {
+      if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
+      if (!headers.endStream) this.#givenUp.add(streamId, streamWindow);
+      this.refuseStream(streamId, error.errorCode);
     }
-    // Trailers that crossed a reset of ours, or what crossed our GOAWAY.
-    if (isOver || this.#goAwaySent) {
-      this.#conduct.idleFrame();
-      return;
-    }
-    this.#lastStreamId = streamId;
-    this.#onStream(streamId, () => this.#open(headers));
   }
 
-  resetReceived(): void {
-    this.#conduct.reset();
+  count(budget: Budget): void {
+    this.#conduct.count(budget);
   }
 
-  idleFrameReceived(): void {
-    this.#conduct.idleFrame();
+  lateDataReceived(streamId: number, bytes: number): void {
+    this.#givenUp.receive(streamId, bytes);
+  }
+
+  refuseStream(streamId: number, code: number): void {
+    if (streamId > this.#lastStreamId) this.#opened(streamId);
+    this.output.reset(streamId, code);
+    this.clientFaulted();
   }
 
   settingsReceived(settings: Settings, before: Settings): void {
@@ -180,9 +198,16 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#hasWidened = true;
   }
 
+  /** @throws {Http2Error} RFC 9113 section 5.1.1 */
+  #opened(streamId: number): void {
+    if (streamId % 2 === 0) throw connectionFault(errorCode.protocolError, 'a client has odd identifiers');
+    this.#lastStreamId = streamId;
+  }
+
   #open({ streamId, lines, endStream, exceedLimits }: ReceivedHeaders): void {
     if (this.#streams.size >= this.#host.limits.maxConcurrentStreams) {
       this.#conduct.refused();
+      if (!endStream) this.#givenUp.add(streamId, streamWindow);
       this.output.reset(streamId, errorCode.refusedStream);
       return;
     }
@@ -199,23 +224,8 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       sendWindow: (this.#receiver.settings ?? initialSettings).initialWindowSize,
     });
     this.#streams.add(stream);
+    this.#conduct.requested();
     this.#host.requested(this, stream, head);
-  }
-
-  /** What is wrong with one stream ends no other (RFC 9113 section 5.4.2), unless it happens all the time. */
-  #onStream(streamId: number, act: () => void): void {
-    try {
-      act();
-    } catch (error) {
-      if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
-      const stream = this.#streams.get(streamId);
-      if (stream !== undefined) {
-        stream.reset(error.errorCode);
-        return;
-      }
-      this.output.reset(streamId, error.errorCode);
-      this.clientFaulted();
-    }
   }
 
   #read(bytes: Buffer): void {
@@ -224,7 +234,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       const received = this.#received;
       if (received.length > 0) {
         this.#received = [];
-        for (const content of received) if (content.deliver()) this.#conduct.idleFrame();
+        for (const content of received) if (content.deliver()) this.#conduct.count('small data');
       }
       if (this.#hasWidened) {
         this.#hasWidened = false;

@@ -2,6 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
 import type { NodeInboundOptions } from '../node-inbound.ts';
 import type { ServerLimits } from '../server-limits.ts';
+import { AddressConduct } from './address-conduct.ts';
 import type { RequestHead } from './request-head.ts';
 import { ServerSession, type ServerSessionHost } from './server-session.ts';
 import type { ServerStream } from './server-stream.ts';
@@ -22,6 +23,7 @@ export interface ServerSessionsOptions {
 /** The HTTP/2 connections of one server that are read here. */
 export class ServerSessions implements ServerSessionHost {
   readonly limits: ServerLimits;
+  readonly addresses = new AddressConduct();
   readonly #options: ServerSessionsOptions;
 
   constructor(options: ServerSessionsOptions) {
@@ -32,6 +34,10 @@ export class ServerSessions implements ServerSessionHost {
   /** A new connection of an HTTP/2 client. */
   opened(socket: TLSSocket): void {
     this.#options.onSession(new ServerSession(socket, this));
+  }
+
+  isVerified(socket: TLSSocket): boolean {
+    return this.#options.inboundOptions.clientCertificateOf({ socket }).clientCertificate !== undefined;
   }
 
   requested(session: ServerSession, stream: ServerStream, head: RequestHead): void {

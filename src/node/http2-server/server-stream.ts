@@ -2,7 +2,7 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { ReceiveWindow, SendWindow } from '../http2/flow-window.ts';
 import { errorCode } from '../http2/frame.ts';
 import { HeldPieces } from '../http2/held-pieces.ts';
-import { Http2Error, malformedRequest } from '../http2/http2-error.ts';
+import { malformedRequest } from '../http2/http2-error.ts';
 import type { ReceivingStream } from '../http2/session-receiver.ts';
 import { answerBlock, interimBlock } from './answer-head.ts';
 import { RequestContent } from './request-content.ts';
@@ -77,9 +77,14 @@ export class ServerStream implements ReceivingStream, WaitingStream {
     return this.#isClosed;
   }
 
-  /** Whether the request is here to its end. */
+  /** Whether the request is here to its end: nothing more of it comes. */
   get isReceived(): boolean {
     return this.#isReceived;
+  }
+
+  /** Bytes that the client may still send. */
+  get receiveWindow(): number {
+    return this.#window?.left ?? 0;
   }
 
   /** Whether the head of an answer has been written. */
@@ -191,6 +196,7 @@ export class ServerStream implements ReceivingStream, WaitingStream {
   }
 
   resetByPeer(): void {
+    this.#isReceived = true;
     this.#close();
   }
 
@@ -200,7 +206,6 @@ export class ServerStream implements ReceivingStream, WaitingStream {
   }
 
   receiveTrailers(decoded: readonly string[], endStream: boolean): void {
-    this.#expectMore();
     if (!endStream) throw malformedRequest('something follows its trailers');
     // They are dropped, as Kubernetes has no use for any.
     checkTrailers(decoded);
@@ -208,7 +213,6 @@ export class ServerStream implements ReceivingStream, WaitingStream {
   }
 
   receiveDataHead(bytes: number): void {
-    this.#expectMore();
     if (this.#window?.take(bytes) !== true) {
       throw malformedRequest('more was sent than was granted', errorCode.flowControlError);
     }
@@ -235,11 +239,6 @@ export class ServerStream implements ReceivingStream, WaitingStream {
     this.#isReceived = true;
     this.content.receiveEnd();
     this.#connection.contentReceived(this.content);
-  }
-
-  /** RFC 9113 section 5.1: what follows the end of a request ends its stream. */
-  #expectMore(): void {
-    if (this.#isReceived) throw new Http2Error('stream', errorCode.streamClosed, 'something follows its end');
   }
 
   #release(bytes: number): void {

@@ -34,6 +34,10 @@ export class ReceiveWindow {
     this.#left = size;
   }
 
+  get left(): number {
+    return this.#left;
+  }
+
   /** @returns false when more was sent than was granted. */
   take(bytes: number): boolean {
     this.#left -= bytes;

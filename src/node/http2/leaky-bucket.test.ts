@@ -19,3 +19,15 @@ test('it is empty in the end, and never more than that', () => {
   assert.equal(bucket.add(3_600_000), true);
   assert.equal(bucket.add(3_600_000), false);
 });
+
+test('what was earned is used first, and kept up to a limit', () => {
+  const bucket = new LeakyBucket({ burst: 1, perSecond: 0, earnedAtMost: 2 });
+  bucket.earn(5);
+  assert.deepEqual(
+    [1, 2, 3, 4].map(() => bucket.add(0)),
+    [true, true, true, false],
+  );
+  bucket.earn(1);
+  assert.equal(bucket.add(0), true);
+  assert.equal(bucket.levelAt(0), 2);
+});

@@ -9,15 +9,22 @@ export class ReceivedData {
   #left: number;
   /** Bytes of padding behind the content; `undefined` before the byte that says so. */
   #padding: number | undefined;
+  readonly #length: number;
 
   /** @param length of the payload in bytes @throws {Http2Error} of scope `connection` */
   constructor(flags: number, streamId: number, length: number) {
     this.streamId = streamId;
     this.endStream = (flags & frameFlag.endStream) !== 0;
+    this.#length = length;
     this.#left = length;
     const isPadded = (flags & frameFlag.padded) !== 0;
     if (isPadded && length === 0) throw paddedBeyondEnd();
     this.#padding = isPadded ? undefined : 0;
+  }
+
+  /** Whether there is no content between the byte that says how long the padding is, and the padding; once it is known. */
+  get isAllPadding(): boolean {
+    return this.#length > 0 && this.#padding === this.#length - 1;
   }
 
   /** @returns what of the piece is content. @throws {Http2Error} of scope `connection` */

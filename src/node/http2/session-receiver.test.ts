@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { serverFrameRules } from '../http2-client/server-frame-rules.ts';
 import { Http2Error } from './http2-error.ts';
 import { type ReceivingSession, type ReceivingStream, SessionReceiver } from './session-receiver.ts';
 
@@ -12,6 +13,9 @@ function newReceiver(window: number): { receiver: SessionReceiver<ReceivingStrea
   const nothing = (): void => {};
   const session: ReceivingSession<ReceivingStream> = {
     streamOf: () => undefined,
+    stateOf: () => 'closed by us',
+    count: nothing,
+    refuseStream: nothing,
     writeWindowUpdate: (streamId, increment) => {
       assert.equal(streamId, 0);
       granted.push(increment);
@@ -26,6 +30,7 @@ function newReceiver(window: number): { receiver: SessionReceiver<ReceivingStrea
     peer: 'server',
     window,
     limits: { maximumLines: 10, maximumSize: 1_000 },
+    rules: serverFrameRules,
   });
   receiver.frame(frameType.settings, none, 0, Buffer.alloc(0));
   return { receiver, granted };

@@ -1,6 +1,14 @@
 import { ReceiveWindow, type SendWindow } from './flow-window.ts';
 import { errorCode, frameFlag, frameType } from './frame.ts';
 import type { FrameHandler } from './frame-reader.ts';
+import {
+  type Budget,
+  type FrameKind,
+  type FrameRule,
+  type FrameRules,
+  type StreamState,
+  smallData,
+} from './frame-rules.ts';
 import { HeaderAssembly, type ReceivedHeaders } from './header-assembly.ts';
 import type { HeaderLimits } from './hpack/header-decoder.ts';
 import { connectionFault, Http2Error } from './http2-error.ts';
@@ -11,6 +19,8 @@ import { changedSettings, initialSettings, type PeerRole, type Settings } from '
 export interface ReceivingStream {
   /** The connection has no more to do with it. */
   readonly isClosed: boolean;
+  /** The other side has ended its message. */
+  readonly isReceived: boolean;
   readonly sendWindow: SendWindow;
   /** Gives it up: RST_STREAM. */
   reset(code: number, error: Error): void;
@@ -30,20 +40,21 @@ export interface ReceivingStream {
 
 /** What frames do to a session. */
 export interface ReceivingSession<Stream extends ReceivingStream> {
-  /** @returns `undefined` for one that is over. @throws {Http2Error} for one that was never opened */
+  /** @returns `undefined` for one that is not open */
   streamOf(streamId: number): Stream | undefined;
+  /** Of one that is not open. @param streamId not 0 */
+  stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'>;
   /**
-   * A block of header lines is here, whole.
+   * A block of header lines is here, whole, that opens a stream or goes on with one that is open.
    * @throws {Http2Error} of scope `connection`
    */
-  headersReceived(headers: ReceivedHeaders): void;
-  /** RST_STREAM was received on a stream that is open. @throws {Http2Error} of scope `connection` */
-  resetReceived?(): void;
-  /**
-   * A frame came that asks for nothing useful, or for an answer: many of them are an attack. @throws {Http2Error}
-   * of scope `connection`
-   */
-  idleFrameReceived?(): void;
+  headersReceived(headers: ReceivedHeaders, stream: Stream | undefined): void;
+  /** One more of what the rules count. @throws {Http2Error} of scope `connection` when it is too much */
+  count(budget: Budget): void;
+  /** Ends a stream that is not open: RST_STREAM. @throws {Http2Error} of scope `connection` */
+  refuseStream(streamId: number, code: number): void;
+  /** DATA came on a stream that we have given up. @param bytes of it, padding and all */
+  lateDataReceived?(streamId: number, bytes: number): void;
   writeWindowUpdate(streamId: number, increment: number): void;
   /** The other side's settings are here, or have changed; they are to be acknowledged. @throws {Http2Error} */
   settingsReceived(settings: Settings, before: Settings): void;
@@ -61,22 +72,30 @@ export interface SessionReceiverOptions {
   /** Bytes that it may send ahead on all streams together. */
   readonly window: number;
   readonly limits: HeaderLimits;
+  /** What each of its frames does. */
+  readonly rules: FrameRules;
 }
 
-/** Reads the frames of one connection, in the order in which the other side wrote them (RFC 9113 section 6). */
+/**
+ * Reads the frames of one connection, in the order in which the other side wrote them (RFC 9113 section 6). What a frame
+ * may do where, and what counts it, is for the rules to say.
+ */
 export class SessionReceiver<Stream extends ReceivingStream> implements FrameHandler {
   readonly #session: ReceivingSession<Stream>;
   readonly #peer: PeerRole;
+  readonly #rules: FrameRules;
   readonly #headers: HeaderAssembly;
   readonly #window: ReceiveWindow;
   #settings: Settings | undefined;
   /** The DATA frame that is being received, and whose it is, if anybody still wants it. */
   #data: ReceivedData | undefined;
   #dataStream: Stream | undefined;
+  #dataState: StreamState = 'open';
 
-  constructor(session: ReceivingSession<Stream>, { peer, window, limits }: SessionReceiverOptions) {
+  constructor(session: ReceivingSession<Stream>, { peer, window, limits, rules }: SessionReceiverOptions) {
     this.#session = session;
     this.#peer = peer;
+    this.#rules = rules;
     this.#window = new ReceiveWindow(window);
     this.#headers = new HeaderAssembly(limits);
   }
@@ -116,16 +135,16 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
         this.#receiveWindowUpdate(streamId, payload);
         break;
       case frameType.pushPromise:
-        throw connectionFault(errorCode.protocolError, `the ${this.#peer} pushes`);
+        this.#isTaken('PUSH_PROMISE', streamId, undefined);
+        break;
       case frameType.priority:
         // Nobody heeds it, but it has to be one (RFC 9113 section 6.3).
-        if (streamId === 0) throw connectionFault(errorCode.protocolError, 'PRIORITY belongs to no stream');
         expectLength(payload, 5);
-        this.#session.idleFrameReceived?.();
+        this.#isTaken('PRIORITY', streamId, this.#streamOf(streamId));
         break;
       default:
         // What later extensions bring is ignored (RFC 9113 section 5.5).
-        this.#session.idleFrameReceived?.();
+        this.#isTaken('of an unknown type', streamId, this.#streamOf(streamId));
     }
   }
 
@@ -137,11 +156,15 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     // The streams' own windows are what holds the other side back; this one must never starve a stream of another reader.
     const granted = this.#window.release(length);
     if (granted > 0) this.#session.writeWindowUpdate(0, granted);
-    this.#data = new ReceivedData(flags, streamId, length);
-    // Nothing, and no end either (CVE-2019-9518).
-    if (length === 0 && !this.#data.endStream) this.#session.idleFrameReceived?.();
-    this.#dataStream = this.#session.streamOf(streamId);
-    onStream(this.#dataStream, (stream) => stream.receiveDataHead(length));
+    const data = new ReceivedData(flags, streamId, length);
+    this.#data = data;
+    const stream = this.#streamOf(streamId);
+    const state = this.#stateOf(streamId, stream);
+    this.#dataState = state;
+    if (state === 'closed by us') this.#session.lateDataReceived?.(streamId, length);
+    const isTaken = this.#apply(this.#rules[dataKind(data, length)][state], streamId, stream);
+    this.#dataStream = isTaken ? stream : undefined;
+    onStream(this.#dataStream, (open) => open.receiveDataHead(length));
   }
 
   dataPiece(piece: Buffer): void {
@@ -153,9 +176,49 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   }
 
   dataEnds(): void {
-    if (this.#data?.endStream === true) onStream(this.#dataStream, (stream) => stream.receiveEnd());
+    const { endStream, isAllPadding } = this.#data as ReceivedData;
+    if (endStream) onStream(this.#dataStream, (stream) => stream.receiveEnd());
+    else if (isAllPadding) {
+      // That there is nothing in it shows only now.
+      const rule = this.#rules['DATA without content or end'][this.#dataState];
+      if ((rule.action === 'take' || rule.action === 'ignore') && rule.counts !== undefined) {
+        this.#session.count(rule.counts);
+      }
+    }
     this.#data = undefined;
     this.#dataStream = undefined;
+  }
+
+  #streamOf(streamId: number): Stream | undefined {
+    return streamId === 0 ? undefined : this.#session.streamOf(streamId);
+  }
+
+  #stateOf(streamId: number, stream: Stream | undefined): StreamState {
+    if (streamId === 0) return 'connection';
+    if (stream === undefined) return this.#session.stateOf(streamId);
+    return stream.isReceived ? 'half-closed' : 'open';
+  }
+
+  /** @returns whether what the frame says is to be done. @throws {Http2Error} of scope `connection` */
+  #isTaken(kind: FrameKind, streamId: number, stream: Stream | undefined): boolean {
+    return this.#apply(this.#rules[kind][this.#stateOf(streamId, stream)], streamId, stream);
+  }
+
+  #apply(rule: FrameRule, streamId: number, stream: Stream | undefined): boolean {
+    switch (rule.action) {
+      case 'take':
+        if (rule.counts !== undefined) this.#session.count(rule.counts);
+        return true;
+      case 'ignore':
+        if (rule.counts !== undefined) this.#session.count(rule.counts);
+        return false;
+      case 'stream error':
+        if (stream === undefined) this.#session.refuseStream(streamId, rule.code);
+        else stream.reset(rule.code, new Http2Error('stream', rule.code, outOfPlace));
+        return false;
+      case 'connection error':
+        throw connectionFault(rule.code, outOfPlace);
+    }
   }
 
   /** @throws {Http2Error} when another type has to come */
@@ -169,67 +232,84 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   }
 
   #receiveHeaders(type: number, flags: number, streamId: number, payload: Buffer): void {
+    if (type === frameType.continuation) {
+      if (!this.#headers.isUnfinished) this.#isTaken('CONTINUATION of nothing', streamId, undefined);
+      // What comes in many pieces of nothing (CERT VU#421644).
+      if (payload.length === 0) this.#session.count('idle frames');
+    }
     const headers = this.#headers.receive(type, flags, streamId, payload);
-    if (headers !== undefined) this.#session.headersReceived(headers);
+    if (headers === undefined) return;
+    const isMessage = headers.lines[0]?.startsWith(':') === true;
+    const stream = this.#streamOf(streamId);
+    if (this.#isTaken(isMessage ? 'HEADERS of a message' : 'HEADERS of trailers', streamId, stream)) {
+      this.#session.headersReceived(headers, stream);
+    }
   }
 
   #receiveReset(streamId: number, payload: Buffer): void {
     expectLength(payload, 4);
-    const stream = this.#session.streamOf(streamId);
-    if (stream === undefined) return;
-    this.#session.resetReceived?.();
-    stream.resetByPeer(payload.readUInt32BE(0));
+    const stream = this.#streamOf(streamId);
+    if (this.#isTaken('RST_STREAM', streamId, stream)) stream?.resetByPeer(payload.readUInt32BE(0));
   }
 
   #receiveSettings(flags: number, streamId: number, payload: Buffer): void {
-    if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'SETTINGS belongs to a stream');
     if ((flags & frameFlag.ack) !== 0) {
       expectLength(payload, 0);
       // RFC 9113 section 3.4: its own come first.
       if (this.#settings === undefined) {
         throw connectionFault(errorCode.protocolError, 'its first frame is not its SETTINGS');
       }
+      this.#isTaken('SETTINGS that acknowledge', streamId, undefined);
       return;
     }
-    if (this.#settings !== undefined) this.#session.idleFrameReceived?.();
+    if (this.#settings !== undefined || streamId !== 0) this.#isTaken('SETTINGS', streamId, undefined);
     const before = this.#settings ?? initialSettings;
     this.#settings = changedSettings(before, payload, this.#peer);
     this.#session.settingsReceived(this.#settings, before);
   }
 
   #receivePing(flags: number, streamId: number, payload: Buffer): void {
-    if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'PING belongs to a stream');
     expectLength(payload, 8);
-    if ((flags & frameFlag.ack) !== 0) return;
-    this.#session.idleFrameReceived?.();
-    this.#session.pingReceived(payload.toString('latin1'));
+    const isAnswer = (flags & frameFlag.ack) !== 0;
+    if (this.#isTaken(isAnswer ? 'PING that acknowledges' : 'PING', streamId, undefined)) {
+      this.#session.pingReceived(payload.toString('latin1'));
+    }
   }
 
   #receiveGoAway(streamId: number, payload: Buffer): void {
-    if (streamId !== 0) throw connectionFault(errorCode.protocolError, 'GOAWAY belongs to a stream');
     if (payload.length < 8) throw connectionFault(errorCode.frameSizeError, 'GOAWAY is too short');
+    if (!this.#isTaken('GOAWAY', streamId, undefined)) return;
     this.#session.goAwayReceived(payload.readUInt32BE(0) & 0x7fff_ffff, payload.readUInt32BE(4));
   }
 
   #receiveWindowUpdate(streamId: number, payload: Buffer): void {
     expectLength(payload, 4);
+    const stream = this.#streamOf(streamId);
+    if (!this.#isTaken('WINDOW_UPDATE', streamId, stream)) return;
     const increment = payload.readUInt32BE(0) & 0x7fff_ffff;
     if (streamId === 0) {
       if (increment === 0) throw connectionFault(errorCode.protocolError, 'WINDOW_UPDATE updates nothing');
       this.#session.connectionWindowWidened(increment);
       return;
     }
-    onStream(this.#session.streamOf(streamId), (stream) => {
+    onStream(stream, (open) => {
       // RFC 9113 section 6.9 has another code for it than for one that is too large (section 6.9.1).
       if (increment === 0) {
         throw new Http2Error('stream', errorCode.protocolError, 'a WINDOW_UPDATE updates nothing');
       }
-      if (!stream.sendWindow.widen(increment)) {
+      if (!open.sendWindow.widen(increment)) {
         throw new Http2Error('stream', errorCode.flowControlError, 'a WINDOW_UPDATE is out of range');
       }
-      stream.windowWidened();
+      open.windowWidened();
     });
   }
+}
+
+const outOfPlace = 'a frame is out of place';
+
+function dataKind({ endStream }: ReceivedData, length: number): FrameKind {
+  if (endStream || length >= smallData) return 'DATA';
+  return length === 0 ? 'DATA without content or end' : 'DATA with little content';
 }
 
 /** @throws {Http2Error} RFC 9113 section 4.2 */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { AddressConduct } from '../../../src/node/http2-server/address-conduct.ts';
 import type { RequestHead } from '../../../src/node/http2-server/request-head.ts';
 import type { ServerSession, ServerSessionHost } from '../../../src/node/http2-server/server-session.ts';
 import type { AnswerWriter, ServerStream } from '../../../src/node/http2-server/server-stream.ts';
@@ -83,6 +84,7 @@ export class Exchange implements AnswerWriter {
 
 export class Host implements ServerSessionHost {
   readonly limits = limits;
+  readonly addresses = new AddressConduct();
   readonly exchanges: Exchange[] = [];
   readonly over = Promise.withResolvers<void>();
   mostOpen = 0;
@@ -94,6 +96,10 @@ export class Host implements ServerSessionHost {
 
   constructor(handling: readonly Handling[]) {
     this.#handling = handling;
+  }
+
+  isVerified(): boolean {
+    return false;
   }
 
   requested(_session: ServerSession, stream: ServerStream, head: RequestHead): void {

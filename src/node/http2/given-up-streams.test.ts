@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GivenUpStreams } from './given-up-streams.ts';
+
+test('what was on its way still comes, and not a byte more', () => {
+  const streams = new GivenUpStreams();
+  streams.add(1, 100);
+  streams.receive(1, 60);
+  streams.receive(1, 40);
+  assert.equal(streams.has(1), true);
+  streams.receive(1, 1);
+  assert.equal(streams.has(1), false);
+  streams.receive(3, 1);
+});
+
+test('attack: streams that are given up without end: the latest are remembered', () => {
+  const streams = new GivenUpStreams();
+  for (let stream = 1; stream < 100_000; stream += 2) streams.add(stream, 1);
+  assert.equal(streams.has(99_999), true);
+  assert.equal(streams.has(99_999 - 2 * 255), true);
+  assert.equal(streams.has(99_999 - 2 * 256), false);
+});
