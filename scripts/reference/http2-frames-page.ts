@@ -1,5 +1,5 @@
-import { errorCodeName } from '../../src/node/http2/http2-error.ts';
 import { type FrameRule, frameKinds, smallData, streamStates } from '../../src/node/http2/frame-rules.ts';
+import { errorCodeName } from '../../src/node/http2/http2-error.ts';
 import type { Tolerance } from '../../src/node/http2/leaky-bucket.ts';
 import { addressTolerance, resetsInCrowd } from '../../src/node/http2-server/address-conduct.ts';
 import {
@@ -31,7 +31,8 @@ function frameTable(): string[] {
     `| frame | ${streamStates.join(' | ')} |`,
     `|---|${streamStates.map(() => '---').join('|')}|`,
     ...frameKinds.map(
-      (kind) => `| ${kind} | ${streamStates.map((state) => cell(clientFrameRules[kind][state])).join(' | ')} |`,
+      (kind) =>
+        `| ${kind} | ${streamStates.map((state) => cell(clientFrameRules[kind][state])).join(' | ')} |`,
     ),
     '',
     '- *connection*: no stream, identifier 0. *idle*: never opened. *open*: more of the request may come. *half-closed*: the request is here, its answer is not out. *closed by us*: reset, refused, or answered before its end, while the client may not know it yet. *closed*: ended by the client too. *behind our GOAWAY*: above the last stream that it names.',
@@ -58,7 +59,12 @@ function cell(rule: FrameRule): string {
 }
 
 function budgets(): string[] {
-  const { resets, 'idle frames': idleFrames, 'small data': small, 'window updates': updates } = connectionTolerances;
+  const {
+    resets,
+    'idle frames': idleFrames,
+    'small data': small,
+    'window updates': updates,
+  } = connectionTolerances;
   const row = (name: string, { burst, perSecond }: Tolerance, earned: string): string =>
     `| ${name} | ${count(burst)} | ${count(perSecond)} | ${earned} |`;
   return [

@@ -49,6 +49,7 @@ test('attack: all addresses of one IPv6 network are one', () => {
 
 test('attack: addresses without end are not all remembered', () => {
   const addresses = new AddressConduct();
-  for (let count = 0; count < 20_000; count++) resetsOf(addresses, `192.0.${count >> 8}.${count & 255}`, 0, 1);
+  for (let count = 0; count < 20_000; count++)
+    resetsOf(addresses, `192.0.${count >> 8}.${count & 255}`, 0, 1);
   assert.equal(addresses.size, 4_096);
 });

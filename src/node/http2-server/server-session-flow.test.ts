@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import {
   type FrameClient,
@@ -270,4 +270,35 @@ test('attack: a client that makes the router answer and reads nothing is let go,
   }
   client.socket.resume();
   await eventually(() => client.ended);
+});
+
+describe('windows that are widened', () => {
+  const length = 4 * 1024 * 1024;
+
+  /** A client that has been sent so many bytes, within windows that it need not widen. */
+  async function clientThatHasRead(context: TestContext): Promise<FrameClient> {
+    const { client } = await startWithFrames(context, () => new Response(Buffer.alloc(length)), {
+      first: [preface, settingsFrame(4, 2 ** 30)],
+    });
+    client.widen(0, 2 ** 30);
+    client.request(1, requestLines());
+    await eventually(() => client.hasEnded(1));
+    return client;
+  }
+
+  test('as Go’s client does it, for the stream and the connection behind each 4 KiB', async (context) => {
+    const client = await clientThatHasRead(context);
+    for (let read = 0; read < length; read += 4_096) {
+      client.widen(0, 4_096);
+      client.widen(1, 4_096);
+    }
+    await client.settled();
+    assert.equal(client.isOver, false);
+  });
+
+  test('attack: more often than anything was sent ends the connection', async (context) => {
+    const client = await clientThatHasRead(context);
+    for (let count = 0; count < 20_000; count++) client.widen(0, 1);
+    assert.equal(await client.goAwayCode(), 0xb);
+  });
 });
