@@ -27,6 +27,14 @@ export interface ConnectionLimits {
   readonly keepAliveTimeout: number;
 }
 
+/** What a destination does with its connections. */
+export interface ConnectionEvents {
+  /** It has ended one without a word. */
+  onLost(): void;
+  /** It says that it will end one. */
+  onGoAway(): void;
+}
+
 interface Queued {
   readonly outbound: OutboundRequest;
   readonly body: RequestBody | undefined;
@@ -47,6 +55,7 @@ export class DestinationConnections {
   readonly #presentFrontProxyCertificate: boolean;
   readonly #dialer: TlsDialer;
   readonly #limits: ConnectionLimits;
+  readonly #events: ConnectionEvents | undefined;
   readonly #queue: Queued[] = [];
   #http2: Http2Connection[] = [];
   /** Take no new streams any more, but carry some that are still open. */
@@ -64,11 +73,13 @@ export class DestinationConnections {
     presentFrontProxyCertificate: boolean,
     dialer: TlsDialer,
     limits: ConnectionLimits,
+    events?: ConnectionEvents,
   ) {
     this.#destination = destination;
     this.#presentFrontProxyCertificate = presentFrontProxyCertificate;
     this.#dialer = dialer;
     this.#limits = limits;
+    this.#events = events;
     this.#http1 = new Http1Pools({
       origin: destination.origin,
       connections: limits.http1Connections,
@@ -254,12 +265,15 @@ export class DestinationConnections {
   }
 
   async #connect(protocols: readonly ('h2' | 'http/1.1')[], inbox?: ConnectionInbox): Promise<TLSSocket> {
-    return this.#dialer.dial({
+    const socket = await this.#dialer.dial({
       destination: this.#destination,
       presentFrontProxyCertificate: this.#presentFrontProxyCertificate,
       protocols,
       onread: inbox?.onread,
     });
+    const events = this.#events;
+    if (events !== undefined) whenLost(socket, () => events.onLost());
+    return socket;
   }
 
   async #openHttp2(socket: TLSSocket, inbox: ConnectionInbox): Promise<void> {
@@ -268,6 +282,7 @@ export class DestinationConnections {
       maximumStreams: this.#limits.streamsPerConnection,
       events: {
         onRoom: () => this.#serveQueue(),
+        onGoAway: () => this.#events?.onGoAway(),
         onDraining: (gone) => {
           this.#http2 = this.#http2.filter((other) => other !== gone);
           this.#draining.add(gone);
@@ -284,6 +299,22 @@ export class DestinationConnections {
     }
     this.#http2.push(connection);
   }
+}
+
+/** Calls back when the other side ends a connection that this side has not ended, or the network does. */
+function whenLost(socket: TLSSocket, onLost: () => void): void {
+  let isTold = false;
+  const tell = (): void => {
+    if (!isTold) onLost();
+    isTold = true;
+  };
+  socket.once('end', () => {
+    if (!socket.writableEnded && !socket.destroyed) tell();
+  });
+  // The system's errors name the call that failed; what this side destroys a connection with does not.
+  socket.once('error', (error) => {
+    if ('syscall' in error) tell();
+  });
 }
 
 function transportClosed(): Error {

@@ -12,6 +12,8 @@ import { maximumHeaderBytes, maximumHeaderLines, streamWindow } from './server-l
 export interface Http2ConnectionEvents {
   /** A stream ended, or the destination has read what waited for it: there may be room again. */
   onRoom(): void;
+  /** The destination says that it will end the connection. */
+  onGoAway?(): void;
   /** It takes no new streams any more; those that are open may still go on. */
   onDraining(connection: Http2Connection): void;
   onClosed(connection: Http2Connection): void;
@@ -76,6 +78,7 @@ export class Http2Connection {
           events.onRoom();
         },
         onGoAway: () => {
+          events.onGoAway?.();
           this.#drain();
           this.#closeIfUnused();
         },

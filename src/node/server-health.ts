@@ -5,7 +5,6 @@ import { ConnectionCloser, type ConnectionEnd } from '../proxy/health/connection
 import { HealthMonitor } from '../proxy/health/health-monitor.ts';
 import { createProbe } from '../proxy/health/probe.ts';
 import { ServerHealth } from '../proxy/health/server-health.ts';
-import type { ServerLoad } from '../proxy/server-load.ts';
 import type { Destination } from '../proxy/transport.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import { systemClock } from '../sync/clock.ts';
@@ -16,8 +15,6 @@ export interface FollowedServersOptions extends AskOptions {
   /** Left out in the gateway form. */
   readonly local: Destination | undefined;
   readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
-  /** A probe that finds no connection has a server passed over at once, as a request does. */
-  readonly load: Pick<ServerLoad, 'notReached'>;
   readonly logger: Logger;
 }
 
@@ -26,8 +23,13 @@ export interface FollowedServers {
   readonly health: ServerHealth;
   /** Follows the local server, and the peers of `table` once there is one. */
   follow(table: RoutingTable | undefined): void;
-  /** An answer of the server at this origin broke off: it is looked at at once. Any other origin: nothing is done. */
+  /**
+   * An answer of the server at this origin broke off, or it is about to go away: it is looked at at once. Any other
+   * origin: nothing is done.
+   */
   brokenOff(origin: string): void;
+  /** It has ended a connection without a word: it gets requests again when it says that it is ready. */
+  connectionLost(origin: string): void;
   /** Probes and judges by other figures from now on. */
   configure(config: HealthConfig): void;
   stop(): void;
@@ -35,13 +37,13 @@ export interface FollowedServers {
 
 /** Puts state, probes and the closing of connections together. Nothing is probed before the first `follow`. */
 export function followServers(options: FollowedServersOptions): FollowedServers {
-  const { local, endConnections, load, logger } = options;
+  const { local, endConnections, logger } = options;
   let { config } = options;
   const health = new ServerHealth(config);
   const probe = createProbe({
     ...options,
     timeoutMilliseconds: () => config.timeout,
-    onNotConnected: (id) => load.notReached(id),
+    onNotConnected: (id) => health.connectionLost(id),
   });
   const monitor = new HealthMonitor({ health, probe, interval: () => config.interval, clock: systemClock });
   let destinations: ReadonlyMap<string, Destination> = new Map();
@@ -49,6 +51,11 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
     changed({ id, to, cause }) {
       if (to === 'unhealthy') logger.warn({ server: id, cause }, 'An API server is unhealthy');
       else logger.info({ server: id }, 'An API server is healthy');
+    },
+    lost(id) {
+      const text =
+        'A connection to an API server was lost: it gets no requests until its /readyz says that it is ready';
+      logger.info({ server: id }, text);
     },
   });
   health.observe(
@@ -60,6 +67,11 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
       },
     }),
   );
+  const forEachAt = (origin: string, tell: (id: string) => void): void => {
+    for (const destination of destinations.values()) {
+      if (destination.origin === origin) tell(destination.id);
+    }
+  };
   return {
     health,
     follow(table) {
@@ -71,11 +83,8 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
       destinations = new Map(followed.map((destination) => [destination.id, destination]));
       monitor.follow(followed);
     },
-    brokenOff(origin) {
-      for (const destination of destinations.values()) {
-        if (destination.origin === origin) health.unanswered(destination.id);
-      }
-    },
+    brokenOff: (origin) => forEachAt(origin, (id) => health.unanswered(id)),
+    connectionLost: (origin) => forEachAt(origin, (id) => health.connectionLost(id)),
     configure(next) {
       const isShorter = next.interval < config.interval;
       config = next;

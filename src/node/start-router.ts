@@ -2,7 +2,7 @@ import type { Logger } from '../observe/logger.ts';
 import { RecentDecisions } from '../observe/recent-decisions.ts';
 import { extensionDestination, peerDestination } from '../proxy/destinations.ts';
 import { RetryBudget } from '../proxy/retry.ts';
-import { clearedByProbes, ServerLoad } from '../proxy/server-load.ts';
+import { ServerLoad } from '../proxy/server-load.ts';
 import type { Destination } from '../proxy/transport.ts';
 import { newPseudonym } from '../proxy/via.ts';
 import { createMemorySnapshotStore } from '../snapshot/memory-snapshot-store.ts';
@@ -98,6 +98,7 @@ async function start(
     guard: { addressPolicy },
     limits: { http1ReadConnections: config.performance.http1ReadConnections },
     onBrokenOff: (origin) => servers?.brokenOff(origin),
+    onConnectionLost: (origin) => servers?.connectionLost(origin),
   });
   opened.push(() => transport.close());
   const outboundOptions = {
@@ -115,7 +116,6 @@ async function start(
       ...outboundOptions,
       config: config.health,
       endConnections: (destination, how) => transport.endConnections(destination, how),
-      load,
       logger,
     });
   // Before the transport, whose end would look like the servers'.
@@ -147,7 +147,6 @@ async function start(
   const jwt = new LiveJwt(config.jwt, logger);
   opened.push(() => jwt.close());
   const retryBudget = new RetryBudget(sharing?.place.of);
-  servers?.health.observe(clearedByProbes(load));
   const { clientCertificateOf } = credentials;
   const parts: RouterParts = {
     outbound: outboundOptions,

@@ -39,6 +39,8 @@ export interface UndiciTransportOptions {
   readonly openStreams?: OpenStreams | undefined;
   /** A destination at this origin did not bring an answer to its end. Default: nobody is told. */
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
+  /** A destination at this origin has ended a connection without a word. Default: nobody is told. */
+  readonly onConnectionLost?: ((origin: string) => void) | undefined;
 }
 
 const defaultLimits: ConnectionLimits = {
@@ -62,6 +64,7 @@ export class UndiciTransport implements Transport {
   readonly #limits: ConnectionLimits;
   readonly #openStreams: OpenStreams | undefined;
   readonly #onBrokenOff: ((origin: string) => void) | undefined;
+  readonly #onConnectionLost: ((origin: string) => void) | undefined;
   /** By origin, under which there are few: looking at each costs less than to make a key for every request. */
   readonly #connections = new Map<string, DestinationConnections[]>();
   /** Out of use, but some of their requests have not ended yet. */
@@ -75,6 +78,7 @@ export class UndiciTransport implements Transport {
     this.dialer = new TlsDialer(credentials, connectTimeout, guard, tlsHandshakeTimeout, dialObserver);
     this.#openStreams = options.openStreams;
     this.#onBrokenOff = options.onBrokenOff;
+    this.#onConnectionLost = options.onConnectionLost;
     this.#headTimeout = headTimeout;
     this.#limits = { ...defaultLimits, ...limits };
   }
@@ -216,6 +220,10 @@ export class UndiciTransport implements Transport {
       presentFrontProxyCertificate,
       this.dialer,
       this.#limits,
+      {
+        onLost: () => this.#onConnectionLost?.(destination.origin),
+        onGoAway: () => this.#onBrokenOff?.(destination.origin),
+      },
     );
     if (atOrigin === undefined) this.#connections.set(destination.origin, [connections]);
     else atOrigin.push(connections);

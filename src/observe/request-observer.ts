@@ -24,6 +24,8 @@ export type DropReason =
   | 'Overloaded'
   /** The router is shutting down (429). */
   | 'ShuttingDown'
+  /** Whoever could answer was restarted and is not ready yet (503). */
+  | 'ServerNotReady'
   /** It took longer than `--request-timeout` (504, or a reset when the answer had begun). */
   | 'RequestTimeout';
 

@@ -17,7 +17,7 @@ import { type InboundRequest, queryOf } from './inbound.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 import { RetryBudget } from './retry.ts';
 import type { Admission, AdmittedRequest, Router } from './router.ts';
-import { clearedByProbes, ServerLoad } from './server-load.ts';
+import { ServerLoad } from './server-load.ts';
 import { hasPassedThrough, newPseudonym } from './via.ts';
 
 const gateIsOff: Decision = Object.freeze({
@@ -54,8 +54,6 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     retryBudget = new RetryBudget(),
     gate,
   } = options;
-  // Whoever brings a load of its own, which may be shared by several routers, looks after it.
-  if (options.load === undefined) health?.observe(clearedByProbes(load));
   const deliver = createDelivery({
     local: options.local,
     identityHeaderNames,
@@ -171,7 +169,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   const isLocalServerDown = (): boolean =>
     localServerDownPolicy === 'peer' &&
     serverId !== undefined &&
-    (load.isAvoided(serverId) || health?.isUnhealthy(serverId) === true);
+    (load.isAvoided(serverId) || health?.isAvoided(serverId) === true);
 
   /** Decided anew, now that the local server is known not to answer. */
   function inPlaceOfLocal(request: AdmittedRequest): readonly RoutingServer[] | undefined {

@@ -20,6 +20,7 @@ import {
   knowledgeMissing,
   noAnswer,
   retryAfterSeconds,
+  serverNotReady,
   serviceUnavailable,
   unavailable,
 } from './undelivered.ts';
@@ -48,7 +49,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   const failures = new FailureLog({ logger, clock: monotonicClock });
   const state: ServerState = {
     inFlight: (id) => load.inFlight(id),
-    isAvoided: (id) => load.isAvoided(id) || health?.isUnhealthy(id) === true,
+    isAvoided: (id) => load.isAvoided(id) || health?.isAvoided(id) === true,
     weight: (id) => health?.weight(id) ?? 1,
   };
 
@@ -99,8 +100,10 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (!(error instanceof TransportError)) throw error;
     const isClients = isClientsDoing(error);
     if (!isClients) {
-      // One slow request says nothing of a server: only what never reached it does.
-      if (!error.requestMayHaveArrived) load.notReached(destination.id);
+      // One slow request says nothing of a server: only what never reached it does. Who is probed has better to say.
+      if (!error.requestMayHaveArrived && health?.isProbed(destination.id) !== true) {
+        load.notReached(destination.id);
+      }
       // No connection counts against it; no answer on one only makes it be looked at (`ServerHealth`).
       if (foundNoConnection(error)) health?.notConnected(destination.id);
       else health?.unanswered(destination.id);
@@ -121,13 +124,38 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     return error;
   }
 
+  const isRestarting = (id: string): boolean => health?.isRestarting(id) === true;
+
+  /**
+   * One that is not restarting. A server that has ended and is not ready yet would refuse what it should not: its false
+   * 403 ends a client's work, a 503 with Retry-After has it ask again. Every other unhealthy server is used when nothing
+   * else is left, for its `/readyz` may be wrong.
+   */
+  function chooseUsable(
+    candidates: readonly RoutingServer[],
+    except?: RoutingServer,
+  ): RoutingServer | undefined {
+    const chosen = chooseServer(candidates, state, random, except);
+    if (chosen === undefined || !isRestarting(chosen.id)) return chosen;
+    const usable = candidates.filter((candidate) => candidate !== except && !isRestarting(candidate.id));
+    return chooseServer(usable, state, random);
+  }
+
+  function notReady({ inbound }: AdmittedRequest): Response {
+    inbound.observed?.dropped('ServerNotReady');
+    return serverNotReady();
+  }
+
   function deliverToPeer<Answer>(
     request: AdmittedRequest,
     candidates: readonly RoutingServer[],
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
-    const first = chooseServer(candidates, state, random);
+    const first = chooseUsable(candidates);
+    const settled = first && health?.settled(first.id);
+    if (settled !== undefined) return settled.then(() => deliverToPeer(request, candidates, send));
     const firstDestination = first && peerDestination(first);
+    if (first === undefined && candidates.length > 0) return Promise.resolve(notReady(request));
     if (first === undefined || firstDestination === undefined) return Promise.resolve(addressUnknown());
     return attempt(request, firstDestination, send).then((answer) => {
       if (answer instanceof NotServedAnswer) return askAnother(request, candidates, first, answer, send);
@@ -151,9 +179,10 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   ): Promise<Answer | Response> {
     logger.debug({ target: request.inbound.target }, 'A server does not serve what the snapshot says of it');
     const others = candidates.filter((candidate) => candidate !== denying);
-    const second = chooseServer(others, state, random);
+    const second = chooseUsable(others);
     const destination = second && peerDestination(second);
-    if (destination === undefined) return denial;
+    if (destination === undefined)
+      return others.length === 0 ? denial : servedSetsChanging(retryAfterSeconds);
     // A body that was too large to be kept has gone to the first one.
     if (!canBeSentAgain(request.inbound)) return servedSetsChanging(retryAfterSeconds);
     const answer = await attempt(request, destination, send);
@@ -171,7 +200,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
     const { inbound, requestInfo } = request;
-    const second = chooseServer(candidates, state, random, tried);
+    const second = chooseUsable(candidates, tried);
     const destination = second && peerDestination(second);
     if (
       destination === undefined ||
@@ -190,6 +219,10 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     destination: Destination,
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
+    // By the decision nobody can take its place.
+    if (isRestarting(destination.id)) return Promise.resolve(notReady(request));
+    const settled = health?.settled(destination.id);
+    if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
     return attempt(request, destination, send).then((answer) => {
       if (answer instanceof NotServedAnswer) {
         return askAnother(request, othersThanLocal?.(request) ?? [], undefined, answer, send);

@@ -70,8 +70,7 @@ export interface MixedVersionProxyOptions {
   /** Default: logs nothing. */
   readonly logger?: Logger;
   /**
-   * Requests in flight by server. Default: one of its own; given, others can look at it, and have `health` observed
-   * by `clearedByProbes`.
+   * Requests in flight by server. Default: one of its own; given, others can look at it.
    */
   readonly load?: ServerLoad | undefined;
   /** For second tries. Default: one of its own; given, others can look at it. */

@@ -1,11 +1,9 @@
-import type { HealthObserver } from './health/server-health.ts';
-
-/** How long a server that could not be reached is avoided while others can be. Milliseconds. */
+/** How long a server that could not be reached, and is not probed, is avoided while others can be. Milliseconds. */
 const avoidFor = 5_000;
 
 /**
  * What this router itself sees of the servers it sends to: requests in flight, and which of them it could
- * not reach lately. Held by ID, so it outlives the routing table.
+ * not reach lately, as far as no probes tell (`ServerHealth`). Held by ID, so it outlives the routing table.
  */
 export class ServerLoad {
   readonly #inFlight = new Map<string, number>();
@@ -54,13 +52,4 @@ export class ServerLoad {
     this.#avoidUntil.delete(id);
     return false;
   }
-}
-
-/** A server that answers a probe can be reached again: it is avoided no longer. */
-export function clearedByProbes(load: ServerLoad): HealthObserver {
-  return {
-    probed(id, outcome) {
-      if (outcome === 'ready' || outcome === 'alive') load.reached(id);
-    },
-  };
 }

@@ -33,6 +33,15 @@ export function addressUnknown(): Response {
   );
 }
 
+/** Nobody else could answer, and what a server says before it is ready is not to be believed. */
+export function serverNotReady(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'the API server that serves this resource could not be reached a moment ago and is not ready yet, please try again; the request was not carried out',
+    { retryAfterSeconds },
+  );
+}
+
 /** Asking again would end the same way: there is no Retry-After. */
 function reroutedToGateway(): Response {
   return statusResponse(

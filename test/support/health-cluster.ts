@@ -22,6 +22,8 @@ export interface Server {
   readonly watches: PeerOutgoing[];
   /** What it says to `/readyz`; `hangs`: nothing, ever. */
   health: 'ready' | 'not-ready' | 'hangs';
+  /** Answers 403 to everybody, as kube-apiserver does before it knows who may do what. */
+  forbids: boolean;
   stop(): Promise<void>;
   start(): Promise<void>;
 }
@@ -42,6 +44,11 @@ async function startServer(context: TestContext, id: string, protocol: Protocol)
           return;
         }
         asked.push(`${incoming.method} ${incoming.url}`);
+        if (server.forbids) {
+          outgoing.writeHead(403);
+          outgoing.end();
+          return;
+        }
         outgoing.writeHead(200, { 'content-type': 'application/json' });
         if (incoming.url?.includes('watch=true') !== true) {
           outgoing.end(JSON.stringify({ answeredBy: id }));
@@ -58,6 +65,7 @@ async function startServer(context: TestContext, id: string, protocol: Protocol)
     asked,
     watches,
     health: 'ready',
+    forbids: false,
     get port() {
       return peer.port;
     },

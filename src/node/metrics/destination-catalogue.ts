@@ -63,6 +63,13 @@ export const destinationCatalogue = {
     help: 'Health probes of a server by outcome: ready, alive, not-ready, unreachable.',
     labels: ['destination', 'outcome'],
   },
+  putAside: {
+    name: 'mixed_version_proxy_destination_put_aside_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Times that a server got no more requests until its /readyz said that it is ready, because a connection to it was refused or broke.',
+    labels: ['destination'],
+  },
   secondTries: {
     name: 'mixed_version_proxy_second_tries_total',
     type: 'counter',

@@ -96,7 +96,7 @@ export const requestCatalogue = {
     name: 'mixed_version_proxy_dropped_requests_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: 'Requests that the router turned away for its own sake, by reason: Overloaded, ShuttingDown, RequestTimeout.',
+    help: 'Requests that the router turned away for its own sake, by reason: Overloaded, ShuttingDown, ServerNotReady, RequestTimeout.',
     labels: ['reason'],
   },
   inflightRequests: {

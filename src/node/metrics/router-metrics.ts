@@ -73,8 +73,11 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     for (const result of ['accepted', 'renewed', 'unchanged']) state.snapshotPushes.with(result);
     for (const result of ['written', 'dropped'] as const) this.auditEvents(result, 0);
     for (const result of ['exported', 'failed'] as const) this.spansExported(result, 0);
-    for (const reason of ['Overloaded', 'ShuttingDown', 'RequestTimeout']) {
+    for (const reason of ['Overloaded', 'ShuttingDown', 'ServerNotReady', 'RequestTimeout']) {
       this.#registry.requests.droppedRequests.with(reason);
+    }
+    for (const cause of ['NotServed', 'ConnectFailed', 'ConnectionClosed', 'Timeout']) {
+      this.#registry.destinations.secondTries.with(cause);
     }
     for (const kind of ['readOnly', 'mutating', 'longRunning']) {
       this.#registry.requests.inflightRequests.with(kind);
@@ -94,6 +97,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#destinationIds = [...ids];
     const isGone = (id = ''): boolean => !ids.has(id);
     this.#registry.destinations.probes.remove(isGone);
+    this.#registry.destinations.putAside.remove(isGone);
     this.#registry.destinations.healthChanges.remove(isGone);
     const unresolved = table.servers.filter(({ origin }) => origin === undefined).length;
     this.#registry.state.peerDiscoverySyncErrors.with('hostport_resolution').add(unresolved);
@@ -126,6 +130,10 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   probed: NonNullable<HealthObserver['probed']> = (id, outcome) => {
     this.#registry.destinations.probes.with(id, outcome).add();
   };
+
+  lost(id: string): void {
+    this.#registry.destinations.putAside.with(id).add();
+  }
 
   changed: NonNullable<HealthObserver['changed']> = ({ id, to }) => {
     this.#registry.destinations.healthChanges.with(id, to).add();

@@ -84,6 +84,28 @@ test('a doubt brings the next probe forward, a thousand of them no faster than t
   assert.equal(times().length, 4);
 });
 
+test('a server whose connection was lost is looked at sooner and more often, until it is ready', async (context) => {
+  const { clock, health, monitor, outcomes, times } = monitored(context);
+  const quick = 500;
+  monitor.follow([server('a')]);
+  await clock.advance(hasty + interval / 2);
+  outcomes.set('a', 'not-ready');
+  health.connectionLost('a');
+  await settle();
+  const begun = hasty + interval / 2;
+  await clock.advance(2 * quick);
+  assert.deepEqual(times().slice(2), [begun, begun + quick, begun + 2 * quick]);
+  assert.equal(health.isRestarting('a'), true);
+  // Nobody waits for one that has been away for long: as often as any unhealthy server then.
+  await clock.advance(60_000);
+  const before = times().length;
+  await clock.advance(10 * hasty);
+  assert.equal(times().length - before, 10);
+  outcomes.set('a', 'ready');
+  await clock.advance(hasty);
+  assert.equal(health.isRestarting('a'), false);
+});
+
 test('a server that has left the snapshot loses its probes and its state', async (context) => {
   const { clock, health, monitor, probed } = monitored(context);
   monitor.follow([server('a'), server('b')]);

@@ -14,6 +14,8 @@ export interface HealthMonitorOptions {
 
 /** A server that is unhealthy or in doubt is probed so many times as often (HAProxy's `fastinter`). */
 const hastePerInterval = 5;
+/** And so many times while it is worth waiting for: a connection to it was lost a short while ago. */
+const hasteWhenLost = 10;
 /** A pause is up to this share shorter or longer, so that the probes of many routers do not fall together. */
 const jitter = 0.1;
 
@@ -84,6 +86,7 @@ export class HealthMonitor {
     const { destination, ending } = followed;
     while (!ending.signal.aborted) {
       const begun = clock.monotonic();
+      health.probing(destination.id);
       const outcome = await probe(destination, ending.signal);
       // What was asked of a server that nobody wants to know of any more says nothing of its successor.
       if (ending.signal.aborted) return;
@@ -97,8 +100,10 @@ export class HealthMonitor {
     const { health, clock } = this.#options;
     const spread = 1 - jitter + 2 * jitter * clock.random();
     // Asked again behind a pause: the interval may have become shorter meanwhile.
-    const hasty = () => (this.#options.interval() / hastePerInterval) * spread;
-    const usual = health.isInDoubt(followed.destination.id) ? hasty() : this.#options.interval() * spread;
+    const { id } = followed.destination;
+    const hasty = () =>
+      (this.#options.interval() / (health.isLostLately(id) ? hasteWhenLost : hastePerInterval)) * spread;
+    const usual = health.isInDoubt(id) ? hasty() : this.#options.interval() * spread;
     const rest = async (pause: number): Promise<void> => {
       followed.pause = new AbortController();
       if (followed.ending.signal.aborted) return;

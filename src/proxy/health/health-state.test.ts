@@ -2,13 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import {
+  afterLostConnection,
   type HealthSignal,
   type HealthState,
   healthAfterAnswer,
   initialHealth,
   isInDoubt,
+  isRestarting,
   nextHealth,
   slowStartWeight,
+  whileProbed,
 } from './health-state.ts';
 
 const thresholds = { rise: 2, fall: 3 };
@@ -120,5 +123,46 @@ describe('the slow start', () => {
     for (const jump of [-3_600_000, 3_600_000]) {
       assert.equal(slowStartWeight(recovered, slowStart, 5 + jump), 1);
     }
+  });
+});
+
+describe('a server whose connection was refused or broke', () => {
+  const healthy = after(['ready', 'ready']);
+  const lost = afterLostConnection(healthy, 10);
+  const probed = (state: HealthState, signal: HealthSignal, now = 20): HealthState =>
+    nextHealth(whileProbed(state), signal, thresholds, now);
+
+  test('is back when a probe that began since then succeeds, and keeps its status meanwhile', () => {
+    assert.equal(lost.status, 'healthy');
+    for (const signal of ['ready', 'alive'] as const) assert.equal(probed(lost, signal).lost, undefined);
+    for (const signal of ['not-ready', 'unreachable'] as const) {
+      assert.notEqual(probed(lost, signal).lost, undefined);
+    }
+  });
+
+  test('is not cleared by a probe of the process of before, nor by an answer to a request', () => {
+    assert.deepEqual(nextHealth(lost, 'ready', thresholds, 20).lost, lost.lost);
+    const again = afterLostConnection(whileProbed(lost), 15);
+    assert.notEqual(nextHealth(again, 'ready', thresholds, 20).lost, undefined);
+    assert.deepEqual(healthAfterAnswer(lost).lost, lost.lost);
+  });
+
+  test('is taken to be restarting once a probe has failed, for a minute behind the last lost connection', () => {
+    assert.equal(isRestarting(lost, 20), false);
+    const starting = probed(lost, 'not-ready');
+    assert.equal(isRestarting(starting, 20), true);
+    assert.equal(isRestarting(starting, 60_009), true);
+    // Its /readyz has another reason to fail, and must not keep everybody out for ever.
+    assert.equal(isRestarting(starting, 60_010), false);
+    assert.equal(isRestarting(afterLostConnection(starting, 70_000), 70_001), true);
+  });
+
+  test('is noticed too when it says GOAWAY, or gives no answer, and then that it is not ready', () => {
+    const suspected: HealthState = { ...healthy, suspected: true };
+    assert.equal(isRestarting(probed(suspected, 'not-ready'), 20), true);
+    assert.equal(probed(suspected, 'ready').lost, undefined);
+    assert.equal(probed(healthy, 'not-ready').lost, undefined, 'nothing has broken off');
+    const looked = probed(suspected, 'ready');
+    assert.equal(probed(looked, 'not-ready').lost, undefined);
   });
 });

@@ -25,6 +25,22 @@ export interface HealthThresholds {
   readonly fall: number;
 }
 
+/**
+ * A connection to a server was refused, or broke, and no probe that began later has found it ready. It may be another
+ * process by now, which takes connections before it knows who may do what: kube-apiserver answers 403 to everybody
+ * until its RBAC caches are filled, and says at `/readyz` when they are (k8s.io/kubernetes
+ * pkg/registry/rbac/rest/storage_rbac.go, hook `rbac/bootstrap-roles`).
+ */
+export interface LostConnection {
+  /** The first, and the last, of those that were lost. */
+  readonly since: number;
+  readonly at: number;
+  /** Whether a probe has begun after the last one. */
+  readonly probing: boolean;
+  /** Whether a probe since has failed: it has ended indeed, or is not ready yet. */
+  readonly failed: boolean;
+}
+
 /** What is known of one server. Immutable; times are milliseconds of a clock that only rises. */
 export interface HealthState {
   readonly status: HealthStatus;
@@ -40,6 +56,10 @@ export interface HealthState {
   readonly failures: number;
   /** Requests in a row that found no connection. Apart from `failures`, since any answer ends this row. */
   readonly missedConnections: number;
+  /** Left out while its connections are as they should be. */
+  readonly lost?: LostConnection | undefined;
+  /** A request gives reason to look at it (no answer, a GOAWAY), and it has not been looked at since. */
+  readonly suspected?: boolean | undefined;
 }
 
 /** A server that nothing has been heard of. */
@@ -65,15 +85,62 @@ export function nextHealth(
   thresholds: HealthThresholds,
   now: number,
 ): HealthState {
-  if (signal === 'ready' || signal === 'alive') return afterSuccess(state, thresholds, now);
+  if (signal === 'ready' || signal === 'alive') {
+    return afterSuccess(withoutDoubt(state), thresholds, now);
+  }
   const failed =
     signal === 'not-connected'
       ? { ...state, successes: 0, missedConnections: state.missedConnections + 1 }
-      : { ...state, successes: 0, failures: state.failures + 1 };
+      : { ...afterFailedProbe(state, signal, now), successes: 0, failures: state.failures + 1 };
   const cause: UnhealthyCause = signal === 'not-ready' ? 'not-ready' : 'unreachable';
   if (state.status === 'unhealthy') return { ...failed, cause };
   if (Math.max(failed.failures, failed.missedConnections) < thresholds.fall) return failed;
   return { ...failed, status: 'unhealthy', cause, since: now, recoveredAt: undefined };
+}
+
+/** The state after a connection was refused, or broke. */
+export function afterLostConnection(state: HealthState, now: number): HealthState {
+  const { since = now, failed = false } = state.lost ?? {};
+  return { ...state, lost: { since, at: now, probing: false, failed } };
+}
+
+/** The state when a probe begins. */
+export function whileProbed(state: HealthState): HealthState {
+  return state.lost === undefined ? state : { ...state, lost: { ...state.lost, probing: true } };
+}
+
+/** What a probe has found that began before the connection was lost is said of the process of before. */
+function withoutDoubt(state: HealthState): HealthState {
+  if (state.lost === undefined && state.suspected !== true) return state;
+  const lost = state.lost?.probing === false ? state.lost : undefined;
+  return { ...state, lost, suspected: undefined };
+}
+
+function afterFailedProbe(state: HealthState, signal: HealthSignal, now: number): HealthState {
+  // Who broke off and then says that it is not ready was restarted in the meantime.
+  const isRestarted = state.suspected === true && signal === 'not-ready';
+  const lost = state.lost ?? (isRestarted ? { since: now, at: now, probing: true, failed: true } : undefined);
+  return {
+    ...state,
+    suspected: undefined,
+    lost: lost && { ...lost, failed: lost.failed || lost.probing || signal === 'unreachable' },
+  };
+}
+
+/**
+ * Milliseconds after a lost connection for which a server that does not say that it is ready is taken for one that
+ * starts. A kube-apiserver takes a few seconds; one whose `/readyz` fails for longer has another reason to.
+ */
+const startDuration = 60_000;
+
+/** Whether it was lost and has not come back: it gets nothing, even where nobody else could answer. */
+export function isRestarting({ lost }: HealthState, now: number): boolean {
+  return lost?.failed === true && now - lost.at < startDuration;
+}
+
+/** Whether it was lost a short while ago, so that it is worth asking often. */
+export function isLostLately({ lost }: HealthState, now: number): boolean {
+  return lost !== undefined && now - lost.since < startDuration;
 }
 
 function afterSuccess(state: HealthState, { rise }: HealthThresholds, now: number): HealthState {
@@ -99,6 +166,7 @@ export function healthAfterAnswer(state: HealthState): HealthState {
 /** Whether the next probe decides something, and should come sooner. */
 export function isInDoubt(state: HealthState, { rise }: HealthThresholds): boolean {
   return (
+    state.lost !== undefined ||
     state.status === 'unhealthy' ||
     state.failures > 0 ||
     state.missedConnections > 0 ||

@@ -47,6 +47,39 @@ test('a request without a connection counts and asks for a probe; one without an
   assert.deepEqual(doubts, ['a', 'b', 'a', 'b', 'a', 'b']);
 });
 
+test('a lost server is put aside until a probe clears it, and who waits for that goes on behind the probe', async () => {
+  const { health } = followed('a');
+  const put: string[] = [];
+  health.observe({ lost: (id) => put.push(id) });
+  health.connectionLost('a');
+  assert.equal(health.isAvoided('a'), false, 'who is never probed could never come back');
+  health.probing('a');
+  health.probed('a', 'ready', 1);
+  health.connectionLost('a');
+  health.connectionLost('a');
+  assert.deepEqual([health.isAvoided('a'), health.isRestarting('a'), put], [true, false, ['a']]);
+  const waiting = health.settled('a');
+  assert.ok(waiting);
+  health.probing('a');
+  health.probed('a', 'not-ready', 1);
+  await waiting;
+  assert.equal(health.isRestarting('a'), true);
+  assert.equal(health.settled('a'), undefined);
+  health.probing('a');
+  health.probed('a', 'ready', 1);
+  assert.deepEqual([health.isAvoided('a'), health.isRestarting('a')], [false, false]);
+});
+
+test('nobody waits for a probe of a server that has left', async () => {
+  const { health } = followed('a');
+  health.probing('a');
+  health.connectionLost('a');
+  const waiting = health.settled('a');
+  assert.ok(waiting);
+  health.unfollow('a');
+  await waiting;
+});
+
 test('a server that is not followed has no health, and nothing that is met of it is kept', () => {
   const { health, doubts, changes, probes } = followed('a');
   health.unfollow('a');

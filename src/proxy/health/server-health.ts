@@ -1,4 +1,5 @@
 import {
+  afterLostConnection,
   type HealthSignal,
   type HealthState,
   type HealthStatus,
@@ -6,10 +7,13 @@ import {
   healthAfterAnswer,
   initialHealth,
   isInDoubt,
+  isLostLately,
+  isRestarting,
   nextHealth,
   type ProbeOutcome,
   slowStartWeight,
   type UnhealthyCause,
+  whileProbed,
 } from './health-state.ts';
 
 export interface ServerHealthOptions extends HealthThresholds {
@@ -43,6 +47,8 @@ export interface HealthObserver {
   changed?(change: HealthChange): void;
   /** A probe has ended. @param milliseconds it took */
   probed?(id: string, outcome: ProbeOutcome, milliseconds: number): void;
+  /** It is put aside until its `/readyz` says that it is ready: a connection to it was refused, or broke. */
+  lost?(id: string): void;
   /** A request gives reason to look at the server at once: no connection, or no answer on one. */
   doubted?(id: string): void;
 }
@@ -54,6 +60,10 @@ export interface HealthObserver {
 export class ServerHealth {
   readonly #states = new Map<string, HealthState>();
   readonly #observers = new Set<HealthObserver>();
+  /** Of those that are followed; a server that is never probed could never say that it is ready. */
+  readonly #probed = new Set<string>();
+  /** Those who wait for the end of the next probe. */
+  readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
   #options: ServerHealthOptions;
   readonly #monotonic: () => number;
 
@@ -82,24 +92,53 @@ export class ServerHealth {
 
   unfollow(id: string): void {
     this.#states.delete(id);
+    this.#probed.delete(id);
+    this.#endWaiting(id);
+  }
+
+  /** A probe begins; `probed` tells of its end. */
+  probing(id: string): void {
+    const state = this.#states.get(id);
+    if (state === undefined) return;
+    this.#probed.add(id);
+    if (state.lost !== undefined) this.#states.set(id, whileProbed(state));
   }
 
   probed(id: string, outcome: ProbeOutcome, milliseconds: number): void {
     for (const observer of this.#observers) observer.probed?.(id, outcome, milliseconds);
     this.#signal(id, outcome);
+    this.#endWaiting(id);
   }
 
   /** A request found no connection to it: refused, no route, TLS failure. */
   notConnected(id: string): void {
-    if (this.#signal(id, 'not-connected')) this.#doubt(id);
+    this.#signal(id, 'not-connected');
+    this.connectionLost(id);
   }
 
   /**
-   * A request got no answer on a connection that stood: reset, or none in time. One slow or broken exchange is no
+   * A connection to it was refused, or broke. It may have been restarted, and gets no requests before its `/readyz` says
+   * so, which is asked at once.
+   */
+  connectionLost(id: string): void {
+    const state = this.#states.get(id);
+    if (state === undefined) return;
+    if (this.#probed.has(id)) {
+      this.#states.set(id, afterLostConnection(state, this.#monotonic()));
+      if (state.lost === undefined) for (const observer of this.#observers) observer.lost?.(id);
+    }
+    this.#doubt(id);
+  }
+
+  /**
+   * A request got no answer on a connection that stood (a stream reset, none in time), or the server says GOAWAY. One slow or broken exchange is no
    * proof, and one server's restart breaks hundreds at once, so it only makes the next probe come at once.
    */
   unanswered(id: string): void {
-    if (this.#states.has(id)) this.#doubt(id);
+    const state = this.#states.get(id);
+    if (state === undefined) return;
+    if (state.suspected !== true) this.#states.set(id, { ...state, suspected: true });
+    this.#doubt(id);
   }
 
   /** A request was answered, with whatever code. */
@@ -112,6 +151,48 @@ export class ServerHealth {
 
   isUnhealthy(id: string): boolean {
     return this.#states.get(id)?.status === 'unhealthy';
+  }
+
+  /** Whether it gets requests only when nobody else is left. */
+  isAvoided(id: string): boolean {
+    const state = this.#states.get(id);
+    return state !== undefined && (state.status === 'unhealthy' || state.lost !== undefined);
+  }
+
+  /**
+   * Whether it has ended, and has not come back or is not ready yet: it gets nothing at all, for it would refuse what
+   * it should not. That lasts for a minute behind the last lost connection at most.
+   */
+  isRestarting(id: string): boolean {
+    const state = this.#states.get(id);
+    // Nearly always: no look at the clock, then.
+    return state?.lost !== undefined && isRestarting(state, this.#monotonic());
+  }
+
+  /**
+   * Once it is known whether a server that was lost is ready, or restarting: one probe later. `undefined` where it is.
+   */
+  settled(id: string): Promise<void> | undefined {
+    const lost = this.#states.get(id)?.lost;
+    if (lost === undefined || lost.failed) return undefined;
+    let waiting = this.#waiting.get(id);
+    if (waiting === undefined) {
+      waiting = Promise.withResolvers<void>();
+      this.#waiting.set(id, waiting);
+    }
+    // That probe may have begun too early to say.
+    return waiting.promise.then(() => this.settled(id));
+  }
+
+  /** Whether it was lost less than a minute ago: asked often, it is back in use soon. */
+  isLostLately(id: string): boolean {
+    const state = this.#states.get(id);
+    return state?.lost !== undefined && isLostLately(state, this.#monotonic());
+  }
+
+  /** Whether probes tell how it is. */
+  isProbed(id: string): boolean {
+    return this.#probed.has(id);
   }
 
   isHealthy(id: string): boolean {
@@ -144,17 +225,20 @@ export class ServerHealth {
     return [...this.#states.keys()].flatMap((id) => this.report(id) ?? []);
   }
 
-  /** @returns whether the server is followed. */
-  #signal(id: string, signal: HealthSignal): boolean {
+  #signal(id: string, signal: HealthSignal): void {
     const state = this.#states.get(id);
-    if (state === undefined) return false;
+    if (state === undefined) return;
     const next = nextHealth(state, signal, this.#options, this.#monotonic());
     this.#states.set(id, next);
     if (next.status !== state.status) {
       const change = { id, from: state.status, to: next.status, cause: next.cause };
       for (const observer of this.#observers) observer.changed?.(change);
     }
-    return true;
+  }
+
+  #endWaiting(id: string): void {
+    this.#waiting.get(id)?.resolve();
+    this.#waiting.delete(id);
   }
 
   #doubt(id: string): void {

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { jobs, pods, type Server, startCluster } from '../support/health-cluster.ts';
+import { ask } from '../support/security/ask.ts';
+
+/** Of itself the router would look after nine seconds at the earliest, and count to three. */
+const slow = { 'health-check-interval': ['10s'], 'health-check-fall': ['3'] };
+
+/** Killed, and back at once as a process that knows nobody's rights yet. */
+async function restart(server: Server): Promise<void> {
+  server.health = 'not-ready';
+  await server.stop();
+  server.forbids = true;
+  await server.start();
+}
+
+/** Documents are read by the router on its own account, each time that a server comes. */
+const isResource = (asked: string): boolean => asked.includes('/namespaces/');
+
+function becomesReady(server: Server): void {
+  server.health = 'ready';
+  server.forbids = false;
+}
+
+/** Asks until `enough`; no answer before it may be anything but `allowed`. */
+async function askUntil(
+  answeredBy: (path: string) => Promise<string>,
+  path: string,
+  enough: string,
+  allowed: RegExp,
+): Promise<void> {
+  for (let attempt = 0; attempt < 5_000; attempt++) {
+    const answer = await answeredBy(path);
+    if (answer === enough) return;
+    assert.match(answer, allowed);
+  }
+  assert.fail(`${enough} never answered`);
+}
+
+describe('a server that was killed and is back before it is ready', () => {
+  for (const protocol of ['h2', 'http/1.1'] as const) {
+    test(`gets no request until its /readyz says so: there are no false 403s (${protocol})`, async (context) => {
+      const { peers, answeredBy } = await startCluster(context, slow, protocol);
+      const [restarted, other] = peers;
+      await restart(restarted);
+      for (let request = 0; request < 40; request++) assert.equal(await answeredBy(jobs), other.id);
+      assert.deepEqual(restarted.asked.filter(isResource), []);
+      becomesReady(restarted);
+      await askUntil(answeredBy, jobs, restarted.id, new RegExp(`^${other.id}$`));
+    });
+
+    test(`the same of a local server, in whose place peers answer (${protocol})`, async (context) => {
+      const { local, answeredBy } = await startCluster(context, slow, protocol);
+      await restart(local);
+      for (let request = 0; request < 40; request++) assert.match(await answeredBy(pods), /^peer-/);
+      becomesReady(local);
+      await askUntil(answeredBy, pods, 'local', /^peer-/);
+    });
+  }
+
+  test('where no other serves the resource the answer is 503 with Retry-After until it is ready', async (context) => {
+    const { port, peers, answeredBy } = await startCluster(context, slow);
+    for (const peer of peers) await restart(peer);
+    for (let request = 0; request < 20; request++) {
+      const { status, headers, body } = await ask(port, { client: 'alice', path: jobs });
+      assert.equal(status, 503, body);
+      assert.match(body, /is not ready yet, please try again; the request was not carried out/);
+      assert.deepEqual(allHeaders(headers, 'retry-after'), ['1']);
+    }
+    for (const peer of peers) assert.deepEqual(peer.asked.filter(isResource), []);
+    becomesReady(peers[0]);
+    await askUntil(answeredBy, jobs, 'peer-1', /^503$/);
+  });
+
+  test('a gateway sends nothing to it either', async (context) => {
+    const { peers, answeredBy } = await startCluster(context, { ...slow, gateway: ['true'] });
+    await restart(peers[0]);
+    for (let request = 0; request < 40; request++) assert.notEqual(await answeredBy(pods), '403');
+    assert.deepEqual(peers[0].asked.filter(isResource), []);
+    becomesReady(peers[0]);
+    await askUntil(answeredBy, pods, 'peer-1', /^(local|peer-2)$/);
+  });
+});
+
+describe('a connection that breaks off', () => {
+  test('under a server that is well has it passed over for one probe only', async (context) => {
+    const { peers, answeredBy } = await startCluster(context, slow);
+    const [restarted] = peers;
+    await restarted.stop();
+    await restarted.start();
+    await askUntil(answeredBy, jobs, restarted.id, /^peer-2$/);
+  });
+});
