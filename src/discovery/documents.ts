@@ -4,6 +4,7 @@ import type { RoutingTable } from '../snapshot/routing-table.ts';
 import { type DiscoveryPath, parseDiscoveryPath } from './discovery-path.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
 import { acceptedMediaTypes, contentType, type DocumentForm, negotiateForm } from './negotiate-form.ts';
+import type { OpenApiV3Indexes } from './openapi-v3-indexes.ts';
 import { pause } from './pause.ts';
 import { respondWith, vary } from './respond.ts';
 
@@ -27,6 +28,8 @@ export interface DiscoveryOptions {
    * @param isMade whether it was there, from an earlier request or made ahead; else it was merged for this one
    */
   readonly onAggregated?: ((isMade: boolean) => void) | undefined;
+  /** Default: the OpenAPI v3 index is made from the snapshot alone. */
+  readonly openApiV3?: Pick<OpenApiV3Indexes, 'document'> | undefined;
 }
 
 /**
@@ -44,7 +47,7 @@ export function answerDiscovery(
   request: DiscoveryRequest,
   table: RoutingTable,
   options: DiscoveryOptions,
-): Promise<Response> | undefined {
+): Promise<Response | undefined> | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
   const path = parseDiscoveryPath(request.path);
   if (path === undefined || !isLocalServerKnown(path, table, options)) return undefined;
@@ -59,19 +62,29 @@ export function answerDiscovery(
   }
   const { form } = negotiated;
   const pretty = negotiated.pretty || isPretty(request.query);
+  if (path.kind === 'openapi-v3' && options.openApiV3 !== undefined) {
+    return options.openApiV3
+      .document(table, pretty)
+      .then((index) => index && respondWith(index, request, classicAnswer));
+  }
   const isMade = documents.isMade(path, form, pretty);
   const document = documents.get(path, form, pretty);
   if (document !== undefined && form !== 'plain') options.onAggregated?.(isMade);
   return (
     document &&
-    respondWith(document, request, {
-      contentType: contentType(form),
-      // API servers let aggregated discovery be stored and everything else not; both are asked for again with
-      // If-None-Match (upstream etag.go, filters/cachecontrol.go).
-      cacheControl: form === 'plain' ? 'no-cache, private' : 'public',
-    })
+    respondWith(
+      document,
+      request,
+      form === 'plain' ? classicAnswer : { contentType: contentType(form), cacheControl: 'public' },
+    )
   );
 }
+
+/**
+ * API servers let aggregated discovery be stored and everything else not; both are asked for again with If-None-Match
+ * (upstream etag.go, filters/cachecontrol.go).
+ */
+const classicAnswer = { contentType: contentType('plain'), cacheControl: 'no-cache, private' };
 
 /**
  * Makes the documents that nearly every client asks for, off the request path. To be called when a table is

@@ -14,6 +14,9 @@ interface Holder {
   readonly resources: ReadonlyMap<string, number>;
 }
 
+/** By server ID: what a server itself lists now, where it was asked. The snapshot's word holds for the others. */
+export type OpenApiV3Urls = ReadonlyMap<string, Readonly<Record<string, string>>>;
+
 /**
  * The index `/openapi/v3` of all servers together, paths in alphabetical order as API servers write them.
  *
@@ -24,8 +27,8 @@ interface Holder {
  *
  * @returns `undefined` when no server's index is known
  */
-export function openApiV3Index(table: RoutingTable): object | undefined {
-  const holders = holdersOf(table);
+export function openApiV3Index(table: RoutingTable, seen?: OpenApiV3Urls): object | undefined {
+  const holders = holdersOf(table, seen);
   if (holders.length === 0) return undefined;
   const best = new Map<string, Holder>();
   for (const holder of holders) {
@@ -75,12 +78,12 @@ export function openApiV3Servers(path: string, query: string, table: RoutingTabl
   };
 }
 
-function holdersOf(table: RoutingTable): Holder[] {
+function holdersOf(table: RoutingTable, seen?: OpenApiV3Urls): Holder[] {
   const { servers, servedSets } = table.snapshot;
   const holders: Holder[] = [];
   for (const { id, serves } of servers) {
     const server = table.server(id);
-    const urls = servedSets[serves]?.openapiV3;
+    const urls = seen?.get(id) ?? servedSets[serves]?.openapiV3;
     if (server !== undefined && urls !== undefined) {
       holders.push({ server, urls, resources: resourcesByPath(servedSets[serves]) });
     }

@@ -33,7 +33,7 @@ export interface RouterHandlers {
 
 /** What lives as long as the router, whatever its configuration is. */
 export interface RouterParts
-  extends Pick<AppOptions, 'routingTable' | 'health' | 'openApiV2'>,
+  extends Pick<AppOptions, 'routingTable' | 'health' | 'openApiV2' | 'openApiV3'>,
     Required<Pick<AppOptions, 'credentialFiles'>> {
   readonly settings: LiveConfiguration;
   readonly outbound: OutboundOptions & {
@@ -75,6 +75,7 @@ export async function createRouterHandlers(
     localServerDownPolicy: config.localServerDownPolicy,
     routingTable: parts.routingTable,
     openApiV2: parts.openApiV2,
+    openApiV3: parts.openApiV3,
     stalePolicy: config.snapshot.stalePolicy,
     extensionRouting: config.extensionRouting,
     enabled: config.featureGateEnabled,

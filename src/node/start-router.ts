@@ -164,6 +164,7 @@ async function start(
     health: servers?.health,
     routingTable: receiver,
     openApiV2: documents.openApiV2,
+    openApiV3: documents.openApiV3,
     credentialFiles: credentialWatch.status,
     settings: live,
     recentDecisions: new RecentDecisions(),

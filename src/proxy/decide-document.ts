@@ -42,9 +42,11 @@ export function decideDocument(
  */
 function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
   if (verb !== 'get' && verb !== 'head') return false;
+  // Where all serve the same, what the local server says is never out of date.
   if (path === openApiV2Path) return hasDifferingServers(table);
   const document = parseDiscoveryPath(path);
   if (document === undefined) return false;
+  if (document.kind === 'openapi-v3' && !hasDifferingServers(table)) return false;
   return Object.values(table.snapshot.servedSets).some(({ discovery, openapiV3 }) =>
     document.kind === 'openapi-v3' ? openapiV3 !== undefined : discovery !== undefined,
   );

@@ -67,7 +67,10 @@ export function identifyCaller(router: Router): MiddlewareHandler<HandlerEnviron
 /** Decides. What is not the local server's leaves here; what is goes on to `next()`. */
 export function routeRequest(
   router: Router,
-  options: Pick<MixedVersionProxyOptions, 'serverId' | 'transport' | 'routingTable' | 'openApiV2'>,
+  options: Pick<
+    MixedVersionProxyOptions,
+    'serverId' | 'transport' | 'routingTable' | 'openApiV2' | 'openApiV3'
+  >,
 ): MiddlewareHandler<HandlerEnvironment> {
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
     const { inbound, requestInfo, caller } = context.var;

@@ -13,7 +13,7 @@ const documents = {
   protobuf: new EncodedDocument(new TextEncoder().encode('merged protobuf')),
 };
 const ready: Pick<MergedOpenApiV2, 'document' | 'problems'> = {
-  document: (form) => documents[form],
+  document: (form) => Promise.resolve(documents[form]),
   problems: () => [{ path: '/openapi/v2', server: 'peer', problem: 'It did not come in time.' }],
 };
 const protobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
@@ -82,7 +82,7 @@ describe('/openapi/v2', () => {
   });
 
   test('is the local server’s own while there is no merged one, and in a form that does not exist', async () => {
-    const none = { ...ready, document: () => undefined };
+    const none = { ...ready, document: () => Promise.resolve(undefined) };
     for (const asked of [
       { openApiV2: none },
       { openApiV2: undefined },

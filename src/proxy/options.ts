@@ -1,4 +1,5 @@
 import type { MergedOpenApiV2 } from '../discovery/openapi-v2/merged-openapi-v2.ts';
+import type { OpenApiV3Indexes } from '../discovery/openapi-v3-indexes.ts';
 import type { Authenticator } from '../identity/authenticator.ts';
 import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { IdentityTokenSigners } from '../identity/identity-token.ts';
@@ -38,6 +39,11 @@ export interface MixedVersionProxyOptions {
    * Default: `/openapi/v2` is the local server's own.
    */
   readonly openApiV2?: Pick<MergedOpenApiV2, 'document' | 'problems'> | undefined;
+  /**
+   * The merged OpenAPI v3 index, compared with the servers' own when it is asked for. Default: it is made from the
+   * snapshot, which is as old as the sync job's last look.
+   */
+  readonly openApiV3?: Pick<OpenApiV3Indexes, 'document'> | undefined;
   /** Asked in order; the first opinion counts. Default: none, so that every caller passes through. */
   readonly authenticators?: readonly Authenticator[];
   /** Whether the connection itself belongs to a front proxy whose word counts. Default: none does. */

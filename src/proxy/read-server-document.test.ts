@@ -45,7 +45,7 @@ function readerOver(
 describe('a document is read', () => {
   test('from a peer as the router itself, marked so that the peer gives its own', async () => {
     const { read, sent } = readerOver(() => Response.json({ of: 'b' }, { headers: { etag: '"1"' } }));
-    const document = await read({ server: server('b'), accept, ifNoneMatch: '"0"' });
+    const document = await read({ path: '/openapi/v2', server: server('b'), accept, ifNoneMatch: '"0"' });
     assert.deepEqual(
       { ...document, body: new TextDecoder().decode(document.body) },
       { status: 200, contentType: 'application/json', etag: '"1"', body: '{"of":"b"}' },
@@ -64,14 +64,14 @@ describe('a document is read', () => {
 
   test('from the local server over the connections to it, unmarked', async () => {
     const { read, sent } = readerOver(() => Response.json({}));
-    await read({ server: server('a'), accept });
+    await read({ path: '/openapi/v2', server: server('a'), accept });
     assert.equal(sent[0]?.destination.origin, 'https://127.0.0.1:6444');
     assert.deepEqual(allHeaders(sent[0]?.headers ?? [], 'x-kubernetes-peer-proxied'), []);
   });
 
   test('without what an answer other than 200 says', async () => {
     const { read } = readerOver(() => new Response('<html>', { status: 502 }));
-    const { status, body } = await read({ server: server('b'), accept });
+    const { status, body } = await read({ path: '/openapi/v2', server: server('b'), accept });
     assert.deepEqual([status, body.byteLength], [502, 0]);
   });
 });
@@ -93,7 +93,10 @@ describe('a document is given up', () => {
       },
     });
     const { read } = readerOver(() => new Response(endless), 10 * 1024);
-    await assert.rejects(read({ server: server('b'), accept }), fails(/longer than 10240 bytes/));
+    await assert.rejects(
+      read({ path: '/openapi/v2', server: server('b'), accept }),
+      fails(/longer than 10240 bytes/),
+    );
     assert.ok(cancelled);
     assert.ok(pulled < 20, `${pulled}`);
   });
@@ -106,7 +109,10 @@ describe('a document is given up', () => {
       },
     });
     const { read } = readerOver(() => new Response(broken));
-    await assert.rejects(read({ server: server('b'), accept }), fails(/^The answer broke off\.$/));
+    await assert.rejects(
+      read({ path: '/openapi/v2', server: server('b'), accept }),
+      fails(/^The answer broke off\.$/),
+    );
   });
 
   test('when the server gives no answer or has no address, and no address is told', async () => {
@@ -116,9 +122,9 @@ describe('a document is given up', () => {
       });
     });
     await assert.rejects(
-      read({ server: server('b'), accept }),
+      read({ path: '/openapi/v2', server: server('b'), accept }),
       fails(/^The server gave no answer: ConnectFailed\.$/),
     );
-    await assert.rejects(read({ server: server('c'), accept }), fails(/no address/));
+    await assert.rejects(read({ path: '/openapi/v2', server: server('c'), accept }), fails(/no address/));
   });
 });

@@ -1,6 +1,5 @@
 import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import {
-  openApiV2Path,
   type ReadServerDocument,
   type ServerDocument,
   ServerDocumentError,
@@ -20,13 +19,13 @@ export interface DocumentReaderOptions extends AskOptions {
 }
 
 /**
- * Reads servers' own OpenAPI v2 documents, as the router itself. Who may then see the merged document is up to the
+ * Reads servers' own OpenAPI documents, as the router itself. Who may then see the merged document is up to the
  * local server, request by request.
  */
 export function createDocumentReader(options: DocumentReaderOptions): ReadServerDocument {
-  const { local, timeoutMilliseconds = 30_000, maximumBytes = 32 * 1024 * 1024 } = options;
+  const { local, timeoutMilliseconds: longestRead = 30_000, maximumBytes = 32 * 1024 * 1024 } = options;
 
-  return async ({ server, accept, ifNoneMatch }) => {
+  return async ({ server, path, accept, ifNoneMatch, timeoutMilliseconds = longestRead }) => {
     const destination = server.id === local?.id ? local : peerDestination(server);
     if (destination === undefined) throw new ServerDocumentError('It has no address.');
     let reply: ServerReply;
@@ -34,7 +33,7 @@ export function createDocumentReader(options: DocumentReaderOptions): ReadServer
       reply = await askServer(
         {
           destination,
-          target: openApiV2Path,
+          target: path,
           headers: requestHeaders(accept, ifNoneMatch),
           signal: AbortSignal.timeout(timeoutMilliseconds),
         },

@@ -17,7 +17,7 @@ import { withoutSnapshot } from './without-snapshot.ts';
 export async function standInFor(
   request: AdmittedRequest,
   table: RoutingTable | undefined,
-  { serverId, openApiV2 }: Pick<MixedVersionProxyOptions, 'serverId' | 'openApiV2'>,
+  { serverId, openApiV2, openApiV3 }: Pick<MixedVersionProxyOptions, 'serverId' | 'openApiV2' | 'openApiV3'>,
 ): Promise<StandIn | undefined> {
   const { inbound, requestInfo, decision } = request;
   if (decision.reason === 'NoSnapshot') return withoutSnapshot;
@@ -35,7 +35,11 @@ export async function standInFor(
   const onAggregated = (isMade: boolean): void => {
     wasMade = isMade;
   };
-  const document = await (answerDiscovery(asked, table, { localServerId: serverId, onAggregated }) ??
+  const document = await (answerDiscovery(asked, table, {
+    localServerId: serverId,
+    onAggregated,
+    openApiV3,
+  }) ??
     (openApiV2 && answerOpenApiV2(asked, openApiV2)));
   return (
     document &&

@@ -18,7 +18,7 @@ export function ask(
   rest: Partial<DiscoveryRequest> = {},
   table: RoutingTable = recordedTable,
   localServerId = 'a',
-): Promise<Response> | undefined {
+): Promise<Response | undefined> | undefined {
   return answerDiscovery({ method: 'GET', path, query: '', ...rest }, table, { localServerId });
 }
 

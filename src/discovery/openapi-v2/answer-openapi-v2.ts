@@ -24,15 +24,11 @@ const offers: readonly Offer[] = [
 export function answerOpenApiV2(
   request: Omit<DiscoveryRequest, 'query'>,
   merged: Pick<MergedOpenApiV2, 'document'>,
-): Promise<Response> | undefined {
+): Promise<Response | undefined> | undefined {
   if (request.path !== openApiV2Path) return undefined;
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
   const form = negotiateMediaType(request.accept, offers)?.offer.form;
   if (form === undefined) return undefined;
-  const document = merged.document(form);
-  if (document === undefined) return undefined;
-  return respondWith(document, request, {
-    contentType: openApiV2Codecs[form].mediaType,
-    cacheControl: 'no-cache, private',
-  });
+  const answer = { contentType: openApiV2Codecs[form].mediaType, cacheControl: 'no-cache, private' };
+  return merged.document(form).then((document) => document && respondWith(document, request, answer));
 }

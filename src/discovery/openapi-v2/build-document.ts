@@ -2,8 +2,8 @@ import { EncodedDocument } from '../encoded-document.ts';
 import { DiscoveryDocumentError } from '../parse-document.ts';
 import { pause } from '../pause.ts';
 import { addMissing, type DocumentCodec, type DocumentParts } from './document-parts.ts';
-import { type ReadServerDocument, type ServerDocument, ServerDocumentError } from './server-document.ts';
-import type { DocumentSource } from './sources.ts';
+import type { ServerCopies, ServerCopy } from './server-copies.ts';
+import { type ServerDocument, ServerDocumentError } from './server-document.ts';
 
 /** A document of a server that could not be used. */
 export interface DocumentProblem {
@@ -15,94 +15,65 @@ export interface DocumentProblem {
   readonly problem: string;
 }
 
-export interface DocumentReading {
-  readonly serverId: string;
-  readonly etag: string | undefined;
-}
-
 export interface BuiltDocument {
   /** `undefined` when no server could be read. */
   readonly document: EncodedDocument | undefined;
-  /** Which servers it was made from. */
-  readonly readings: readonly DocumentReading[];
-  /** Sources of which no server could be read: their part is missing. */
-  readonly missing: number;
+  /** What could not be added, beside what could not be read. */
   readonly problems: readonly Omit<DocumentProblem, 'path'>[];
 }
 
-/** Differing sets that are merged at most; a cluster in an upgrade has two or three. */
-const maximumSources = 8;
-/** Of one source, before its part is given up. */
-const attemptsPerSource = 2;
 /** Bytes that all others may add to the leading document. */
 const maximumAddition = 32 * 1024 * 1024;
 
 /**
- * Reads one server of each source, one after the other, and merges what they answer. At any moment there are the
- * leading document, one other, and what was kept of those before. Never rejects for what a server answers: its part
- * is left out and named in `problems`.
+ * Merges one copy of each source, the leading one first. At any moment there are the leading document, one other, and
+ * what was kept of those before. Never rejects for what a server has answered: its part is left out.
  */
 export async function buildDocument(
-  sources: readonly DocumentSource[],
+  found: readonly (ServerCopy | undefined)[],
   codec: DocumentCodec,
-  read: ReadServerDocument,
+  copies: Pick<ServerCopies, 'reject'>,
 ): Promise<BuiltDocument> {
   const problems: { server: string; problem: string }[] = [];
-  const readings: DocumentReading[] = [];
   let leading: DocumentParts | undefined;
   let room = maximumAddition;
-  let missing = 0;
-  for (const [index, source] of sources.entries()) {
-    if (index >= maximumSources) {
-      problems.push({ server: source.servers[0]?.id ?? '', problem: 'too many differing servers to merge' });
-      missing++;
-      continue;
-    }
-    const found = await readSource(source, codec, read, problems);
-    if (found === undefined) {
-      missing++;
-      continue;
-    }
-    readings.push({ serverId: found.serverId, etag: found.etag });
+  for (const copy of found) {
+    const parts = copy && (await partsOf(copy, codec, copies));
+    if (copy === undefined || parts === undefined) continue;
     if (leading === undefined) {
-      leading = found.parts;
+      leading = parts;
       continue;
     }
-    const added = addMissing(leading, found.parts, room);
+    const added = addMissing(leading, parts, room);
     if (added === undefined) {
-      problems.push({ server: found.serverId, problem: 'it has too much that the others lack' });
-      missing++;
+      problems.push({ server: copy.serverId, problem: 'it has too much that the others lack' });
     } else room -= added;
   }
-  if (leading === undefined) return { document: undefined, readings, missing, problems };
+  if (leading === undefined) return { document: undefined, problems };
   await pause();
-  const document = new EncodedDocument(codec.write(leading));
-  return { document, readings, missing, problems };
+  return { document: new EncodedDocument(codec.write(leading)), problems };
 }
 
-async function readSource(
-  { servers }: DocumentSource,
+async function partsOf(
+  copy: ServerCopy,
   codec: DocumentCodec,
-  read: ReadServerDocument,
-  problems: { server: string; problem: string }[],
-): Promise<{ serverId: string; etag: string | undefined; parts: DocumentParts } | undefined> {
-  for (const server of servers.slice(0, attemptsPerSource)) {
+  copies: Pick<ServerCopies, 'reject'>,
+): Promise<DocumentParts | undefined> {
+  for (let next: ServerCopy | undefined = copy; next !== undefined; ) {
     try {
-      const answer = await read({ server, accept: codec.accept });
-      requireDocument(answer, codec);
-      await pause();
-      return { serverId: server.id, etag: answer.etag, parts: await codec.read(answer.body) };
+      return await codec.read(await next.content());
     } catch (error) {
-      if (!(error instanceof ServerDocumentError || error instanceof DiscoveryDocumentError)) throw error;
-      problems.push({ server: server.id, problem: error.message });
+      if (!(error instanceof DiscoveryDocumentError)) throw error;
+      next = copies.reject(next, error.message);
     }
   }
   return undefined;
 }
 
-function requireDocument(
+/** @throws {ServerDocumentError} when an answer is not the document in the form that was asked for */
+export function requireDocument(
   { status, contentType }: ServerDocument,
-  { mediaType, givenAs }: DocumentCodec,
+  { mediaType, givenAs }: Pick<DocumentCodec, 'mediaType' | 'givenAs'>,
 ): void {
   if (status !== 200) throw new ServerDocumentError(`It was answered with ${status} instead of 200.`);
   const given = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();

@@ -1,11 +1,13 @@
 import type { Logger } from '../../observe/logger.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
 import type { EncodedDocument } from '../encoded-document.ts';
-import { type BuiltDocument, buildDocument, type DocumentProblem } from './build-document.ts';
+import { Refreshed } from '../refreshed.ts';
+import { buildDocument, type DocumentProblem, requireDocument } from './build-document.ts';
 import type { DocumentCodec } from './document-parts.ts';
 import { jsonCodec } from './json-codec.ts';
 import { protobufCodec } from './protobuf-codec.ts';
-import { openApiV2Path, type ReadServerDocument, ServerDocumentError } from './server-document.ts';
+import { ServerCopies } from './server-copies.ts';
+import { openApiV2Path, type ReadServerDocument } from './server-document.ts';
 import { type DocumentSource, documentSources, hasDifferingServers } from './sources.ts';
 
 export type OpenApiV2Form = 'json' | 'protobuf';
@@ -16,25 +18,18 @@ export const openApiV2Codecs: Readonly<Record<OpenApiV2Form, DocumentCodec>> = {
 };
 const forms: readonly OpenApiV2Form[] = ['json', 'protobuf'];
 
-/**
- * Milliseconds after which a document that is asked for is compared with the servers' own again. API servers
- * bring new custom resources into this document up to a minute after all others.
- */
-const comparedEvery = 60_000;
-/** Milliseconds after which a server that could not be read is tried again, if the document is asked for. */
-const retriedEvery = 10_000;
+/** Differing sets that are merged at most; a cluster in an upgrade has two or three. */
+const maximumSources = 8;
+/** Milliseconds from a request on in which a form is made ahead of the next one when the servers change. */
+const wantedFor = 60_000;
 
 export interface MergedOpenApiV2Options {
   readonly read: ReadServerDocument;
   /** Milliseconds of a clock that only rises: ages are measured with it. */
   readonly clock: () => number;
   readonly logger: Logger;
-}
-
-interface Held extends BuiltDocument {
-  /** Which sources it was made of. */
-  readonly key: string;
-  readonly checkedAt: number;
+  /** The server that the router stands in front of; left out in the gateway form. */
+  readonly localServerId?: string | undefined;
 }
 
 interface Wanted {
@@ -43,131 +38,147 @@ interface Wanted {
 }
 
 /**
- * The merged OpenAPI v2 document, in both its forms. The snapshot has no room for megabytes, so the router reads
- * the servers' documents itself: in the background, one after the other, once for each change of what they serve.
- * Requests get what is there; while there is nothing yet, the local server's own document.
+ * The merged OpenAPI v2 document, in both its forms. The snapshot has no room for megabytes, so the router reads the
+ * servers' documents itself, and keeps a copy of each. A document that is asked for is first compared with the
+ * servers' own, unless that was done within the last second: clients validate what they send by it, and a
+ * CustomResourceDefinition is in it as soon as it is at its server. While nothing has been made yet, requests get the
+ * local server's own document.
  */
 export class MergedOpenApiV2 {
-  readonly #options: MergedOpenApiV2Options;
-  readonly #held = new Map<OpenApiV2Form, Held>();
-  #wanted: Wanted | undefined;
-  #work: Promise<void> | undefined;
-  readonly #due = new Set<OpenApiV2Form>();
+  readonly #clock: () => number;
+  readonly #forms: Readonly<Record<OpenApiV2Form, MergedForm>>;
+  #key: string | undefined;
 
   constructor(options: MergedOpenApiV2Options) {
-    this.#options = options;
+    this.#clock = options.clock;
+    this.#forms = { json: new MergedForm('json', options), protobuf: new MergedForm('protobuf', options) };
   }
 
-  /** Takes note of a new routing table. Resolves when the documents are made from it; never rejects. */
-  update(table: RoutingTable): Promise<void> {
+  /** Takes note of a new routing table. Resolves when what is wanted is made from it; never rejects. */
+  async update(table: RoutingTable): Promise<void> {
     if (!hasDifferingServers(table)) {
-      this.#wanted = undefined;
-      this.#held.clear();
-      return Promise.resolve();
+      this.#key = undefined;
+      for (const form of forms) this.#forms[form].want(undefined);
+      return;
     }
     const sources = documentSources(table);
-    this.#wanted = { key: sources.map(({ set }) => set).join(' '), sources };
-    return this.#catchUp();
+    const key = sources.map(({ set, servers }) => [set, ...servers.map(({ id }) => id)].join(' ')).join('\n');
+    if (key !== this.#key) {
+      this.#key = key;
+      for (const form of forms) this.#forms[form].want({ key, sources });
+    }
+    await Promise.all(forms.map((form) => this.#forms[form].prepare(this.#clock() - wantedFor)));
   }
 
-  /** What there is now; `undefined` while nothing is, and where all servers serve the same. */
-  document(form: OpenApiV2Form): EncodedDocument | undefined {
-    const held = this.#held.get(form);
-    if (held === undefined) return undefined;
-    const age = this.#options.clock() - held.checkedAt;
-    if (age >= (held.missing > 0 ? retriedEvery : comparedEvery)) {
-      this.#due.add(form);
-      void this.#catchUp();
-    }
-    return held.document;
+  /**
+   * The document, at most a second older than the servers' own.
+   * @returns `undefined` while nothing is made yet, and where all servers serve the same
+   */
+  document(form: OpenApiV2Form): Promise<EncodedDocument | undefined> {
+    return this.#forms[form].document();
   }
 
   /** The servers whose part is missing, or was last read some time ago, and why. */
   problems(): DocumentProblem[] {
     const byServer = new Map<string, DocumentProblem>();
-    for (const { problems } of this.#held.values()) {
-      for (const { server, problem } of problems) {
+    for (const form of forms) {
+      for (const { server, problem } of this.#forms[form].problems()) {
         byServer.set(server, { path: openApiV2Path, server, problem });
       }
     }
     return [...byServer.values()];
   }
+}
 
-  /** One at a time: whatever changes meanwhile is taken up before it ends. */
-  #catchUp(): Promise<void> {
-    if (this.#work === undefined && this.#next() !== undefined) this.#work = this.#run();
-    return this.#work ?? Promise.resolve();
+class MergedForm {
+  readonly #form: OpenApiV2Form;
+  readonly #options: MergedOpenApiV2Options;
+  readonly #refreshed: Refreshed;
+  #copies: ServerCopies;
+  #wanted: Wanted | undefined;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #document: EncodedDocument | undefined;
+  /** What it was made of. */
+  #madeOf: string | undefined;
+  #problems: readonly Omit<DocumentProblem, 'path'>[] = [];
+
+  constructor(form: OpenApiV2Form, options: MergedOpenApiV2Options) {
+    this.#form = form;
+    this.#options = options;
+    this.#copies = this.#newCopies();
+    this.#refreshed = new Refreshed({ clock: options.clock, refresh: () => this.#refresh() });
   }
 
-  async #run(): Promise<void> {
-    let refreshing: OpenApiV2Form | undefined;
+  want(wanted: Wanted | undefined): void {
+    this.#wanted = wanted;
+    this.#refreshed.outdate();
+    if (wanted !== undefined) return;
+    this.#copies = this.#newCopies();
+    this.#document = undefined;
+    this.#madeOf = undefined;
+    this.#problems = [];
+  }
+
+  /** @param since a form that was asked for since then is kept up to date; one that is not there is always made */
+  async prepare(since: number): Promise<void> {
+    if (this.#madeOf === undefined || this.#askedAt >= since) await this.#refreshed.look();
+  }
+
+  async document(): Promise<EncodedDocument | undefined> {
+    if (this.#wanted === undefined) return undefined;
+    this.#askedAt = this.#options.clock();
+    // The first one is long in the making, and the local server's own is there meanwhile.
+    if (this.#document === undefined) void this.#refreshed.look();
+    else await this.#refreshed.ready();
+    return this.#document;
+  }
+
+  problems(): readonly Omit<DocumentProblem, 'path'>[] {
+    return [...this.#copies.problems(), ...this.#problems];
+  }
+
+  #newCopies(): ServerCopies {
+    const { read, clock, logger, localServerId } = this.#options;
+    const codec = openApiV2Codecs[this.#form];
+    return new ServerCopies({
+      read,
+      request: { path: openApiV2Path, accept: codec.accept },
+      check: (answer) => requireDocument(answer, codec),
+      clock,
+      localServerId,
+      onProblem: (server, problem) => {
+        const fields = { server, form: this.#form, problem };
+        logger.warn(fields, 'The OpenAPI v2 document of a server cannot be used');
+      },
+    });
+  }
+
+  async #refresh(): Promise<void> {
+    const wanted = this.#wanted;
+    if (wanted === undefined) return;
+    const copies = this.#copies;
     try {
-      for (refreshing = this.#next(); refreshing !== undefined; refreshing = this.#next()) {
-        this.#due.delete(refreshing);
-        if (this.#wanted !== undefined) await this.#refresh(refreshing, this.#wanted);
-      }
+      const found = await copies.refresh(wanted.sources.slice(0, maximumSources));
+      const madeOf = found.map((copy) => copy && `${copy.serverId} ${copy.version}`).join('\n');
+      if (madeOf === this.#madeOf || copies !== this.#copies) return;
+      const { document, problems } = await buildDocument(found, openApiV2Codecs[this.#form], copies);
+      // Made here rather than by each of those who wait for it.
+      await document?.etag();
+      await document?.gzipped();
+      if (copies !== this.#copies) return;
+      this.#document = document ?? this.#document;
+      this.#madeOf = madeOf;
+      this.#problems = [...problems, ...leftOut(wanted.sources)];
     } catch (error) {
-      const form = refreshing;
+      const form = this.#form;
       this.#options.logger.error({ err: error, form }, 'The merged OpenAPI v2 document could not be built');
     }
-    // In one step with the last look: what changes from here on begins a run of its own.
-    this.#work = undefined;
-  }
-
-  #next(): OpenApiV2Form | undefined {
-    const { key } = this.#wanted ?? {};
-    if (key === undefined) return undefined;
-    return forms.find((form) => this.#due.has(form) || this.#held.get(form)?.key !== key);
-  }
-
-  async #refresh(form: OpenApiV2Form, { key, sources }: Wanted): Promise<void> {
-    const { read, clock, logger } = this.#options;
-    const codec = openApiV2Codecs[form];
-    const before = this.#held.get(form);
-    if (before?.key === key && (await isUnchanged(before, sources, codec, read))) {
-      this.#held.set(form, { ...before, checkedAt: clock() });
-      return;
-    }
-    const built = await buildDocument(sources, codec, read);
-    // Made here rather than when the first client asks.
-    await built.document?.etag();
-    await built.document?.gzipped();
-    if (this.#wanted === undefined) return;
-    for (const { server, problem } of built.problems) {
-      logger.warn({ server, form, problem }, 'The OpenAPI v2 document of a server cannot be used');
-    }
-    // What a server said before it could not be read still holds, as long as it is said to serve the same.
-    const keepsBefore =
-      built.document === undefined || (before?.key === key && built.missing > before.missing);
-    this.#held.set(form, {
-      ...built,
-      document: keepsBefore ? before?.document : built.document,
-      missing: keepsBefore ? (before?.missing ?? built.missing) : built.missing,
-      key,
-      checkedAt: clock(),
-    });
   }
 }
 
-/** Asks every server that a document was made from whether its own is still the same. */
-async function isUnchanged(
-  { problems, readings }: Held,
-  sources: readonly DocumentSource[],
-  { accept }: DocumentCodec,
-  read: ReadServerDocument,
-): Promise<boolean> {
-  if (problems.length > 0) return false;
-  const servers = sources.flatMap((source) => source.servers);
-  for (const { serverId, etag } of readings) {
-    const server = servers.find(({ id }) => id === serverId);
-    if (server === undefined || etag === undefined) return false;
-    try {
-      const { status } = await read({ server, accept, ifNoneMatch: etag });
-      if (status !== 304) return false;
-    } catch (error) {
-      if (error instanceof ServerDocumentError) return false;
-      throw error;
-    }
-  }
-  return true;
+function leftOut(sources: readonly DocumentSource[]): Omit<DocumentProblem, 'path'>[] {
+  return sources.slice(maximumSources).map(({ servers }) => ({
+    server: servers[0]?.id ?? '',
+    problem: 'too many differing servers to merge',
+  }));
 }

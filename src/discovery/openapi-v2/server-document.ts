@@ -4,9 +4,13 @@ export const openApiV2Path = '/openapi/v2';
 
 export interface ServerDocumentRequest {
   readonly server: RoutingServer;
+  /** For example `/openapi/v2`. */
+  readonly path: string;
   readonly accept: string;
   /** The entity tag of what was read before: 304 says that it still holds. */
   readonly ifNoneMatch?: string | undefined;
+  /** For the whole document. Default: the reader's own. */
+  readonly timeoutMilliseconds?: number | undefined;
 }
 
 /** What one server answered. */
@@ -19,7 +23,7 @@ export interface ServerDocument {
 }
 
 /**
- * Reads `/openapi/v2` of one server itself, never of what stands together behind it.
+ * Reads an OpenAPI document of one server itself, never of what stands together behind it.
  * @throws {ServerDocumentError} (rejects) when no whole answer arrived
  */
 export type ReadServerDocument = (request: ServerDocumentRequest) => Promise<ServerDocument>;

@@ -10,6 +10,18 @@ export interface DocumentSource {
 }
 
 /**
+ * A source's servers as a router asks them: the one that it stands in front of first, since what its clients find there
+ * they expect here.
+ */
+export function serversToAsk(
+  source: DocumentSource,
+  localServerId: string | undefined,
+): readonly RoutingServer[] {
+  const isLocal = ({ id }: RoutingServer) => Number(id === localServerId);
+  return source.servers.toSorted((one, other) => isLocal(other) - isLocal(one));
+}
+
+/**
  * Whose documents make up the merged one: a source for each differing set, the leading one first, the same on every
  * router. A set holds the hashes of the OpenAPI v3 documents, so the v2 documents of its servers are alike too.
  */

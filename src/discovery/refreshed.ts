@@ -1,0 +1,84 @@
+/** Milliseconds that an answer of a server may be old when it is given on. */
+const maximumAge = 1_000;
+/** Milliseconds that a request waits for a look at the servers; then what is there has to do. */
+const patience = 5_000;
+
+export interface RefreshedOptions {
+  /** Looks at the servers. Must not reject. */
+  readonly refresh: () => Promise<void>;
+  /** Milliseconds of a clock that only rises. */
+  readonly clock: () => number;
+}
+
+interface Running {
+  readonly startedAt: number;
+  /** What is seen is no older than this; earlier than the start where that has been outdated. */
+  readonly begunAt: number;
+  readonly ended: Promise<void>;
+}
+
+/**
+ * Something made of servers' answers that is at most a second old whenever it is given: looked at when it is asked for
+ * and not otherwise, one look at a time, shared by all who ask meanwhile.
+ *
+ * For runtimes whose promises may be waited for by other requests than the one that made them: not for Workers.
+ */
+export class Refreshed {
+  readonly #options: RefreshedOptions;
+  /** When the last look that has ended began. */
+  #seenAt = Number.NEGATIVE_INFINITY;
+  #running: Running | undefined;
+  #next: Promise<void> | undefined;
+
+  constructor(options: RefreshedOptions) {
+    this.#options = options;
+  }
+
+  /** What has been seen so far is of something else: the next one who asks waits for a new look. */
+  outdate(): void {
+    this.#seenAt = Number.NEGATIVE_INFINITY;
+    if (this.#running !== undefined) this.#running = { ...this.#running, begunAt: Number.NEGATIVE_INFINITY };
+  }
+
+  /** Resolves when a look that began less than a second before the call has ended. */
+  look(): Promise<void> {
+    const now = this.#options.clock();
+    if (now - this.#seenAt < maximumAge) return Promise.resolve();
+    if (this.#running === undefined) return this.#begin();
+    if (now - this.#running.begunAt < maximumAge) return this.#running.ended;
+    // It may have passed a server by before that server changed.
+    this.#next ??= this.#running.ended.then(() => {
+      this.#next = undefined;
+      return this.#begin();
+    });
+    return this.#next;
+  }
+
+  /** As `look`, for no longer than a request may wait. */
+  async ready(): Promise<void> {
+    const looked = this.look();
+    const { clock } = this.#options;
+    // Behind a server that hangs the first one waits, and not each one anew.
+    const left = patience - (clock() - (this.#running?.startedAt ?? clock()));
+    if (left <= 0) return;
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, left);
+    try {
+      await Promise.race([looked, over]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #begin(): Promise<void> {
+    const { clock, refresh } = this.#options;
+    const begunAt = clock();
+    const ended = refresh().then(() => {
+      // Outdated meanwhile, it has seen nothing that counts.
+      this.#seenAt = this.#running?.begunAt ?? Number.NEGATIVE_INFINITY;
+      this.#running = undefined;
+    });
+    this.#running = { startedAt: begunAt, begunAt, ended };
+    return ended;
+  }
+}
