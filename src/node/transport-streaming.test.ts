@@ -50,16 +50,17 @@ for (const client of protocols) {
 
       test('trap 6: a watch is never cut for being quiet, before its head or after', async (context) => {
         const peer = await startPeer(context, upstream, async (_incoming, outgoing) => {
-          await delay(200);
+          // Timers of one process are called in their order: one of the router, set before, would have been first.
+          await delay(25);
           outgoing.writeHead(200);
           outgoing.flushHeaders();
-          await delay(200);
+          await delay(25);
           outgoing.end('event');
         });
         const router = await startRouter(context, {
           destination: peer.destination,
           outbound: { longRunning: true },
-          transport: { headTimeout: 50 },
+          transport: { headTimeout: 10 },
         });
         const answer = await open(context, router.port);
         assert.equal(await next(answer.body), 'event');

@@ -80,9 +80,10 @@ for (const [token, method] of [
         destination: destination.destination,
         upgradeHeadTimeout: 100,
       });
+      context.mock.timers.enable({ apis: ['setTimeout'] });
       const client = await connect(context, router, upgradeRequest(token, '', method));
       await readUntil(client, '\r\n\r\n');
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      context.mock.timers.tick(10_000);
       client.write('still there');
       assert.equal(await readUntil(client, 'still there'), 'still there');
     });

@@ -28,10 +28,13 @@ const pagesWith = (declaration: RunDeclaration) =>
 /** Runs a page's commands in `directory`, and holds what they write against what the page shows. */
 async function runPage(page: Page, declaration: RunDeclaration, directory: string): Promise<void> {
   const commands = commandsToRun(page, declaration);
+  const compileCache = process.env['NODE_COMPILE_CACHE'];
   const environment = {
     // The commands by their names, and the Node that runs this.
     PATH: [join(root, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter),
     HOME: directory,
+    // As every process of the tests (scripts/test/run-suites.ts).
+    ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }),
   };
   const results = await runInShell(commands, { directory, environment, timeout: 60_000 });
   for (const [index, result] of results.entries()) {

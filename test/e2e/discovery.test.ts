@@ -1,137 +1,14 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { findKubectls, type Kubectl, kubectlMissing, runInContext } from '../support/kubectl.ts';
-import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
+import { describe } from 'node:test';
+import { findKubectls, kubectlMissing } from '../support/kubectl.ts';
+import { discoveryCases } from './discovery-cases.ts';
 
-const contexts = ['v1.25', 'v1.26', 'v1.36'];
-/** One resource that only one of the three servers has, each. */
-const exclusive = [
+/** The others: discovery.slow.test.ts. */
+const newest = findKubectls().slice(-1);
+
+describe(
+  'what kubectl finds out about the whole cluster',
   {
-    servedBy: '1.25',
-    resource: 'horizontalpodautoscalers',
-    apiVersion: 'autoscaling/v2beta2',
-    kind: 'HorizontalPodAutoscaler',
-    spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } },
+    skip: newest.length === 0 && kubectlMissing,
   },
-  {
-    servedBy: '1.26',
-    resource: 'flowschemas',
-    apiVersion: 'flowcontrol.apiserver.k8s.io/v1beta3',
-    kind: 'FlowSchema',
-    spec: { matchingPrecedence: 900, priorityLevelConfiguration: { name: 'global-default' } },
-  },
-  {
-    servedBy: '1.36',
-    resource: 'validatingadmissionpolicies',
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicy',
-    spec: { failurePolicy: 'Fail', validations: [{ expression: 'true' }] },
-  },
-] as const;
-const kubectls = findKubectls();
-
-describe('what kubectl finds out about the whole cluster', {
-  skip: kubectls.length === 0 && kubectlMissing,
-}, () => {
-  let running: DemoUnderTest;
-  before(async () => {
-    running = await startDemo();
-    for (const kubectl of kubectls.slice(0, 1)) await untilOpenApiIsMerged(kubectl);
-  });
-  after(() => running.stop());
-
-  const run = (kubectl: Kubectl, context: string, args: readonly string[], input?: string) =>
-    runInContext(kubectl, { home: running.home, kubeconfig: running.demo.kubeconfig }, context, args, input);
-
-  /** OpenAPI v2 is merged in the background; until then each router gives the document of its own server. */
-  async function untilOpenApiIsMerged(kubectl: Kubectl): Promise<void> {
-    for (let attempt = 0; attempt < 100; attempt++) {
-      const documents = await Promise.all(
-        contexts.map((context) => run(kubectl, context, ['get', '--raw', '/openapi/v2'])),
-      );
-      if (new Set(documents.map(({ stdout }) => stdout)).size === 1) return;
-    }
-    assert.fail('the routers never agreed on a document');
-  }
-
-  /** The output of a command that must be the same from every router, and have nothing to complain of. */
-  async function sameEverywhere(kubectl: Kubectl, args: readonly string[]): Promise<string> {
-    const [first = '', ...others] = contexts;
-    const expected = await run(kubectl, first, args);
-    assert.deepEqual(expected, { code: 0, stdout: expected.stdout, stderr: '' }, first);
-    for (const context of others) assert.deepEqual(await run(kubectl, context, args), expected, context);
-    return expected.stdout;
-  }
-
-  for (const kubectl of kubectls) {
-    test(`${kubectl.version} api-resources and api-versions: the same from every router`, async () => {
-      const resources = await sameEverywhere(kubectl, ['api-resources']);
-      const versions = await sameEverywhere(kubectl, ['api-versions']);
-      await sameEverywhere(kubectl, ['api-resources', '-o', 'wide']);
-      for (const { resource, apiVersion } of exclusive) {
-        assert.ok(resources.includes(resource), resource);
-        assert.ok(versions.split('\n').includes(apiVersion), apiVersion);
-      }
-    });
-
-    for (const { servedBy, resource, apiVersion, kind } of exclusive) {
-      test(`${kubectl.version} explain ${apiVersion} ${resource}, of ${servedBy}: the same from every router`, async () => {
-        const text = await sameEverywhere(kubectl, ['explain', resource, '--api-version', apiVersion]);
-        assert.match(text, new RegExp(kind));
-        assert.match(text, /What is wanted of the/);
-      });
-    }
-
-    for (const { servedBy, resource, apiVersion, kind } of exclusive) {
-      test(`${kubectl.version} explain from OpenAPI v2 ${apiVersion} ${resource}, of ${servedBy}: the same from every router`, async () => {
-        const text = await sameEverywhere(kubectl, [
-          'explain',
-          resource,
-          '--api-version',
-          apiVersion,
-          '--output',
-          'plaintext-openapiv2',
-        ]);
-        assert.match(text, new RegExp(`${kind} of ${apiVersion}`));
-      });
-    }
-
-    test(`${kubectl.version} get all: the same from every router`, async () => {
-      const name = `get-all-${kubectl.version}`.replaceAll('.', '-');
-      const configuration = JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata: { name },
-        spec: { ports: [{ port: 80 }] },
-      });
-      assert.equal((await run(kubectl, 'v1.26', ['create', '-f', '-'], configuration)).stderr, '');
-      const listed = await sameEverywhere(kubectl, ['get', 'all', '-o', 'name']);
-      assert.ok(listed.split('\n').includes(`service/${name}`), listed);
-    });
-
-    for (const { servedBy, apiVersion, kind, spec } of exclusive) {
-      for (const context of contexts) {
-        test(`${kubectl.version} apply --validate of ${apiVersion}, of ${servedBy}, through ${context}`, async () => {
-          const metadata = { name: `validated-${kubectl.version}-${context}`.replaceAll('.', '-') };
-          const manifest = { apiVersion, kind, metadata, spec };
-          for (const level of ['strict', 'warn']) {
-            const applied = await run(
-              kubectl,
-              context,
-              ['apply', `--validate=${level}`, '-f', '-'],
-              JSON.stringify(manifest),
-            );
-            assert.deepEqual([applied.code, applied.stderr], [0, ''], level);
-          }
-          const unknown = JSON.stringify({ ...manifest, specification: {} });
-          const refused = await run(kubectl, context, ['apply', '--validate=strict', '-f', '-'], unknown);
-          assert.equal(refused.code, 1);
-          assert.match(refused.stderr, /unknown field "specification"/);
-          const warned = await run(kubectl, context, ['apply', '--validate=warn', '-f', '-'], unknown);
-          assert.match(warned.stderr, /Warning: unknown field "specification"/);
-          assert.equal(warned.code, 0);
-        });
-      }
-    }
-  }
-});
+  () => discoveryCases(newest),
+);

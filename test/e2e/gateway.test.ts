@@ -12,7 +12,7 @@ import { startRouter } from '../../src/node/start-router.ts';
 import { silentLogger } from '../../src/observe/logger.ts';
 import type { RouterStatus } from '../../src/observe/router-status.ts';
 import { findKubectls, type Kubectl, kubectlMissing, runKubectl, spawnKubectl } from '../support/kubectl.ts';
-import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
+import { type DemoUnderTest, sharedDemo } from '../support/running-demo.ts';
 
 /** What only one of the three servers serves. */
 const exclusive = [
@@ -28,7 +28,7 @@ describe('kubectl through a gateway', { skip: kubectls.length === 0 && kubectlMi
   let gateway: RunningRouter;
   let kubeconfig: string;
   before(async () => {
-    running = await startDemo();
+    running = await sharedDemo();
     gateway = await startGateway(running);
     const { certificates } = running.demo;
     kubeconfig = await writeKubeconfig(join(running.home, 'gateway.kubeconfig'), {
@@ -39,7 +39,6 @@ describe('kubectl through a gateway', { skip: kubectls.length === 0 && kubectlMi
   });
   after(async () => {
     await gateway?.close(0);
-    await running?.stop();
   });
 
   /** In front of the three API servers, by a snapshot that the sync job has given to a router. */

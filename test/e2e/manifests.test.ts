@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { manifestPaths } from '../../scripts/kubernetes-schemas/manifest-kinds.ts';
 import { objectsOf } from '../deploy/support/manifests.ts';
 import { findKubectls, type KubectlResult, kubectlMissing, runKubectl } from '../support/kubectl.ts';
-import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
+import { type DemoUnderTest, sharedDemo } from '../support/running-demo.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const kubectl = findKubectls().at(-1);
@@ -15,9 +15,8 @@ const whole = manifestPaths.filter((path) => !path.endsWith('+strategic.yaml'));
 describe('the manifests and kubectl', { skip: kubectl === undefined && kubectlMissing }, () => {
   let running: DemoUnderTest;
   before(async () => {
-    running = await startDemo();
+    running = await sharedDemo();
   });
-  after(() => running.stop());
 
   const apply = (args: readonly string[], input?: string): Promise<KubectlResult> => {
     assert.ok(kubectl);

@@ -17,7 +17,7 @@ for (const [signal, what] of [
     const router = await cluster.startRouter(newer);
     const flags = [
       ...['--target', router.origin, '--health-port', '0'],
-      ...['--leader-elect', '--leader-elect-lease-duration', '1s'],
+      ...['--leader-elect', '--leader-elect-lease-duration', '3s'],
     ];
     const options = { servers: [older, newer], flags };
     const jobs = [startSyncProcess(context, cluster, options), startSyncProcess(context, cluster, options)];

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Results } from './results-reporter.ts';
+
+/** What one run of `node --test` has given. */
+export interface SuitesRun extends Results {
+  /** The file, or the folder of all the files. */
+  readonly name: string;
+  readonly seconds: number;
+  /** All that was written, by the reporter and by the tests. */
+  readonly output: string;
+}
+
+/** What keeps a process alive behind its tests is found by this. Milliseconds. */
+const longestRun = 900_000;
+
+/** Runs files of tests in one process. */
+export async function runSuites(root: string, paths: readonly string[]): Promise<SuitesRun> {
+  const [first = ''] = paths;
+  const name = paths.length === 1 ? first : dirname(first);
+  const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-tests-'));
+  const resultsFile = join(directory, 'results.json');
+  try {
+    const begun = performance.now();
+    const child = spawn(
+      process.execPath,
+      [
+        '--env-file=.env',
+        '--test',
+        '--test-isolation=none',
+        '--test-timeout=300000',
+        '--test-reporter=spec',
+        '--test-reporter-destination=stdout',
+        '--test-reporter=./scripts/test/results-reporter.ts',
+        `--test-reporter-destination=${resultsFile}`,
+        ...paths,
+      ],
+      { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: environment(root), timeout: longestRun },
+    );
+    const ended = new Promise<number | null>((resolve, reject) =>
+      child.on('error', reject).on('close', resolve),
+    );
+    const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+    const seconds = (performance.now() - begun) / 1_000;
+    const results = resultsOf(await readFile(resultsFile, 'utf8').catch(() => ''), code);
+    return { ...results, name, seconds, output: `${output}${errors}` };
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** A process that did not end well has failed also where none of its tests did. */
+function resultsOf(reported: string, code: number | null): Results {
+  const results: Results =
+    reported === '' ? { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] } : JSON.parse(reported);
+  if (code === 0 && reported !== '') return results;
+  if (results.failed > 0) return results;
+  return { ...results, failed: 1, failures: [`the process ended with ${code}`] };
+}
+
+/** The runs load much the same modules: types are stripped and code is compiled once for all, and for next time. */
+function environment(root: string): NodeJS.ProcessEnv {
+  return { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/node-compile-cache'), ...process.env };
+}
