@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { type Kubectl, runInContext } from '../support/kubectl.ts';
-import { type DemoUnderTest, sharedDemo } from '../support/running-demo.ts';
+import type { DemoUnderTest } from '../support/running-demo.ts';
+import { sharedDemo } from './shared-demo.ts';
 
 const contexts = ['v1.25', 'v1.26', 'v1.36'];
 /** One resource that only one of the three servers has, each. */

@@ -12,7 +12,8 @@ import { startRouter } from '../../src/node/start-router.ts';
 import { silentLogger } from '../../src/observe/logger.ts';
 import type { RouterStatus } from '../../src/observe/router-status.ts';
 import { findKubectls, type Kubectl, kubectlMissing, runKubectl, spawnKubectl } from '../support/kubectl.ts';
-import { type DemoUnderTest, sharedDemo } from '../support/running-demo.ts';
+import type { DemoUnderTest } from '../support/running-demo.ts';
+import { sharedDemo } from './shared-demo.ts';
 
 /** What only one of the three servers serves. */
 const exclusive = [

@@ -8,7 +8,8 @@ import {
   runInContext,
   spawnKubectl,
 } from '../support/kubectl.ts';
-import { type DemoUnderTest, sharedDemo } from '../support/running-demo.ts';
+import type { DemoUnderTest } from '../support/running-demo.ts';
+import { sharedDemo } from './shared-demo.ts';
 
 /** Resources that only one of the three servers serves, each with a way to change it. */
 const exclusive = [

@@ -5,7 +5,8 @@ import { before, describe, test } from 'node:test';
 import { manifestPaths } from '../../scripts/kubernetes-schemas/manifest-kinds.ts';
 import { objectsOf } from '../deploy/support/manifests.ts';
 import { findKubectls, type KubectlResult, kubectlMissing, runKubectl } from '../support/kubectl.ts';
-import { type DemoUnderTest, sharedDemo } from '../support/running-demo.ts';
+import type { DemoUnderTest } from '../support/running-demo.ts';
+import { sharedDemo } from './shared-demo.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const kubectl = findKubectls().at(-1);

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import { type DemoOptions, type RunningDemo, runDemo } from '../../scripts/demo/run-demo.ts';
 import { type EdgeDemoOptions, type RunningEdgeDemo, runEdgeDemo } from '../../scripts/edge/run-edge-demo.ts';
 
@@ -20,21 +19,6 @@ export type EdgeDemoUnderTest = DemoUnderTest<RunningEdgeDemo>;
 export function startDemo(options: Pick<DemoOptions, 'routerFlags'> = {}): Promise<DemoUnderTest> {
   return start<RunningDemo>((given) => runDemo({ ...options, ...given }));
 }
-
-let shared: Promise<DemoUnderTest> | undefined;
-
-/**
- * One demo for all suites of this process that leave the cluster as it is, but for objects with names of their own.
- * It ends behind the last of them.
- */
-export function sharedDemo(): Promise<DemoUnderTest> {
-  shared ??= startDemo();
-  return shared;
-}
-
-after(async () => {
-  await (await shared)?.stop();
-});
 
 /** Starts what `npm run dev:edge` starts, likewise. */
 export function startEdgeDemo(options: Pick<EdgeDemoOptions, 'runtime'> = {}): Promise<EdgeDemoUnderTest> {
