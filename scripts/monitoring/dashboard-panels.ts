@@ -161,7 +161,8 @@ export const panelRows: readonly PanelRow[] = [
       },
       {
         title: 'Remaining lifetime of the snapshot',
-        description: 'Between 150 and 300 s with the default lifetime; below 0 the stale policy decides.',
+        description:
+          'Between 150 and 300 s with the default lifetime; below 0 it is past its lifetime, and changes are missed.',
         unit: 's',
         queries: [
           {

@@ -23,7 +23,8 @@ export const codeUnions: readonly CodeUnion[] = [
       MergedDocument: 'A discovery or OpenAPI document, answered from what all servers serve.',
       AlreadyRerouted: 'A verified peer has rerouted it: it goes no further than the local server.',
       NoSnapshot: 'There has been no snapshot yet: `--snapshot-stale-policy` decides.',
-      SnapshotExpired: 'The snapshot is past its lifetime: `--snapshot-stale-policy` decides.',
+      SnapshotExpired:
+        'The snapshot is past its lifetime, and `--snapshot-stale-policy` says not to go by it: local, or 503 for what only peers were known to serve.',
       ServedLocally: 'The local server serves it.',
       ExtensionAPIServer:
         'An aggregated API: to its server, or through the local aggregator (`--extension-routing`).',

@@ -10,7 +10,7 @@ before(async () => {
 const gateway: FlagChanges = { gateway: ['true'], 'server-id': undefined, 'local-server': undefined };
 
 describe('the gateway form', () => {
-  test('has no local server, and serves from an old snapshot by default', async () => {
+  test('has no local server', async () => {
     const config = await check.config(gateway);
     assert.equal(config.serverId, undefined);
     assert.equal(config.local, undefined);

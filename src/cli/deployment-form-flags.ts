@@ -1,4 +1,3 @@
-import type { ServeConfig } from '../node/serve-config.ts';
 import type { LocalServerDownPolicy } from '../proxy/options.ts';
 import type { IdentityModes } from './destination-identity-flags.ts';
 import { unknownVersionInteroperabilityProxy } from './feature-gates.ts';
@@ -59,7 +58,7 @@ function rejectSidecarFlags(values: FlagValues, report: FlagReport, featureGateE
   if (values.isGiven('snapshot-stale-policy') && values.text('snapshot-stale-policy') === 'local') {
     report.fault(
       'snapshot-stale-policy',
-      '--snapshot-stale-policy=local and --gateway exclude each other: choose serve-stale (the default of a gateway) or unavailable',
+      '--snapshot-stale-policy=local and --gateway exclude each other: choose serve-stale (the default) or unavailable',
     );
   }
   // They are also what the OIDC issuer publishes beside its own key.
@@ -74,14 +73,4 @@ function rejectSidecarFlags(values: FlagValues, report: FlagReport, featureGateE
 /** A gateway tells all servers in the way that is for peers: it has no others. */
 export function identityModesOf({ isGateway }: DeploymentForm, modes: IdentityModes): IdentityModes {
   return isGateway ? { local: modes.peer, peer: modes.peer } : modes;
-}
-
-/** The default policy is the form's; a gateway's cannot be `local`. */
-export function snapshotConfigOf(
-  { isGateway }: DeploymentForm,
-  values: FlagValues,
-  snapshot: ServeConfig['snapshot'] | undefined,
-): ServeConfig['snapshot'] | undefined {
-  if (snapshot === undefined || !isGateway || values.isGiven('snapshot-stale-policy')) return snapshot;
-  return { ...snapshot, stalePolicy: 'serve-stale' };
 }

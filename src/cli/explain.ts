@@ -60,10 +60,11 @@ export function registerExplain(program: CliCommand, context: CommandContext, re
     .option('-H, --header <line>', 'A header of the request, as "Name: value". Repeatable.', collect)
     .option('--from-verified-peer', 'The request comes from a verified peer, whose reroute mark counts.')
     .addOption(
-      new Option(
-        '--snapshot-stale-policy <policy>',
-        'As given to serve. Default: local, for a gateway serve-stale.',
-      ).choices(['local', 'serve-stale', 'unavailable']),
+      new Option('--snapshot-stale-policy <policy>', 'As given to serve. Default: serve-stale.').choices([
+        'local',
+        'serve-stale',
+        'unavailable',
+      ]),
     )
     .addOption(
       new Option('--extension-routing <where>', 'As given to serve.')
@@ -94,7 +95,7 @@ async function runExplain(
       serverId: options.serverId,
       localServerIsDown: options.localServerDown === true,
       now,
-      stalePolicy: options.snapshotStalePolicy ?? defaultStalePolicy(options.serverId),
+      stalePolicy: options.snapshotStalePolicy ?? defaultStalePolicy,
       extensionRouting: options.extensionRouting,
       fromVerifiedPeer: options.fromVerifiedPeer === true,
     });

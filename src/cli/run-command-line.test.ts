@@ -159,7 +159,10 @@ describe('explain', () => {
   });
 
   it('decides as of the time that is asked for', async () => {
-    const { output } = await run([...seen, '--at', '2026-02-01T00:00:00Z']);
+    const late = [...seen, '--at', '2026-02-01T00:00:00Z'];
+    assert.match((await run(late)).output, /^Decision: +peer$/m);
+    const { output } = await run([...late, '--snapshot-stale-policy', 'local']);
+    assert.match(output, /^Decision: +unavailable$/m);
     assert.match(output, /^Reason: +SnapshotExpired$/m);
     assert.equal((await run([...seen, '--at', 'yesterday'])).code, 2);
   });

@@ -135,8 +135,9 @@ export const serveFlagGroups = [
         name: 'snapshot-stale-policy',
         kind: 'value',
         placeholder: 'local|serve-stale|unavailable',
-        default: 'local',
-        description: 'What to do while there is no snapshot, or only one past its lifetime.',
+        default: 'serve-stale',
+        description:
+          'What to do with a snapshot past its lifetime: serve-stale goes on by it; local gives the local server all but what only peers served, which is 503; unavailable answers 503.',
       },
     ],
   },

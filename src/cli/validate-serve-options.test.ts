@@ -34,7 +34,7 @@ describe('the options of serve', () => {
     });
     assert.deepEqual(config.allowedGroups, ['system:masters']);
     assert.deepEqual(config.allowedUsers, []);
-    assert.equal(config.snapshot.stalePolicy, 'local');
+    assert.equal(config.snapshot.stalePolicy, 'serve-stale');
     assert.equal(config.snapshot.keys?.pinned.size, 1);
     assert.equal(config.extensionRouting, 'local');
     assert.deepEqual(config.peerAddresses, { allowLoopbackPeers: false, allowedCidrs: undefined });

@@ -5,7 +5,7 @@ import type { ServeConfig } from '../node/serve-config.ts';
 import { readAddressFlags, readPeerAddressPolicy } from './address-flags.ts';
 import { readAdminFlags } from './admin-flags.ts';
 import { type CertificateFile, CertificateFiles, type ReadTextFile } from './certificate-files.ts';
-import { identityModesOf, readDeploymentForm, snapshotConfigOf } from './deployment-form-flags.ts';
+import { identityModesOf, readDeploymentForm } from './deployment-form-flags.ts';
 import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
 import { readDestinationIdentityFlags, readIdentityModes } from './destination-identity-flags.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from './feature-gates.ts';
@@ -80,11 +80,7 @@ export async function validateServeOptions(
   );
   const proxyClient = readProxyClientPair(values, files, report, featureGateEnabled, identityModes);
   checkAuthentication(values, report);
-  const snapshot = snapshotConfigOf(
-    form,
-    values,
-    await readSnapshotFlags(values, report, files, featureGateEnabled),
-  );
+  const snapshot = await readSnapshotFlags(values, report, files, featureGateEnabled);
   const extensionRouting = values.choice('extension-routing', ['local', 'extension']);
   const peerAddresses = readPeerAddressPolicy(values, report);
   const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });

@@ -81,7 +81,6 @@ function notices({ status }: PageState): Markup {
       : [
           'The feature gate UnknownVersionInteroperabilityProxy is off: every request goes to the local server.',
         ]),
-    ...(status.snapshot?.expired === true ? [expiredNotice(status)] : []),
     ...status.warnings,
   ];
   const { documents } = status;
@@ -90,15 +89,6 @@ function notices({ status }: PageState): Markup {
 ${texts.map((text) => html`<p class="notice">${badge('warning', 'Warning')} ${text}</p>`)}
 ${documents.length === 0 ? '' : documentProblems(status)}
 </div>`;
-}
-
-function expiredNotice({ stalePolicy }: RouterStatus): string {
-  const consequence = {
-    local: 'everything goes to the local server',
-    'serve-stale': 'requests are still routed by the old one',
-    unavailable: 'requests for resources are answered with 503',
-  }[stalePolicy];
-  return `The snapshot is past its lifetime: ${consequence ?? stalePolicy}. See to the sync job.`;
 }
 
 function documentProblems({ documents }: RouterStatus): Markup {

@@ -51,7 +51,8 @@ function describesMore(later: Holder, earlier: Holder, path: string): boolean {
 
 /**
  * Which servers can answer a request for an OpenAPI v3 document: those that hold exactly the one whose hash
- * is asked for; else all that have the path, as a server redirects a hash it does not know to its own.
+ * is asked for; else, and where none of those can be reached, all that have the path, as a server redirects a hash
+ * it does not know to its own.
  *
  * @param path the decoded path, for example `/openapi/v3/apis/batch/v1`
  * @param query the query without `?`
@@ -68,7 +69,7 @@ export function openApiV3Servers(path: string, query: string, table: RoutingTabl
     having.push(server);
     if (hash !== null && hashOf(urls[name]) === hash) holding.push(server);
   }
-  const chosen = new Set(holding.length > 0 ? holding : having);
+  const chosen = new Set(holding.some(({ origin }) => origin !== undefined) ? holding : having);
   if (chosen.size === 0) return undefined;
   const servers = table.servers.filter((server) => chosen.has(server));
   return {

@@ -1,9 +1,9 @@
-import { defaultStalePolicy } from '../proxy/decision.ts';
+import { defaultStalePolicy, type StalePolicy } from '../proxy/decision.ts';
 import type { HealthStatus, UnhealthyCause } from '../proxy/health/health-state.ts';
 import type { ServerHealthReport } from '../proxy/health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import type { RefusedPush } from '../snapshot/receiver.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
+import { isExpired, type RoutingTable } from '../snapshot/routing-table.ts';
 import {
   type CertificateStatus,
   type CredentialFiles,
@@ -70,7 +70,7 @@ export function routerStatus(
   credentialFiles: CredentialFiles = none,
   settings?: SettingsState,
 ): RouterStatus {
-  const { serverId, enabled = true, stalePolicy = defaultStalePolicy(serverId), health } = options;
+  const { serverId, enabled = true, stalePolicy = defaultStalePolicy, health } = options;
   const table = source.current();
   const needsRestart = settings?.needsRestart() ?? [];
   return {
@@ -86,7 +86,7 @@ export function routerStatus(
             generation: table.generation,
             createdAt: new Date(table.createdAt).toISOString(),
             expiresAt: new Date(table.expiresAt).toISOString(),
-            expired: now >= table.expiresAt,
+            expired: isExpired(table, now),
             source: table.snapshot.metadata.source,
           },
     servers: (table?.servers ?? []).map(({ id, origin, version, stale }) => ({
@@ -105,8 +105,24 @@ export function routerStatus(
       ...credentialFileWarnings(credentialFiles),
       ...needsRestart.map(describeSettingChange),
       ...refusedPushWarnings(source.refusedPush),
+      ...expiryWarnings(table, stalePolicy, now),
     ],
   };
+}
+
+function expiryWarnings(
+  table: RoutingTable | undefined,
+  stalePolicy: StalePolicy,
+  now: number,
+): readonly string[] {
+  if (!isExpired(table, now)) return [];
+  const consequence = {
+    'serve-stale': 'requests are still routed by it, and changes of the API servers are missed',
+    local:
+      'the local server gets every request but those that only peers served, which are answered with 503',
+    unavailable: 'requests for resources are answered with 503',
+  }[stalePolicy];
+  return [`the snapshot is past its lifetime: ${consequence}. See to the sync job`];
 }
 
 function refusedPushWarnings(refused: RefusedPush | undefined): readonly string[] {

@@ -12,6 +12,7 @@ import type { RoutingServer } from '../snapshot/routing-table.ts';
 import { auditIdOf } from './audit-id.ts';
 import { type Decision, type DecisionContext, decide, defaultStalePolicy } from './decision.ts';
 import { createDelivery } from './delivery.ts';
+import { createExpiryLog } from './expiry-log.ts';
 import { hasVerifiedRerouteMark } from './header-hygiene.ts';
 import { type InboundRequest, queryOf } from './inbound.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
@@ -40,7 +41,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     pseudonym = newPseudonym(),
     identityHeaderNames = defaultIdentityHeaderNames,
     identityTokens = {},
-    stalePolicy = defaultStalePolicy(serverId),
+    stalePolicy = defaultStalePolicy,
     localServerDownPolicy = 'peer',
     health,
     extensionRouting = 'local',
@@ -69,6 +70,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     monotonicClock,
   });
 
+  const expiryLog = createExpiryLog(stalePolicy, logger);
   const readRequest = rememberingRequests();
 
   const accept = (inbound: InboundRequest): RequestInfo | Response => {
@@ -147,7 +149,9 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   const decisionFor = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
     if (!enabled) return gateIsOff;
     const context = contextOf(inbound, caller, isLocalServerDown());
-    return decide(requestInfo, routingTable.current(), context);
+    const table = routingTable.current();
+    expiryLog.look(table, context.now);
+    return decide(requestInfo, table, context);
   };
 
   const contextOf = (

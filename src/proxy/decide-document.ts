@@ -3,7 +3,7 @@ import { parseDiscoveryPath } from '../discovery/discovery-path.ts';
 import { openApiV2Path } from '../discovery/openapi-v2/server-document.ts';
 import { hasDifferingServers } from '../discovery/openapi-v2/sources.ts';
 import { openApiV3Servers } from '../discovery/openapi-v3.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
+import { isExpired, type RoutingTable } from '../snapshot/routing-table.ts';
 import { inPlaceOfLocal } from './any-server.ts';
 import type { Decision, DecisionContext } from './decision.ts';
 
@@ -13,27 +13,51 @@ const mergedByTheRouter: Decision = Object.freeze({
   candidates: [] as const,
 });
 
+const documentOutOfReach: Decision = Object.freeze({
+  decision: 'unavailable',
+  reason: 'PeerAddressUnknown',
+  candidates: [] as const,
+});
+
+const documentOfExpiredSnapshot: Decision = Object.freeze({
+  decision: 'unavailable',
+  reason: 'SnapshotExpired',
+  candidates: [] as const,
+});
+
 /**
  * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller
  * read the path; an OpenAPI v3 document is one server's own and comes from a server that holds it. `undefined`
  * for everything else, and for whoever is to see the local view: a peer that rerouted the request, or anyone
- * while nothing current is known of the cluster. Pure.
+ * while nothing is known of the cluster. Pure.
+ *
+ * What was known stays merged past the snapshot's lifetime, whatever the policy: a group that goes from discovery is
+ * taken for deleted, with all its objects (`standInFor` marks what can no longer be counted on).
  */
 export function decideDocument(
   requestInfo: RequestInfo,
   table: RoutingTable | undefined,
   context: DecisionContext,
 ): Decision | undefined {
-  const known = knowledgeFor(table, context);
-  if (known === undefined) return undefined;
-  if (isMerged(requestInfo, known)) return inPlaceOfLocal(mergedByTheRouter, known.reachable, context);
-  const holders = openApiV3Servers(requestInfo.path, context.query ?? '', known);
-  if (holders === undefined) return undefined;
+  if (table === undefined || context.reroutedByVerifiedPeer) return undefined;
+  if (isMerged(requestInfo, table)) return inPlaceOfLocal(mergedByTheRouter, table.reachable, context);
   const { serverId, localServerIsDown = false } = context;
-  const others = holders.reachable.filter(({ id }) => id !== serverId);
-  const isHeldLocally = serverId !== undefined && !localServerIsDown && holders.serverIds.has(serverId);
-  if (isHeldLocally || others.length === 0) return undefined;
-  return { decision: 'peer', reason: 'MergedDocument', candidates: others };
+  const mayAskPeers = mayUsePeers(table, context);
+  const holders = openApiV3Servers(requestInfo.path, mayAskPeers ? (context.query ?? '') : '', table);
+  if (holders === undefined) return undefined;
+  const others = mayAskPeers ? holders.reachable.filter(({ id }) => id !== serverId) : [];
+  const isHeldLocally = serverId !== undefined && holders.serverIds.has(serverId);
+  if (isHeldLocally && !(localServerIsDown && others.length > 0)) return undefined;
+  if (others.length > 0) return { decision: 'peer', reason: 'MergedDocument', candidates: others };
+  return mayAskPeers ? documentOutOfReach : documentOfExpiredSnapshot;
+}
+
+/** Whether the snapshot may still be gone by for what is not the local server's. */
+export function mayUsePeers(
+  table: RoutingTable,
+  { now, stalePolicy }: Pick<DecisionContext, 'now' | 'stalePolicy'>,
+): boolean {
+  return stalePolicy === 'serve-stale' || !isExpired(table, now);
 }
 
 /**
@@ -50,14 +74,4 @@ function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
   return Object.values(table.snapshot.servedSets).some(({ discovery, openapiV3 }) =>
     document.kind === 'openapi-v3' ? openapiV3 !== undefined : discovery !== undefined,
   );
-}
-
-/** The table, if documents may be made from it for this request. */
-function knowledgeFor(
-  table: RoutingTable | undefined,
-  context: Pick<DecisionContext, 'now' | 'stalePolicy' | 'reroutedByVerifiedPeer'>,
-): RoutingTable | undefined {
-  if (table === undefined || context.reroutedByVerifiedPeer) return undefined;
-  const expired = context.now >= table.expiresAt;
-  return expired && context.stalePolicy !== 'serve-stale' ? undefined : table;
 }

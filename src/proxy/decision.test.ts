@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { decisionRows, localId, mixedCluster } from '../../test/support/decision-rows.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { buildRoutingTable } from '../snapshot/build-routing-table.ts';
-import { type DecisionContext, type DecisionStep, decide } from './decision.ts';
+import { type DecisionContext, type DecisionStep, decide, defaultStalePolicy } from './decision.ts';
 
 for (const row of decisionRows) {
   const table = row.snapshot === 'none' ? undefined : buildRoutingTable(row.snapshot ?? mixedCluster);
@@ -12,7 +12,7 @@ for (const row of decisionRows) {
     now: row.expired === true ? (table?.expiresAt ?? 0) : (table?.createdAt ?? 0),
     reroutedByVerifiedPeer: row.mark === 'verified-peer',
     query: row.target.split('?')[1],
-    stalePolicy: 'local',
+    stalePolicy: defaultStalePolicy,
     extensionRouting: 'local',
     ...row.context,
   };

@@ -1,16 +1,27 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import type { ResourceRoute, RoutingServer, RoutingTable, ServedBy } from '../snapshot/routing-table.ts';
+import {
+  isExpired,
+  type ResourceRoute,
+  type RoutingServer,
+  type RoutingTable,
+  type ServedBy,
+} from '../snapshot/routing-table.ts';
 import type { SnapshotApiService } from '../snapshot/types.ts';
 import { inPlaceOfLocal, isClusterPath } from './any-server.ts';
 import { decideDocument } from './decide-document.ts';
 
-/** What to do while there is no snapshot, or only one that is past its lifetime. */
+/**
+ * What to do with a snapshot that is past its lifetime: go on by it (`serve-stale`); give the local server all but what
+ * only peers were known to serve, which is 503 (`local`); 503 for every resource (`unavailable`). Without any
+ * snapshot, `unavailable` is 503 and the others ask the local server, whose 404s become 503.
+ */
 export type StalePolicy = 'local' | 'serve-stale' | 'unavailable';
 
-/** A gateway has no local server to fall back to; the servers of an old snapshot are the best that it knows. */
-export function defaultStalePolicy(serverId: string | undefined): StalePolicy {
-  return serverId === undefined ? 'serve-stale' : 'local';
-}
+/**
+ * An old snapshot is still the best that is known: without it a sync job that stopped would turn what only peers
+ * serve into 404s, on every router at once.
+ */
+export const defaultStalePolicy: StalePolicy = 'serve-stale';
 
 /** Everything a decision depends on besides the request and the routing table. */
 export interface DecisionContext {
@@ -124,7 +135,7 @@ export function decide(
   if (context.reroutedByVerifiedPeer)
     return context.serverId === undefined ? reroutedToGateway : alreadyRerouted;
 
-  const withoutKnowledge = decideWithoutKnowledge(table, context);
+  const withoutKnowledge = decideWithoutKnowledge(requestInfo, table, context);
   if (withoutKnowledge !== undefined) return withoutKnowledge;
   // decideWithoutKnowledge answers whenever there is no table.
   const known = table as RoutingTable;
@@ -198,13 +209,14 @@ function decideOtherPath(
   return inPlaceOfLocal(notAResourceRequest, table.reachable, context);
 }
 
-/** Rule 3: not knowing is not the same as not existing. */
+/** Rule 3: not knowing is not the same as not existing, and what a peer was known to serve exists. */
 function decideWithoutKnowledge(
+  requestInfo: RequestInfo,
   table: RoutingTable | undefined,
   context: DecisionContext,
 ): Decision | undefined {
   const { stalePolicy, trace, now } = context;
-  const expired = table !== undefined && now >= table.expiresAt;
+  const expired = isExpired(table, now);
   trace?.push({
     rule: '3 no snapshot, or one past its lifetime',
     matched: table === undefined || (expired && stalePolicy !== 'serve-stale'),
@@ -218,7 +230,25 @@ function decideWithoutKnowledge(
   // `serve-stale` has nothing to serve from: the local server is all that is left.
   if (table === undefined) return refuses ? unavailableWithoutSnapshot : localWithoutSnapshot;
   if (!expired || stalePolicy === 'serve-stale') return undefined;
-  return refuses ? unavailableWithExpiredSnapshot : localWithExpiredSnapshot;
+  return refuses || isForPeersOnly(requestInfo, table, context.serverId)
+    ? unavailableWithExpiredSnapshot
+    : localWithExpiredSnapshot;
+}
+
+/** Whether the snapshot, as long as it held, sent this to peers: the local server's 404 would be a false one. */
+function isForPeersOnly(
+  { apiGroup, apiVersion, resource, subresource }: RequestInfo,
+  table: RoutingTable,
+  serverId: string | undefined,
+): boolean {
+  const route = table.resource(apiGroup, apiVersion, resource);
+  const servedBy = subresource === '' ? route : subresourceRoute(route, subresource);
+  return (
+    servedBy !== undefined &&
+    (serverId === undefined || !servedBy.serverIds.has(serverId)) &&
+    table.extension(apiGroup, apiVersion) === undefined &&
+    !table.isCustomResource(apiGroup, apiVersion)
+  );
 }
 
 function decideExtension(

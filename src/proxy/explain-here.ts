@@ -19,7 +19,7 @@ export function explainHere(
     localServerIsDown:
       localServerDownPolicy === 'peer' && serverId !== undefined && health?.isUnhealthy(serverId) === true,
     now,
-    stalePolicy: options.stalePolicy ?? defaultStalePolicy(serverId),
+    stalePolicy: options.stalePolicy ?? defaultStalePolicy,
     extensionRouting: options.extensionRouting ?? 'local',
     fromVerifiedPeer: false,
     healthOf: (id) => health?.report(id)?.status,

@@ -69,7 +69,7 @@ export function routeRequest(
   router: Router,
   options: Pick<
     MixedVersionProxyOptions,
-    'serverId' | 'transport' | 'routingTable' | 'openApiV2' | 'openApiV3'
+    'serverId' | 'transport' | 'routingTable' | 'openApiV2' | 'openApiV3' | 'stalePolicy' | 'clock'
   >,
 ): MiddlewareHandler<HandlerEnvironment> {
   return createMiddleware<HandlerEnvironment>(async (context, next) => {

@@ -57,7 +57,7 @@ export interface MixedVersionProxyOptions {
    * headers over connections with the front-proxy certificate.
    */
   readonly identityTokens?: IdentityTokenSigners;
-  /** Default `local`; in the gateway form, which knows no `local`, `serve-stale`. */
+  /** Default `serve-stale`: on with the last snapshot, whatever its age. The gateway form knows no `local`. */
   readonly stalePolicy?: StalePolicy;
   /** Default `local`: the local server's aggregator does it. */
   readonly extensionRouting?: 'local' | 'extension';

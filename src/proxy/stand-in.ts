@@ -1,7 +1,11 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { answerDiscovery } from '../discovery/documents.ts';
 import { answerOpenApiV2 } from '../discovery/openapi-v2/answer-openapi-v2.ts';
+import { buildRoutingTable } from '../snapshot/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
+import type { Snapshot } from '../snapshot/types.ts';
+import { mayUsePeers } from './decide-document.ts';
+import { defaultStalePolicy } from './decision.ts';
 import type { StandIn } from './handler-environment.ts';
 import { queryOf } from './inbound.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
@@ -17,7 +21,13 @@ import { withoutSnapshot } from './without-snapshot.ts';
 export async function standInFor(
   request: AdmittedRequest,
   table: RoutingTable | undefined,
-  { serverId, openApiV2, openApiV3 }: Pick<MixedVersionProxyOptions, 'serverId' | 'openApiV2' | 'openApiV3'>,
+  {
+    serverId,
+    openApiV2,
+    openApiV3,
+    stalePolicy = defaultStalePolicy,
+    clock = Date.now,
+  }: Pick<MixedVersionProxyOptions, 'serverId' | 'openApiV2' | 'openApiV3' | 'stalePolicy' | 'clock'>,
 ): Promise<StandIn | undefined> {
   const { inbound, requestInfo, decision } = request;
   if (decision.reason === 'NoSnapshot') return withoutSnapshot;
@@ -35,7 +45,8 @@ export async function standInFor(
   const onAggregated = (isMade: boolean): void => {
     wasMade = isMade;
   };
-  const document = await (answerDiscovery(asked, table, {
+  const known = mayUsePeers(table, { now: clock(), stalePolicy }) ? table : withoutPeers(table, serverId);
+  const document = await (answerDiscovery(asked, known, {
     localServerId: serverId,
     onAggregated,
     openApiV3,
@@ -49,6 +60,25 @@ export async function standInFor(
       return document;
     })
   );
+}
+
+const tablesWithoutPeers = new WeakMap<Snapshot, RoutingTable>();
+
+/**
+ * The table as an expired snapshot leaves it where the policy is not to go by it: what peers serve is known, and
+ * nobody says that they still can be reached. Made once for each snapshot: a router has one local server.
+ */
+function withoutPeers({ snapshot }: RoutingTable, serverId: string | undefined): RoutingTable {
+  const known = tablesWithoutPeers.get(snapshot);
+  if (known !== undefined) return known;
+  const servers = snapshot.servers.map((server) => {
+    if (server.id === serverId) return server;
+    const { address: _address, url: _url, ...unreachable } = server;
+    return { ...unreachable, stale: true };
+  });
+  const made = buildRoutingTable({ ...snapshot, servers });
+  tablesWithoutPeers.set(snapshot, made);
+  return made;
 }
 
 /** The server let the caller read the path, whether or not it has the document (or in that form). */

@@ -25,6 +25,11 @@ export interface ResourceRoute extends ServedBy {
   subresource(name: string): ServedBy | undefined;
 }
 
+/** Whether `table` is past its lifetime. @param now milliseconds since the epoch */
+export function isExpired(table: Pick<RoutingTable, 'expiresAt'> | undefined, now: number): boolean {
+  return table !== undefined && now >= table.expiresAt;
+}
+
 /** A snapshot indexed for lookup. Immutable; a newer one replaces it whole, in one assignment. */
 export interface RoutingTable {
   readonly snapshot: Snapshot;

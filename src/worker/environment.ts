@@ -97,7 +97,7 @@ export interface WorkerEnvironment {
   readonly SNAPSHOT_KV?: KvNamespace;
   /** Key in the KV namespace, or name of the Durable Object. Default `snapshot`. */
   readonly SNAPSHOT_NAME?: string;
-  /** `local`, `serve-stale` or `unavailable`. Default `local`; in the gateway form, which knows none, `serve-stale`. */
+  /** `serve-stale`, `unavailable` or, but for the gateway form, which knows none, `local`. Default `serve-stale`. */
   readonly STALE_POLICY?: string;
   /** JSON array of CIDR blocks that IP addresses in a snapshot must lie in. */
   readonly PEER_CIDRS?: JsonVariable;

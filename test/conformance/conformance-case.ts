@@ -33,7 +33,7 @@ export interface RouterSettings {
 }
 
 export const standardSettings: RouterSettings = {
-  stalePolicy: 'local',
+  stalePolicy: 'serve-stale',
   extensionRouting: 'local',
   snapshot: 'current',
 };

@@ -45,6 +45,7 @@ test('the least that is needed, as text or as values', async () => {
     });
     assert.deepEqual(local, { serverId: 'cp-a', origin: 'https://cp-a.example:6443' });
     assert.equal(snapshot.store.kind, 'memory');
+    assert.equal(snapshot.stalePolicy, 'serve-stale');
     assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);
     assert.equal(callers.clientCertificates, 'none');
     assert.deepEqual(callers.allowed, { users: [], groups: ['system:masters'] });

@@ -82,7 +82,7 @@ function readStalePolicy(reader: EnvironmentReader, isGateway: boolean): StalePo
   if (isGateway && chosen === 'local') {
     reader.fault('STALE_POLICY', 'must not be local with GATEWAY, which has no server of its own');
   }
-  return chosen ?? defaultStalePolicy(isGateway ? undefined : 'local');
+  return chosen ?? defaultStalePolicy;
 }
 
 async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet | undefined> {

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { testApp } from '../../test/support/test-app.ts';
+import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
+import type { StalePolicy } from './decision.ts';
+
+const group = (name: string, resource: string): APIGroupDiscovery => ({
+  metadata: { name },
+  versions: [
+    {
+      version: 'v1',
+      resources: [{ resource, scope: 'Namespaced', responseKind: { kind: resource }, verbs: ['list'] }],
+      freshness: 'Current',
+    },
+  ],
+});
+const apps = group('apps', 'deployments');
+const snapshot = snapshotOf({
+  local: {
+    serves: ['apps/v1/deployments'],
+    discovery: [apps],
+    openapiV3: { 'apis/apps/v1': '/openapi/v3/apis/apps/v1?hash=A' },
+  },
+  peer: {
+    serves: ['apps/v1/deployments', 'batch/v1/jobs'],
+    discovery: [apps, group('batch', 'jobs')],
+    openapiV3: {
+      'apis/apps/v1': '/openapi/v3/apis/apps/v1?hash=A',
+      'apis/batch/v1': '/openapi/v3/apis/batch/v1?hash=B',
+    },
+  },
+});
+const expiredAt = Date.parse(snapshot.metadata.createdAt) + snapshot.metadata.lifetimeSeconds * 1000;
+
+async function router(stalePolicy: StalePolicy | undefined) {
+  const { app, transport } = await testApp({
+    snapshot,
+    clock: () => expiredAt,
+    transport: recordingTransport(({ destination }) => new Response(destination.id, { status: 404 })),
+    ...(stalePolicy === undefined ? {} : { stalePolicy }),
+  });
+  const request = (path: string, accept = '*/*') =>
+    app.request(`https://router.example${path}`, { headers: { accept } });
+  return { request, transport };
+}
+
+const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+
+async function freshness(stalePolicy: StalePolicy | undefined): Promise<Record<string, string | undefined>> {
+  const { request } = await router(stalePolicy);
+  const { items } = (await (await request('/apis', aggregated)).json()) as { items: APIGroupDiscovery[] };
+  return Object.fromEntries(items.map(({ metadata, versions }) => [metadata.name, versions?.[0]?.freshness]));
+}
+
+describe('merged documents past the lifetime of the snapshot', () => {
+  test('by default they stay as they are', async () => {
+    assert.deepEqual(await freshness(undefined), { apps: 'Current', batch: 'Current' });
+  });
+
+  for (const policy of ['local', 'unavailable'] as const) {
+    test(`policy ${policy}: the groups of peers stay, marked Stale`, async () => {
+      assert.deepEqual(await freshness(policy), { apps: 'Current', batch: 'Stale' });
+      const { request } = await router(policy);
+      const { resources } = (await (await request('/apis/batch/v1')).json()) as {
+        resources: { name: string }[];
+      };
+      assert.deepEqual(
+        resources.map(({ name }) => name),
+        ['jobs'],
+      );
+    });
+
+    test(`policy ${policy}: the OpenAPI document that only a peer has is 503, no 404`, async () => {
+      const { request, transport } = await router(policy);
+      const { paths } = (await (await request('/openapi/v3')).json()) as { paths: object };
+      assert.deepEqual(Object.keys(paths), ['apis/apps/v1', 'apis/batch/v1']);
+      transport.sent.length = 0;
+      const answer = await request('/openapi/v3/apis/batch/v1?hash=B');
+      assert.equal(answer.status, 503);
+      assert.equal(answer.headers.get('retry-after'), '1');
+      assert.equal((await request('/openapi/v3/apis/apps/v1?hash=A')).status, 404);
+      assert.deepEqual(
+        transport.sent.map(({ destination }) => destination.id),
+        ['local'],
+      );
+    });
+  }
+});

@@ -1,0 +1,34 @@
+import type { Logger } from '../observe/logger.ts';
+import { isExpired, type RoutingTable } from '../snapshot/routing-table.ts';
+import type { StalePolicy } from './decision.ts';
+
+/**
+ * Says in the log when the snapshot in use is past its lifetime, and when one in force has come again: once each.
+ * Looked at with the requests that are decided by it, so that every runtime has it, with timers or without.
+ */
+export function createExpiryLog(
+  stalePolicy: StalePolicy,
+  logger: Logger,
+): { look(table: RoutingTable | undefined, now: number): void } {
+  let wasExpired = false;
+  return {
+    look(table, now) {
+      const expired = isExpired(table, now);
+      if (expired === wasExpired || table === undefined) return;
+      wasExpired = expired;
+      const { generation } = table;
+      const expiresAt = new Date(table.expiresAt).toISOString();
+      if (!expired) logger.info({ generation, expiresAt }, 'The snapshot in use is in force again');
+      else logger.warn({ generation, expiresAt, stalePolicy }, expiredText[stalePolicy]);
+    },
+  };
+}
+
+const expiredText = {
+  'serve-stale':
+    'The snapshot is past its lifetime: requests are still routed by it, and changes of the API servers are missed. See to the sync job',
+  local:
+    'The snapshot is past its lifetime: the local server gets what is not known to be for peers only, which is answered with 503. See to the sync job',
+  unavailable:
+    'The snapshot is past its lifetime: requests for resources are answered with 503. See to the sync job',
+} as const satisfies Record<StalePolicy, string>;
