@@ -3,10 +3,13 @@ import { describe, test } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { ServerHealth } from '../../src/proxy/health/server-health.ts';
 import type { OutboundRequest } from '../../src/proxy/transport.ts';
+import type { Http1ApiServerDouble } from '../support/api-server-double.ts';
 import { localId } from '../support/decision-rows.ts';
 import { recordingTransport } from '../support/recording-transport.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
+import { startRouterWithFiles } from '../support/started-router.ts';
 import { testApp, userConnection } from '../support/test-app.ts';
+import { askOverHttp2, openHttp2 } from '../support/tls-client.ts';
 
 /** What kube-apiserver writes (k8s.io/apiserver pkg/server/healthz/healthz.go). */
 function checks(endpoint: string, lines: readonly string[], passed: boolean): Response {
@@ -235,4 +238,23 @@ describe('a gateway', () => {
     const { lines } = await ask(all.app, '/livez?verbose');
     for (const id of ['a', 'b', 'c']) assert.ok(lines.includes(`[+]server/${id} ok`), id);
   });
+});
+
+test('over TLS: the checks of a real connection, asked for with the caller’s identity', async (context) => {
+  const { authorities, port, apiServer, user } = await startRouterWithFiles(context, {
+    protocol: 'http/1.1',
+  });
+  (apiServer as Http1ApiServerDouble).answer = (incoming, outgoing) => {
+    assert.equal(incoming.url, '/livez?verbose&exclude=log');
+    const lines = ['[+]ping ok', '[+]log excluded: ok', '[+]etcd ok', 'livez check passed'];
+    outgoing.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(`${lines.join('\n')}\n`);
+  };
+  const pair = await user('alice', ['developers']);
+  const session = openHttp2(context, { port, ca: authorities.cluster.certificate, pair });
+  const { status, text } = await askOverHttp2(session, '/livez?verbose&exclude=log');
+  assert.equal(status, 200);
+  assert.equal(text, '[+]ping ok\n[+]log excluded: ok\n[+]etcd ok\nlivez check passed\n');
+  const [seen] = apiServer.requests;
+  assert.equal(seen?.clientName, 'front-proxy-client');
+  assert.equal(firstHeader(seen?.headers ?? [], 'x-remote-user'), 'alice');
 });
