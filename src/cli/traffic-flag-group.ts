@@ -10,7 +10,7 @@ export const trafficFlagGroup = {
       placeholder: 'duration',
       default: '60s',
       description:
-        'How long a request may take as a whole: 504 while there is no answer, broken off afterwards. Watches, logs, exec and the like have no such limit.',
+        'How long a request may take as a whole: 503 with Retry-After (reads) or 504 (writes) while there is no answer, broken off afterwards. Watches, logs, exec and the like have no such limit.',
     },
     {
       name: 'dial-timeout',
@@ -30,9 +30,9 @@ export const trafficFlagGroup = {
       name: 'response-header-timeout',
       kind: 'value',
       placeholder: 'duration',
-      default: '0s',
+      default: '45s',
       description:
-        'How long a server may take until its answer begins; a bodiless read is then tried at another one. 0s: only --request-timeout counts.',
+        'How long a server may take until the answer to a read begins when another one could be asked for it, which then is; at most three quarters of --request-timeout where it is not given. Writes and long-running requests have no such limit. 0s: only --request-timeout counts.',
     },
     {
       name: 'max-requests-inflight',

@@ -10,7 +10,12 @@ before(async () => {
 describe('time-out, overload and shutdown flags', () => {
   it('have defaults that hold without a word from the operator', async () => {
     const { timeouts, limits, shutdown } = await check.config();
-    assert.deepEqual(timeouts, { request: 60_000, dial: 5_000, tlsHandshake: 10_000, responseHeader: 0 });
+    assert.deepEqual(timeouts, {
+      request: 60_000,
+      dial: 5_000,
+      tlsHandshake: 10_000,
+      responseHeader: 45_000,
+    });
     assert.deepEqual(limits, {
       requestsInFlight: { readOnly: 4_000, mutating: 2_000, longRunning: 20_000 },
       maxConnections: undefined,

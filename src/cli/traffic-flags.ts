@@ -39,13 +39,16 @@ function readTimeouts(values: FlagValues, report: FlagReport): TrafficConfig['ti
   ) {
     return undefined;
   }
-  if (responseHeader >= request) {
+  const isGiven = values.isGiven('response-header-timeout');
+  if (isGiven && responseHeader >= request) {
     report.warn(
       'response-header-timeout',
       '--response-header-timeout is not shorter than --request-timeout: no request ever waits that long',
     );
   }
-  return { request, dial, tlsHandshake, responseHeader };
+  // What is left is for the second server.
+  const longestSilence = isGiven ? responseHeader : Math.min(responseHeader, (request * 3) / 4);
+  return { request, dial, tlsHandshake, responseHeader: longestSilence };
 }
 
 function readLimits(values: FlagValues, report: FlagReport): TrafficConfig['limits'] | undefined {

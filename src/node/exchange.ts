@@ -18,6 +18,8 @@ export interface ExchangeOptions {
   readonly onResponseHead: OnResponseHead;
   /** Milliseconds without progress until the head of the answer; 0 waits for ever. */
   readonly headTimeout: number;
+  /** Asked once when they are over: on `false` waiting goes on. Default: it never does. */
+  readonly givesUp?: (() => boolean) | undefined;
   /** Whether reading the request's body has begun. */
   readonly bodyOpened: () => boolean;
   /** The destination did not bring an answer that it had begun to its end: a look at it is due. */
@@ -38,6 +40,7 @@ export class Exchange {
   readonly #origin: string;
   readonly #sink: AnswerSink;
   readonly #headTimeout: number;
+  readonly #givesUp: (() => boolean) | undefined;
   readonly #bodyOpened: () => boolean;
   readonly #onBrokenOff: ((origin: string) => void) | undefined;
   /** Up to the head: what it holds of the request must not stay for as long as a watch is open. */
@@ -58,6 +61,7 @@ export class Exchange {
     this.#sink = sink;
     this.#onResponseHead = onResponseHead;
     this.#headTimeout = headTimeout;
+    this.#givesUp = options.givesUp;
     this.#bodyOpened = bodyOpened;
     this.#onBrokenOff = onBrokenOff;
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
@@ -188,6 +192,7 @@ export class Exchange {
   }
 
   #timedOut(): void {
+    if (this.#givesUp?.() === false) return;
     const source = this.#source;
     this.fail(
       new TransportError('Timeout', `${this.#origin}: no answer within ${this.#headTimeout} ms`, {

@@ -53,6 +53,6 @@ export class Http1Inbound extends NodeInboundRequest {
   }
 
   protected endTimedOut(more: Readonly<Record<string, string>>): boolean {
-    return endHttp1TimedOut(this.carrier, this.#outgoing, more);
+    return endHttp1TimedOut(this.carrier, this.#outgoing, this, more);
   }
 }

@@ -11,6 +11,7 @@ import { contentLength } from './content-length.ts';
 import { ExchangeEnd } from './exchange-end.ts';
 import { BodySource } from './request-body.ts';
 import type { Expiring, RequestDeadlines } from './request-deadlines.ts';
+import { canBeRepeated } from './request-timed-out.ts';
 
 /** What carries a request, and tells which connection it came on. */
 export type RequestCarrier = Pick<IncomingMessage, 'socket'>;
@@ -85,8 +86,8 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   protected abstract onClose(listener: () => void): void;
   /**
    * Ends an exchange that took too long (`request-timed-out.ts`).
-   * @param more header lines of the 504.
-   * @returns whether the client was given the 504.
+   * @param more header lines of the answer.
+   * @returns whether the client was given it.
    */
   protected abstract endTimedOut(more: Readonly<Record<string, string>>): boolean;
 
@@ -149,7 +150,8 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   expire(): void {
     if (this.isClosed) return;
     this.observed?.dropped('RequestTimeout');
-    if (this.endTimedOut({ [auditIdHeader]: auditIdOf(this) })) this.observed?.answered(504);
+    if (!this.endTimedOut({ [auditIdHeader]: auditIdOf(this) })) return;
+    this.observed?.answered(canBeRepeated(this) ? 503 : 504);
   }
 
   onFinished(listener: () => void): void {

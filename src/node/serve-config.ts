@@ -165,7 +165,7 @@ export interface ServeConfig {
     readonly dial: number;
     /** For the TLS handshake with a server, and with a client. */
     readonly tlsHandshake: number;
-    /** Until a server's answer begins; 0: no limit but `request`. */
+    /** Until the answer to a read begins that another server could be asked for; 0: no limit but `request`. */
     readonly responseHeader: number;
   };
   readonly limits: {

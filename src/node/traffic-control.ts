@@ -60,7 +60,9 @@ export class TrafficControl {
     return {
       connectTimeout: dial,
       tlsHandshakeTimeout: tlsHandshake,
-      headTimeout: responseHeader,
+      // What no other server can be asked for waits for --request-timeout, which the API server has, too.
+      headTimeout: 0,
+      readSilence: responseHeader,
       openStreams: this.openStreams,
     };
   }
@@ -72,7 +74,7 @@ export class TrafficControl {
     this.#config = config;
     this.gate.setLimits(limits.requestsInFlight);
     this.deadlines.setTimeout(timeouts.request);
-    transport.setTimeouts({ connect: timeouts.dial, head: timeouts.responseHeader });
+    transport.setTimeouts({ connect: timeouts.dial, readSilence: timeouts.responseHeader });
     const openFiles = readOpenFilesLimit();
     const maxConnections = limits.maxConnections ?? defaultMaxConnections(openFiles);
     if (isJudgedAnew) this.#judge(openFiles, maxConnections);

@@ -1,5 +1,6 @@
 import type { ConnectionEnd } from '../proxy/health/connection-closer.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
+import { isRead } from '../proxy/retry.ts';
 import {
   type Destination,
   type OnResponseHead,
@@ -32,6 +33,11 @@ export interface UndiciTransportOptions {
    * have no such limit. Default 60,000.
    */
   readonly headTimeout?: number;
+  /**
+   * Milliseconds of silence after which a bodiless read is given up if another destination could be asked for it
+   * (`OutboundRequest.othersLeft`); 0: never. Default 0. Where it applies `headTimeout` does not.
+   */
+  readonly readSilence?: number;
   readonly limits?: Partial<ConnectionLimits>;
   /** Told of connections, for metrics. Default: nobody. */
   readonly dialObserver?: DialObserver | undefined;
@@ -61,6 +67,7 @@ export class UndiciTransport implements Transport {
   /** For upgrades, which need a connection of their own under the same rules. */
   readonly dialer: TlsDialer;
   #headTimeout: number;
+  #readSilence: number;
   readonly #limits: ConnectionLimits;
   readonly #openStreams: OpenStreams | undefined;
   readonly #onBrokenOff: ((origin: string) => void) | undefined;
@@ -80,6 +87,7 @@ export class UndiciTransport implements Transport {
     this.#onBrokenOff = options.onBrokenOff;
     this.#onConnectionLost = options.onConnectionLost;
     this.#headTimeout = headTimeout;
+    this.#readSilence = options.readSilence ?? 0;
     this.#limits = { ...defaultLimits, ...limits };
   }
 
@@ -96,13 +104,19 @@ export class UndiciTransport implements Transport {
         }),
       );
     }
-    const headTimeout = outbound.longRunning ? 0 : this.#headTimeout;
-    return this.exchange(outbound, this.#sinkFor(outbound, inbound), onResponseHead, headTimeout, source);
+    const sink = this.#sinkFor(outbound, inbound);
+    const { longRunning, othersLeft, method } = outbound;
+    if (longRunning) return this.exchange(outbound, sink, onResponseHead, 0, source);
+    const isPatient = this.#readSilence > 0 && othersLeft !== undefined && isRead(method) && !source;
+    return isPatient
+      ? this.exchange(outbound, sink, onResponseHead, this.#readSilence, source, othersLeft)
+      : this.exchange(outbound, sink, onResponseHead, this.#headTimeout, source);
   }
 
   /**
    * Sends one request and hands the answer to `sink`.
    * @param headTimeout milliseconds without progress until the head of the answer; 0 waits for ever.
+   * @param givesUp asked when they are over; on `false` waiting goes on.
    * @throws {TransportError}
    */
   exchange(
@@ -111,12 +125,14 @@ export class UndiciTransport implements Transport {
     onResponseHead: OnResponseHead,
     headTimeout: number,
     source?: BodySource,
+    givesUp?: () => boolean,
   ): Promise<Response> {
     const exchange = new Exchange({
       origin: outbound.destination.origin,
       sink,
       onResponseHead,
       headTimeout,
+      givesUp,
       bodyOpened: () => source?.opened === true,
       onBrokenOff: this.#onBrokenOff,
     });
@@ -190,9 +206,9 @@ export class UndiciTransport implements Transport {
   }
 
   /** For connections and requests from now on. Milliseconds, as in the options. */
-  setTimeouts({ connect, head }: { readonly connect: number; readonly head: number }): void {
+  setTimeouts({ connect, readSilence }: { readonly connect: number; readonly readSilence: number }): void {
     this.dialer.setConnectTimeout(connect);
-    this.#headTimeout = head;
+    this.#readSilence = readSilence;
   }
 
   /** Ends everything at once, and for good. Shut the server down first. */

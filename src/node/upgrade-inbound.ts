@@ -83,7 +83,10 @@ export class UpgradeInbound implements InboundRequest, Expiring {
       return;
     }
     this.observed?.answered(504);
-    void writeLastAnswer(this.#socket, namedAnswer(timedOutResponse(), this));
+    void writeLastAnswer(
+      this.#socket,
+      namedAnswer(timedOutResponse({ method: this.method, hasBody: true }), this),
+    );
     // The destination that is being asked: its answer would come to nobody.
     this.#controller.abort(timedOutError());
   }

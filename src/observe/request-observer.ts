@@ -26,7 +26,7 @@ export type DropReason =
   | 'ShuttingDown'
   /** Whoever could answer was restarted and is not ready yet (503). */
   | 'ServerNotReady'
-  /** It took longer than `--request-timeout` (504, or a reset when the answer had begun). */
+  /** It took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the answer had begun). */
   | 'RequestTimeout';
 
 /** Why an attempt at a destination gave no answer. */

@@ -58,6 +58,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     request: AdmittedRequest,
     destination: Destination,
     send: (outbound: OutboundRequest) => Promise<Answer>,
+    othersLeft?: () => boolean,
   ): Promise<Answer | Response | TransportError> {
     const { inbound } = request;
     const end = load.begin(destination.id);
@@ -73,16 +74,17 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       end();
       return failedAttempt(inbound, destination, error);
     };
-    return sendTo(request, destination, send).then(answered, failed);
+    return sendTo(request, destination, send, othersLeft).then(answered, failed);
   }
 
   function sendTo<Answer>(
     request: AdmittedRequest,
     destination: Destination,
     send: (outbound: OutboundRequest) => Promise<Answer>,
+    othersLeft?: () => boolean,
   ): Promise<Answer> {
     try {
-      const built = buildOutboundRequest(request, destination, options);
+      const built = buildOutboundRequest(request, destination, options, othersLeft);
       return built instanceof Promise ? built.then(send) : send(built);
     } catch (error) {
       return Promise.reject(error);
@@ -141,6 +143,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     return chooseServer(usable, state, random);
   }
 
+  /** Asked when a server has been silent for long. */
+  function mayTryAnother(candidates: readonly RoutingServer[], tried?: RoutingServer): boolean {
+    return budget.left >= 1 && chooseUsable(candidates, tried) !== undefined;
+  }
+
   function notReady({ inbound }: AdmittedRequest): Response {
     inbound.observed?.dropped('ServerNotReady');
     return serverNotReady();
@@ -157,7 +164,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const firstDestination = first && peerDestination(first);
     if (first === undefined && candidates.length > 0) return Promise.resolve(notReady(request));
     if (first === undefined || firstDestination === undefined) return Promise.resolve(addressUnknown());
-    return attempt(request, firstDestination, send).then((answer) => {
+    const othersLeft = (): boolean => mayTryAnother(candidates, first);
+    return attempt(request, firstDestination, send, othersLeft).then((answer) => {
       if (answer instanceof NotServedAnswer) return askAnother(request, candidates, first, answer, send);
       if (!(answer instanceof TransportError)) return answer;
       return tryAnother(request, candidates, first, answer, send);
@@ -223,7 +231,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (isRestarting(destination.id)) return Promise.resolve(notReady(request));
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
-    return attempt(request, destination, send).then((answer) => {
+    const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal?.(request) ?? []);
+    return attempt(request, destination, send, othersLeft).then((answer) => {
       if (answer instanceof NotServedAnswer) {
         return askAnother(request, othersThanLocal?.(request) ?? [], undefined, answer, send);
       }

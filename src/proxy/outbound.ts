@@ -28,22 +28,26 @@ export function buildOutboundRequest(
   request: AdmittedRequest,
   destination: Destination,
   options: OutboundOptions,
+  othersLeft?: () => boolean,
 ): OutboundRequest | Promise<OutboundRequest> {
   const { inbound, caller } = request;
   const { kind, id } = destination;
   // An extension server knows neither our assertions nor our issuer: it is told by a front proxy or not at all.
   const signer = kind === 'extension' ? undefined : options.identityTokens[kind];
-  if (signer === undefined || caller.kind !== 'authenticated') return ready(request, destination, options);
+  if (signer === undefined || caller.kind !== 'authenticated') {
+    return ready(request, destination, options, othersLeft);
+  }
   const { method, target } = inbound;
   return signer
     .sign({ user: caller.user, destinationId: id, method, target, rerouted: kind === 'peer' })
-    .then((token) => ready(request, destination, options, token));
+    .then((token) => ready(request, destination, options, othersLeft, token));
 }
 
 function ready(
   request: AdmittedRequest,
   destination: Destination,
   { identityHeaderNames, pseudonym }: OutboundOptions,
+  othersLeft?: () => boolean,
   token?: IdentityToken,
 ): OutboundRequest {
   const { inbound, caller, requestInfo } = request;
@@ -65,6 +69,7 @@ function ready(
     presentFrontProxyCertificate: caller.kind === 'authenticated' && token === undefined,
     longRunning: isLongRunning(requestInfo),
     isWatch: requestInfo.verb === 'watch',
+    othersLeft,
   };
 }
 

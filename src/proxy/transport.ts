@@ -46,6 +46,11 @@ export interface OutboundRequest {
   readonly longRunning: boolean;
   /** Its answer is a stream of watch events, which can be ended between two of them. */
   readonly isWatch?: boolean;
+  /**
+   * Of a read: whether another destination could be asked, now that this one has been silent for long. While it says
+   * no, waiting goes on. Left out: none could.
+   */
+  readonly othersLeft?: (() => boolean) | undefined;
 }
 
 /** Head of an answer: code and header lines as the destination sent them. */

@@ -47,6 +47,7 @@ test('--request-timeout', async (context) => {
   const tenBytes = 'Content-Length: 10\r\n';
   const stuck = {
     silent: await http1(context, router, head('GET', `${targets.peer}?silent`)),
+    silentWrite: await http1(context, router, head('DELETE', `${targets.peer}?silent`)),
     begun: await http1(context, router, head('GET', targets.peer)),
     upload: await http1(context, router, `${head('POST', targets.peer, tenBytes)}half`),
     push: await http1(context, router, `${head('PUT', snapshotPath, tenBytes)}half`),
@@ -61,14 +62,19 @@ test('--request-timeout', async (context) => {
   overHttp2.request(streams.watch, pseudo('GET', `${targets.peer}?watch=true`));
 
   await context.test(
-    'a request without an answer in time: 504 Status in kube-apiserver’s words',
+    'a read without an answer in time: 503 with Retry-After; a write: 504 in kube-apiserver’s words',
     async () => {
-      const received = await stuck.silent.until((text) => text.includes('"code":504'));
-      assert.match(received, /^HTTP\/1\.1 504 Gateway Timeout\r\n/);
-      assert.match(received, timeoutStatus);
+      const received = await stuck.silent.until((text) => text.includes('"code":503'));
+      assert.match(received, /^HTTP\/1\.1 503 Service Unavailable\r\n/);
+      assert.match(received, /\r\nRetry-After: 1\r\n/i);
       const { status, body } = await overHttp2.outcome(streams.silent);
-      assert.equal(status, 504);
-      assert.match(body, timeoutStatus);
+      assert.equal(status, 503);
+      assert.match(body, /did not answer within the allotted timeout.*"retryAfterSeconds":1/);
+      const written = await stuck.silentWrite.until((text) => text.includes('"code":504'));
+      assert.match(written, /^HTTP\/1\.1 504 Gateway Timeout\r\n/);
+      assert.match(written, timeoutStatus);
+      // client-go would send it again for one (k8s.io/client-go rest/with_retry.go).
+      assert.doesNotMatch(written, /retry-?after/i);
     },
   );
 

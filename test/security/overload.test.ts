@@ -154,8 +154,10 @@ test('--http2-max-streams-per-connection is what a client is told', async (conte
   assert.match(settings, /^(.{12})*0003000000fa/);
 });
 
-test('--response-header-timeout: a server that is silent for so long has given no answer', async (context) => {
-  const router = await startRouterUnderTest(context, { flags: { 'response-header-timeout': ['200ms'] } });
+test('--response-header-timeout: where nobody else could be asked, waiting goes on until --request-timeout', async (context) => {
+  const router = await startRouterUnderTest(context, {
+    flags: { 'response-header-timeout': ['200ms'], 'request-timeout': ['1s'] },
+  });
   router.peer.answer = () => {};
   const { status, body } = await ask(router.port, { path: targets.peer });
   assert.equal(status, 503);

@@ -108,7 +108,7 @@ export class StreamInbound extends NodeInboundRequest implements AnswerWriter, A
       this.#stream.breakOff();
       return false;
     }
-    const response = timedOutResponse();
+    const response = timedOutResponse(this);
     for (const [name, value] of Object.entries(more)) response.headers.set(name, value);
     this.answerOrBreakOff(response);
     return true;

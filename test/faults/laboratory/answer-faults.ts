@@ -12,7 +12,7 @@ const part = '{"type":"ADDED"}\n{"type"';
 /** Lines of about 1 KiB. */
 const longLine = ['x-long', 'a'.repeat(1_000)] as const;
 
-const impatient = withTimeouts({ responseHeader: 3_000 });
+const impatient = withTimeouts({ responseHeader: 2_000, request: 5_000 });
 
 /** Faults between the request and the head of its answer. */
 const beforeTheHead: readonly Fault[] = [

@@ -14,6 +14,8 @@ export interface Outcome {
 }
 
 const notCarriedOut = /could not be reached; the request was not carried out/;
+const silent = /did not answer within the allotted timeout.*"retryAfterSeconds":1/;
+const notInTime = /Timeout: request did not complete within the allotted timeout/;
 const maybeCarriedOut = /did not answer; the request may have been carried out/;
 
 /** How a request meets a fault. */
@@ -40,7 +42,8 @@ export function expectedOutcome({ damage, method, hasAlternative, place }: Meeti
       return hasAlternative ? fromHealthy(method) : { status: 404, end: 'whole', from: 'faulty' };
     case 'silent':
       if (method === 'watch') return { status: undefined, end: 'open', from: 'faulty' };
-      return hasAlternative && isRead ? fromHealthy(method) : unavailable(maybeCarriedOut);
+      if (!isRead) return { status: 504, end: 'whole', from: 'router', message: notInTime };
+      return hasAlternative ? fromHealthy(method) : unavailable(silent);
     case 'stuck':
       return { status: 200, end: method === 'watch' ? 'open' : 'broken', from: 'faulty' };
     case 'broken-off':
