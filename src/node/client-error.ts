@@ -11,6 +11,11 @@ function explain(code: string): string {
   return 'the request is no valid HTTP';
 }
 
+/** RFC 6585 section 5. */
+export function headTooLargeResponse(): Response {
+  return statusResponse('RequestHeaderFieldsTooLarge', explain('HPE_HEADER_OVERFLOW'));
+}
+
 /** Whether bytes came behind a request that its client had called the last: they are nobody's (RFC 9112 section 9.6). */
 export function isBehindTheLast(error: Error): boolean {
   return codeOf(error) === 'HPE_CLOSED_CONNECTION';
@@ -29,7 +34,7 @@ function codeOf(error: Error): string {
 const ending = new WeakSet<Duplex>();
 
 /**
- * Answers what is no HTTP with a 400 Status and closes. The parser never guesses: requests that two parsers
+ * Answers what is no HTTP with a 400 Status, or 431, and closes. The parser never guesses: requests that two parsers
  * could read differently (both Content-Length and Transfer-Encoding, bare LF, folded lines) end here.
  *
  * @param answer the answer in progress on this connection, if there is one.
@@ -48,5 +53,7 @@ export function answerClientError(error: Error, socket: Duplex, answer: ServerRe
   }
   ending.add(socket);
   socket.on('error', () => {});
-  writeLastAnswer(socket, statusResponse('BadRequest', explain(code))).catch(() => socket.destroy());
+  const response =
+    code === 'HPE_HEADER_OVERFLOW' ? headTooLargeResponse() : statusResponse('BadRequest', explain(code));
+  writeLastAnswer(socket, response).catch(() => socket.destroy());
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { SecureContextOptions, TLSSocket, TlsOptions } from 'node:tls';
 import { certificateError } from './server-error.ts';
-import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits } from './server-limits.ts';
+import { maximumHeaderBytesOf, maximumHeaderLines, type ServerLimits } from './server-limits.ts';
 
 /** The serving pair, PEM, and what `clientCertificateTlsOptions` says about client certificates. */
 export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
@@ -23,7 +23,12 @@ export interface HttpsServerListeners {
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   /** A connection of a client that speaks HTTP/2. Default: no client is offered it. */
   readonly onHttp2Connection?: ((socket: TLSSocket) => void) | undefined;
+  /** Whether the client has shown a certificate that was verified. */
+  readonly isVerified: (socket: TLSSocket) => boolean;
 }
+
+/** What Node sets the limit of a connection's parser by, when the connection begins; its types leave it out. */
+type ServerWithHeaderSize = Server & { maxHeaderSize?: number };
 
 /**
  * Node's HTTPS server, with the limits that Node itself looks after; connections of HTTP/2 clients go past its parser.
@@ -32,15 +37,14 @@ export interface HttpsServerListeners {
 export function newHttpsServer(
   tls: ServerTlsOptions,
   limits: ServerLimits,
-  { onRequest, onHttp2Connection }: HttpsServerListeners,
+  { onRequest, ...listeners }: HttpsServerListeners,
 ): Server {
   const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
   // `insecureHTTPParser` stays off: the parser refuses what two parsers could read differently.
   const options: ServerOptions = {
     ...secureContextOf(tls),
-    ALPNProtocols: onHttp2Connection === undefined ? ['http/1.1'] : ['h2', 'http/1.1'],
+    ALPNProtocols: listeners.onHttp2Connection === undefined ? ['http/1.1'] : ['h2', 'http/1.1'],
     handshakeTimeout: limits.tlsHandshakeTimeout,
-    maxHeaderSize: maximumHeaderBytes,
     keepAliveTimeout,
     headersTimeout,
     connectionsCheckingInterval,
@@ -58,7 +62,7 @@ export function newHttpsServer(
     const server = createServer(options, onRequest);
     // No option sets it: measured, the 1,000th line is refused without it.
     server.maxHeadersCount = maximumHeaderLines;
-    if (onHttp2Connection !== undefined) standInFront(server, onHttp2Connection);
+    standInFront(server, listeners);
     return server;
   } catch (error) {
     throw certificateError(error);
@@ -66,11 +70,18 @@ export function newHttpsServer(
 }
 
 /** Node's listener for finished handshakes begins to read the connection as HTTP/1.1. */
-function standInFront(server: Server, onHttp2Connection: (socket: TLSSocket) => void): void {
+function standInFront(
+  server: ServerWithHeaderSize,
+  { onHttp2Connection, isVerified }: Omit<HttpsServerListeners, 'onRequest'>,
+): void {
   const listeners = server.listeners('secureConnection');
   server.removeAllListeners('secureConnection');
   server.on('secureConnection', (socket) => {
-    if (socket.alpnProtocol === 'h2') onHttp2Connection(socket);
-    else for (const listener of listeners) listener.call(server, socket);
+    if (socket.alpnProtocol === 'h2' && onHttp2Connection !== undefined) {
+      onHttp2Connection(socket);
+      return;
+    }
+    server.maxHeaderSize = maximumHeaderBytesOf(isVerified(socket));
+    for (const listener of listeners) listener.call(server, socket);
   });
 }

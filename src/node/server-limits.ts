@@ -10,6 +10,16 @@ export const maximumHeaderLines = 4_096;
  */
 export const maximumHeaderBytes = 1024 * 1024;
 
+/**
+ * The same before anybody has shown a certificate that was verified: a user in 1,000 groups comes through a front proxy,
+ * which has one. Tokens take some KiB; Node's own servers take 16 KiB, Go's 1 MiB.
+ */
+const maximumAnonymousHeaderBytes = 64 * 1024;
+
+export function maximumHeaderBytesOf(isVerified: boolean): number {
+  return isVerified ? maximumHeaderBytes : maximumAnonymousHeaderBytes;
+}
+
 /** Bytes that may be sent ahead on one HTTP/2 stream, as kube-apiserver grants (kubernetes#67902). */
 export const streamWindow = 256 * 1024;
 
@@ -33,6 +43,13 @@ export interface ServerLimits {
   readonly keepAliveTimeout: number;
   /** Milliseconds within which the head of an HTTP/1.1 request must be there. */
   readonly headersTimeout: number;
+  /** Milliseconds within which an HTTP/2 head that has begun must be there, or a frame. */
+  readonly headerBlockTimeout: number;
+  /**
+   * Bytes that HTTP/2 heads that are not whole may take, on all connections of clients without a verified certificate
+   * together, and as many on those of clients with one. Heads in one frame are no more than read.
+   */
+  readonly maximumUnfinishedHeads: number;
   /** Milliseconds between two looks for heads and requests that are late; Node's own figure. */
   readonly connectionsCheckingInterval: number;
   /**
@@ -49,6 +66,8 @@ export const defaultServerLimits: ServerLimits = {
   maxSessionRejectedStreams: 100,
   keepAliveTimeout: 90_000,
   headersTimeout: 60_000,
+  headerBlockTimeout: 10_000,
+  maximumUnfinishedHeads: 32 * 1024 * 1024,
   connectionsCheckingInterval: 30_000,
   requestTimeout: 0,
 };

@@ -57,12 +57,27 @@ describe('what is no request of Kubernetes', () => {
     assert.match(text, /"kind":"Status".*"reason":"BadRequest"/);
   });
 
-  test('header lines beyond a mebibyte are refused', async (context) => {
-    const { port } = await start(context, mirror);
-    const client = await rawClient(context, port);
-    client.write(`GET / HTTP/1.1\r\nHost: x\r\n${`X-A: ${'a'.repeat(8_000)}\r\n`.repeat(140)}\r\n`);
-    assert.match(await readToEnd(client), /^HTTP\/1\.1 400 .*too large/s);
-  });
+  for (const [who, isVerified, tooMany, enough] of [
+    ['64 KiB, before a certificate was verified,', false, 9, 8],
+    ['a mebibyte', true, 140, 130],
+  ] as const) {
+    test(`header lines beyond ${who} are refused, and fewer are taken`, async (context) => {
+      const { port } = await start(context, mirror, {
+        clientCertificateOf: () =>
+          isVerified
+            ? { clientCertificate: { commonName: 'user', organizations: [], authority: 'client-ca' } }
+            : {},
+      });
+      const head = (count: number): string =>
+        `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${`X-A: ${'a'.repeat(8_000)}\r\n`.repeat(count)}\r\n`;
+      const refused = await rawClient(context, port);
+      refused.write(head(tooMany));
+      assert.match(await readToEnd(refused), /^HTTP\/1\.1 431 .*"reason":"RequestHeaderFieldsTooLarge"/s);
+      const taken = await rawClient(context, port);
+      taken.write(head(enough));
+      assert.match(await readToEnd(taken), /^HTTP\/1\.1 200 /);
+    });
+  }
 
   test('a backslash in the path gets a 400 Status, not an empty answer', async (context) => {
     const { port } = await start(context, mirror);

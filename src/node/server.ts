@@ -96,6 +96,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     logger,
   });
   const server = newHttpsServer(tls, limits, {
+    isVerified: (socket) => sessions.isVerified(socket),
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => sessions.opened(socket),
     onRequest(incoming, outgoing) {
       if (draining) outgoing.shouldKeepAlive = false;

@@ -11,20 +11,29 @@ import { startRouterUnderTest, targets } from '../support/security/router-under-
 
 const head = `GET ${targets.peer} HTTP/1.1\r\nHost: localhost\r\n`;
 
-for (const [what, lines] of Object.entries({
-  'more than 1 MiB of header': `X-Test: ${'a'.repeat(1024 * 1024)}\r\n`,
-  'more lines than are taken, the Host among the first': 'X-Remote-Group: a\r\n'.repeat(5_000),
-})) {
+for (const [what, client, lines] of [
+  ['more than 1 MiB of header', 'frontProxy', `X-Test: ${'a'.repeat(1024 * 1024)}\r\n`],
+  [
+    'more than 64 KiB of header before a certificate was verified',
+    'nobody',
+    `X-Test: ${'a'.repeat(64 * 1024)}\r\n`,
+  ],
+  [
+    'more lines than are taken, the Host among the first',
+    'frontProxy',
+    'X-Remote-Group: a\r\n'.repeat(5_000),
+  ],
+] as const) {
   test(`S11: ${what} is refused with a Status, and never cut to size`, async (context) => {
     const router = await startRouterUnderTest(context);
     const { received, statuses } = await sendAndReadToEnd(
       context,
       router.port,
       `${head}${lines}\r\n`,
-      'frontProxy',
+      client,
     );
 
-    assert.deepEqual(statuses, [400]);
+    assert.deepEqual(statuses, [431]);
     assert.match(received, /"kind":"Status".*the header of the request is too large/);
     assert.deepEqual(router.allRequests(), []);
   });

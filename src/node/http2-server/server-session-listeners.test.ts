@@ -10,6 +10,7 @@ import { FrameClient, preface, requestLines } from '../../../test/support/raw-ht
 import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
 import { AddressConduct } from './address-conduct.ts';
 import { ServerSession } from './server-session.ts';
+import { UnfinishedHeads } from './unfinished-heads.ts';
 
 test('a listener that fails at the end of its stream keeps no other stream from being told, nor the server', async (context) => {
   const streams: number[] = [];
@@ -22,6 +23,9 @@ test('a listener that fails at the end of its stream keeps no other stream from 
       limits: { maxConcurrentStreams: 10, maxSessionRejectedStreams: 10 },
       addresses: new AddressConduct(),
       isVerified: () => false,
+      maximumHeaderBytes: () => 1_000,
+      unfinishedHeads: () => new UnfinishedHeads({ maximumBytes: 10_000, timeout: 10_000 }),
+      headTooLarge: () => {},
       requested(_session, stream) {
         streams.push(stream.id);
         stream.writer = {

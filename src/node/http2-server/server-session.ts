@@ -9,7 +9,7 @@ import { connectionFault, Http2Error, malformedRequest } from '../http2/http2-er
 import { onStream, type ReceivingSession, SessionReceiver } from '../http2/session-receiver.ts';
 import { initialSettings, type Settings, serverSettings } from '../http2/settings.ts';
 import { StreamTable } from '../http2/stream-table.ts';
-import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits, streamWindow } from '../server-limits.ts';
+import { maximumHeaderLines, type ServerLimits, streamWindow } from '../server-limits.ts';
 import type { AddressConduct } from './address-conduct.ts';
 import { ClientConduct } from './client-conduct.ts';
 import { clientFrameRules } from './client-frame-rules.ts';
@@ -19,6 +19,7 @@ import type { RequestContent } from './request-content.ts';
 import { parseRequestHead, type RequestHead } from './request-head.ts';
 import { ServerOutput } from './server-output.ts';
 import { ServerStream, type StreamConnection } from './server-stream.ts';
+import type { UnfinishedHead, UnfinishedHeads } from './unfinished-heads.ts';
 
 /** What the connections of one server have in common. */
 export interface ServerSessionHost {
@@ -27,6 +28,12 @@ export interface ServerSessionHost {
   readonly addresses: AddressConduct;
   /** Whether the client has shown a certificate that was verified. */
   isVerified(socket: TLSSocket): boolean;
+  /** Bytes of the head of a request. */
+  maximumHeaderBytes(isVerified: boolean): number;
+  /** What is held of heads that are not whole, of all clients that are verified, or are not. */
+  unfinishedHeads(isVerified: boolean): UnfinishedHeads;
+  /** A request has come whose head is too large; there is little else to know of it. */
+  headTooLarge(session: ServerSession, stream: ServerStream, method: string): void;
   /** A request has come. */
   requested(session: ServerSession, stream: ServerStream, head: RequestHead): void;
   /** Something of ours has failed: the connection ends, and nothing else. */
@@ -44,7 +51,7 @@ const stopMilliseconds = 100;
 const patience = { answers: 5_000, failure: 500 } as const;
 
 /** The server's side of one HTTP/2 connection (RFC 9113): many requests at a time, and nothing pushed. */
-export class ServerSession implements ReceivingSession<ServerStream>, StreamConnection {
+export class ServerSession implements ReceivingSession<ServerStream>, StreamConnection, UnfinishedHead {
   readonly socket: TLSSocket;
   readonly output: ServerOutput;
   readonly #host: ServerSessionHost;
@@ -54,6 +61,9 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   readonly #conduct: ClientConduct;
   readonly #streams = new StreamTable<ServerStream>();
   readonly #givenUp = new GivenUpStreams();
+  readonly #unfinishedHeads: UnfinishedHeads;
+  /** The block, or the frame, that was unfinished when the last bytes had been read. */
+  #unfinished: object | undefined;
   /** The highest identifier of a stream that was opened. */
   #lastStreamId = 0;
   /** The highest that will ever be, once that has been said. */
@@ -69,9 +79,11 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.socket = socket;
     this.#host = host;
     const { maxConcurrentStreams, maxSessionRejectedStreams } = host.limits;
+    const isVerified = host.isVerified(socket);
+    this.#unfinishedHeads = host.unfinishedHeads(isVerified);
     this.#conduct = new ClientConduct({
       maximumRefused: maxSessionRejectedStreams,
-      isVerified: host.isVerified(socket),
+      isVerified,
       address: socket.remoteAddress ?? '',
       addresses: host.addresses,
     });
@@ -82,6 +94,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     // All streams together must not be held to the 64 KiB that a connection starts with: one slow upload would starve
     // the others (kubernetes#67902). The streams' own windows are what holds a client back.
     const window = streamWindow * maxConcurrentStreams;
+    const maximumHeaderBytes = host.maximumHeaderBytes(isVerified);
     const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
     this.#receiver = new SessionReceiver(this, { peer: 'client', window, limits, rules: clientFrameRules });
     this.#reader = new FrameReader(this.#receiver);
@@ -110,6 +123,10 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   /** Ends everything at once; but for a connection that ends already, and whose client is reading its last bytes. */
   destroy(): void {
     if (!this.#isEnding) this.socket.destroy();
+  }
+
+  giveUp(why: string): void {
+    this.#failOn(connectionFault(errorCode.enhanceYourCalm, why));
   }
 
   writeWindowUpdate(streamId: number, increment: number): void {
@@ -211,21 +228,38 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       this.output.reset(streamId, errorCode.refusedStream);
       return;
     }
-    if (exceedLimits) throw malformedRequest('its head is too large', errorCode.enhanceYourCalm);
+    if (exceedLimits) {
+      this.#refuseHead(streamId, lines, endStream);
+      return;
+    }
     const head = parseRequestHead(lines);
     // RFC 9113 section 8.1.1.
     if (endStream && (head.contentLength ?? 0) > 0) throw malformedRequest('it is shorter than it says');
+    const stream = this.#newStream(streamId, endStream, head.contentLength);
+    this.#conduct.requested();
+    this.#host.requested(this, stream, head);
+  }
+
+  /** 431 (RFC 9113 section 10.5.1): what its client has to mend it can read. */
+  #refuseHead(streamId: number, lines: readonly string[], endStream: boolean): void {
+    // It took as much to read as a good one, and was in vain.
+    this.#conduct.count('resets');
+    const place = lines.indexOf(':method');
+    const method = place === -1 ? 'GET' : (lines[place + 1] as string);
+    this.#host.headTooLarge(this, this.#newStream(streamId, endStream, undefined), method);
+  }
+
+  #newStream(id: number, endStream: boolean, contentLength: number | undefined): ServerStream {
     const stream = new ServerStream({
-      id: streamId,
+      id,
       connection: this,
-      head,
+      contentLength,
       endStream,
       receiveWindow: streamWindow,
       sendWindow: (this.#receiver.settings ?? initialSettings).initialWindowSize,
     });
     this.#streams.add(stream);
-    this.#conduct.requested();
-    this.#host.requested(this, stream, head);
+    return stream;
   }
 
   #read(bytes: Buffer): void {
@@ -241,9 +275,23 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
         this.output.proceed();
       }
       this.#conduct.leftUnread(this.output.unread, this.output.unreadContent);
+      this.#accountForUnfinished();
     } catch (error) {
       this.#failOn(error);
     }
+  }
+
+  /** What is held until more comes: mostly nothing. */
+  #accountForUnfinished(): void {
+    const frame = this.#reader.unfinished;
+    const unfinished = this.#receiver.unfinishedBlock ?? frame;
+    if (unfinished === undefined) {
+      if (this.#unfinished !== undefined) this.#unfinishedHeads.release(this);
+    } else {
+      const bytes = this.#receiver.heldBytes + (frame?.length ?? 0);
+      this.#unfinishedHeads.hold(this, bytes, unfinished !== this.#unfinished);
+    }
+    this.#unfinished = unfinished;
   }
 
   #sayGoAway(code: number): void {
@@ -270,6 +318,8 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#isEnding = true;
     // What comes from now on could not be answered any more, so that it must not be carried out either.
     this.#reader.stop();
+    this.#receiver.dropUnfinishedBlock();
+    this.#unfinishedHeads.release(this);
     this.output.flush();
     endInPeace(this.socket, patience[behind]);
   }
@@ -289,6 +339,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#isEnding = true;
     this.#reader.stop();
     this.#receiver.stop();
+    this.#unfinishedHeads.release(this);
     this.#abandonStreams();
     this.#host.closed(this);
   }

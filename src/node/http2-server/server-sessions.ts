@@ -1,12 +1,14 @@
 import type { TLSSocket } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
+import { headTooLargeResponse } from '../client-error.ts';
 import type { NodeInboundOptions } from '../node-inbound.ts';
-import type { ServerLimits } from '../server-limits.ts';
+import { maximumHeaderBytesOf, type ServerLimits } from '../server-limits.ts';
 import { AddressConduct } from './address-conduct.ts';
 import type { RequestHead } from './request-head.ts';
 import { ServerSession, type ServerSessionHost } from './server-session.ts';
 import type { ServerStream } from './server-stream.ts';
 import { StreamInbound } from './stream-inbound.ts';
+import { UnfinishedHeads } from './unfinished-heads.ts';
 
 export interface ServerSessionsOptions {
   readonly inboundOptions: NodeInboundOptions;
@@ -25,10 +27,16 @@ export class ServerSessions implements ServerSessionHost {
   readonly limits: ServerLimits;
   readonly addresses = new AddressConduct();
   readonly #options: ServerSessionsOptions;
+  readonly #unfinishedOfOthers: UnfinishedHeads;
+  readonly #unfinishedOfVerified: UnfinishedHeads;
 
   constructor(options: ServerSessionsOptions) {
     this.#options = options;
     this.limits = options.limits;
+    const { maximumUnfinishedHeads: maximumBytes, headerBlockTimeout: timeout } = options.limits;
+    this.#unfinishedOfOthers = new UnfinishedHeads({ maximumBytes, timeout });
+    // Apart, so that nobody without a certificate takes the room of those who have one.
+    this.#unfinishedOfVerified = new UnfinishedHeads({ maximumBytes, timeout });
   }
 
   /** A new connection of an HTTP/2 client. */
@@ -38,6 +46,21 @@ export class ServerSessions implements ServerSessionHost {
 
   isVerified(socket: TLSSocket): boolean {
     return this.#options.inboundOptions.clientCertificateOf({ socket }).clientCertificate !== undefined;
+  }
+
+  maximumHeaderBytes(isVerified: boolean): number {
+    return maximumHeaderBytesOf(isVerified);
+  }
+
+  unfinishedHeads(isVerified: boolean): UnfinishedHeads {
+    return isVerified ? this.#unfinishedOfVerified : this.#unfinishedOfOthers;
+  }
+
+  headTooLarge(session: ServerSession, stream: ServerStream, method: string): void {
+    const head = { method, target: '', headers: [], contentLength: undefined, expectation: undefined };
+    const inbound = new StreamInbound(head, stream, session, this.#options.inboundOptions);
+    inbound.onFinished(this.#options.onRequest(session));
+    inbound.answerOrBreakOff(headTooLargeResponse());
   }
 
   requested(session: ServerSession, stream: ServerStream, head: RequestHead): void {

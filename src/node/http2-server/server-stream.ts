@@ -6,7 +6,7 @@ import { malformedRequest } from '../http2/http2-error.ts';
 import type { ReceivingStream } from '../http2/session-receiver.ts';
 import { answerBlock, interimBlock } from './answer-head.ts';
 import { RequestContent } from './request-content.ts';
-import { checkTrailers, type RequestHead } from './request-head.ts';
+import { checkTrailers } from './request-head.ts';
 import type { ServerOutput, WaitingStream } from './server-output.ts';
 
 /** What a stream needs of its connection. */
@@ -32,7 +32,8 @@ export interface AnswerWriter {
 export interface ServerStreamOptions {
   readonly id: number;
   readonly connection: StreamConnection;
-  readonly head: RequestHead;
+  /** Bytes that the request says it has, if it does. */
+  readonly contentLength: number | undefined;
   /** Whether nothing follows the head. */
   readonly endStream: boolean;
   /** Bytes that the client may send ahead. */
@@ -64,10 +65,10 @@ export class ServerStream implements ReceivingStream, WaitingStream {
   #held: HeldPieces | undefined;
 
   constructor(options: ServerStreamOptions) {
-    const { id, connection, head, endStream } = options;
+    const { id, connection, contentLength, endStream } = options;
     this.id = id;
     this.#connection = connection;
-    this.#expectedLength = head.contentLength;
+    this.#expectedLength = contentLength;
     this.#isReceived = endStream;
     this.#window = endStream ? undefined : new ReceiveWindow(options.receiveWindow);
     this.sendWindow = new SendWindow(options.sendWindow);

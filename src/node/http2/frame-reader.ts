@@ -19,14 +19,21 @@ export interface FrameHandler {
  */
 export class FrameReader {
   readonly #handler: FrameHandler;
-  /** Of a frame whose beginning came without its end: its head and what there is of its payload. */
+  /** A frame whose beginning came without its end, in a buffer as long as all of it; or its head, while that is not whole. */
   #partial: Buffer | undefined;
+  /** Bytes of it that are there. */
+  #partialLength = 0;
   /** Bytes that are still to come of a DATA frame. */
   #dataLeft = 0;
   #stopped = false;
 
   constructor(handler: FrameHandler) {
     this.#handler = handler;
+  }
+
+  /** The frame whose end is still to come, if it is held: its identity, and how many bytes it takes. */
+  get unfinished(): Buffer | undefined {
+    return this.#partial;
   }
 
   /** What comes from now on is thrown away. */
@@ -37,36 +44,46 @@ export class FrameReader {
 
   /** @throws {Http2Error} what the handler throws, and FRAME_SIZE_ERROR (RFC 9113 section 4.2). */
   receive(chunk: Buffer): void {
-    let bytes = chunk;
-    if (this.#partial !== undefined) {
-      bytes = Buffer.concat([this.#partial, chunk]);
-      this.#partial = undefined;
-    }
     let offset = 0;
-    while (offset < bytes.length && !this.#stopped) {
-      if (this.#dataLeft > 0) {
-        offset = this.#takeData(bytes, offset);
-        continue;
+    while (offset < chunk.length && !this.#stopped) {
+      if (this.#dataLeft > 0) offset = this.#takeData(chunk, offset);
+      else if (this.#partial !== undefined) offset = this.#complete(this.#partial, chunk, offset);
+      else {
+        const end = this.#takeFrame(chunk, offset);
+        if (end === offset) {
+          this.#hold(chunk, offset);
+          return;
+        }
+        offset = end;
       }
-      const end = this.#takeFrame(bytes, offset);
-      if (end === offset) {
-        // The chunk is overwritten afterwards, unless it is our own already.
-        const rest = bytes.subarray(offset);
-        this.#partial = bytes === chunk ? Buffer.from(rest) : rest;
-        return;
-      }
-      offset = end;
     }
+  }
+
+  /** The chunk is overwritten afterwards. */
+  #hold(chunk: Buffer, offset: number): void {
+    const left = chunk.length - offset;
+    const length = left < frameHeadLength ? frameHeadLength : frameHeadLength + payloadLength(chunk, offset);
+    this.#partial = Buffer.allocUnsafeSlow(length);
+    this.#partialLength = chunk.copy(this.#partial, 0, offset);
+  }
+
+  /** @returns where what belongs to the frame ends */
+  #complete(partial: Buffer, chunk: Buffer, offset: number): number {
+    const taken = chunk.copy(partial, this.#partialLength, offset);
+    this.#partialLength += taken;
+    if (this.#partialLength < partial.length) return chunk.length;
+    // Empty frames, and DATA, are taken at their heads.
+    const end = this.#takeFrame(partial, 0);
+    if (end === 0) this.#hold(partial, 0);
+    else this.#partial = undefined;
+    return offset + taken;
   }
 
   /** @returns where the frame ends, or where it begins if it has not come far enough. */
   #takeFrame(bytes: Buffer, offset: number): number {
     const begin = offset + frameHeadLength;
     if (begin > bytes.length) return offset;
-    const length =
-      ((bytes[offset] as number) << 16) |
-      ((bytes[offset + 1] as number) << 8) |
-      (bytes[offset + 2] as number);
+    const length = payloadLength(bytes, offset);
     if (length > defaultMaximumFrameSize) {
       throw connectionFault(errorCode.frameSizeError, 'a frame is longer than was allowed');
     }
@@ -95,4 +112,10 @@ export class FrameReader {
     if (this.#dataLeft === 0) this.#handler.dataEnds();
     return end;
   }
+}
+
+function payloadLength(bytes: Buffer, offset: number): number {
+  return (
+    ((bytes[offset] as number) << 16) | ((bytes[offset + 1] as number) << 8) | (bytes[offset + 2] as number)
+  );
 }

@@ -8,15 +8,19 @@ export interface ReceivedHeaders extends DecodedHeaders {
   readonly endStream: boolean;
 }
 
-interface Unfinished {
+/** A block whose end is still to come. */
+export interface UnfinishedBlock {
   readonly streamId: number;
   readonly endStream: boolean;
+  /** Each as long as what it holds. */
   readonly fragments: Buffer[];
   length: number;
 }
 
 /** Frames of one block, empty ones among them (the CONTINUATION flood: CERT VU#421644). */
 const maximumFragments = 128;
+/** What each fragment takes beside its own bytes, about. */
+const fragmentOverhead = 256;
 /** Bytes of the priority that HEADERS may begin with (RFC 9113 section 6.2); nobody heeds it. */
 const priorityLength = 5;
 
@@ -24,7 +28,7 @@ const priorityLength = 5;
 export class HeaderAssembly {
   readonly #decoder: HeaderDecoder;
   readonly #maximumBytes: number;
-  #unfinished: Unfinished | undefined;
+  #unfinished: UnfinishedBlock | undefined;
 
   /** @param limits more bytes than their size are no block at all, however they are coded */
   constructor(limits: HeaderLimits) {
@@ -35,6 +39,16 @@ export class HeaderAssembly {
   /** Until a block is whole no other frame may come (RFC 9113 section 6.10). */
   get isUnfinished(): boolean {
     return this.#unfinished !== undefined;
+  }
+
+  get unfinished(): UnfinishedBlock | undefined {
+    return this.#unfinished;
+  }
+
+  /** Bytes that are held of it. */
+  get heldBytes(): number {
+    const unfinished = this.#unfinished;
+    return unfinished === undefined ? 0 : unfinished.length + unfinished.fragments.length * fragmentOverhead;
   }
 
   /** The connection is over: what has come of a block is of no use. */
@@ -54,21 +68,21 @@ export class HeaderAssembly {
       const endStream = (flags & frameFlag.endStream) !== 0;
       if (isLast) return this.#decode(streamId, endStream, fragment);
       const { length } = fragment;
-      this.#unfinished = { streamId, endStream, fragments: [Buffer.from(fragment)], length };
+      this.#unfinished = { streamId, endStream, fragments: [copyOf(fragment)], length };
       return undefined;
     }
     const unfinished = this.#unfinished;
     if (unfinished === undefined || unfinished.streamId !== streamId) {
       throw connectionFault(errorCode.protocolError, 'CONTINUATION continues nothing');
     }
-    unfinished.fragments.push(Buffer.from(payload));
+    unfinished.fragments.push(copyOf(payload));
     unfinished.length += payload.length;
     if (unfinished.length > this.#maximumBytes || unfinished.fragments.length > maximumFragments) {
       throw connectionFault(errorCode.enhanceYourCalm, 'a block of header lines does not end');
     }
     if (!isLast) return undefined;
     this.#unfinished = undefined;
-    return this.#decode(streamId, unfinished.endStream, Buffer.concat(unfinished.fragments));
+    return this.#decode(streamId, unfinished.endStream, inOnePiece(unfinished));
   }
 
   #decode(streamId: number, endStream: boolean, block: Buffer): ReceivedHeaders {
@@ -80,6 +94,23 @@ export class HeaderAssembly {
       throw error;
     }
   }
+}
+
+/** A buffer of its own: small ones of Node's pool would keep 8 KiB each. */
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
+}
+
+/** One for all connections: strings are made of a block before another one is read. */
+let wholeBlock = Buffer.alloc(0);
+
+function inOnePiece({ fragments, length }: UnfinishedBlock): Buffer {
+  if (wholeBlock.length < length) wholeBlock = Buffer.allocUnsafeSlow(length);
+  let offset = 0;
+  for (const fragment of fragments) offset += fragment.copy(wholeBlock, offset);
+  return wholeBlock.subarray(0, length);
 }
 
 /** HEADERS without padding and priority (RFC 9113 section 6.2). */

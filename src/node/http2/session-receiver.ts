@@ -105,6 +105,21 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     return this.#settings;
   }
 
+  /** The block of header lines whose end is still to come: its identity. */
+  get unfinishedBlock(): object | undefined {
+    return this.#headers.unfinished;
+  }
+
+  /** Bytes that are held of it. */
+  get heldBytes(): number {
+    return this.#headers.heldBytes;
+  }
+
+  /** Nothing more comes of a block that has begun. */
+  dropUnfinishedBlock(): void {
+    this.#headers.stop();
+  }
+
   /** The connection is over. Whoever still holds on to it must not hold what was sent. */
   stop(): void {
     this.#headers.stop();

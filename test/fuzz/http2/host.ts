@@ -3,6 +3,7 @@ import { AddressConduct } from '../../../src/node/http2-server/address-conduct.t
 import type { RequestHead } from '../../../src/node/http2-server/request-head.ts';
 import type { ServerSession, ServerSessionHost } from '../../../src/node/http2-server/server-session.ts';
 import type { AnswerWriter, ServerStream } from '../../../src/node/http2-server/server-stream.ts';
+import { UnfinishedHeads } from '../../../src/node/http2-server/unfinished-heads.ts';
 import { limits, longValue, pieceLength, shortLength, wholeAnswer } from './expected-answers.ts';
 
 /** How the host deals with a request. */
@@ -92,6 +93,7 @@ export class Host implements ServerSessionHost {
   failure: unknown;
   timesOver = 0;
   readonly #handling: readonly Handling[];
+  readonly #unfinishedHeads = new UnfinishedHeads({ maximumBytes: 2 ** 20, timeout: 10_000 });
   #open = 0;
 
   constructor(handling: readonly Handling[]) {
@@ -100,6 +102,19 @@ export class Host implements ServerSessionHost {
 
   isVerified(): boolean {
     return false;
+  }
+
+  maximumHeaderBytes(): number {
+    return 64 * 1024;
+  }
+
+  unfinishedHeads(): UnfinishedHeads {
+    return this.#unfinishedHeads;
+  }
+
+  headTooLarge(_session: ServerSession, stream: ServerStream): void {
+    stream.respond(431, []);
+    stream.end();
   }
 
   requested(_session: ServerSession, stream: ServerStream, head: RequestHead): void {
