@@ -13,9 +13,10 @@ import { runSuites, type SuitesRun } from './run-suites.ts';
 const slowEnding = '.slow.test.ts';
 /**
  * A folder's suites share one process, which loads the product once for all of them. Not in these: they attack the
- * process they run in and measure its memory, or wait for processes of their own, which is done beside each other.
+ * process they run in and measure its memory, wait for processes of their own, which is done beside each other, or
+ * build a Worker in a hook, whose failure is that of no other suite.
  */
-const foldersWithAProcessPerFile = ['test', 'test/security', 'test/faults'];
+const foldersWithAProcessPerFile = ['test', 'test/security', 'test/faults', 'test/worker'];
 /** One more than there are cores: suites wait as well as compute. */
 const runsAtOnce = availableParallelism() + 1;
 

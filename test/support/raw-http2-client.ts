@@ -43,6 +43,15 @@ export class FrameClient extends RawHttp2 {
     return this.of(frameType.goAway)[0]?.payload.readUInt32BE(4);
   }
 
+  /**
+   * The error code that the connection ended with. `undefined` where the client began to read so late that the
+   * router had given it up, and the GOAWAY was lost with the connection.
+   */
+  async endedWith(): Promise<number | undefined> {
+    await eventually(() => this.isOver);
+    return this.of(frameType.goAway)[0]?.payload.readUInt32BE(4);
+  }
+
   /** The error code of a stream's RST_STREAM, once it is here. */
   async resetCode(stream: number): Promise<number | undefined> {
     await eventually(() => this.of(frameType.rstStream, stream).length > 0);
