@@ -128,8 +128,6 @@ test('a transport is asked to send in two places, and both have the request from
     'src/node/destination-connections.ts',
     'src/node/destination-connections.ts',
     'src/node/http1-read-connections.ts',
-    // Messages to another process of the router.
-    'src/node/processes/post-message.ts',
     'src/node/undici-transport.ts',
   ]);
   // The pools and the connections for reads and for large heads are to be had from behind the transport only.

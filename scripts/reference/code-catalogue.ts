@@ -172,11 +172,4 @@ export const codeUnions: readonly CodeUnion[] = [
     name: 'DiscoveryDocumentErrorCode',
     introduction: 'A document that cannot be used is never taken for "serves nothing".',
   },
-  {
-    heading: 'Messages between processes',
-    source: 'src/node/processes/channel.ts',
-    name: 'ChannelErrorCode',
-    introduction:
-      'With `--processes` above 1, in the log: why another process of the router gave no answer. See [several processes](processes.md).',
-  },
 ];

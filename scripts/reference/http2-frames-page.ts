@@ -93,7 +93,7 @@ function budgets(): string[] {
     '- Behind a load balancer, or a NAT, all clients have one address. Nothing happens to those who reset no stream, nor to those who reset one now and then, whatever another client does.',
     '- Clients with a verified certificate are neither counted nor held to it.',
     '- Only resets: what else the table counts costs less than the handshake of a new connection.',
-    '- An IPv6 address stands for its network of 64 bits. 4,096 addresses are remembered, the latest. Each of [several processes](processes.md) counts for itself.',
+    '- An IPv6 address stands for its network of 64 bits. 4,096 addresses are remembered, the latest. Each of [several routers on one port](reuse-port.md) counts for itself.',
     '',
     '### Why nobody who behaves is near them',
     '',

@@ -9,8 +9,8 @@ export function metricsPage(): string {
     ...(path === '/metrics'
       ? []
       : [`Served under \`/.mixed-version-proxy${path}\`, and under \`${path}\` at the admin address.`, '']),
-    '| metric | type | stability | labels | several processes | what it says |',
-    '|---|---|---|---|---|---|',
+    '| metric | type | stability | labels | what it says |',
+    '|---|---|---|---|---|',
     ...metrics.map(row),
     '',
   ]);
@@ -26,16 +26,14 @@ const introduction = [
   '',
   "Names that begin with `apiserver_`, `aggregator_` or `kubernetes_` are upstream's, with its labels and its meaning, so that dashboards carry over. What is new, or means something else in a router, begins with `mixed_version_proxy_`.",
   '',
-  'A router of several processes ([processes](processes.md)) answers for all of them, whichever is scraped. The column "several processes" says how: `sum`, `max` or `min` of what they say, or `own`, what the process that is scraped says of itself. What a process has counted stays in the sums when it ends.',
-  '',
   'Labels hold nothing that a client can make up: group, version and resource are those of the snapshot, or `other`; destinations are those of the snapshot, and their series go when they do. As a last wall a metric has at most 5,000 series; what comes later counts under `other`.',
   '',
 ];
 
-function row({ name, type, stability, help, labels, buckets, acrossProcesses }: MetricDefinition): string {
+function row({ name, type, stability, help, labels, buckets }: MetricDefinition): string {
   const labelList = labels.length === 0 ? '' : labels.map((label) => `\`${label}\``).join(', ');
   const bounds = buckets === undefined ? '' : ` Buckets: ${buckets.join(', ')}.`;
-  return `| \`${name}\` | ${type} | ${stability} | ${labelList} | ${acrossProcesses ?? 'sum'} | ${escapeCell(help)}${bounds} |`;
+  return `| \`${name}\` | ${type} | ${stability} | ${labelList} | ${escapeCell(help)}${bounds} |`;
 }
 
 function escapeCell(text: string): string {

@@ -8,6 +8,7 @@ import type { FlagReport, FlagValues } from './flag-values.ts';
 export interface AddressFlags {
   readonly bindAddress: string;
   readonly securePort: number;
+  readonly reusePort: boolean;
   readonly disableHttp2Serving: boolean;
   readonly advertisedAddress: AdvertisedAddress | undefined;
 }
@@ -20,6 +21,7 @@ export function readAddressFlags(
 ): AddressFlags | undefined {
   const bindAddress = values.ipAddress('bind-address');
   const securePort = values.integer('secure-port', 0, 65_535);
+  const reusePort = values.boolean('reuse-port');
   const disableHttp2Serving = values.boolean('disable-http2-serving');
   const advertiseAddress = values.ipAddress('advertise-address');
   const peerAdvertiseIp = values.ipAddress('peer-advertise-ip');
@@ -31,7 +33,12 @@ export function readAddressFlags(
       `--peer-advertise-ip ${peerAdvertiseIp} is no address that a peer can call`,
     );
   }
-  if (bindAddress === undefined || securePort === undefined || disableHttp2Serving === undefined) {
+  if (
+    bindAddress === undefined ||
+    securePort === undefined ||
+    reusePort === undefined ||
+    disableHttp2Serving === undefined
+  ) {
     return undefined;
   }
   const advertisedAddress = resolveAdvertisedAddress(
@@ -44,7 +51,7 @@ export function readAddressFlags(
       'no address to advertise to peers: the host has none that others could use; set --advertise-address',
     );
   }
-  return { bindAddress, securePort, disableHttp2Serving, advertisedAddress };
+  return { bindAddress, securePort, reusePort, disableHttp2Serving, advertisedAddress };
 }
 
 /** One without the other is ignored by kube-apiserver without a word, and peers then call the wrong address. */

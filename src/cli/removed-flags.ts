@@ -14,6 +14,11 @@ export const removedServeFlags: readonly RemovedFlag[] = [
     instead: "leave it out, every HTTP/1.1 request is read by Node's parser",
   },
   {
+    name: 'processes',
+    key: 'processes',
+    instead: 'start several routers on one port with --reuse-port, each a router by itself',
+  },
+  {
     name: 'http2-frames',
     key: 'performance.http2Frames',
     instead: 'leave it out; --disable-http2-serving has clients speak HTTP/1.1 in place of HTTP/2',

@@ -6,7 +6,6 @@ import { healthFlagGroup } from './health-flag-group.ts';
 import { logFlagGroup } from './log-flag-group.ts';
 import { observabilityFlagGroup } from './observability-flag-group.ts';
 import { performanceFlagGroup } from './performance-flag-group.ts';
-import { processesFlagGroup } from './processes-flag-group.ts';
 import { requestRecordsFlagGroup } from './request-records-flag-group.ts';
 import { servingFlagGroup } from './serving-flag-group.ts';
 import { trafficFlagGroup } from './traffic-flag-group.ts';
@@ -146,7 +145,6 @@ export const serveFlagGroups = [
   servingFlagGroup,
   adminFlagGroup,
   trafficFlagGroup,
-  processesFlagGroup,
   performanceFlagGroup,
   {
     heading: 'Authentication flags:',

@@ -1,13 +1,10 @@
 import { createPinoLogger } from '../node/pino-logger.ts';
-import { isProcessMember } from '../node/processes/is-process-member.ts';
-import { processLogger } from '../node/processes/process-logger.ts';
 import type { RunningRouter, ServeConfig } from '../node/serve-config.ts';
 import type { StartOptions } from '../node/start-router.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';
 import { addServeFlags, type GivenOptions } from './serve-arguments.ts';
-import { serveAsMember } from './serve-as-member.ts';
 import { readServeInput, type ServeArguments } from './serve-input.ts';
 import { packageVersion } from './version.ts';
 
@@ -68,21 +65,18 @@ async function runServe(
   context: CommandContext,
   loadStartRouter: () => Promise<StartRouter>,
 ): Promise<ExitCode> {
-  if (isProcessMember()) return serveAsMember(given, context, loadStartRouter);
   const { config, isDryRun, configurationSource } = await readServeInput(given, context);
   if (isDryRun) {
     await context.writeOutput('nothing is wrong: the router can start with this configuration\n');
     return 0;
   }
-  const lines = createPinoLogger(config.logging, { write: context.writeError });
-  const processes = config.processes.count;
-  const logger = processes > 1 ? processLogger(lines, 'supervisor', process.pid) : lines;
-  const startRouter = processes > 1 ? await loadStartProcesses() : await loadStartRouter();
+  const logger = createPinoLogger(config.logging, { write: context.writeError });
+  const startRouter = await loadStartRouter();
   // Installed before the start, so that a signal during it is not lost.
   const signal = context.shutdownSignal();
   const starting = startRouter(config, logger, {
     configurationSource,
-    onApplied: ({ logging }) => lines.configure(logging),
+    onApplied: ({ logging }) => logger.configure(logging),
   });
   context.onReloadSignal(() => {
     starting.then(
@@ -103,7 +97,6 @@ async function runServe(
       serverId: config.serverId,
       advertisedAddress: withListeningPort(config.advertisedAddress, router.origin),
       featureGateEnabled: config.featureGateEnabled,
-      ...(processes > 1 ? { processes } : {}),
     },
     'Serving',
   );
@@ -111,12 +104,6 @@ async function runServe(
   await router.shutdown();
   logger.info({}, 'Ended');
   return 0;
-}
-
-/** A server's code is loaded by the processes that serve, not by the one that looks after them. */
-async function loadStartProcesses(): Promise<StartRouter> {
-  const { startProcesses } = await import('../node/processes/supervisor.ts');
-  return (config, logger, { configurationSource }) => startProcesses(config, configurationSource, logger);
 }
 
 /** With `--secure-port=0` the port is known only now. */

@@ -19,6 +19,14 @@ export const servingFlagGroup = {
       description: 'Port to serve HTTPS on. 0 takes any free port.',
     },
     {
+      name: 'reuse-port',
+      kind: 'boolean',
+      placeholder: 'true|false',
+      default: 'false',
+      description:
+        'Let other routers listen on the same port, if they say the same and run as the same user (SO_REUSEPORT): the system spreads new connections over them. Each is a router by itself.',
+    },
+    {
       name: 'disable-http2-serving',
       kind: 'boolean',
       placeholder: 'true|false',

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { sharedAuthority } from '../node/client-authorities.ts';
 import type { HostNetwork } from '../node/default-interface.ts';
 import type { ServeConfig } from '../node/serve-config.ts';
@@ -16,7 +15,6 @@ import { readHealthFlags } from './health-flags.ts';
 import { readJwtFlags } from './jwt-flags.ts';
 import { readObservabilityFlags } from './observability-flags.ts';
 import { readPerformanceFlags } from './performance-flags.ts';
-import { readProcessesFlag } from './processes-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
 import { readRequestRecordsFlags } from './request-records-flags.ts';
 import type { RawServeOptions } from './serve-flags.ts';
@@ -86,7 +84,6 @@ export async function validateServeOptions(
   const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });
   const allowedUsers = values.list('allowed-users', { mayBeBlank: true });
   const traffic = readTrafficFlags(values, report);
-  const processes = readProcessesFlag(values, report, availableParallelism());
   const performance = readPerformanceFlags(values);
   const observability = readObservabilityFlags(values);
   const records = readRequestRecordsFlags({ values, report, files });
@@ -106,7 +103,6 @@ export async function validateServeOptions(
     extensionRouting !== undefined &&
     peerAddresses !== undefined &&
     traffic !== undefined &&
-    processes !== undefined &&
     performance !== undefined &&
     observability !== undefined &&
     fileCheckInterval !== undefined &&
@@ -135,7 +131,6 @@ export async function validateServeOptions(
     extensionRouting,
     peerAddresses,
     ...traffic,
-    processes,
     performance,
     observability,
     records,

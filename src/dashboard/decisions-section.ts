@@ -6,12 +6,11 @@ import type { PageState } from './page-state.ts';
 
 /** The last decisions, as they were made: a sample. */
 export function decisionsSection(
-  { recentDecisions, status }: PageState,
+  { recentDecisions }: PageState,
   hostnames: ReadonlyMap<string, string>,
 ): Markup {
   return html`<section id="decisions" class="card" aria-labelledby="decisions-heading">
 <h2 id="decisions-heading">Live decisions</h2>
-${status.process === undefined ? '' : html`<p class="muted">Of process ${status.process.number} of ${status.process.of}; the others have made others.</p>`}
 ${body(recentDecisions, hostnames)}
 </section>`;
 }

@@ -11,15 +11,6 @@ export interface ConnectionLimit {
 }
 
 /**
- * Bounds the connections of a server; one too many is closed. In one of several processes it would else be handed from
- * one to the next for ever (node:cluster; `server.dropMaxConnection`, which Node documents and its types leave out).
- */
-export function boundConnections(server: Server & { dropMaxConnection?: boolean }, maximum: number): void {
-  server.maxConnections = maximum;
-  server.dropMaxConnection = true;
-}
-
-/**
  * Has a server close each connection beyond `maximum` as it comes: a load balancer then tries another router, and
  * those who are connected keep the file descriptors that their answers need. 0 is no limit.
  */
@@ -38,7 +29,7 @@ export function limitConnections(server: Server, maximum: number, logger: Logger
   });
   const limit: ConnectionLimit = {
     set(next) {
-      boundConnections(server, next > 0 ? next : Number.POSITIVE_INFINITY);
+      server.maxConnections = next > 0 ? next : Number.POSITIVE_INFINITY;
     },
   };
   limit.set(maximum);

@@ -1,7 +1,6 @@
 import { exportJWK, type JWK } from 'jose';
 import type { AssertionKeySet } from '../identity/assertion/assertion-keys.ts';
 import { PeerAssertionAuthenticator } from '../identity/assertion/peer-assertion.ts';
-import type { SharedNonces } from '../identity/assertion/shared-nonces.ts';
 import { createAssertionSigner } from '../identity/assertion/sign-assertion.ts';
 import type { Authenticator } from '../identity/authenticator.ts';
 import type { IdentityMode, IdentityTokenSigner, IdentityTokenSigners } from '../identity/identity-token.ts';
@@ -30,13 +29,11 @@ export function canAssertLocally({ destinationIdentity, proxyClient }: ServeConf
 /**
  * Believes the assertions of the routers whose keys are pinned at the moment; while none is, assertions mean nothing.
  * @param pinnedKeys asked for each assertion; the same set as long as nothing has changed.
- * @param sharedNonces where other processes believe assertions, too
  */
 export function assertionAuthenticator(
   config: ServeConfig,
   pinnedKeys: () => AssertionKeySet,
   logger: Logger,
-  sharedNonces?: SharedNonces,
 ): Authenticator | undefined {
   const { serverId, destinationIdentity } = config;
   const { oidc } = destinationIdentity;
@@ -53,7 +50,7 @@ export function assertionAuthenticator(
     }
     return believed;
   };
-  const authenticator = new PeerAssertionAuthenticator({ keys, audience: serverId, sharedNonces, logger });
+  const authenticator = new PeerAssertionAuthenticator({ keys, audience: serverId, logger });
   return {
     name: authenticator.name,
     authenticate: (inbound) => (keys().size === 0 ? undefined : authenticator.authenticate(inbound)),

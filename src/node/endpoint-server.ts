@@ -2,7 +2,6 @@ import { createServer, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { boundConnections } from './connection-limit.ts';
 import { everyConnectionOf } from './every-connection.ts';
 import { certificateError, listenError } from './server-error.ts';
 
@@ -50,7 +49,7 @@ export async function startEndpointServer(options: EndpointServerOptions): Promi
   const listener = getRequestListener(fetch);
   const secure = tls === undefined ? undefined : newTlsServer(tls, listener);
   const server = secure ?? createServer(limits, listener);
-  boundConnections(server, maximumConnections);
+  server.maxConnections = maximumConnections;
   const cutConnections = everyConnectionOf(server);
   const address = await new Promise<AddressInfo>((resolve, reject) => {
     const failed = (error: Error): void => reject(listenError(error, host, port, flag));

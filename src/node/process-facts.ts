@@ -5,13 +5,9 @@ import { maskFields } from './mask-secrets.ts';
 import type { ServeConfig } from './serve-config.ts';
 
 /** What this process tells about itself under `/statusz` and `/flagz`. */
-export function processFacts({
-  commandLine,
-  processes: { count, number },
-}: Pick<ServeConfig, 'commandLine' | 'processes'>): ProcessFacts {
+export function processFacts({ commandLine }: Pick<ServeConfig, 'commandLine'>): ProcessFacts {
   const masked = Object.entries(maskFields(commandLine.flags)).map(([name, value]) => [name, String(value)]);
   return {
-    ...(number === undefined ? {} : { place: { number, of: count } }),
     version: commandLine.version,
     nodeVersion: process.version,
     startedAt: performance.timeOrigin,

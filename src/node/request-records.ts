@@ -6,10 +6,8 @@ import type { RequestObserver } from '../observe/request-observer.ts';
 import type { AuditConfig } from './audit/audit-config.ts';
 import { AuditLog } from './audit/audit-log.ts';
 import { type AuditOutput, DescriptorOutput, FileOutput } from './audit/audit-output.ts';
-import type { AuditRecorder } from './audit/audit-recorder.ts';
 import { maskText } from './mask-secrets.ts';
 import type { RouterMetrics } from './metrics/router-metrics.ts';
-import type { ProcessSharing } from './processes/process-sharing.ts';
 import type { ServeConfig } from './serve-config.ts';
 import type { Tracing } from './tracing/create-tracing.ts';
 import type { TracingConfig } from './tracing/tracing-configuration.ts';
@@ -31,12 +29,11 @@ export async function createRequestRecords(
   config: Pick<ServeConfig, 'logging' | 'records' | 'serverId' | 'commandLine'>,
   logger: Logger,
   metrics: RouterMetrics | undefined,
-  sharing?: ProcessSharing,
 ): Promise<RequestRecords> {
   const { tracing, audit } = config.records;
   const failures = new FailureLog({ logger, clock: () => performance.now() });
   const onEvents: OnAuditEvents = (result, events) => metrics?.auditEvents(result, events);
-  const auditLog = audit && (await auditRecorder(audit, failures, onEvents, sharing));
+  const auditLog = audit && (await openAuditLog(audit, failures, onEvents));
   const traces =
     tracing === undefined ? undefined : await startTracing(tracing, config, logger, failures, metrics);
   return {
@@ -87,24 +84,8 @@ async function startTracing(
 /** Told of audit events that were written, and of those that are lost. */
 type OnAuditEvents = (result: 'written' | 'dropped', events: number) => void;
 
-/** Of several processes one writes: two would rename each other's file. */
-async function auditRecorder(
-  audit: AuditConfig,
-  failures: FailureLog,
-  onEvents: OnAuditEvents,
-  sharing: ProcessSharing | undefined,
-): Promise<AuditRecorder> {
-  if (sharing === undefined) return openAuditLog(audit, failures, onEvents);
-  const { bufferSize } = audit;
-  return sharing.createAuditRecorder({
-    bufferSize,
-    failures,
-    onDropped: (events) => onEvents('dropped', events),
-  });
-}
-
 /** @throws when the file cannot be opened. */
-export async function openAuditLog(
+async function openAuditLog(
   audit: AuditConfig,
   failures: FailureLog,
   onEvents: OnAuditEvents,

@@ -124,6 +124,8 @@ export interface ServeConfig {
   readonly bindAddress: string;
   /** 0: any free port. */
   readonly securePort: number;
+  /** Other routers may listen there as well. */
+  readonly reusePort: boolean;
   /** Clients are offered HTTP/1.1 only. */
   readonly disableHttp2Serving: boolean;
   readonly advertisedAddress: AdvertisedAddress | undefined;
@@ -177,12 +179,6 @@ export interface ServeConfig {
     readonly goawayChance: number;
   };
   readonly shutdown: ShutdownConfig;
-  readonly processes: {
-    /** Processes that serve together. 1: there is no supervisor. */
-    readonly count: number;
-    /** Which of them this configuration is for, from 1 on; `undefined`: for the whole router. */
-    readonly number: number | undefined;
-  };
   readonly performance: {
     /** Requests for resources go past the fetch handler. */
     readonly directLane: boolean;

@@ -28,10 +28,12 @@ export function listenError(
 ): ServerError {
   const code = 'code' in error ? error.code : '';
   const where = `${host}:${port}`;
+  const sharing =
+    flag === '--bind-address' ? '; routers that are to share it all need --reuse-port, and one user' : '';
   if (code === 'EADDRINUSE') {
     return new ServerError(
       'AddressInUse',
-      `${where} is in use: stop what listens there, or take another port`,
+      `${where} is in use: stop what listens there, or take another port${sharing}`,
       error,
     );
   }

@@ -45,8 +45,12 @@ export interface ChangeableServerLimits {
 }
 
 export interface RouterServer {
-  /** @param port 0 takes a free one. @throws {ServerError} */
-  listen(port: number, host: string): Promise<AddressInfo>;
+  /**
+   * @param port 0 takes a free one.
+   * @param reusePort whether other processes may listen there as well, if they say the same. Default false.
+   * @throws {ServerError}
+   */
+  listen(port: number, host: string, reusePort?: boolean): Promise<AddressInfo>;
   /**
    * Takes a new serving pair and new client authorities, from the next connection on. The old ones stay when
    * the new ones are unusable.
@@ -130,11 +134,11 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   }
 
   return {
-    listen(port, host) {
+    listen(port, host, reusePort = false) {
       const { promise, resolve, reject } = Promise.withResolvers<AddressInfo>();
       const failed = (error: Error): void => reject(listenError(error, host, port));
       server.once('error', failed);
-      server.listen(port, host, () => {
+      server.listen({ port, host, reusePort }, () => {
         server.off('error', failed);
         server.on('error', (error) => logger.error({ error: error.message }, 'The server failed'));
         resolve(server.address() as AddressInfo);

@@ -6,7 +6,7 @@ import { ServerLoad } from '../proxy/server-load.ts';
 import type { Destination } from '../proxy/transport.ts';
 import { newPseudonym } from '../proxy/via.ts';
 import { createMemorySnapshotStore } from '../snapshot/memory-snapshot-store.ts';
-import { SnapshotReceiver, type SnapshotReceiverOptions } from '../snapshot/receiver.ts';
+import { SnapshotReceiver } from '../snapshot/receiver.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import { startAdminServer } from './admin-server.ts';
@@ -16,8 +16,6 @@ import { createFileSnapshotStore } from './file-snapshot-store.ts';
 import { createRouterMetrics } from './metrics/create-router-metrics.ts';
 import { ownServerCheck } from './own-server-check.ts';
 import { processFacts } from './process-facts.ts';
-import type { ProcessSharing } from './processes/process-sharing.ts';
-import { takeCurrentConfiguration } from './processes/take-current-configuration.ts';
 import type { ConfigurationUsers } from './reload/apply-configuration.ts';
 import type { ConfigurationSource } from './reload/configuration-source.ts';
 import { CredentialWatch } from './reload/credential-watch.ts';
@@ -43,8 +41,6 @@ export interface StartOptions {
   readonly configurationSource?: ConfigurationSource | undefined;
   /** Told of each changed configuration once it is in use. Must not throw. */
   readonly onApplied?: (config: ServeConfig) => void;
-  /** What this process shares with others of the same router. Default: it is the only one. */
-  readonly sharing?: ProcessSharing | undefined;
 }
 
 /**
@@ -78,7 +74,7 @@ async function closeAll(opened: Opened): Promise<void> {
 async function start(
   config: ServeConfig,
   logger: Logger,
-  { configurationSource, onApplied, sharing }: StartOptions,
+  { configurationSource, onApplied }: StartOptions,
   opened: Opened,
 ): Promise<RunningRouter> {
   const live = new LiveConfiguration(config);
@@ -88,8 +84,8 @@ async function start(
   const traffic = new TrafficControl(config, logger);
   opened.push(() => traffic.deadlines.stop());
   const facts = processFacts(config);
-  const metrics = createRouterMetrics(config, facts, () => receiver.current(), sharing?.metrics);
-  const records = await createRequestRecords(config, logger, metrics, sharing);
+  const metrics = createRouterMetrics(config, facts, () => receiver.current());
+  const records = await createRequestRecords(config, logger, metrics);
   opened.push(() => records.close());
   const transport = new UndiciTransport({
     dialObserver: metrics?.connections,
@@ -121,15 +117,13 @@ async function start(
   // Before the transport, whose end would look like the servers'.
   if (servers !== undefined) opened.push(() => servers.stop());
   if (metrics !== undefined) servers?.health.observe(metrics);
-  const receiverOptions: Omit<SnapshotReceiverOptions, 'store'> = {
+  const receiver = new SnapshotReceiver({
+    store: snapshotStore(config),
     keys: () => credentials.current.snapshotKeys,
     addressPolicy,
     logger,
     onPush: (result) => metrics?.snapshotPushed(result),
-  };
-  const receiver =
-    sharing?.createReceiver(receiverOptions) ??
-    new SnapshotReceiver({ ...receiverOptions, store: snapshotStore(config) });
+  });
   const { serverId } = config;
   const checkOwnServer = serverId === undefined ? undefined : ownServerCheck(serverId, logger);
   receiver.onChange((table) => {
@@ -146,17 +140,12 @@ async function start(
 
   const jwt = new LiveJwt(config.jwt, logger);
   opened.push(() => jwt.close());
-  const retryBudget = new RetryBudget(sharing?.place.of);
+  const retryBudget = new RetryBudget();
   const { clientCertificateOf } = credentials;
   const parts: RouterParts = {
     outbound: outboundOptions,
     authenticators: {
-      assertion: assertionAuthenticator(
-        config,
-        () => credentials.current.assertionKeys,
-        logger,
-        sharing?.nonces,
-      ),
+      assertion: assertionAuthenticator(config, () => credentials.current.assertionKeys, logger),
       jwt,
     },
     retryBudget,
@@ -224,8 +213,7 @@ async function start(
     },
   };
   watchRouterFiles(users, configurationSource, credentialWatch, logger);
-  if (sharing !== undefined) await takeCurrentConfiguration(credentialWatch);
-  const { port } = await server.listen(config.securePort, config.bindAddress);
+  const { port } = await server.listen(config.securePort, config.bindAddress, config.reusePort);
   if (canAssertLocally(config)) jwt.prepare();
   credentialWatch.start(live.current.fileCheckInterval);
   return {

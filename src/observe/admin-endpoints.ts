@@ -2,7 +2,10 @@ import { Hono } from 'hono';
 import { statusResponse } from '../apimachinery/status.ts';
 import type { HandlerEnvironment } from '../proxy/handler-environment.ts';
 import { inboundFromRequest } from '../proxy/inbound.ts';
+import { ownPathsPrefix } from '../proxy/own-path-target.ts';
 import { parseIpAddress } from '../snapshot/ip-address.ts';
+import type { SnapshotReceiver } from '../snapshot/receiver.ts';
+import { getSnapshot, putRenewal, putSnapshot, sealedMediaType } from '../snapshot/snapshot-endpoint.ts';
 import { healthEndpoints } from './health-endpoints.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { metricsEndpoints } from './metrics-endpoints.ts';
@@ -11,6 +14,8 @@ import { type RouterHealthOptions, routerHealthChecks } from './router-health-ch
 import { type ProcessFacts, zPages } from './z-pages.ts';
 
 export interface AdminEndpointsOptions extends RouterHealthOptions {
+  /** Takes snapshots that are pushed here. Default: none are. */
+  readonly snapshots?: SnapshotReceiver | undefined;
   readonly metrics?: MetricsSource | undefined;
   readonly processFacts: ProcessFacts;
   readonly logger?: Logger;
@@ -18,10 +23,18 @@ export interface AdminEndpointsOptions extends RouterHealthOptions {
 
 /**
  * What is answered at the admin address: health, metrics and z-pages, to everyone, and nothing else. It has no router:
- * there is nothing here that could send a request on.
+ * there is nothing here that could send a request on. It takes snapshots, for of routers that share a port each is to be
+ * reached by itself; their signature says whether they count, not who brings them.
  */
 export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvironment> {
-  const { metrics, processFacts: facts, settings, clock = Date.now, logger = silentLogger } = options;
+  const {
+    snapshots,
+    metrics,
+    processFacts: facts,
+    settings,
+    clock = Date.now,
+    logger = silentLogger,
+  } = options;
   const healthChecks = routerHealthChecks(options);
   const app = new Hono<HandlerEnvironment>();
   app.use(async (context, next) => {
@@ -40,7 +53,32 @@ export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvi
   app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked }));
   if (metrics !== undefined) app.route('/', metricsEndpoints({ metrics, healthChecks }, 'everyone'));
   app.route('/', zPages({ facts, settings }, 'everyone', clock));
+  if (snapshots !== undefined) app.route(ownPathsPrefix, pushedSnapshots(snapshots));
   app.notFound(({ req }) => statusResponse('NotFound', `there is no ${req.method} ${req.path} here`));
+  return app;
+}
+
+/**
+ * `v1/snapshot` (PUT; HEAD: which one is held) and `v1/snapshot/renewal` (PUT). What a snapshot holds is for allowed
+ * callers, on the serving port. One push at a time: nobody is asked who they are, and a snapshot can be large.
+ */
+function pushedSnapshots(receiver: SnapshotReceiver): Hono<HandlerEnvironment> {
+  const app = new Hono<HandlerEnvironment>();
+  let isTaking = false;
+  const take = async (answer: () => Promise<Response>): Promise<Response> => {
+    if (isTaking) return statusResponse('TooManyRequests', 'another push is being taken: try again');
+    isTaking = true;
+    try {
+      return await answer();
+    } finally {
+      isTaking = false;
+    }
+  };
+  app.get('/v1/snapshot', ({ req }, next) =>
+    req.method === 'HEAD' ? Promise.resolve(getSnapshot(sealedMediaType, receiver)) : next(),
+  );
+  app.put('/v1/snapshot', ({ var: { inbound } }) => take(() => putSnapshot(inbound.body(), receiver)));
+  app.put('/v1/snapshot/renewal', ({ var: { inbound } }) => take(() => putRenewal(inbound.body(), receiver)));
   return app;
 }
 

@@ -12,7 +12,6 @@ import {
 } from './credential-files.ts';
 import { type DocumentStatus, documentStatus } from './document-status.ts';
 import { describeSettingChange, type SettingChange, type SettingsState } from './setting-change.ts';
-import type { ProcessPlace } from './z-pages.ts';
 
 /** What `v1/status` shows. Times are RFC 3339. */
 export interface RouterStatus extends DocumentStatus {
@@ -20,8 +19,6 @@ export interface RouterStatus extends DocumentStatus {
   readonly form: 'sidecar' | 'gateway';
   /** ID of the local server; `null` in the gateway form. */
   readonly serverId: string | null;
-  /** Which of several processes tells this; left out where there is one. Decisions and health are its own. */
-  readonly process?: ProcessPlace;
   /** Health of the local server, which need not be in the snapshot; `null` in the gateway form. */
   readonly localServer: ServerHealthStatus | null;
   readonly enabled: boolean;

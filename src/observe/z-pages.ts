@@ -8,17 +8,8 @@ import { onlyAllowedCallers } from '../proxy/only-allowed-callers.ts';
 import { openToEveryone, withMonitors } from './monitors.ts';
 import type { SettingsState } from './setting-change.ts';
 
-/** One process of a router of several. */
-export interface ProcessPlace {
-  /** From 1 on. */
-  readonly number: number;
-  readonly of: number;
-}
-
 /** What `statusz` and `flagz` tell. */
 export interface ProcessFacts {
-  /** Which process this is; left out where there is one. */
-  readonly place?: ProcessPlace | undefined;
   /** The version of the router, for example `v0.1.0`. */
   readonly version: string;
   /** What it runs on, for example `v26.1.0`. */
@@ -66,7 +57,7 @@ export function zPages(
   const guard = allowed === 'everyone' ? openToEveryone : onlyAllowedCallers(withMonitors(allowed));
   const paths = pathsOf(prefix);
   app.get('/statusz', guard, ({ var: { inbound } }) => {
-    const { version, nodeVersion, startedAt, configHash, place } = facts;
+    const { version, nodeVersion, startedAt, configHash } = facts;
     const uptimeSeconds = Math.max(0, Math.floor((clock() - startedAt) / 1000));
     const startTime = new Date(startedAt).toISOString();
     const needsRestart = settings?.needsRestart() ?? [];
@@ -77,7 +68,6 @@ export function zPages(
         'Binary version': version,
         'Node.js version': nodeVersion,
         'Config hash': configHash,
-        ...(place === undefined ? {} : { Process: `${place.number} of ${place.of}` }),
         ...(needsRestart.length === 0
           ? {}
           : { 'Needs a restart': needsRestart.map(({ flag }) => flag).join(' ') }),
@@ -89,7 +79,6 @@ export function zPages(
         binaryVersion: version,
         nodeVersion,
         configHash,
-        process: place,
         ...(needsRestart.length === 0 ? {} : { needsRestart }),
         paths,
       },

@@ -6,7 +6,6 @@ import type { AllowedCallers } from '../identity/authorize.ts';
 import type { CredentialFiles } from '../observe/credential-files.ts';
 import { type RouterStatus, routerStatus } from '../observe/router-status.ts';
 import type { SettingsState } from '../observe/setting-change.ts';
-import type { ProcessFacts } from '../observe/z-pages.ts';
 import type { SnapshotReceiver } from '../snapshot/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/snapshot-endpoint.ts';
 import type { RequestToExplain } from './explain.ts';
@@ -21,8 +20,6 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
   readonly credentialFiles?: CredentialFiles;
   /** Settings that wait for a restart. Default: none do. */
   readonly settings?: SettingsState;
-  /** Which of several processes this is. Default: there is one. */
-  readonly processFacts?: Pick<ProcessFacts, 'place'> | undefined;
 }
 
 /**
@@ -33,11 +30,8 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
 export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hono<HandlerEnvironment> {
   const receiver = options.routingTable;
   const clock = options.clock ?? Date.now;
-  const place = options.processFacts?.place;
-  const status = (): RouterStatus => ({
-    ...routerStatus(options, receiver, clock(), options.credentialFiles, options.settings),
-    ...(place === undefined ? {} : { process: place }),
-  });
+  const status = (): RouterStatus =>
+    routerStatus(options, receiver, clock(), options.credentialFiles, options.settings);
   const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options, clock());
   const pageState = pageStateSource(options, clock, status);
   const app = new Hono<HandlerEnvironment>();

@@ -7,14 +7,7 @@ const reserve = 10;
 
 /** A budget for second tries, filled by requests and drained by tries. */
 export class RetryBudget {
-  readonly #reserve: number;
-  #tokens: number;
-
-  /** @param processes that share the second tries saved up; each has a budget of its own. Default 1. */
-  constructor(processes = 1) {
-    this.#reserve = Math.ceil(reserve / processes);
-    this.#tokens = this.#reserve;
-  }
+  #tokens = reserve;
 
   /** Second tries that may be made now; below 1 there is none. */
   get left(): number {
@@ -23,7 +16,7 @@ export class RetryBudget {
 
   /** One more request was received. */
   deposit(): void {
-    this.#tokens = Math.min(this.#reserve, this.#tokens + share);
+    this.#tokens = Math.min(reserve, this.#tokens + share);
   }
 
   /** Takes one second try out of the budget, if there is one. */

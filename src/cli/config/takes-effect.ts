@@ -37,6 +37,7 @@ export const settingsTakeEffect = {
   'slow-start-duration': 'at-once',
   'bind-address': 'restart',
   'secure-port': 'restart',
+  'reuse-port': 'restart',
   'disable-http2-serving': 'restart',
   'tls-cert-file': 'at-once',
   'tls-private-key-file': 'at-once',
@@ -58,7 +59,6 @@ export const settingsTakeEffect = {
   'shutdown-delay-duration': 'at-once',
   'shutdown-send-retry-after': 'at-once',
   'shutdown-watch-termination-grace-period': 'at-once',
-  processes: 'restart',
   'direct-lane': 'restart',
   'http1-read-connections': 'restart',
   // Whether client certificates are asked for is fixed when the server is made.

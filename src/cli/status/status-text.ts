@@ -54,12 +54,11 @@ export function statusText(
   return renderLines(lines, isColored);
 }
 
-function routerLine({ form, serverId, process, enabled, stalePolicy }: StatusView): string {
+function routerLine({ form, serverId, enabled, stalePolicy }: StatusView): string {
   const whose = serverId === null ? form : `${form} of ${serverId}`;
-  const where = process === undefined ? whose : `${whose}, process ${process.number} of ${process.of}`;
   return enabled
-    ? `${where}, stale policy ${stalePolicy}`
-    : `${where}, feature gate off: everything is local`;
+    ? `${whose}, stale policy ${stalePolicy}`
+    : `${whose}, feature gate off: everything is local`;
 }
 
 function snapshotLine({ snapshot }: StatusView, now: number): Segment {

@@ -10,7 +10,6 @@ const health = v.object({
 const statusViewSchema = v.object({
   form: v.string(),
   serverId: v.nullable(v.string()),
-  process: v.optional(v.object({ number: v.number(), of: v.number() })),
   enabled: v.boolean(),
   stalePolicy: v.string(),
   snapshot: v.nullable(

@@ -1,7 +1,6 @@
-import type { AuditEvent } from '../../observe/audit/audit-event.ts';
+import type { AuditEvent, AuditSink } from '../../observe/audit/audit-event.ts';
 import type { FailureLog } from '../../observe/failure-log.ts';
 import type { AuditOutput } from './audit-output.ts';
-import type { AuditRecorder } from './audit-recorder.ts';
 
 export interface AuditLogOptions {
   readonly output: AuditOutput;
@@ -24,7 +23,7 @@ const closeMilliseconds = 5_000;
  * Writes events as lines of JSON, behind the requests' backs: they wait in a bounded buffer, and go out together. While
  * the disk is full they are kept and tried again; those for which there is no room any more are counted and told of.
  */
-export class AuditLog implements AuditRecorder {
+export class AuditLog implements AuditSink {
   readonly #options: AuditLogOptions;
   #waiting: string[] = [];
   /** The lines that are being written, and how many of their bytes are. */

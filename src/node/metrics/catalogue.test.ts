@@ -4,7 +4,7 @@ import { metricCatalogue } from './catalogue.ts';
 
 const metrics = metricCatalogue.flatMap((section) => section.metrics);
 
-for (const { name, type, help, labels, buckets, acrossProcesses } of metrics) {
+for (const { name, type, help, labels, buckets } of metrics) {
   test(`${name} follows the naming rules of Prometheus`, () => {
     assert.match(name, /^[a-z][a-z0-9_]*$/);
     assert.equal(name.endsWith('_total'), type === 'counter', 'counters and nothing else end in _total');
@@ -24,8 +24,6 @@ for (const { name, type, help, labels, buckets, acrossProcesses } of metrics) {
       buckets,
       buckets?.toSorted((left, right) => left - right),
     );
-    const isGauge = type === 'gauge';
-    assert.equal(acrossProcesses !== undefined, isGauge, 'what several processes say together is no guess');
   });
 }
 

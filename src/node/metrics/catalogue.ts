@@ -26,12 +26,3 @@ export const metricCatalogue: readonly CatalogueSection[] = [
   { heading: 'Process', path: '/metrics', metrics: processCatalogue },
   { heading: 'Health checks', path: '/metrics/slis', metrics: Object.values(sliCatalogue) },
 ];
-
-const pathsByName: ReadonlyMap<string, MetricsPath> = new Map(
-  metricCatalogue.flatMap(({ path, metrics }) => metrics.map(({ name }) => [name, path])),
-);
-
-/** Whether a metric of this name is scraped there. */
-export function isScrapedUnder(path: MetricsPath, name: string): boolean {
-  return pathsByName.get(name) === path;
-}

@@ -1,6 +1,5 @@
 import type { ProcessFacts } from '../../observe/z-pages.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
-import type { MetricsSharing } from '../processes/process-sharing.ts';
 import type { ServeConfig } from '../serve-config.ts';
 import { RouterMetrics } from './router-metrics.ts';
 
@@ -9,7 +8,6 @@ export function createRouterMetrics(
   config: Pick<ServeConfig, 'observability' | 'featureGateEnabled'>,
   { version, nodeVersion, configHash }: ProcessFacts,
   table: () => RoutingTable | undefined,
-  sharing?: MetricsSharing,
 ): RouterMetrics | undefined {
   if (!config.observability.metrics) return undefined;
   return new RouterMetrics({
@@ -18,6 +16,5 @@ export function createRouterMetrics(
     configHash,
     features: { UnknownVersionInteroperabilityProxy: config.featureGateEnabled },
     table,
-    sharing,
   });
 }

@@ -28,7 +28,6 @@ export const destinationCatalogue = {
   destinationInflight: {
     name: 'mixed_version_proxy_destination_inflight_requests',
     type: 'gauge',
-    acrossProcesses: 'sum',
     stability: 'ALPHA',
     help: 'Requests in flight at a destination, long-running ones included.',
     labels: destinationLabels,
@@ -44,7 +43,6 @@ export const destinationCatalogue = {
   health: {
     name: 'mixed_version_proxy_destination_health',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: '1 for the status that a server has now: unknown, healthy, unhealthy.',
     labels: ['destination', 'status'],
@@ -80,7 +78,6 @@ export const destinationCatalogue = {
   retryBudget: {
     name: 'mixed_version_proxy_retry_budget',
     type: 'gauge',
-    acrossProcesses: 'sum',
     stability: 'ALPHA',
     help: 'Second tries that the retry budget allows at this moment. Below 1 there is none.',
     labels: [],
@@ -103,7 +100,6 @@ export const destinationCatalogue = {
   destinationConnections: {
     name: 'mixed_version_proxy_destination_connections',
     type: 'gauge',
-    acrossProcesses: 'sum',
     stability: 'ALPHA',
     help: 'Open connections to a destination, by protocol: h2, http/1.1.',
     labels: [...destinationLabels, 'protocol'],

@@ -1,15 +1,9 @@
-import type { AcrossProcesses, MetricDefinition } from './definition.ts';
+import type { MetricDefinition } from './definition.ts';
 
-const gauge = (
-  name: string,
-  acrossProcesses: AcrossProcesses,
-  help: string,
-  labels: readonly string[] = [],
-) =>
+const gauge = (name: string, help: string, labels: readonly string[] = []) =>
   ({
     name,
     type: 'gauge',
-    acrossProcesses,
     stability: 'STABLE',
     help,
     labels,
@@ -18,8 +12,6 @@ const counter = (name: string, help: string) =>
   ({ name, type: 'counter', stability: 'STABLE', help, labels: [] }) as const satisfies MetricDefinition;
 
 /**
- * The processes of a router of several count together, the one that looks after them included.
- *
  * Of prom-client's default metrics those that are exposed. Left out: lists of active handles and requests, which
  * walk every open socket at each scrape, gauges that are named like counters, and a mean
  * that is no number after a scrape.
@@ -28,25 +20,22 @@ export const processCatalogue: readonly MetricDefinition[] = [
   counter('process_cpu_user_seconds_total', 'CPU time of the process in user mode.'),
   counter('process_cpu_system_seconds_total', 'CPU time of the process in the kernel.'),
   counter('process_cpu_seconds_total', 'CPU time of the process.'),
-  gauge('process_start_time_seconds', 'min', 'Start of the process, in seconds since the epoch.'),
-  gauge('process_resident_memory_bytes', 'sum', 'Resident memory of the process.'),
-  gauge('process_virtual_memory_bytes', 'sum', 'Virtual memory of the process.'),
-  gauge('process_open_fds', 'sum', 'Open file descriptors.'),
-  gauge('process_max_fds', 'sum', 'File descriptors that the process may open.'),
-  gauge('nodejs_eventloop_lag_p50_seconds', 'max', 'Median delay of the event loop since the last scrape.'),
+  gauge('process_start_time_seconds', 'Start of the process, in seconds since the epoch.'),
+  gauge('process_resident_memory_bytes', 'Resident memory of the process.'),
+  gauge('process_virtual_memory_bytes', 'Virtual memory of the process.'),
+  gauge('process_open_fds', 'Open file descriptors.'),
+  gauge('process_max_fds', 'File descriptors that the process may open.'),
+  gauge('nodejs_eventloop_lag_p50_seconds', 'Median delay of the event loop since the last scrape.'),
   gauge(
     'nodejs_eventloop_lag_p99_seconds',
-    'max',
     '99th percentile of the delay of the event loop since the last scrape.',
   ),
-  gauge('nodejs_eventloop_lag_max_seconds', 'max', 'Longest delay of the event loop since the last scrape.'),
-  gauge('nodejs_heap_size_total_bytes', 'sum', "Size of V8's heap."),
-  gauge('nodejs_heap_size_used_bytes', 'sum', "Used part of V8's heap."),
-  gauge('nodejs_external_memory_bytes', 'sum', 'Memory outside of the heap that JavaScript objects hold.'),
-  gauge('nodejs_heap_space_size_total_bytes', 'sum', "Size of each of the spaces of V8's heap.", ['space']),
-  gauge('nodejs_heap_space_size_used_bytes', 'sum', "Used part of each of the spaces of V8's heap.", [
-    'space',
-  ]),
+  gauge('nodejs_eventloop_lag_max_seconds', 'Longest delay of the event loop since the last scrape.'),
+  gauge('nodejs_heap_size_total_bytes', "Size of V8's heap."),
+  gauge('nodejs_heap_size_used_bytes', "Used part of V8's heap."),
+  gauge('nodejs_external_memory_bytes', 'Memory outside of the heap that JavaScript objects hold.'),
+  gauge('nodejs_heap_space_size_total_bytes', "Size of each of the spaces of V8's heap.", ['space']),
+  gauge('nodejs_heap_space_size_used_bytes', "Used part of each of the spaces of V8's heap.", ['space']),
   {
     name: 'nodejs_gc_duration_seconds',
     type: 'histogram',

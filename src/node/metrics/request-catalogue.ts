@@ -102,7 +102,6 @@ export const requestCatalogue = {
   inflightRequests: {
     name: 'mixed_version_proxy_current_inflight_requests',
     type: 'gauge',
-    acrossProcesses: 'sum',
     stability: 'ALPHA',
     help: 'Requests being handled now, by kind: readOnly, mutating, longRunning.',
     labels: ['request_kind'],
@@ -110,7 +109,6 @@ export const requestCatalogue = {
   longRunningRequests: {
     name: 'mixed_version_proxy_longrunning_requests',
     type: 'gauge',
-    acrossProcesses: 'sum',
     stability: 'ALPHA',
     help: 'Long-running requests (watch, log, exec and the like) that are open now.',
     labels: requestLabels,
@@ -118,7 +116,6 @@ export const requestCatalogue = {
   tunnels: {
     name: 'mixed_version_proxy_open_tunnels',
     type: 'gauge',
-    acrossProcesses: 'sum',
     stability: 'ALPHA',
     help: 'Upgraded connections (exec, attach, port-forward) that are open now.',
     labels: [],

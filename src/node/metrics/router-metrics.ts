@@ -5,9 +5,7 @@ import type { HealthObserver, ServerHealthReport } from '../../proxy/health/serv
 import type { Destination } from '../../proxy/transport.ts';
 import type { PushResult } from '../../snapshot/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
-import { type MetricsReport, reportOf } from '../processes/metrics-report.ts';
-import type { MetricsSharing } from '../processes/process-sharing.ts';
-import { isScrapedUnder, type MetricsPath } from './catalogue.ts';
+import type { MetricsPath } from './catalogue.ts';
 import { ConnectionMetrics } from './connection-metrics.ts';
 import { DestinationSeriesIndex } from './destination-series.ts';
 import { expose, negotiateFormat } from './exposition.ts';
@@ -27,8 +25,6 @@ export interface RouterMetricsOptions {
   readonly features: Readonly<Record<string, boolean>>;
   /** The table in use, or `undefined`. */
   readonly table: () => RoutingTable | undefined;
-  /** Where there are several processes. Default: there is one. */
-  readonly sharing?: MetricsSharing | undefined;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;
 }
@@ -41,16 +37,11 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly #registry: MetricRegistry = createMetricRegistry();
   readonly #destinations: DestinationSeriesIndex;
   readonly #clock: () => number;
-  readonly #sharing: MetricsSharing | undefined;
-  #gathering: Promise<readonly ExposedFamily[]> | undefined;
-  #destinationIds: readonly string[] | undefined;
   #sources: StateSources & { readonly health?: (() => readonly ServerHealthReport[]) | undefined };
 
   constructor(options: RouterMetricsOptions) {
-    const { table, sharing, clock = Date.now } = options;
+    const { table, clock = Date.now } = options;
     this.#clock = clock;
-    this.#sharing = sharing;
-    sharing?.reportWith(() => this.#report());
     this.#destinations = new DestinationSeriesIndex(this.#registry.destinations);
     this.requests = new RequestMetrics({
       registry: this.#registry,
@@ -62,7 +53,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     const { state } = this.#registry;
     state.buildInfo.with(options.version, options.nodeVersion).set(1);
     state.configInfo.with(options.configHash).set(1);
-    state.processes.with('answering').set(1);
     for (const [name, enabled] of Object.entries(options.features)) {
       state.featureEnabled.with(name, 'ALPHA').set(enabled ? 1 : 0);
     }
@@ -94,7 +84,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
     this.#destinations.retain(destinations);
     const ids = new Set(destinations.map(({ id }) => id));
-    this.#destinationIds = [...ids];
     const isGone = (id = ''): boolean => !ids.has(id);
     this.#registry.destinations.probes.remove(isGone);
     this.#registry.destinations.putAside.remove(isGone);
@@ -147,33 +136,10 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     return this.#expose('/metrics/slis', accept);
   }
 
-  /** Of all processes, where there are several. */
   async #expose(path: MetricsPath, accept: string | undefined): Promise<Scrape> {
-    const families =
-      this.#sharing === undefined
-        ? await this.#families(path)
-        : (await this.#gathered(this.#sharing)).filter(({ definition }) =>
-            isScrapedUnder(path, definition.name),
-          );
-    return expose(families, negotiateFormat(accept));
+    return expose(await this.#families(path), negotiateFormat(accept));
   }
 
-  /** Scrapes that come while the other processes are being asked share what they answer: each asks all of them. */
-  #gathered(sharing: MetricsSharing): Promise<readonly ExposedFamily[]> {
-    this.#gathering ??= this.#report()
-      .then((report) => sharing.gather(report))
-      .finally(() => {
-        this.#gathering = undefined;
-      });
-    return this.#gathering;
-  }
-
-  async #report(): Promise<MetricsReport> {
-    const families = [...(await this.#families('/metrics')), ...(await this.#families('/metrics/slis'))];
-    return reportOf(families, this.#destinationIds);
-  }
-
-  /** This process' own. */
   async #families(path: MetricsPath): Promise<readonly ExposedFamily[]> {
     const { requests, destinations, state, slis } = this.#registry;
     if (path === '/metrics/slis') return Object.values(slis);

@@ -14,7 +14,6 @@ export const stateCatalogue = {
   snapshotGeneration: {
     name: 'mixed_version_proxy_snapshot_generation',
     type: 'gauge',
-    acrossProcesses: 'min',
     stability: 'ALPHA',
     help: 'Generation of the snapshot in use. 0 while there is none.',
     labels: [],
@@ -22,7 +21,6 @@ export const stateCatalogue = {
   snapshotAge: {
     name: 'mixed_version_proxy_snapshot_age_seconds',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: 'Time since the snapshot in use was made or last renewed. Absent while there is none.',
     labels: [],
@@ -30,7 +28,6 @@ export const stateCatalogue = {
   snapshotLifetimeLeft: {
     name: 'mixed_version_proxy_snapshot_remaining_lifetime_seconds',
     type: 'gauge',
-    acrossProcesses: 'min',
     stability: 'ALPHA',
     help: 'Time until the snapshot in use is past its lifetime; negative since then. Absent while there is none.',
     labels: [],
@@ -38,7 +35,6 @@ export const stateCatalogue = {
   snapshotServers: {
     name: 'mixed_version_proxy_snapshot_servers',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: 'API servers of the snapshot by state: current, stale (the sync job cannot read it), without_address.',
     labels: ['state'],
@@ -53,7 +49,6 @@ export const stateCatalogue = {
   discoveryConflicts: {
     name: 'mixed_version_proxy_discovery_conflicts',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: 'Resources that servers describe in ways that exclude each other, in the merged discovery documents.',
     labels: [],
@@ -61,7 +56,6 @@ export const stateCatalogue = {
   documentProblems: {
     name: 'mixed_version_proxy_document_problems',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: "Servers' discovery and OpenAPI documents that are missing in the merged ones, or not up to date there.",
     labels: [],
@@ -69,7 +63,6 @@ export const stateCatalogue = {
   certificateExpiration: {
     name: 'mixed_version_proxy_certificate_expiration_timestamp_seconds',
     type: 'gauge',
-    acrossProcesses: 'min',
     stability: 'ALPHA',
     help: 'When the first certificate in a file ends, in seconds since the epoch.',
     labels: fileLabels,
@@ -77,7 +70,6 @@ export const stateCatalogue = {
   credentialReloadFailed: {
     name: 'mixed_version_proxy_credential_file_reload_failed',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: '1 while a changed certificate, key or configuration file cannot be used and its old content stays in use, else 0.',
     labels: fileLabels,
@@ -85,7 +77,6 @@ export const stateCatalogue = {
   credentialLastReload: {
     name: 'mixed_version_proxy_credential_file_last_reload_timestamp_seconds',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: 'When a changed certificate, key or configuration file was last taken into use, in seconds since the epoch. 0: it is as it was at start.',
     labels: fileLabels,
@@ -93,7 +84,6 @@ export const stateCatalogue = {
   clientConnections: {
     name: 'mixed_version_proxy_client_connections',
     type: 'gauge',
-    acrossProcesses: 'sum',
     stability: 'ALPHA',
     help: 'Open connections of clients, by protocol: h2, http/1.1.',
     labels: ['protocol'],
@@ -133,25 +123,9 @@ export const stateCatalogue = {
     help: 'Spans of sampled requests by result: exported, failed (the collector did not take them). 0 while nothing is traced.',
     labels: ['result'],
   },
-  processes: {
-    name: 'mixed_version_proxy_processes',
-    type: 'gauge',
-    acrossProcesses: 'sum',
-    stability: 'ALPHA',
-    help: 'Processes of the router (--processes) by state: answering, silent (it gave no answer to this scrape; its counters are the last known ones, its gauges are missing), starting.',
-    labels: ['state'],
-  },
-  processRestarts: {
-    name: 'mixed_version_proxy_process_restarts_total',
-    type: 'counter',
-    stability: 'ALPHA',
-    help: 'Processes of the router that ended and were started again. What they had counted when they were last scraped stays in all counters.',
-    labels: [],
-  },
   buildInfo: {
     name: 'mixed_version_proxy_build_info',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: '1, with the version of the router and of Node.js in the labels.',
     labels: ['version', 'node_version'],
@@ -159,7 +133,6 @@ export const stateCatalogue = {
   configInfo: {
     name: 'mixed_version_proxy_config_info',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: '1, with the hash of the configuration in use, as /statusz shows it.',
     labels: ['hash'],
@@ -167,7 +140,6 @@ export const stateCatalogue = {
   settingsNeedingRestart: {
     name: 'mixed_version_proxy_settings_needing_restart',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: 'Settings that the configuration file gives another value than the one in use, which takes a restart.',
     labels: [],
@@ -175,7 +147,6 @@ export const stateCatalogue = {
   featureEnabled: {
     name: 'kubernetes_feature_enabled',
     type: 'gauge',
-    acrossProcesses: 'max',
     stability: 'ALPHA',
     help: "Whether a feature gate is on (1) or off (0), under the name of Kubernetes' own metric.",
     labels: ['name', 'stage'],
@@ -187,7 +158,6 @@ export const sliCatalogue = {
   healthcheck: {
     name: 'kubernetes_healthcheck',
     type: 'gauge',
-    acrossProcesses: 'own',
     stability: 'STABLE',
     help: 'Result of a health check: 1 is healthy, 0 is not. Type is the endpoint: healthz, livez, readyz.',
     labels: ['name', 'type'],
