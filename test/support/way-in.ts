@@ -4,7 +4,7 @@ import type { DirectLane } from '../../src/proxy/direct-lane.ts';
 
 /**
  * How requests get into the servers that tests start: as the product has it, by the direct lane.
- * `src/node/every-exchange-by-the-handlers.test.ts` has their tests run without.
+ * `test/every-exchange-by-the-handlers.test.ts` has their tests run without.
  */
 export const wayIn = { byLane: true };
 
