@@ -13,6 +13,7 @@ import {
   startRawPeer,
 } from '../../test/support/node-exchange.ts';
 import { startRouter } from '../../test/support/node-router.ts';
+import { everyoneVerified } from '../../test/support/node-server.ts';
 import { allHeaders, firstHeader, toByteString } from '../apimachinery/raw-headers.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
@@ -58,7 +59,11 @@ for (const protocol of protocols) {
         'x-remote-group',
         `system:serviceaccounts:namespace-${index}`,
       ]).flat();
-      const router = await startRouter(context, { destination: peer.destination, stamped: groups });
+      const router = await startRouter(context, {
+        destination: peer.destination,
+        stamped: groups,
+        server: { clientCertificateOf: everyoneVerified },
+      });
       // The same number of lines on the way in, under a name that hygiene lets pass.
       const headers = groups.map((line) => line.replace('x-remote-group', 'x-test-group'));
 

@@ -77,7 +77,7 @@ test('an exchange that was answered for taking too long has no other answer, not
   await client.settled();
   client.widen(1, 10_000);
   const { status, body } = await client.outcome(1);
-  assert.equal(status, 504);
+  assert.equal(status, 503);
   assert.match(body, /^\{"kind":"Status".*"reason":"Timeout".*\}\n?$/s);
   assert.equal(client.of(frameType.headers, 1).length, 1);
 });
