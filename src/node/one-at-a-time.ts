@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { maximumHeaderBytes } from './server-limits.ts';
+import { maximumHeaderBytesOf } from './server-limits.ts';
 
 /** Requests that may wait on one HTTP/1.1 connection; as many as HTTP/2 streams on one of its own. */
 const maximumWaiting = 100;
 
-/** Characters of the heads of those: as many as one head may have, which Node holds until its turn comes. */
-const maximumWaitingHeads = maximumHeaderBytes;
+/** Characters of the heads of those, where there is more than one: Node holds them until their turn comes. */
+const maximumWaitingHeads = maximumHeaderBytesOf(false);
 
 interface Line {
   /** The answer in progress, or the last one. */
@@ -60,7 +60,8 @@ export class OneAtATime {
     const head = lengthOfHead(incoming);
     line.waiting++;
     line.waitingHeads += head;
-    if (line.waiting > maximumWaiting || line.waitingHeads > maximumWaitingHeads) {
+    const isTooMuch = line.waiting > 1 && line.waitingHeads > maximumWaitingHeads;
+    if (line.waiting > maximumWaiting || isTooMuch) {
       socket.destroy();
       return;
     }
