@@ -18,6 +18,30 @@ test('the manifest allows every request of the sync job, and nothing that it doe
     if (record.user?.name === 'mixed-version-proxy-sync') requests.push(record);
   };
   const cluster = await syncCluster(context);
+  // A headless one: its endpoints are asked for, too.
+  cluster.store.create(
+    { group: '', resource: 'services' },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'metrics', namespace: 'monitoring' },
+      spec: { type: 'ClusterIP', clusterIP: 'None', ports: [{ port: 443 }] },
+    },
+  );
+  cluster.store.create(
+    { group: 'apiregistration.k8s.io', resource: 'apiservices' },
+    {
+      apiVersion: 'apiregistration.k8s.io/v1',
+      kind: 'APIService',
+      metadata: { name: 'v1beta1.metrics.k8s.io' },
+      spec: {
+        group: 'metrics.k8s.io',
+        version: 'v1beta1',
+        service: { namespace: 'monitoring', name: 'metrics' },
+      },
+      status: { conditions: [{ type: 'Available', status: 'True' }] },
+    },
+  );
   const older = await cluster.startServer({ version: '1.25', name: 'older', onRequest });
   const newer = await cluster.startServer({ version: '1.36', name: 'newer', onRequest });
   const router = await cluster.startRouter(newer);

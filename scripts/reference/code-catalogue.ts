@@ -29,6 +29,8 @@ export const codeUnions: readonly CodeUnion[] = [
       ExtensionAPIServer:
         'An aggregated API: to its server, or through the local aggregator (`--extension-routing`).',
       ExtensionAPIServerUnavailable: 'An aggregated API whose APIService is not available: 503.',
+      ExtensionAPIServerAddressUnknown:
+        'An aggregated API that `--extension-routing=extension` would reach directly, and the snapshot has no address of its Service: through the local aggregator.',
       CustomResource:
         "Served through a CustomResourceDefinition, which is every server's: the local one answers.",
       ServedByPeer: 'The local server does not serve it, the candidates do.',

@@ -32,6 +32,8 @@ export type StatusReason =
   /** HTTP's own (RFC 6585 section 5): Kubernetes has no reason for it. */
   | 'RequestHeaderFieldsTooLarge'
   | 'InternalError'
+  /** HTTP's own: kube-apiserver answers 502 in plain text (k8s.io/apimachinery pkg/util/proxy/upgradeaware.go). */
+  | 'BadGateway'
   | 'ServiceUnavailable'
   | 'Timeout';
 
@@ -49,6 +51,7 @@ const codes: Record<StatusReason, number> = {
   TooManyRequests: 429,
   RequestHeaderFieldsTooLarge: 431,
   InternalError: 500,
+  BadGateway: 502,
   ServiceUnavailable: 503,
   Timeout: 504,
 };

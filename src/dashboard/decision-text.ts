@@ -10,6 +10,8 @@ export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
   ServedLocally: 'The local server serves it.',
   ExtensionAPIServer: 'An extension API server serves it.',
   ExtensionAPIServerUnavailable: 'It belongs to an extension API server that is not available.',
+  ExtensionAPIServerAddressUnknown:
+    'An extension API server serves it whose address is not known: the aggregator reaches it.',
   CustomResource: 'It is a custom resource, which every server serves.',
   ServedByPeer: 'Peers serve it, and the local server does not.',
   PeerAddressUnknown: 'Peers serve it, but none of them has a usable address.',

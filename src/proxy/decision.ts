@@ -59,6 +59,7 @@ export type DecisionReason =
   | 'ServedLocally'
   | 'ExtensionAPIServer'
   | 'ExtensionAPIServerUnavailable'
+  | 'ExtensionAPIServerAddressUnknown'
   | 'CustomResource'
   | 'ServedByPeer'
   | 'PeerAddressUnknown'
@@ -98,6 +99,7 @@ const unavailableWithoutSnapshot = unavailable('NoSnapshot');
 const unavailableWithExpiredSnapshot = unavailable('SnapshotExpired');
 const servedLocally = local('ServedLocally');
 const extensionThroughLocalAggregator = local('ExtensionAPIServer');
+const extensionWithoutAddress = local('ExtensionAPIServerAddressUnknown');
 const extensionUnavailable = unavailable('ExtensionAPIServerUnavailable');
 const customResource = local('CustomResource');
 const peerAddressUnknown = unavailable('PeerAddressUnknown');
@@ -157,7 +159,7 @@ export function decide(
   trace?.push({
     rule: '5 an extension API server covers the group version',
     matched: extension !== undefined,
-    detail: describeExtension(extension),
+    detail: describeExtension(extension, context),
   });
   if (extension !== undefined) return decideExtension(extension, known, context);
 
@@ -260,7 +262,11 @@ function decideExtension(
     // Every server aggregates: they share their APIService objects.
     return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, context);
   }
-  if (!apiService.available || apiService.service?.address === undefined) return extensionUnavailable;
+  if (!apiService.available) return extensionUnavailable;
+  // The aggregator resolves the Service itself, and may know better than the snapshot.
+  if (apiService.service?.address === undefined) {
+    return inPlaceOfLocal(extensionWithoutAddress, table.reachable, context);
+  }
   return { decision: 'extension', reason: 'ExtensionAPIServer', candidates: none, apiService };
 }
 
@@ -277,8 +283,13 @@ function describeLocal({ serverId, localServerIsDown }: DecisionContext): string
   return `local is ${serverId}${localServerIsDown === true ? ', which is down' : ''}`;
 }
 
-function describeExtension(apiService: SnapshotApiService | undefined): string {
+function describeExtension(
+  apiService: SnapshotApiService | undefined,
+  { extensionRouting }: DecisionContext,
+): string {
   if (apiService?.service === undefined) return 'no APIService with a service';
-  const { namespace, name } = apiService.service;
-  return `${name}.${namespace}.svc, ${apiService.available ? 'available' : 'not available'}`;
+  const { namespace, name, address } = apiService.service;
+  const service = `${name}.${namespace}.svc, ${apiService.available ? 'available' : 'not available'}`;
+  if (extensionRouting === 'local') return service;
+  return `${service}, ${address === undefined ? 'its address is not known: through the aggregator' : `at ${address}`}`;
 }

@@ -101,6 +101,11 @@ export function explainRequest(
       'callers that the router does not authenticate itself go through the local aggregator instead',
     );
   }
+  if (decision.reason === 'ExtensionAPIServerAddressUnknown') {
+    notes.push(
+      'the snapshot has no address of its Service, so the aggregator reaches it: the warnings of the sync job say why',
+    );
+  }
   const { decision: kind, reason } = decision;
   return { requestInfo, decision: kind, reason, candidates: candidatesOf(decision, context), notes, trace };
 }

@@ -7,7 +7,7 @@ import type { Snapshot } from './types.ts';
 const maximumClockSkewMilliseconds = 5 * 60 * 1000;
 
 /**
- * What a well-formed snapshot must fulfil to be used by this receiver: no address that the policy refuses,
+ * What a well-formed snapshot must fulfil to be used by this receiver: no address of a server that the policy refuses,
  * and no creation time in the future, which would stretch its lifetime.
  */
 export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: number): SnapshotIssue[] {
@@ -18,10 +18,26 @@ export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: 
     checkAddress(`servers[${index}].address`, address, policy, issues);
     checkAddress(`servers[${index}].url`, url, policy, issues);
   }
-  for (const [index, { service }] of snapshot.apiServices.entries()) {
-    checkAddress(`apiServices[${index}].service.address`, service?.address, policy, issues);
-  }
   return issues.toArray();
+}
+
+/**
+ * The snapshot without the addresses of extension API servers that the policy refuses. They are no reason to refuse a
+ * snapshot, unlike a server's: a cluster IP outside the blocks of a router's peers is nobody's fault, and what it
+ * belongs to is reached through the aggregator.
+ */
+export function withoutRefusedServices(snapshot: Snapshot, policy: AddressPolicy): Snapshot {
+  const isRefused = (address: string | undefined): boolean =>
+    address !== undefined && checkServerAddress(address, policy) !== undefined;
+  if (!snapshot.apiServices.some(({ service }) => isRefused(service?.address))) return snapshot;
+  return {
+    ...snapshot,
+    apiServices: snapshot.apiServices.map((apiService) => {
+      if (apiService.service === undefined || !isRefused(apiService.service.address)) return apiService;
+      const { address: _address, ...service } = apiService.service;
+      return { ...apiService, service };
+    }),
+  };
 }
 
 /** What is wrong with a creation time that lies in the future; `undefined` when it does not. */

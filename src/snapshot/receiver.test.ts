@@ -137,7 +137,7 @@ test('a refused push is remembered until one is taken; one that came too late is
   assert.equal(refused(), undefined);
 });
 
-test('every address that the policy refuses is an issue at its path', async () => {
+test('every address of a server that the policy refuses is an issue at its path; one of an extension server is not used', async () => {
   const { receiver } = receiverWith();
   const bad = snapshotOf(
     {
@@ -162,13 +162,20 @@ test('every address that the policy refuses is an issue at its path', async () =
     assert.equal(error.code, 'Invalid');
     assert.deepEqual(
       error.issues.map((issue) => issue.path),
-      ['servers[0].address', 'servers[1].url', 'apiServices[0].service.address'],
+      ['servers[0].address', 'servers[1].url'],
     );
     return true;
   });
   const lenient = receiverWith({ policy: { allowLoopbackPeers: true } }).receiver;
   await assert.rejects(lenient.accept(jws), {
     issues: [{ path: 'servers[1].url', message: 'is a cloud metadata address, which no API server has' }],
+  });
+  const rest = snapshotOf({ c: ['v1/pods'] }, { createdAt: at(noon), apiServices: [...bad.apiServices] });
+  await receiver.accept(await sealSnapshot(rest, signingKeyOf(old.privateJwk)));
+  assert.deepEqual(receiver.current()?.extension('metrics.k8s.io', 'v1')?.service, {
+    namespace: 'x',
+    name: 'y',
+    port: 443,
   });
 });
 

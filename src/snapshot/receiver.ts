@@ -1,5 +1,5 @@
 import { type Logger, silentLogger } from '../observe/logger.ts';
-import { checkAcceptance, futureFault } from './acceptance-checks.ts';
+import { checkAcceptance, futureFault, withoutRefusedServices } from './acceptance-checks.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { buildRoutingTable, withLifetime } from './build-routing-table.ts';
 import {
@@ -181,7 +181,7 @@ export class SnapshotReceiver {
     const opened = await openSnapshot(jws, keys());
     const issues = checkAcceptance(opened.snapshot, addressPolicy, this.#now());
     if (issues.length > 0) throw invalid('The snapshot', issues);
-    return opened;
+    return { ...opened, snapshot: withoutRefusedServices(opened.snapshot, addressPolicy) };
   }
 
   async #check(stored: StoredSnapshot): Promise<Held> {

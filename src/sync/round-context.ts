@@ -1,4 +1,5 @@
 import { createServerReaders, type ServerReaders } from './server-readers.ts';
+import { createServiceAddressReader, type ServiceAddressReader } from './service-addresses.ts';
 import { createSharedObjectsReader, type SharedObjectsReader } from './shared-objects-reader.ts';
 import { type ResolvedSyncOptions, resolveSyncOptions, type SyncOptions } from './sync-options.ts';
 
@@ -7,6 +8,7 @@ export interface RoundContext {
   readonly options: ResolvedSyncOptions;
   readonly readers: ServerReaders;
   readonly sharedObjects: SharedObjectsReader;
+  readonly serviceAddresses: ServiceAddressReader;
 }
 
 /** @throws {TypeError} when the options contradict themselves. */
@@ -26,5 +28,6 @@ export function createRoundContext(given: SyncOptions): RoundContext {
       maximumHashDocuments: timing.maximumHashDocuments,
     }),
     sharedObjects: createSharedObjectsReader(clock, timing.sharedObjectsRefresh),
+    serviceAddresses: createServiceAddressReader(clock, timing.sharedObjectsRefresh),
   };
 }

@@ -5,6 +5,7 @@ import { buildSnapshot } from './build-snapshot.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { ClusterView } from './cluster-source.ts';
 import { withDeadline } from './deadline.ts';
+import type { ServerDocuments } from './document-reader.ts';
 import type { RoundContext } from './round-context.ts';
 import type { ServerReading } from './server-reading.ts';
 import type { SyncServer } from './sync-options.ts';
@@ -40,10 +41,14 @@ export async function runRound(
   const servers = view?.servers ?? options.servers;
   readers.follow(servers);
   const readings = await readers.round(signal, patience);
+  const readable = servers
+    .filter(({ id }) => readings.get(id)?.ok === true && !readers.isUnderWay(id))
+    .map(({ documents }) => documents);
+  const shared = await sharedObjectsOf(context, view, readings, readable, signal);
   const output = await buildSnapshot({
     servers,
     readings,
-    clusterObjects: await sharedObjectsOf(context, view, servers, readings, signal),
+    clusterObjects: await withServiceAddresses(context, shared, previous, readable, patience, signal),
     previous,
     heldGeneration,
     now: options.clock.now(),
@@ -61,31 +66,44 @@ export async function runRound(
 
 /** As the watches tell them; what those could never list is read from the servers. */
 async function sharedObjectsOf(
-  { options, readers, sharedObjects }: RoundContext,
+  { options, sharedObjects }: RoundContext,
   view: ClusterView | undefined,
-  servers: readonly SyncServer[],
   readings: ReadonlyMap<string, ServerReading>,
+  readable: readonly ServerDocuments[],
   signal: AbortSignal,
 ): Promise<ClusterObjects> {
   const watched = view?.objects;
   if (watched?.apiServices !== undefined && watched.customResourceGroups !== undefined) return watched;
-  const readable = servers.filter(({ id }) => readings.get(id)?.ok === true && !readers.isUnderWay(id));
   const read = await withDeadline(
     options.timing.readTimeout,
     signal,
     () => new Error('too slow'),
-    (deadline) =>
-      sharedObjects.read(
-        readings,
-        readable.map(({ documents }) => documents),
-        deadline,
-      ),
+    (deadline) => sharedObjects.read(readings, readable, deadline),
   ).catch((error: unknown): ClusterObjects => unknownObjects(error));
   return {
     apiServices: watched?.apiServices ?? read.apiServices,
     customResourceGroups: watched?.customResourceGroups ?? read.customResourceGroups,
     customResources: watched?.customResources ?? read.customResources,
     warnings: [...(watched?.warnings ?? []), ...read.warnings],
+  };
+}
+
+/** For routers that go straight to extension API servers (`--extension-routing=extension`). */
+async function withServiceAddresses(
+  { options, serviceAddresses }: RoundContext,
+  objects: ClusterObjects,
+  previous: Snapshot | undefined,
+  readable: readonly ServerDocuments[],
+  patience: number | undefined,
+  signal: AbortSignal,
+): Promise<ClusterObjects> {
+  if (objects.apiServices === undefined || options.resolvesServices === false) return objects;
+  const timeout = patience ?? options.timing.readTimeout;
+  const resolved = await serviceAddresses.resolve(objects.apiServices, previous, readable, timeout, signal);
+  return {
+    ...objects,
+    apiServices: resolved.apiServices,
+    warnings: [...objects.warnings, ...resolved.warnings],
   };
 }
 

@@ -26,7 +26,10 @@ export interface SyncTiming {
   readonly readTimeout: number;
   /** How long a round waits for slow servers; their answers then count in a later one. Default 2,000. */
   readonly patience: number;
-  /** APIServices and CustomResourceDefinitions are read again this often, and when discovery changes. Default 30,000. */
+  /**
+   * APIServices and CustomResourceDefinitions are read again this often, and when discovery changes; the Services that
+   * APIServices name, this often. Default 30,000.
+   */
   readonly sharedObjectsRefresh: number;
   /**
    * Between reads of a server that fails. Default 400, doubling up to 800: it is due again in the next round, as a
@@ -94,6 +97,11 @@ export interface SyncOptions {
    */
   readonly adopt?: ((signal: AbortSignal) => Promise<Snapshot | undefined>) | undefined;
   readonly observer?: SyncObserver | undefined;
+  /**
+   * Whether the Services of APIServices are looked up, for routers that go straight to extension API servers. Default
+   * true; false where no router can.
+   */
+  readonly resolvesServices?: boolean | undefined;
   readonly snapshot?: SnapshotOptions | undefined;
   readonly timing?: Partial<SyncTiming> | undefined;
   readonly clock?: Clock | undefined;

@@ -3,9 +3,10 @@ export type SyncPermission = {
   readonly verbs: readonly string[];
   /**
    * `always`: without it the sync job does not find out what it is for. `storage-versions`: where the StorageVersion
-   * API is on, as a check on what was read. `leader-election`: with --leader-elect.
+   * API is on, as a check on what was read. `extension-routing`: for routers with --extension-routing=extension.
+   * `leader-election`: with --leader-elect.
    */
-  readonly neededFor: 'always' | 'storage-versions' | 'leader-election';
+  readonly neededFor: 'always' | 'storage-versions' | 'extension-routing' | 'leader-election';
 } & (
   | {
       readonly kind: 'resource';
@@ -39,6 +40,23 @@ export const syncPermissions: readonly SyncPermission[] = [
   { ...watched('internal.apiserver.k8s.io', 'storageversions', undefined), neededFor: 'storage-versions' },
   watched(lease.group, lease.resource, lease.namespace),
   watched('discovery.k8s.io', 'endpointslices', 'default'),
+  // Of the Services that APIServices name, wherever those are.
+  {
+    kind: 'resource',
+    group: '',
+    resource: 'services',
+    namespace: undefined,
+    verbs: ['get'],
+    neededFor: 'extension-routing',
+  },
+  {
+    kind: 'resource',
+    group: 'discovery.k8s.io',
+    resource: 'endpointslices',
+    namespace: undefined,
+    verbs: ['list'],
+    neededFor: 'extension-routing',
+  },
   // What may be created cannot be restricted to a name (RBAC, "Referring to resources").
   { kind: 'resource', ...lease, verbs: ['create'], neededFor: 'leader-election' },
   {

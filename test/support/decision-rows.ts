@@ -39,6 +39,12 @@ const apiServicesAt = (address: string): SnapshotApiService[] => [
     service: { namespace: 'default', name: 'broken', port: 443 },
     available: false,
   },
+  {
+    group: 'unresolved.example.com',
+    version: 'v1',
+    service: { namespace: 'default', name: 'unresolved', port: 443 },
+    available: true,
+  },
 ];
 
 /** `batch/v1` `jobs` in a document of aggregated discovery. */
@@ -267,6 +273,13 @@ export const decisionRows: readonly DecisionRow[] = [
     decision: 'unavailable',
     reason: 'ExtensionAPIServerUnavailable',
     status: 503,
+  },
+  {
+    name: '5 an extension API server whose address is not known, through the local aggregator',
+    target: '/apis/unresolved.example.com/v1/things',
+    context: { extensionRouting: 'extension' },
+    decision: 'local',
+    reason: 'ExtensionAPIServerAddressUnknown',
   },
   {
     name: '6 custom resources are everybody’s',

@@ -116,6 +116,7 @@ function missingFindings(answers: readonly ServerAnswer[]): readonly Finding[] {
 const needs = {
   always: { result: 'failed', why: '' },
   'storage-versions': { result: 'warning', why: ' (needed as long as the StorageVersion API is on)' },
+  'extension-routing': { result: 'warning', why: ' (needed for routers with --extension-routing=extension)' },
   'leader-election': { result: 'warning', why: ' (needed with --leader-elect)' },
 } as const;
 
@@ -128,7 +129,7 @@ function whatOf(permission: SyncPermission): string {
   if (permission.kind === 'path') return `${verbs} ${permission.paths.join(', ')}`;
   const { group, resource, namespace, name } = permission;
   const object = name === undefined ? '' : ` ${name}`;
-  return `${verbs} ${resource}.${group}${object}${namespace === undefined ? '' : ` in ${namespace}`}`;
+  return `${verbs} ${resource}${group === '' ? '' : `.${group}`}${object}${namespace === undefined ? '' : ` in ${namespace}`}`;
 }
 
 function askAsSyncJob(

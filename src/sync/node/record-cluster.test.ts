@@ -76,6 +76,7 @@ test('a recorded cluster, read offline, leads to the same decisions as the runni
     'customresourcedefinitions.json',
     'endpointslices.json',
     'leases.json',
+    'services.json',
     'storageversions.json',
   ]);
   const leases = JSON.parse(await readFile(join(folder, 'leases.json'), 'utf8'));

@@ -2,9 +2,12 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAPIGroupList, parseAPIVersions } from '../../discovery/parse-classic.ts';
 import { isDns1123Subdomain } from '../../snapshot/names.ts';
+import { apiServicesOf, apiServicesPath } from '../api-services.ts';
 import type { ServerDocument, ServerDocuments } from '../document-reader.ts';
+import { getJsonIfServed } from '../json-document.ts';
 import { createLimiter } from '../limiter.ts';
-import { listObjectsIfServed } from '../list-objects.ts';
+import { listObjects, listObjectsIfServed } from '../list-objects.ts';
+import { type NamedService, serviceEndpointsPath, servicePath } from '../service-address.ts';
 import { aggregatedFiles, recordedFileName } from './recorded-documents.ts';
 import { type SharedList, sharedLists } from './shared-lists.ts';
 
@@ -56,7 +59,7 @@ export async function recordCluster({
     files++;
   };
   await Promise.all([
-    ...sharedLists.map((list) => recordList(list, servers, signal, write, faults)),
+    recordLists(servers, signal, write, faults),
     ...servers.map(async ({ id, documents }) => {
       await mkdir(join(folder, id), { mode: 0o700 });
       const writeOwn: Write = (file, text) => write(join(id, file), text);
@@ -68,9 +71,72 @@ export async function recordCluster({
 
 type Write = (file: string, text: string) => Promise<void>;
 
+/** With what the sync job finds extension API servers by: the Services that APIServices name, and their endpoints. */
+async function recordLists(
+  servers: RecordClusterOptions['servers'],
+  signal: AbortSignal,
+  write: Write,
+  faults: string[],
+): Promise<void> {
+  const named = await namedServices(servers, signal);
+  await Promise.all([
+    ...sharedLists.map((list) => {
+      const more = list.file === 'endpointslices.json' ? named.map(serviceEndpointsPath) : [];
+      return recordList(list, more, servers, signal, write, faults);
+    }),
+    recordServices(named, servers, signal, write, faults),
+  ]);
+}
+
+/** None where APIServices cannot be listed: that is a fault of their own list. */
+async function namedServices(
+  servers: RecordClusterOptions['servers'],
+  signal: AbortSignal,
+): Promise<readonly NamedService[]> {
+  const list = (documents: ServerDocuments) => listObjects(documents, apiServicesPath, signal);
+  const apiServices = apiServicesOf((await firstAnswer(servers, list)).answer ?? [], () => {});
+  const services = apiServices.flatMap(({ service }) => service ?? []);
+  return [...new Map(services.map((service) => [servicePath(service), service])).values()];
+}
+
+async function recordServices(
+  named: readonly NamedService[],
+  servers: RecordClusterOptions['servers'],
+  signal: AbortSignal,
+  write: Write,
+  faults: string[],
+): Promise<void> {
+  const items: unknown[] = [];
+  for (const path of named.map(servicePath)) {
+    const read = (documents: ServerDocuments) => getJsonIfServed(documents, path, 'application/json', signal);
+    const { answer, fault } = await firstAnswer(servers, read);
+    if (answer !== undefined) items.push(answer);
+    if (fault !== undefined) faults.push(`services.json: ${fault}`);
+  }
+  const list = { kind: 'ServiceList', apiVersion: 'v1', metadata: {}, items };
+  await write('services.json', `${JSON.stringify(list, null, 2)}\n`);
+}
+
+/** Of the first server that gives one. */
+async function firstAnswer<Answer>(
+  servers: RecordClusterOptions['servers'],
+  ask: (documents: ServerDocuments) => Promise<Answer>,
+): Promise<{ readonly answer?: Answer; readonly fault?: string }> {
+  let fault = 'there is no server';
+  for (const { documents } of servers) {
+    try {
+      return { answer: await ask(documents) };
+    } catch (error) {
+      fault = messageOf(error);
+    }
+  }
+  return { fault };
+}
+
 /** From the first server that gives the whole list: they all share it. One that no server has is no fault. */
 async function recordList(
   { paths, file, kind, apiVersion }: SharedList,
+  morePaths: readonly string[],
   servers: RecordClusterOptions['servers'],
   signal: AbortSignal,
   write: Write,
@@ -81,7 +147,15 @@ async function recordList(
     try {
       const lists = await Promise.all(paths.map((path) => listObjectsIfServed(documents, path, signal)));
       if (lists.includes(undefined)) continue;
-      const items = lists.flatMap((list) => list?.items ?? []);
+      const more = await Promise.all(
+        morePaths.map((path) =>
+          listObjects(documents, path, signal).catch((error: unknown) => {
+            faults.push(`${file}: ${messageOf(error)}`);
+            return [];
+          }),
+        ),
+      );
+      const items = [...lists.flatMap((list) => list?.items ?? []), ...more.flat()];
       await write(file, `${JSON.stringify({ kind, apiVersion, metadata: {}, items }, null, 2)}\n`);
       return;
     } catch (error) {

@@ -42,6 +42,8 @@ export async function runScheduledSync(environment: object, logger: Logger): Pro
       targets: [receiverTarget(receiver, key, Date.now)],
       signingKey: key,
       previous: receiver.current()?.snapshot,
+      // A Worker cannot trust the certificates of extension API servers: it goes through the aggregators.
+      resolvesServices: false,
       snapshot: { lifetimeSeconds: sync.lifetimeSeconds },
       timing,
       logger,
