@@ -1,30 +1,21 @@
-import { Hono } from 'hono';
-import { type AllowedCallers, defaultAllowedCallers } from './identity/authorize.ts';
+import { type Handler, Hono } from 'hono';
+import type { AllowedCallers } from './identity/authorize.ts';
 import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
 import type { CredentialFiles } from './observe/credential-files.ts';
-import { healthEndpoints } from './observe/health-endpoints.ts';
 import { silentLogger } from './observe/logger.ts';
-import { metricsEndpoints } from './observe/metrics-endpoints.ts';
 import type { MetricsSource } from './observe/metrics-source.ts';
 import type { RecentDecisions } from './observe/recent-decisions.ts';
-import { routerHealthChecks } from './observe/router-health-checks.ts';
 import type { SettingsState } from './observe/setting-change.ts';
-import { type ProcessFacts, zPages } from './observe/z-pages.ts';
+import type { ProcessFacts } from './observe/z-pages.ts';
 import { createRouter } from './proxy/create-router.ts';
-import type { HandlerEnvironment } from './proxy/handler-environment.ts';
-import { createServerChecks } from './proxy/health/server-checks.ts';
+import { forward } from './proxy/forward.ts';
+import { handleRequest } from './proxy/handle-request.ts';
+import { type HandlerEnvironment, webInbound } from './proxy/handler-environment.ts';
 import { internalError } from './proxy/internal-error.ts';
-import {
-  acceptRequest,
-  identifyCaller,
-  localServer,
-  type MiddlewareOptions,
-  routeRequest,
-} from './proxy/middleware.ts';
-import { oidcDocuments } from './proxy/oidc-documents.ts';
+import type { MiddlewareOptions } from './proxy/middleware.ts';
 import { ownPathsPrefix } from './proxy/own-path-target.ts';
-import { ownPaths } from './proxy/own-paths.ts';
-import { refuseDisguisedOwnPaths } from './proxy/refuse-disguised-own-paths.ts';
+import { refuseDisguisedOwnPath } from './proxy/refuse-own-path.ts';
+import { replacementFor } from './proxy/replacement.ts';
 import type { Router } from './proxy/router.ts';
 import type { SnapshotReceiver } from './snapshot/receiver.ts';
 
@@ -51,45 +42,53 @@ export interface AppOptions extends MiddlewareOptions {
   readonly processFacts?: ProcessFacts | undefined;
 }
 
-/** The whole router as one portable fetch handler: the chain a request passes, in order. */
+/**
+ * The whole router as one portable fetch handler. A request for a resource meets exactly one handler, which Hono then
+ * calls without composing a chain.
+ */
 export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
-  const {
-    router = createRouter(options),
-    allowedCallers = defaultAllowedCallers,
-    logger = silentLogger,
-  } = options;
+  const { router = createRouter(options), inbound = webInbound, logger = silentLogger } = options;
+  const { transport, routingTable, oidcIssuer } = options;
   const app = new Hono<HandlerEnvironment>();
 
-  // 1. The request as it stood on the wire; a path that two parsers could read differently ends here (400).
-  app.use(acceptRequest(router, options.inbound));
-  app.use(refuseDisguisedOwnPaths);
-  // 2. /livez, /readyz, /healthz: the router's own health, open to everyone; beside it what API servers show of
-  //    theirs to this caller.
-  const healthChecks = routerHealthChecks(options);
-  const { metrics, processFacts, settings } = options;
-  const onChecked = metrics?.healthChecked.bind(metrics);
-  const askServers = createServerChecks({ ...options, router });
-  app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked, askServers }));
-  //    So are the OIDC issuer's two documents, where there is an issuer.
-  if (options.oidcIssuer !== undefined) app.route('/', oidcDocuments(options.oidcIssuer));
-  // 3. Who is calling: established once (401).
-  app.use(identifyCaller(router));
-  // 4. /.mixed-version-proxy/: metrics, statusz and flagz, for allowed callers and for monitors (401, 403). Under
-  //    their plain names these paths are the API server's.
-  if (metrics !== undefined) {
-    app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, allowedCallers));
-  }
-  if (processFacts !== undefined) {
-    const pages = { facts: processFacts, settings, prefix: ownPathsPrefix };
-    app.route(ownPathsPrefix, zPages(pages, allowedCallers, options.clock ?? Date.now));
-  }
-  //    Snapshot, explain, status and its page: for allowed callers only.
-  app.route(ownPathsPrefix, ownPaths({ ...options, readinessChecks: healthChecks.readyz }, allowedCallers));
-  // 5. The decision: peer, extension and unavailable are answered here; merged documents are prepared.
-  app.use(routeRequest(router, options));
-  // 6. Everything else is the local server's.
-  app.all('*', localServer(router, options));
+  // What is an API server's: accept, identify, decide, forward, name, observe.
+  const toApiServer: Handler<HandlerEnvironment> = (context) =>
+    handleRequest(inbound(context), router, logger, (request) => {
+      const refusal = refuseDisguisedOwnPath(request);
+      if (refusal !== undefined) return refusal;
+      // A merged document, or what a missing snapshot makes of a 404; for a resource there is none.
+      const replacement = replacementFor(request, routingTable.current(), options);
+      return replacement instanceof Promise
+        ? replacement.then((document) => forward(request, router, transport, document))
+        : forward(request, router, transport, replacement);
+    });
 
-  app.onError((error, context) => internalError(error, logger, context.var.inbound));
+  // What the router answers itself: health, the OIDC issuer's documents, /.mixed-version-proxy/.
+  const own = whenAsked(async () => {
+    const { createOwnApp } = await import('./own-app.ts');
+    return createOwnApp({ ...options, router, toApiServer });
+  });
+  for (const path of ['/livez', '/readyz', '/healthz']) app.get(path, own).get(`${path}/*`, own);
+  if (oidcIssuer !== undefined) app.get(oidcIssuer.configurationPath, own).get(oidcIssuer.keysPath, own);
+  app.all(`${ownPathsPrefix}/*`, own);
+
+  app.all('*', toApiServer);
+  app.onError((error) => internalError(error, logger));
   return app;
+}
+
+/**
+ * A part of the app in a module of its own, loaded by the first request for it: a Worker's start compiles what its
+ * entry imports (docs/decisions/0008).
+ */
+function whenAsked(load: () => Promise<Hono<HandlerEnvironment>>): Handler<HandlerEnvironment> {
+  let part: Hono<HandlerEnvironment> | undefined;
+  return async (context) => {
+    if (part === undefined) {
+      // Only what is finished is kept, and the first of it: on a Worker a promise belongs to the request that made it.
+      const loaded = await load();
+      part ??= loaded;
+    }
+    return part.fetch(context.req.raw, context.env);
+  };
 }

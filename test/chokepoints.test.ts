@@ -18,7 +18,9 @@ const modules: ReadonlyMap<string, string> = new Map(
 );
 
 function withoutComments(source: string): string {
-  return source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$|(?<=[\s;{]) \/\/ .*$/gm, '');
+  return source
+    .replace(/(?<![^\s({,])\/\*[\s\S]*?\*\//g, '')
+    .replace(/^\s*\/\/.*$|(?<=[\s;{]) \/\/ .*$/gm, '');
 }
 
 /** The modules in which `pattern` occurs, each as often as it does. */
@@ -107,7 +109,7 @@ test('SnapshotReceiver.accept is called by the push endpoint and the sync job of
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
     // The door of the router, which takes requests; this one asks it, and refuses more besides.
     'src/deno/refuse-rewritten-targets.ts',
-    'src/proxy/middleware.ts',
+    'src/proxy/own-request.ts',
     // One receiver among several, which hands the push on to the one that it extends.
     'src/snapshot/sharing-receiver.ts',
     'src/snapshot/snapshot-endpoint.ts',
@@ -159,8 +161,21 @@ test('an upgrade is dialled in one place, with the request from Router.deliver',
   assert.deepEqual(callersOf('dialUpgrade'), ['src/node/upgrade.ts']);
   assert.match(
     sourceOf('src/node/upgrade.ts'),
-    /router\.deliver<UpgradeAnswer>\(admission\.request, \(outbound\) =>\s*dialUpgrade\(dialer, outbound, /,
+    /router\.deliver<UpgradeAnswer>\(request, \(outbound\) =>\s*dialUpgrade\(dialer, outbound, /,
   );
+});
+
+test('the order accept, identify, decide, carry, name, observe is spelled in one place, for requests and upgrades', () => {
+  assert.deepEqual(placesOf(/\.admit\(/), [
+    'src/deno/refuse-rewritten-targets.ts',
+    'src/proxy/handle-request.ts',
+  ]);
+  assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
+    'src/app.ts',
+    'src/node/upgrade.ts',
+    'src/proxy/middleware.ts',
+    'src/worker/websocket-upgrade.ts',
+  ]);
 });
 
 test('Router.deliver builds every outbound request itself, for the first try and the second', () => {

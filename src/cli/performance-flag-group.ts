@@ -5,14 +5,6 @@ export const performanceFlagGroup = {
   heading: 'Performance flags:',
   flags: [
     {
-      name: 'direct-lane',
-      kind: 'boolean',
-      placeholder: 'true|false',
-      default: 'true',
-      description:
-        'Take requests for resources past the fetch handler, by the same router. Off, every request goes through the handler chain.',
-    },
-    {
       name: 'http1-read-connections',
       kind: 'value',
       placeholder: 'count',

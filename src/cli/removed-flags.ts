@@ -23,4 +23,9 @@ export const removedServeFlags: readonly RemovedFlag[] = [
     key: 'performance.http2Frames',
     instead: 'leave it out; --disable-http2-serving has clients speak HTTP/1.1 in place of HTTP/2',
   },
+  {
+    name: 'direct-lane',
+    key: 'performance.directLane',
+    instead: 'leave it out, every request passes the fetch handler',
+  },
 ];

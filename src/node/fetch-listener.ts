@@ -10,31 +10,21 @@ export interface FetchListenerOptions {
   readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
 }
 
-/**
- * Answers by the fetch handler. Answers of the router's own that came by the direct lane go through here, too: one
- * writer writes the answers of both ways. Rejects when an answer cannot be written.
- * @param directAnswer given, the fetch handler is not asked.
- */
+/** Answers a request by HTTP/1.1 by the fetch handler. Rejects when the response cannot be written. */
 export type FetchListener = (
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   inbound: NodeInboundRequest,
-  directAnswer?: Response,
 ) => Promise<void>;
-
-interface Asked {
-  readonly inbound: NodeInboundRequest;
-  readonly directAnswer: Response | undefined;
-}
 
 export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): FetchListener {
   /** What the adapter below has no room for. */
-  const asked = new WeakMap<ServerResponse, Asked>();
+  const inbounds = new WeakMap<ServerResponse, NodeInboundRequest>();
   const listener = getRequestListener(
     (request, bindings) => {
       const { incoming, outgoing } = bindings as HttpBindings;
-      const { inbound, directAnswer } = asked.get(outgoing) as Asked;
-      return settle(directAnswer ?? fetch(request, { incoming, outgoing, inbound }), outgoing);
+      const inbound = inbounds.get(outgoing) as NodeInboundRequest;
+      return settle(fetch(request, { incoming, outgoing, inbound }), outgoing);
     },
     {
       // It would cut uploads whose answer has begun; the release of unread bodies waits for the answer's end.
@@ -42,8 +32,8 @@ export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): 
       errorHandler: (error) => answerFailure(error, logger),
     },
   );
-  return (incoming, outgoing, inbound, directAnswer) => {
-    asked.set(outgoing, { inbound, directAnswer });
+  return (incoming, outgoing, inbound) => {
+    inbounds.set(outgoing, inbound);
     hideHost(incoming);
     return listener(incoming, outgoing);
   };

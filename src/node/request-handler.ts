@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { statusAnswer } from '../apimachinery/status.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
-import type { DirectLane } from '../proxy/direct-lane.ts';
 import type { ServerObserver } from './connection-observer.ts';
 import {
   answerFailure,
@@ -11,16 +10,14 @@ import {
   unreadableRequest,
 } from './fetch-listener.ts';
 import { Http1Inbound } from './http1-inbound.ts';
+import { lightRequest } from './http2-server/light-request.ts';
 import type { StreamInbound } from './http2-server/stream-inbound.ts';
-import { webRequestOf } from './http2-server/web-request.ts';
 import type { ClientCertificateOf, NodeInboundOptions } from './node-inbound.ts';
 import type { RequestDeadlines } from './request-deadlines.ts';
 import { faultOfHead } from './request-head.ts';
 import { releaseUnreadHttp1Body } from './unread-body.ts';
 
 export interface RequestHandlerOptions extends FetchListenerOptions {
-  /** Takes requests for resources past `fetch`. Default: `fetch` gets every request. */
-  readonly directLane?: DirectLane | undefined;
   readonly clientCertificateOf: ClientCertificateOf;
   /** What ends requests that take too long. Default: nothing does. */
   readonly deadlines?: RequestDeadlines;
@@ -30,9 +27,8 @@ export interface RequestHandlerOptions extends FetchListenerOptions {
   readonly logger?: Logger;
 }
 
-/** Hands each request to the direct lane or to the fetch handler, and has their answers written. */
+/** Hands each request to the fetch handler, and has its response written. */
 export class RequestHandler {
-  readonly #lane: DirectLane | undefined;
   readonly #inboundOptions: NodeInboundOptions;
   readonly #observer: ServerObserver | undefined;
   readonly #logger: Logger;
@@ -40,8 +36,7 @@ export class RequestHandler {
   readonly #fetch: FetchListenerOptions['fetch'];
 
   constructor(options: RequestHandlerOptions) {
-    const { directLane, clientCertificateOf, deadlines, observer, logger = silentLogger } = options;
-    this.#lane = directLane;
+    const { clientCertificateOf, deadlines, observer, logger = silentLogger } = options;
     this.#inboundOptions = { clientCertificateOf, deadlines };
     this.#observer = observer;
     this.#logger = logger;
@@ -49,31 +44,25 @@ export class RequestHandler {
     this.#fetch = options.fetch;
   }
 
-  /** A request by HTTP/2. */
+  /** A request by HTTP/2. What was passed on from a server is written already when its `Response` comes. */
   handleStream(inbound: StreamInbound): void {
-    const answer =
-      this.#lane?.takes(inbound.target) === true ? this.#lane.handle(inbound) : this.#ask(inbound);
+    const write = (response: Response): void => {
+      if (inbound.awaitsAnswer) inbound.answerWith(response).catch(failed);
+    };
     const failed = (error: unknown): void => {
       this.#logger.error({ error: String(error) }, 'An answer could not be written');
       inbound.breakOff();
     };
-    // One promise where each `await` more would cost every request.
-    answer.then((response) => {
-      if (inbound.awaitsAnswer) inbound.answerWith(response).catch(failed);
-    }, failed);
-  }
-
-  async #ask(inbound: StreamInbound): Promise<Response> {
-    let request: Request;
     try {
-      request = webRequestOf(inbound);
+      const response = inbound.target.startsWith('/')
+        ? this.#fetch(lightRequest(inbound), { inbound })
+        : unreadableRequest(new TypeError('the target is no path'));
+      // One promise where each `await` more would cost every request.
+      if (response instanceof Promise) {
+        response.then(write, (error: unknown) => write(answerFailure(error, this.#logger))).catch(failed);
+      } else write(response);
     } catch (error) {
-      return unreadableRequest(error);
-    }
-    try {
-      return await this.#fetch(request, { inbound });
-    } catch (error) {
-      return answerFailure(error, this.#logger);
+      write(answerFailure(error, this.#logger));
     }
   }
 
@@ -81,15 +70,9 @@ export class RequestHandler {
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const inbound = this.#http1Inbound(incoming, outgoing);
     if (inbound === undefined) return;
-    const failed = (error: unknown): void => this.#unwritten(outgoing, error);
-    if (this.#lane?.takes(inbound.target) !== true) {
-      this.#fetchListener(incoming, outgoing, inbound).catch(failed);
-      return;
-    }
-    // One promise where each `await` more would cost every request.
-    this.#lane.handle(inbound).then((response) => {
-      if (!outgoing.headersSent) this.#fetchListener(incoming, outgoing, inbound, response).catch(failed);
-    }, failed);
+    this.#fetchListener(incoming, outgoing, inbound).catch((error: unknown) =>
+      this.#unwritten(outgoing, error),
+    );
   }
 
   /** @returns `undefined` for a head that was refused. */

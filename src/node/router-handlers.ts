@@ -4,7 +4,6 @@ import { adminEndpoints } from '../observe/admin-endpoints.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { RecentDecisions } from '../observe/recent-decisions.ts';
 import { createRouter } from '../proxy/create-router.ts';
-import { createDirectLane, type DirectLane } from '../proxy/direct-lane.ts';
 import type { OutboundOptions } from '../proxy/outbound.ts';
 import type { RetryBudget } from '../proxy/retry.ts';
 import type { ServerLoad } from '../proxy/server-load.ts';
@@ -25,7 +24,6 @@ import { type UpgradeListener, upgradeListener } from './upgrade.ts';
 /** What every request meets first: made from one configuration, immutable, replaced whole. */
 export interface RouterHandlers {
   readonly fetch: FetchListenerOptions['fetch'];
-  readonly directLane: DirectLane | undefined;
   readonly onUpgrade: UpgradeListener;
   /** What is answered at the admin address. */
   readonly admin: (request: Request) => Response | Promise<Response>;
@@ -110,7 +108,6 @@ export async function createRouterHandlers(
   return {
     fetch: app.fetch,
     admin: (request) => admin.fetch(request),
-    directLane: config.performance.directLane ? createDirectLane({ router, transport, logger }) : undefined,
     onUpgrade: upgradeListener({
       router,
       dialer: transport.dialer,

@@ -180,8 +180,6 @@ export interface ServeConfig {
   };
   readonly shutdown: ShutdownConfig;
   readonly performance: {
-    /** Requests for resources go past the fetch handler. */
-    readonly directLane: boolean;
     /** HTTP/1.1 connections for short reads to each server; 0: reads share the HTTP/2 connections. */
     readonly http1ReadConnections: number;
   };

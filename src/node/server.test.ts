@@ -8,9 +8,6 @@ import { mirror, startServer as start } from '../../test/support/node-server.ts'
 import { readUntil } from '../../test/support/tls-client.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 
-/** A lane never fails: what it cannot answer it words itself. */
-const byHandlers = { directLane: undefined };
-
 describe('the request as it stood on the wire', () => {
   test('keeps its raw target on both protocols', async (context) => {
     const { port } = await start(context, mirror);
@@ -91,16 +88,12 @@ describe('answers of the app', () => {
     const throwing = (): never => {
       throw new Error('secret detail');
     };
-    const { port } = await start(context, throwing, byHandlers);
+    const { port } = await start(context, throwing);
     const answer = await askHttp1(port);
     assert.equal(answer.status, 500);
     assert.match(answer.body.toString(), /"reason":"InternalError"/);
     assert.doesNotMatch(answer.body.toString(), /secret/);
-    const rejecting = await start(
-      context,
-      async () => Promise.reject(new Error('secret detail')),
-      byHandlers,
-    );
+    const rejecting = await start(context, async () => Promise.reject(new Error('secret detail')));
     assert.equal((await askHttp2(http2Client(context, rejecting.port))).status, 500);
   });
 

@@ -8,7 +8,6 @@ import { type Protocol, startPeer } from '../../test/support/node-exchange.ts';
 import { next, openOver } from '../../test/support/node-open-answer.ts';
 import { startRouter } from '../../test/support/node-router.ts';
 import { newTransport, send } from '../../test/support/node-transport.ts';
-import type { DirectLane } from '../proxy/direct-lane.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 
@@ -99,12 +98,10 @@ for (const client of protocols) {
       });
       const transport = newTransport(context);
       const { destination } = peer;
-      // By the direct lane: behind the fetch handler the head is flushed once more.
-      const directLane: DirectLane = {
-        takes: () => true,
-        handle: (inbound) => send(transport, destination, inbound),
-      };
-      const router = await startRouter(context, { destination, server: { directLane } });
+      const router = await startRouter(context, {
+        destination,
+        server: { fetch: (_request, { inbound }) => send(transport, destination, inbound) },
+      });
       const answer = await openOver[client](context, router.port);
       assert.equal(answer.status, 200);
       (await asked.promise)();

@@ -175,7 +175,6 @@ async function start(
   });
   const server = createRouterServer({
     fetch: handlers.fetch,
-    directLane: handlers.directLane,
     disableHttp2Serving: config.disableHttp2Serving,
     tls: serverTlsOf(credentials.current),
     clientCertificateOf,

@@ -2,10 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { statusResponse } from '../apimachinery/status.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
-import { namedAnswer, withAuditIdForClient } from '../proxy/audit-id.ts';
+import { withAuditIdForClient } from '../proxy/audit-id.ts';
 import type { Decision } from '../proxy/decision.ts';
+import { handleRequest } from '../proxy/handle-request.ts';
 import { cleanResponseHeaders } from '../proxy/header-hygiene.ts';
-import { ownPathSpelling, ownPathsPrefix } from '../proxy/own-path-target.ts';
+import { refuseUpgradeOfOwnPath } from '../proxy/refuse-own-path.ts';
 import type { Router } from '../proxy/router.ts';
 import { knowledgeMissing } from '../proxy/undelivered.ts';
 import { relayDeclinedAnswer } from './declined-upgrade.ts';
@@ -53,38 +54,27 @@ async function upgrade(
   client: Duplex,
   firstBytes: Buffer,
 ): Promise<void> {
-  const { router, dialer, headTimeout = 60_000, openStreams } = options;
+  const { router, dialer, headTimeout = 60_000, openStreams, logger = silentLogger } = options;
   const judgement = judgeUpgrade(incoming.httpVersion, incoming.rawHeaders);
   if ('refusal' in judgement) {
     await writeLastAnswer(client, statusResponse('BadRequest', judgement.refusal));
     return;
   }
   const inbound = new UpgradeInbound(incoming, client, options);
-  const admission = await router.admit(inbound);
-  if (admission.kind === 'refused') {
-    await answerLast(client, admission.response, inbound);
-    return;
-  }
-  if (ownPathSpelling(inbound.target, admission.request.requestInfo.path) !== 'none') {
-    // The fetch handler's checks are not on this way; nothing under the prefix goes to an API server.
-    const message = `nothing under ${ownPathsPrefix} can be upgraded: send the request without Upgrade`;
-    await answerLast(client, statusResponse('BadRequest', message), inbound);
-    return;
-  }
   const { token } = judgement;
-  const answer = await router.deliver<UpgradeAnswer>(admission.request, (outbound) =>
-    dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal }),
-  );
-  if (answer instanceof Response) await answerLast(client, answer, inbound);
-  else if (answer.kind === 'switched') openTunnel(client, firstBytes, answer, inbound, openStreams);
-  else await relayDeclined(client, answer.answer, admission.request.decision, inbound, openStreams);
-}
-
-/** The router's own answer, told to the observers. */
-async function answerLast(client: Duplex, response: Response, inbound: UpgradeInbound): Promise<void> {
-  inbound.observed?.answered(response.status);
-  if (!inbound.takeAnswer()) return;
-  await writeLastAnswer(client, namedAnswer(response, inbound));
+  const answer = await handleRequest<() => void | Promise<void>>(inbound, router, logger, async (request) => {
+    const refusal = refuseUpgradeOfOwnPath(request);
+    if (refusal !== undefined) return refusal;
+    const outcome = await router.deliver<UpgradeAnswer>(request, (outbound) =>
+      dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal }),
+    );
+    if (outcome instanceof Response) return outcome;
+    return outcome.kind === 'switched'
+      ? () => openTunnel(client, firstBytes, outcome, inbound, openStreams)
+      : relayDeclined(client, outcome.answer, request.decision, inbound, openStreams);
+  });
+  if (!(answer instanceof Response)) await answer();
+  else if (inbound.takeAnswer()) await writeLastAnswer(client, answer);
 }
 
 function openTunnel(
@@ -109,34 +99,36 @@ function openTunnel(
   tunnel(client, socket, openStreams);
 }
 
-/** The destination did not switch: its answer goes to the client, and both connections end. */
-async function relayDeclined(
+/** The destination did not switch: its answer goes to the client, and both connections end; or an answer of ours does. */
+function relayDeclined(
   client: Duplex,
   answer: IncomingMessage,
   decision: Decision,
   inbound: UpgradeInbound,
   openStreams: OpenStreams | undefined,
-): Promise<void> {
+): Response | (() => Promise<void>) {
   const status = answer.statusCode ?? 0;
   inbound.observed?.attemptAnswered(status);
   if (status === 404 && decision.reason === 'NoSnapshot') {
     answer.destroy();
-    await answerLast(client, knowledgeMissing(), inbound);
-    return;
+    return knowledgeMissing();
   }
   if (status >= 300 && status < 400) {
     answer.destroy();
     // Neither followed nor passed on (CVE-2020-8559).
-    const message = 'the API server that serves this resource answered the upgrade with a redirect';
-    await answerLast(client, statusResponse('ServiceUnavailable', message), inbound);
-    return;
+    return statusResponse(
+      'ServiceUnavailable',
+      'the API server that serves this resource answered the upgrade with a redirect',
+    );
   }
   inbound.observed?.answered(status);
-  if (!inbound.takeAnswer()) {
-    answer.destroy();
-    return;
-  }
-  const headers = withAuditIdForClient(cleanResponseHeaders(answer.rawHeaders), inbound);
-  headers.push('Connection', 'close');
-  await relayDeclinedAnswer(client, answer, headers, openStreams);
+  return async () => {
+    if (!inbound.takeAnswer()) {
+      answer.destroy();
+      return;
+    }
+    const headers = withAuditIdForClient(cleanResponseHeaders(answer.rawHeaders), inbound);
+    headers.push('Connection', 'close');
+    await relayDeclinedAnswer(client, answer, headers, openStreams);
+  };
 }

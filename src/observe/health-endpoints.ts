@@ -1,4 +1,4 @@
-import { type Context, Hono } from 'hono';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { HandlerEnvironment } from '../proxy/handler-environment.ts';
 import { rerouteMarkHeader } from '../proxy/header-hygiene.ts';
 import type { AskServerChecks } from '../proxy/health/server-checks.ts';
@@ -13,6 +13,8 @@ export interface HealthEndpointsOptions {
   readonly livez: readonly HealthCheck[];
   /** Can it do its work. `/healthz` answers the same. */
   readonly readyz: readonly HealthCheck[];
+  /** Stands before each of them. Default: nothing does. */
+  readonly accept?: MiddlewareHandler<HandlerEnvironment> | undefined;
   readonly logger?: Logger;
   /** Asks API servers for their own checks, where `?verbose` or an exclusion calls for it. Default: nobody is asked. */
   readonly askServers?: AskServerChecks | undefined;
@@ -22,10 +24,10 @@ export interface HealthEndpointsOptions {
 
 /**
  * `/livez`, `/readyz` and `/healthz`, with `?verbose`, `?exclude=` and one path a check; open to everyone. A path of a
- * check that the router does not have is left to whoever stands behind.
+ * check that the router does not have is none of these.
  */
 export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEnvironment> {
-  const { livez, readyz, logger = silentLogger, onChecked, askServers } = options;
+  const { livez, readyz, logger = silentLogger, onChecked, askServers, accept = passOn } = options;
   const app = new Hono<HandlerEnvironment>();
   for (const [endpoint, checks] of [
     ['livez', livez],
@@ -33,7 +35,7 @@ export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEn
     ['healthz', readyz],
   ] as const) {
     const told = { onChecked: (name: string, healthy: boolean) => onChecked?.(endpoint, name, healthy) };
-    app.get(`/${endpoint}`, async (context) => {
+    app.get(`/${endpoint}`, accept, async (context) => {
       const verbose = context.req.query('verbose') !== undefined;
       const exclude = context.req.queries('exclude') ?? [];
       const options = { verbose, exclude, byPeer: isMarked(context), ...told };
@@ -47,15 +49,17 @@ export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEn
       const withServers = reportHealth(endpoint, checks, { ...options, servers, onChecked: undefined });
       return answer(endpoint, withServers, logger);
     });
-    app.get(`/${endpoint}/:name`, (context, next) => {
-      const named = checks.filter((check) => check.name === context.req.param('name'));
-      if (named.length === 0) return next();
-      const options = { verbose: false, exclude: [], byPeer: isMarked(context), ...told };
-      return Promise.resolve(answer(endpoint, reportHealth(endpoint, named, options), logger));
-    });
+    for (const check of checks) {
+      app.get(`/${endpoint}/${check.name}`, accept, (context) => {
+        const options = { verbose: false, exclude: [], byPeer: isMarked(context), ...told };
+        return answer(endpoint, reportHealth(endpoint, [check], options), logger);
+      });
+    }
   }
   return app;
 }
+
+const passOn: MiddlewareHandler<HandlerEnvironment> = (_context, next) => next();
 
 /** Believed from everyone: all that it changes is which question is answered. */
 function isMarked(context: Context<HandlerEnvironment>): boolean {

@@ -1,14 +1,14 @@
 import { withAuditIdForClient } from './audit-id.ts';
-import type { StandIn } from './handler-environment.ts';
 import { cleanResponseHeaders } from './header-hygiene.ts';
 import { denialOfWhatSnapshotSays } from './not-served.ts';
 import { refuseRedirect } from './redirect.ts';
+import type { Replacement } from './replacement.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import type { Transport } from './transport.ts';
 
 /**
  * Sends an admitted request where its decision says and passes the answer on, streamed and untouched
- * whatever its code, unless it redirects the client to another server or `standIn` has one to give in its place.
+ * whatever its code, unless it redirects the client to another server or `replacement` has one to give in its place.
  *
  * An answer of the router's own (`InboundRequest.isPassedOn` tells) has no audit ID yet: handlers and the direct lane
  * name every one of those at the end of their ways.
@@ -17,7 +17,7 @@ export function forward(
   request: AdmittedRequest,
   router: Router,
   transport: Transport,
-  standIn?: StandIn,
+  replacement?: Replacement,
 ): Promise<Response> {
   const { inbound } = request;
   const { observed } = inbound;
@@ -26,7 +26,7 @@ export function forward(
       observed?.attemptAnswered(head.status);
       const denial = denialOfWhatSnapshotSays(request, head);
       if (denial !== undefined) return { kind: 'replace', response: denial };
-      const response = refuseRedirect(request, outbound.destination, head) ?? standIn?.(head.status);
+      const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
       // Here, for the answer may go past the `Response` that this way ends in.
       observed?.answered(response?.status ?? head.status);
       if (response !== undefined) return { kind: 'replace', response };

@@ -1,7 +1,9 @@
 import { rawHeadersOf } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
+import type { Logger } from '../observe/logger.ts';
+import { handleRequest } from '../proxy/handle-request.ts';
 import { cleanResponseHeaders } from '../proxy/header-hygiene.ts';
-import { ownPathSpelling, ownPathsPrefix } from '../proxy/own-path-target.ts';
+import { refuseUpgradeOfOwnPath } from '../proxy/refuse-own-path.ts';
 import type { AdmittedRequest, Router } from '../proxy/router.ts';
 import { knowledgeMissing } from '../proxy/undelivered.ts';
 import { type FetchSender, outboundHeaders } from './fetch-transport.ts';
@@ -30,23 +32,22 @@ export async function upgradeWebSocket(
   inbound: WorkerInboundRequest,
   router: Router,
   send: FetchSender,
+  logger: Logger,
 ): Promise<Response> {
   const protocol = inbound.request.headers.get('upgrade')?.trim().toLowerCase();
   if (protocol !== 'websocket') return refuseProtocol();
-  const admission = await router.admit(inbound);
-  if (admission.kind === 'refused') return admission.response;
-  const { request } = admission;
-  if (ownPathSpelling(inbound.target, request.requestInfo.path) !== 'none') {
-    // The fetch handler's checks are not on this way; nothing under the prefix goes to an API server.
-    const message = `nothing under ${ownPathsPrefix} can be upgraded: send the request without Upgrade`;
-    return statusResponse('BadRequest', message);
-  }
-  return router.deliver(request, async (outbound) => {
-    const headers = outboundHeaders(outbound, inbound);
-    for (const name of handshakeHeaders) headers.delete(name);
-    headers.set('upgrade', 'websocket');
-    const response: SwitchedResponse = await send(outbound, inbound, { headers });
-    return response.webSocket ? switched(response, response.webSocket) : declined(response, request);
+  return handleRequest(inbound, router, logger, (request) => {
+    const refusal = refuseUpgradeOfOwnPath(request);
+    if (refusal !== undefined) return refusal;
+    return router.deliver(request, async (outbound) => {
+      const headers = outboundHeaders(outbound, inbound);
+      for (const name of handshakeHeaders) headers.delete(name);
+      headers.set('upgrade', 'websocket');
+      const response: SwitchedResponse = await send(outbound, inbound, { headers });
+      return response.webSocket
+        ? switched(response, response.webSocket, request)
+        : declined(response, request);
+    });
   });
 }
 
@@ -62,7 +63,8 @@ function refuseProtocol(): Response {
   );
 }
 
-function switched(response: Response, webSocket: object): Response {
+function switched(response: Response, webSocket: object, { inbound }: AdmittedRequest): Response {
+  inbound.isPassedOn = true;
   const headers = new Headers();
   const protocol = response.headers.get('sec-websocket-protocol');
   if (protocol !== null) headers.set('sec-websocket-protocol', protocol);
@@ -70,7 +72,7 @@ function switched(response: Response, webSocket: object): Response {
   return new Response(null, init);
 }
 
-async function declined(response: Response, { decision }: AdmittedRequest): Promise<Response> {
+async function declined(response: Response, { decision, inbound }: AdmittedRequest): Promise<Response> {
   const { status } = response;
   if (status === 404 && decision.reason === 'NoSnapshot') {
     await response.body?.cancel();
@@ -82,6 +84,7 @@ async function declined(response: Response, { decision }: AdmittedRequest): Prom
     const message = 'the API server that serves this resource answered the upgrade with a redirect';
     return statusResponse('ServiceUnavailable', message);
   }
+  inbound.isPassedOn = true;
   const headers = webHeaders(cleanResponseHeaders(rawHeadersOf(response.headers)), response.headers);
   return new Response(response.body, { status, headers });
 }

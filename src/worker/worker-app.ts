@@ -1,13 +1,13 @@
 import { statusResponse } from '../apimachinery/status.ts';
 import { isUriHost } from '../apimachinery/uri-host.ts';
+import { createApp } from '../app.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createRouter } from '../proxy/create-router.ts';
-import { createDirectLane } from '../proxy/direct-lane.ts';
+import type { HandlerContext } from '../proxy/handler-environment.ts';
 import { internalError } from '../proxy/internal-error.ts';
 import { ownPathsPrefix } from '../proxy/own-path-target.ts';
 import type { Destination } from '../proxy/transport.ts';
 import type { ExecutionContext, Fetcher } from './bindings.ts';
-import type { FetchHandler } from './fetch-handler.ts';
 import { createFetchSender, createFetchTransport, type Fetch } from './fetch-transport.ts';
 import type { PreparedWorker } from './prepare.ts';
 import { WorkerInboundRequest } from './worker-inbound.ts';
@@ -18,14 +18,19 @@ export interface WorkerApp {
   fetch(request: Request, context: ExecutionContext): Promise<Response>;
 }
 
+/** What the app is called with beside the request: the request as it stood on the wire. */
+interface Bindings {
+  readonly inbound: WorkerInboundRequest;
+}
+
 /** What the runtime adds to a request; on Cloudflare an object, on self-hosted workerd what its operator says. */
 interface PlatformRequest extends Request {
   readonly cf?: unknown;
 }
 
 /**
- * Puts the router together from what was prepared. Requests for resources take the direct lane, which is all that the
- * entry holds; the handler chain for everything else, and what carries WebSockets, is loaded when it is first needed.
+ * Puts the router together from what was prepared: the app that is the router everywhere. What merges documents, the
+ * router's own paths, and what carries WebSockets are loaded when they are first needed.
  */
 export function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
   const { local, receiver, certificateOf } = prepared;
@@ -46,22 +51,13 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
     logger,
   };
   const router = createRouter(routerOptions);
-  const lane = createDirectLane({ router, transport, logger });
-  /** Only what is finished is kept: waiting for another request's promise could take for ever (docs/decisions/0008). */
-  let fetchHandler: FetchHandler | undefined;
+  const { allowedCallers, oidcIssuer } = prepared;
+  const inbound = (context: HandlerContext) => (context.env as Bindings).inbound;
+  const app = createApp({ ...routerOptions, router, allowedCallers, oidcIssuer, inbound });
 
   async function upgrade(inbound: WorkerInboundRequest): Promise<Response> {
     const { upgradeWebSocket } = await import('./websocket-upgrade.ts');
-    return upgradeWebSocket(inbound, router, createFetchSender(transportOptions));
-  }
-
-  async function handle(inbound: WorkerInboundRequest): Promise<Response> {
-    if (fetchHandler === undefined) {
-      const { createFetchHandler } = await import('./fetch-handler.ts');
-      const { allowedCallers, oidcIssuer } = prepared;
-      fetchHandler ??= createFetchHandler({ ...routerOptions, router, allowedCallers, oidcIssuer });
-    }
-    return fetchHandler(inbound);
+    return upgradeWebSocket(inbound, router, createFetchSender(transportOptions), logger);
   }
 
   return {
@@ -74,11 +70,10 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
         const inbound = new WorkerInboundRequest(request, certificateOf(request.cf));
         // The runtime hands the header over whatever it holds.
         if (request.headers.has('upgrade')) return await upgrade(inbound);
-        if (lane.takes(inbound.target)) return await lane.handle(inbound);
-        const answer = handle(inbound);
+        const response = Promise.resolve(app.fetch(request, { inbound } satisfies Bindings));
         // A push that its sender gives up on must still end, or the turns behind it would never come.
-        if (inbound.target.startsWith(`${ownPathsPrefix}/`)) waitUntil(answer.catch(() => undefined));
-        return await answer;
+        if (inbound.target.startsWith(`${ownPathsPrefix}/`)) waitUntil(response.catch(() => undefined));
+        return await response;
       } catch (error) {
         // A part that could not be loaded, among others: the next request tries again.
         return internalError(error, logger);

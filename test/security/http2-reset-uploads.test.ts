@@ -121,10 +121,9 @@ async function assertSlotFreedBy(router: RouterUnderTest, end: () => void): Prom
 }
 
 const ways: Readonly<Record<string, readonly string[]>> = {
-  'the direct lane': post(targets.local),
-  'the direct lane, with an expectation': post(targets.local, ['expect', '100-continue']),
-  // No plain path.
-  'the fetch handler': post(`${targets.local}/a%2Db`),
+  'a plain path': post(targets.local),
+  'a plain path, with an expectation': post(targets.local, ['expect', '100-continue']),
+  'an escaped path': post(`${targets.local}/a%2Db`),
 };
 
 for (const destinations of protocols) {

@@ -15,7 +15,6 @@ import {
 } from '../../src/proxy/transport.ts';
 import { credentials, outboundTo, routerPair } from './node-exchange.ts';
 import { noRequestInfo } from './request-info.ts';
-import { laneTo } from './way-in.ts';
 
 /** A router that sends everything to one destination: the Node adapter without the decision. */
 export interface TestRouter {
@@ -67,7 +66,6 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
     ((_request, { inbound }) => attempt(() => transport.send(outboundFor(inbound), inbound, onResponseHead)));
   const server = createRouterServer({
     fetch,
-    directLane: laneTo(fetch),
     tls: { cert: routerPair.chain, key: routerPair.privateKey },
     clientCertificateOf: () => ({}),
     onUpgrade: upgradeListener({

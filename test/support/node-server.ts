@@ -2,7 +2,6 @@ import type { TestContext } from 'node:test';
 import type { NodeBindings } from '../../src/node/node-inbound.ts';
 import { createRouterServer, type RouterServer, type RouterServerOptions } from '../../src/node/server.ts';
 import { routerPair } from './node-exchange.ts';
-import { laneTo } from './way-in.ts';
 
 /** As if each client had shown a certificate that was verified, of whom longer heads are taken. */
 export const everyoneVerified: RouterServerOptions['clientCertificateOf'] = () => ({
@@ -20,7 +19,6 @@ export async function startServer(
 ): Promise<{ port: number; server: RouterServer }> {
   const server = createRouterServer({
     fetch,
-    directLane: laneTo(fetch),
     tls: servingTls,
     clientCertificateOf: () => ({}),
     ...options,

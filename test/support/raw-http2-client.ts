@@ -88,7 +88,7 @@ export async function startWithFrames(
     server: options,
   }: FrameClientOptions = {},
 ): Promise<{ client: FrameClient; server: RouterServer; port: number }> {
-  const { port, server } = await startServer(context, fetch, { directLane: undefined, ...options });
+  const { port, server } = await startServer(context, fetch, options);
   return { client: await connectWithFrames(context, port, first), server, port };
 }
 

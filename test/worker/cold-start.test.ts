@@ -35,7 +35,7 @@ test('the first requests of an isolate, all at once, are answered as any later o
 });
 
 test('a part that cannot be loaded is a 500 Status for those who need it; everything else goes on', async () => {
-  const edge = await startWorkerCluster({}, {}, { lacks: /^fetch-handler/ });
+  const edge = await startWorkerCluster({}, {}, { lacks: /^own-app/ });
   try {
     for (let request = 0; request < 2; request++) {
       const [status, text] = await ask(edge, 'router', '/livez');

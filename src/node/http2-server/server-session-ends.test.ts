@@ -12,7 +12,6 @@ import { fieldBlock } from '../../../test/support/security/hpack.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
 
 const { none, endStream, endHeaders } = frameFlag;
-const byHandlers = { directLane: undefined };
 const large = 3_000_000;
 
 /** Asks for a large answer with windows wide enough that the router has sent it before it is read. */
@@ -37,7 +36,6 @@ async function readLarge(context: TestContext, port: number): Promise<number> {
 
 test('a connection that ends behind an answer ends when the client has all of it', async (context) => {
   const { port } = await startServer(context, () => new Response(Buffer.alloc(large, 'x')), {
-    ...byHandlers,
     goawayChance: 1,
   });
   const answers = await Promise.all(Array.from({ length: 20 }, () => readLarge(context, port)));
@@ -45,7 +43,7 @@ test('a connection that ends behind an answer ends when the client has all of it
 });
 
 test('a client without a table of header lines is served (RFC 7541 section 4.2)', async (context) => {
-  const { port } = await startServer(context, () => new Response('fine'), byHandlers);
+  const { port } = await startServer(context, () => new Response('fine'));
   const session = connectHttp2(`https://127.0.0.1:${port}`, {
     ca: servingAuthority.certificate,
     settings: { headerTableSize: 0 },
@@ -180,7 +178,6 @@ test('a body of the router’s own that has nothing to say is given up with its 
           },
         }),
       ),
-    byHandlers,
   );
   const stream = http2Client(context, port).request({ ':path': '/' });
   stream.on('error', () => {});

@@ -55,7 +55,6 @@ function usersThat(refusal?: 'buildHandlers' | 'server' | 'transport' | 'jwt') {
       return {
         fetch: () => new Response(),
         admin: () => new Response(),
-        directLane: undefined,
         onUpgrade() {},
       };
     },

@@ -1,4 +1,3 @@
-import type { DirectLane } from '../../proxy/direct-lane.ts';
 import type { RouterHandlers } from '../router-handlers.ts';
 
 /**
@@ -6,17 +5,10 @@ import type { RouterHandlers } from '../router-handlers.ts';
  * half of two configurations.
  */
 export class LiveHandlers implements RouterHandlers {
-  readonly directLane: DirectLane | undefined;
   #current: RouterHandlers;
 
   constructor(first: RouterHandlers) {
     this.#current = first;
-    const { directLane } = first;
-    this.directLane = directLane && {
-      // By the path alone, whatever the configuration is.
-      takes: directLane.takes,
-      handle: (inbound) => (this.#current.directLane ?? directLane).handle(inbound),
-    };
   }
 
   readonly fetch: RouterHandlers['fetch'] = (request, bindings) => this.#current.fetch(request, bindings);

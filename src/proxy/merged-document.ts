@@ -6,32 +6,32 @@ import type { RoutingTable } from '../snapshot/routing-table.ts';
 import type { Snapshot } from '../snapshot/types.ts';
 import { mayUsePeers } from './decide-document.ts';
 import { defaultStalePolicy } from './decision.ts';
-import type { StandIn } from './handler-environment.ts';
 import { queryOf } from './inbound.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
+import type { Replacement } from './replacement.ts';
 import type { AdmittedRequest } from './router.ts';
-import { withoutSnapshot } from './without-snapshot.ts';
+
+/** What of a router's options a merged document is made with. */
+export type MergedDocumentOptions = Pick<
+  MixedVersionProxyOptions,
+  'serverId' | 'openApiV2' | 'openApiV3' | 'stalePolicy' | 'clock'
+>;
 
 /**
- * What is answered in place of the answer of the local server, or of the one that was asked in its place.
- *
- * For discovery it is asked only whether this caller may read the document: authorisation is the API server's, the
- * merged content ours.
+ * A merged discovery or OpenAPI document, as the response to those whom the API server lets read its path:
+ * authorisation is the API server's, the merged content ours.
  */
-export async function standInFor(
-  request: AdmittedRequest,
-  table: RoutingTable | undefined,
+export async function mergedDocument(
+  { inbound, requestInfo }: AdmittedRequest,
+  table: RoutingTable,
   {
     serverId,
     openApiV2,
     openApiV3,
     stalePolicy = defaultStalePolicy,
     clock = Date.now,
-  }: Pick<MixedVersionProxyOptions, 'serverId' | 'openApiV2' | 'openApiV3' | 'stalePolicy' | 'clock'>,
-): Promise<StandIn | undefined> {
-  const { inbound, requestInfo, decision } = request;
-  if (decision.reason === 'NoSnapshot') return withoutSnapshot;
-  if (decision.reason !== 'MergedDocument' || table === undefined) return undefined;
+  }: MergedDocumentOptions,
+): Promise<Replacement | undefined> {
   const { headers } = inbound;
   const asked = {
     method: inbound.method,

@@ -1,0 +1,34 @@
+import type { RoutingTable } from '../snapshot/routing-table.ts';
+import type { MergedDocumentOptions } from './merged-document.ts';
+import type { AdmittedRequest } from './router.ts';
+import { knowledgeMissing } from './undelivered.ts';
+
+/** Given the code of a server's response: what is answered in its place, or `undefined` to pass it on. */
+export type Replacement = (status: number) => Response | undefined;
+
+/**
+ * What is answered in place of the response of the local server, or of the one that was asked in its place. Only a
+ * merged document has to be waited for.
+ */
+export function replacementFor(
+  request: AdmittedRequest,
+  table: RoutingTable | undefined,
+  options: MergedDocumentOptions,
+): Replacement | undefined | Promise<Replacement | undefined> {
+  const { reason } = request.decision;
+  if (reason === 'NoSnapshot') return withoutSnapshot;
+  return reason === 'MergedDocument' && table !== undefined ? merged(request, table, options) : undefined;
+}
+
+/** While there has been no snapshot, a 404 of the local server for a resource path proves nothing. */
+const withoutSnapshot: Replacement = (status) => (status === 404 ? knowledgeMissing() : undefined);
+
+/** In a module of its own: a Worker loads what merges documents when it is first asked for one (docs/decisions/0008). */
+async function merged(
+  request: AdmittedRequest,
+  table: RoutingTable,
+  options: MergedDocumentOptions,
+): Promise<Replacement | undefined> {
+  const { mergedDocument } = await import('./merged-document.ts');
+  return mergedDocument(request, table, options);
+}
