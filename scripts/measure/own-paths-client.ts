@@ -12,7 +12,11 @@ export interface OwnPathsClient {
 
 export interface RouterStatusView {
   readonly snapshot: { readonly generation: number; readonly expired: boolean } | null;
-  readonly servers: readonly { readonly id: string; readonly stale: boolean }[];
+  readonly servers: readonly {
+    readonly id: string;
+    readonly stale: boolean;
+    readonly departedAt: string | null;
+  }[];
 }
 
 export interface ExplainView {

@@ -35,6 +35,8 @@ export const codeUnions: readonly CodeUnion[] = [
         "Served through a CustomResourceDefinition, which is every server's: the local one answers.",
       ServedByPeer: 'The local server does not serve it, the candidates do.',
       PeerAddressUnknown: 'Peers serve it and none has a usable address: 503.',
+      ServerDeparted:
+        'Only servers that have left in order serve it, and they may come back (`sync --departed-server-grace`): 503.',
       NotServedByAnyServer: 'No server serves it: the local one answers 404.',
       LocalServerDown: 'The local server is down: `--local-server-down-policy` decides.',
       FeatureGateDisabled: 'UnknownVersionInteroperabilityProxy is off: everything goes to the local server.',

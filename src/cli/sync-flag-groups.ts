@@ -99,6 +99,13 @@ export const syncFlagGroups = [
         description: 'How long routers may go by a snapshot that is not renewed. (default 5m)',
       },
       {
+        name: 'departed-server-grace',
+        kind: 'value',
+        placeholder: 'duration',
+        description:
+          'How long what a server served stays known after it was stopped in order, as for a restart: 503 and Stale, not 404. 0s: not at all. Of servers that were found. (default 15m)',
+      },
+      {
         name: 'cluster',
         kind: 'value',
         placeholder: 'name',

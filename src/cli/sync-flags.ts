@@ -29,6 +29,7 @@ export interface SyncFlags extends SyncTargetFlags, SyncProcessFlags, SyncCluste
   readonly once?: true;
   readonly interval?: string;
   readonly lifetime?: string;
+  readonly departedServerGrace?: string;
   readonly cluster?: string;
   readonly v: string;
   readonly loggingFormat: 'text' | 'json';
@@ -155,6 +156,7 @@ function refuse(given: readonly string[], where: string, faults: string[]): void
 function givenLiveFlags(flags: SyncFlags): string[] {
   const given = [
     ['--interval', flags.interval],
+    ['--departed-server-grace', flags.departedServerGrace],
     ['--state-file', flags.stateFile],
     ['--leader-elect', flags.leaderElect],
     ['--health-port', flags.healthPort],
@@ -187,6 +189,7 @@ function live(flags: SyncFlags, context: CommandContext, faults: string[]): Live
     files: out === undefined ? [] : [{ file: out, unsigned: flags.unsigned === true }],
     stateFile: flags.stateFile,
     leaderElection: readLeaderElectionFlags(flags, faults),
+    departedServerGraceMilliseconds: readGrace(flags.departedServerGrace, faults),
     ...(milliseconds === undefined ? {} : { timing: { interval: milliseconds } }),
   };
 }
@@ -240,6 +243,14 @@ function readSigningKey(flags: SyncFlags, context: CommandContext, faults: strin
     faults.push(`--signing-key: ${flags.signingKey} cannot be used: ${reason}`);
     return undefined;
   }
+}
+
+function readGrace(text: string | undefined, faults: string[]): number | undefined {
+  if (text === undefined) return undefined;
+  const milliseconds = parseDuration(text);
+  if (milliseconds !== undefined) return milliseconds;
+  faults.push(`--departed-server-grace must be a duration such as 15m, or 0s for none, not "${text}"`);
+  return undefined;
 }
 
 function readLifetime(text: string | undefined, faults: string[]): number | undefined {

@@ -35,7 +35,7 @@ const leaderElection = [
 ] as const;
 const running = ['interval', 'health-port', ...leaderElection] as const;
 const pushing = ['target', 'worker-target', 'kv-namespace-id', 'state-file'] as const;
-const cluster = ['kubeconfig', 'context', 'in-cluster'] as const;
+const cluster = ['kubeconfig', 'context', 'in-cluster', 'departed-server-grace'] as const;
 const uselessWith: Readonly<Record<'once' | 'from' | 'record', readonly SyncFlagName[]>> = {
   once: running,
   from: [...running, ...pushing, ...cluster],

@@ -81,6 +81,7 @@ describe('the flags of sync', () => {
       target: ['10.0.0.1'],
       interval: 'soon',
       lifetime: '1ms',
+      departedServerGrace: 'a while',
       unsigned: true,
     });
     for (const expected of [
@@ -92,6 +93,7 @@ describe('the flags of sync', () => {
       /--target "10\.0\.0\.1" must begin with https/,
       /--interval must be a duration/,
       /--lifetime must be a duration/,
+      /--departed-server-grace must be a duration/,
       /--unsigned needs --out/,
     ]) {
       assert.match(faults, expected);

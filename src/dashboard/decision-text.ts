@@ -15,6 +15,7 @@ export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
   CustomResource: 'It is a custom resource, which every server serves.',
   ServedByPeer: 'Peers serve it, and the local server does not.',
   PeerAddressUnknown: 'Peers serve it, but none of them has a usable address.',
+  ServerDeparted: 'The API server that serves it has left, and may come back.',
   NotServedByAnyServer: 'No server serves it.',
   LocalServerDown: 'No local server can answer it, and others can.',
   FeatureGateDisabled: 'The feature gate is off.',

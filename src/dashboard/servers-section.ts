@@ -61,14 +61,14 @@ function serversTable(
 }
 
 function serverRow(server: ListedServer, state: PageState, hostname: string | undefined): Markup {
-  const { id, local, address, version, stale, health } = server;
+  const { id, local, address, version, stale, departedAt, health } = server;
   return html`<tr role="row" data-key="${id}">
 <th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}
 ${hostname === undefined ? '' : html`<span class="detail name">${id}</span>`}
-<span class="detail">${address ?? 'no address: it cannot be sent to'}</span></th>
-<td role="cell"><span class="nowrap">${version ?? 'not known'}</span>${stale ? html`<span class="detail">could not be read lately</span>` : ''}</td>
-<td role="cell">${healthBadge(health)}
-<span class="detail">${since(health, state.now)}${lastProbe(id, state)}</span></td>
+<span class="detail">${departedAt === null ? (address ?? 'no address: it cannot be sent to') : 'may come back; what only it serves is 503'}</span></th>
+<td role="cell"><span class="nowrap">${version ?? 'not known'}</span>${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>
+<td role="cell">${departedAt === null ? healthBadge(health) : badge('warning', 'Departed')}
+<span class="detail">${departedAt === null ? html`${since(health, state.now)}${lastProbe(id, state)}` : html`${age(Date.parse(departedAt), state.now)} ago`}</span></td>
 <td role="cell" class="number">${state.inFlight(id) ?? '–'}<span class="when-narrow"> in flight</span></td>
 </tr>`;
 }

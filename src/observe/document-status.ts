@@ -33,10 +33,11 @@ export function documentStatus(
 /** What the sync job could not read; its own log says why. */
 function snapshotProblems({ snapshot }: RoutingTable): DocumentProblem[] {
   const problems: DocumentProblem[] = [];
-  for (const { id: server, serves, stale } of snapshot.servers) {
+  for (const { id: server, serves, stale, departedAt } of snapshot.servers) {
     const { discovery, openapiV3 } = snapshot.servedSets[serves] ?? {};
     const name = (path: string, problem: string) => problems.push({ path, server, problem });
     if (discovery === undefined) name('/apis', 'What it discovers is not known.');
+    else if (departedAt !== undefined) name('/apis', 'It has left: what was last known of it is shown.');
     else if (stale === true)
       name('/apis', 'The sync job cannot read it: what was last known of it is shown.');
     if (openapiV3 === undefined)

@@ -38,6 +38,8 @@ export interface RouterStatus extends DocumentStatus {
     readonly version: string | null;
     /** The sync job could not read it lately; what it serves is the last that is known. */
     readonly stale: boolean;
+    /** When it left, if it has and may come back: what only it serves is 503 meanwhile. `null`: it is there. */
+    readonly departedAt: string | null;
     readonly health: ServerHealthStatus;
   }[];
   /** Empty on runtimes that read no certificates from files. */
@@ -70,6 +72,7 @@ export function routerStatus(
   const { serverId, enabled = true, stalePolicy = defaultStalePolicy, health } = options;
   const table = source.current();
   const needsRestart = settings?.needsRestart() ?? [];
+  const departures = new Map(table?.snapshot.servers.map(({ id, departedAt }) => [id, departedAt]));
   return {
     form: serverId === undefined ? 'gateway' : 'sidecar',
     serverId: serverId ?? null,
@@ -92,6 +95,7 @@ export function routerStatus(
       address: origin?.replace('https://', '') ?? null,
       version: version ?? null,
       stale,
+      departedAt: departures.get(id) ?? null,
       health: healthStatus(health?.report(id), now),
     })),
     ...documentStatus(table, options.openApiV2),

@@ -10,6 +10,7 @@ const server = (id: string): RoutingServer => ({
   serverName: 'kubernetes.default.svc',
   version: undefined,
   stale: false,
+  departed: false,
 });
 const [a, b, c] = [server('a'), server('b'), server('c')];
 const state = (inFlight: Record<string, number>, avoided: readonly string[] = []): ServerState => ({

@@ -5,7 +5,7 @@ import { hasDifferingServers } from '../discovery/openapi-v2/sources.ts';
 import { openApiV3Servers } from '../discovery/openapi-v3.ts';
 import { isExpired, type RoutingTable } from '../snapshot/routing-table.ts';
 import { inPlaceOfLocal } from './any-server.ts';
-import type { Decision, DecisionContext } from './decision.ts';
+import type { Decision, DecisionContext, DecisionReason } from './decision.ts';
 
 const mergedByTheRouter: Decision = Object.freeze({
   decision: 'local',
@@ -13,17 +13,11 @@ const mergedByTheRouter: Decision = Object.freeze({
   candidates: [] as const,
 });
 
-const documentOutOfReach: Decision = Object.freeze({
-  decision: 'unavailable',
-  reason: 'PeerAddressUnknown',
-  candidates: [] as const,
-});
-
-const documentOfExpiredSnapshot: Decision = Object.freeze({
-  decision: 'unavailable',
-  reason: 'SnapshotExpired',
-  candidates: [] as const,
-});
+const unavailable = (reason: DecisionReason): Decision =>
+  Object.freeze({ decision: 'unavailable', reason, candidates: [] as const });
+const documentOutOfReach = unavailable('PeerAddressUnknown');
+const documentOfDepartedServer = unavailable('ServerDeparted');
+const documentOfExpiredSnapshot = unavailable('SnapshotExpired');
 
 /**
  * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller
@@ -49,7 +43,8 @@ export function decideDocument(
   const isHeldLocally = serverId !== undefined && holders.serverIds.has(serverId);
   if (isHeldLocally && !(localServerIsDown && others.length > 0)) return undefined;
   if (others.length > 0) return { decision: 'peer', reason: 'MergedDocument', candidates: others };
-  return mayAskPeers ? documentOutOfReach : documentOfExpiredSnapshot;
+  if (!mayAskPeers) return documentOfExpiredSnapshot;
+  return holders.servers.some(({ departed }) => departed) ? documentOfDepartedServer : documentOutOfReach;
 }
 
 /** Whether the snapshot may still be gone by for what is not the local server's. */

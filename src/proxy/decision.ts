@@ -63,6 +63,7 @@ export type DecisionReason =
   | 'CustomResource'
   | 'ServedByPeer'
   | 'PeerAddressUnknown'
+  | 'ServerDeparted'
   | 'NotServedByAnyServer'
   | 'LocalServerDown'
   | 'FeatureGateDisabled';
@@ -103,6 +104,7 @@ const extensionWithoutAddress = local('ExtensionAPIServerAddressUnknown');
 const extensionUnavailable = unavailable('ExtensionAPIServerUnavailable');
 const customResource = local('CustomResource');
 const peerAddressUnknown = unavailable('PeerAddressUnknown');
+const serverDeparted = unavailable('ServerDeparted');
 const notServedByAnyServer = local('NotServedByAnyServer');
 const reroutedToGateway = unavailable('AlreadyRerouted');
 
@@ -185,7 +187,9 @@ export function decide(
     matched: withoutAddress,
     detail: `served by ${describeServers(servedBy)}`,
   });
-  if (withoutAddress) return peerAddressUnknown;
+  if (withoutAddress) {
+    return servedBy.servers.some(({ departed }) => departed) ? serverDeparted : peerAddressUnknown;
+  }
 
   trace?.push({
     rule: '9 nobody serves it',
@@ -275,7 +279,8 @@ function subresourceRoute(route: ResourceRoute | undefined, subresource: string)
 }
 
 function describeServers(servedBy: ServedBy | undefined): string {
-  return servedBy === undefined ? 'no server' : servedBy.servers.map((server) => server.id).join(', ');
+  if (servedBy === undefined) return 'no server';
+  return servedBy.servers.map(({ id, departed }) => (departed ? `${id} (departed)` : id)).join(', ');
 }
 
 function describeLocal({ serverId, localServerIsDown }: DecisionContext): string {

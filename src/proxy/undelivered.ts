@@ -11,6 +11,7 @@ export const retryAfterSeconds = 1;
 export function unavailable(reason: string): Response {
   if (reason === 'AlreadyRerouted') return reroutedToGateway();
   if (reason === 'PeerAddressUnknown') return addressUnknown();
+  if (reason === 'ServerDeparted') return serverDeparted();
   if (reason === 'ExtensionAPIServerUnavailable') return serviceUnavailable();
   return knowledgeMissing();
 }
@@ -38,6 +39,14 @@ export function serverNotReady(): Response {
   return statusResponse(
     'ServiceUnavailable',
     'the API server that serves this resource could not be reached a moment ago and is not ready yet, please try again; the request was not carried out',
+    { retryAfterSeconds },
+  );
+}
+
+function serverDeparted(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',
     { retryAfterSeconds },
   );
 }

@@ -66,6 +66,16 @@ test('servers with and without knowledge of subresources are told apart, resourc
   assert.deepEqual(ids(table.resource('apps', 'v1', 'deployments')?.subresource('scale')), ['a']);
 });
 
+test('a server that has departed serves, and is not reachable: its address may be that of another by now', () => {
+  const departedAt = '2026-01-31T12:00:00Z';
+  const table = buildRoutingTable(
+    snapshotOf({ a: { serves: ['batch/v1/jobs'], address: '10.0.0.1:6443', stale: true, departedAt } }),
+  );
+  const [server] = table.resource('batch', 'v1', 'jobs')?.servers ?? [];
+  assert.deepEqual([server?.id, server?.origin, server?.departed], ['a', undefined, true]);
+  assert.deepEqual(table.reachable, []);
+});
+
 test('a server without an address serves, but is not reachable', () => {
   const table = buildRoutingTable(
     snapshotOf({
@@ -75,13 +85,21 @@ test('a server without an address serves, but is not reachable', () => {
     }),
   );
   assert.deepEqual(table.servers, [
-    { id: 'a', origin: undefined, serverName: 'kubernetes.default.svc', version: undefined, stale: false },
+    {
+      id: 'a',
+      origin: undefined,
+      serverName: 'kubernetes.default.svc',
+      version: undefined,
+      stale: false,
+      departed: false,
+    },
     {
       id: 'b',
       origin: 'https://peer-b.example.com',
       serverName: 'peer-b.example.com',
       version: undefined,
       stale: false,
+      departed: false,
     },
     {
       id: 'c',
@@ -89,6 +107,7 @@ test('a server without an address serves, but is not reachable', () => {
       serverName: 'kubernetes.default.svc',
       version: 'v1.26.15',
       stale: true,
+      departed: false,
     },
   ]);
   const route = table.resource('', 'v1', 'pods');

@@ -57,13 +57,17 @@ function lifetime(createdAt: string, lifetimeSeconds: number): { createdAt: numb
 }
 
 function routingServer(server: SnapshotServer): RoutingServer {
-  const { id, address, url, serverName, version, stale } = server;
+  const { id, address, url, serverName, version, stale, departedAt } = server;
+  const departed = departedAt !== undefined;
+  const origin = address === undefined ? url : `https://${address}`;
   return Object.freeze({
     id,
-    origin: address === undefined ? url : `https://${address}`,
+    // Whoever answers there meanwhile need not be it.
+    origin: departed ? undefined : origin,
     serverName: serverName ?? defaultServerName,
     version,
     stale: stale === true,
+    departed,
   });
 }
 

@@ -8,6 +8,8 @@ export interface RoutingServer {
   readonly serverName: string;
   readonly version: string | undefined;
   readonly stale: boolean;
+  /** It has left and may come back: `origin` is `undefined`, whatever its address was. */
+  readonly departed: boolean;
 }
 
 /** Who serves one thing. Both fields are made once, with the table. */

@@ -68,6 +68,7 @@ export const server = v.pipe(
     hostname: v.optional(shortText),
     serves: shortText,
     stale: v.optional(boolean),
+    departedAt: v.optional(timestamp),
   }),
   v.check(
     ({ address, url }) => address === undefined || url === undefined,

@@ -41,6 +41,11 @@ export interface SnapshotServer {
   readonly serves: string;
   /** True when `serves` is the last known set of a server that could not be read this time. */
   readonly stale?: boolean | undefined;
+  /**
+   * RFC 3339: when it was found to have left in order. What it served is known and nobody serves it: its address is that
+   * of nobody, until it is back.
+   */
+  readonly departedAt?: string | undefined;
 }
 
 export interface ServedSet {

@@ -11,7 +11,7 @@ import type { ClusterObjects } from './cluster-objects.ts';
 import { hashesOfDefinitions, withDefinedHashes } from './defined-hashes.ts';
 import { excludeGroupVersions, sharedGroupVersions } from './exclude-group-versions.ts';
 import { nextGeneration } from './generation.ts';
-import { serverContent } from './server-content.ts';
+import { type ServerContent, serverContent } from './server-content.ts';
 import type { ServerReading } from './server-reading.ts';
 import { createSetCollection } from './set-collection.ts';
 
@@ -24,6 +24,8 @@ export interface ServerDescription {
   /** TLS name; default `kubernetes.default.svc`. */
   readonly serverName?: string | undefined;
   readonly hostname?: string | undefined;
+  /** Since when it has left and may come back, milliseconds since the epoch. */
+  readonly departedAt?: number | undefined;
 }
 
 export interface SnapshotOptions {
@@ -59,7 +61,7 @@ export const defaultLifetimeSeconds = 300;
 
 /**
  * Makes a snapshot of what was read, without effects. A server that could not be read keeps what it was last
- * known to serve, marked stale; one that was never read serves what its StorageVersions say, or is left out with
+ * known to serve, marked stale, and one that has left keeps it marked departed; one that was never read serves what its StorageVersions say, or is left out with
  * a warning. Whatever else could not be read (APIServices, CustomResourceDefinitions, OpenAPI indexes, versions)
  * stays as it was.
  */
@@ -81,6 +83,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     const content = serverContent(
       {
         id,
+        departedAt: description.departedAt,
         reading: input.readings.get(id),
         known: lastKnown(previous, id),
         told: input.storageVersions?.get(id),
@@ -88,9 +91,9 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
       (warning) => warnings.push(warning),
     );
     if (content === undefined) continue;
-    const { set, keptAs, version, stale } = content;
+    const { set, keptAs } = content;
     if (keptAs !== undefined) sets.keep(keptAs, set);
-    servers.push(snapshotServer(description, version, keptAs ?? (await sets.add(set)), stale));
+    servers.push(snapshotServer(description, content, keptAs ?? (await sets.add(set))));
     for (const source of content.sources) sources.add(source);
   }
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
@@ -128,9 +131,8 @@ export function lastKnown(
 
 function snapshotServer(
   { id, address, url, serverName, hostname }: ServerDescription,
-  version: string | undefined,
+  { version, stale, departedAt }: ServerContent,
   serves: string,
-  stale: boolean,
 ): SnapshotServer {
   return {
     id,
@@ -141,6 +143,7 @@ function snapshotServer(
     ...(hostname === undefined ? {} : { hostname }),
     serves,
     ...(stale ? { stale: true } : {}),
+    ...(departedAt === undefined ? {} : { departedAt: new Date(departedAt).toISOString() }),
   };
 }
 

@@ -8,6 +8,8 @@ export interface FoundServer extends ServerDescription {
   readonly holderIdentity?: string | undefined;
   /** Since when nothing names it and it does not answer, by the monotonic clock. */
   readonly missingSince?: number | undefined;
+  /** While it has departed: since when something names it again, by the monotonic clock. */
+  readonly namedSince?: number | undefined;
 }
 
 export interface ClusterInput {
@@ -27,4 +29,8 @@ export interface ClusterInput {
   readonly monotonic: number;
   /** A server that nothing names and that does not answer is kept this long: it may only be restarting. */
   readonly departureMilliseconds: number;
+  /** How long what a departed server served stays known. 0: it does not. */
+  readonly graceMilliseconds: number;
+  /** Whether Leases and endpoints are as the cluster has them now. While they are not, no grace ends. */
+  readonly isUpToDate: boolean;
 }

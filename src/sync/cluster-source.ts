@@ -1,3 +1,4 @@
+import { parseRfc3339 } from '../snapshot/rfc3339.ts';
 import type { ServedSet, Snapshot } from '../snapshot/types.ts';
 import { byGroupAndVersion } from './api-services.ts';
 import type { Clock } from './clock.ts';
@@ -8,6 +9,7 @@ import { type ClusterTiming, defaultClusterTiming } from './cluster-timing.ts';
 import { groupVersionsOfCustomResources } from './custom-resource-groups.ts';
 import { ReadError, type ServerDocuments } from './document-reader.ts';
 import { createEndpointIdentities } from './endpoint-identities.ts';
+import type { IdentityLease } from './identity-lease.ts';
 import { servedByStorageVersions } from './storage-versions.ts';
 import type { SyncServer } from './sync-options.ts';
 import type { WatchConnection } from './watch-connection.ts';
@@ -85,7 +87,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   };
 
   function readable(server: FoundServer): SyncServer {
-    const { holderIdentity, missingSince: _missingSince, ...description } = server;
+    const { holderIdentity, missingSince: _missing, namedSince: _named, ...description } = server;
     const hasAddress = server.address !== undefined || server.url !== undefined;
     return {
       ...description,
@@ -111,10 +113,11 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
     look(answered) {
       const endpoints = endpointsNow();
       if (running !== undefined) void identities.resolve(endpoints ?? [], running);
-      const served = storageVersions(cluster.storageVersions.items() ?? []);
+      const leases = allLeases(cluster);
+      const served = withLeases(storageVersions(cluster.storageVersions.items() ?? []), leases);
       state = nextClusterState(state, {
         listed,
-        leases: allLeases(cluster),
+        leases,
         endpoints,
         endpointServerIds: identities.serverIds(),
         hasStorageVersions: (id) => served.has(id),
@@ -122,6 +125,8 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
         now: clock.now(),
         monotonic: clock.monotonic(),
         departureMilliseconds: timing.departure,
+        graceMilliseconds: timing.grace,
+        isUpToDate: [...cluster.leases, cluster.endpoints].every((watch) => watch.failure() === undefined),
       });
       const definitions = cluster.customResourceDefinitions.items();
       const services = cluster.apiServices.items();
@@ -161,13 +166,27 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   };
 }
 
+/**
+ * Without the servers whose Lease is gone: their entries are removed one by one then (kube-controller-manager's
+ * storage version garbage collector), and what is left of them says less than they served.
+ */
+function withLeases(
+  served: ClusterView['storageVersions'],
+  leases: readonly IdentityLease[] | undefined,
+): ClusterView['storageVersions'] {
+  if (leases === undefined) return served;
+  const ids = new Set(leases.map(({ id }) => id));
+  return new Map([...served].filter(([id]) => ids.has(id)));
+}
+
 function serversOf(snapshot: Snapshot | undefined): FoundServer[] {
-  return (snapshot?.servers ?? []).map(({ id, address, url, serverName, hostname }) => ({
+  return (snapshot?.servers ?? []).map(({ id, address, url, serverName, hostname, departedAt }) => ({
     id,
     address,
     url,
     serverName,
     hostname,
+    ...(departedAt === undefined ? {} : { departedAt: parseRfc3339(departedAt) }),
   }));
 }
 

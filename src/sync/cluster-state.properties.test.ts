@@ -149,7 +149,9 @@ test('each ID is there once, and whatever is known of the servers ends when noth
       const { look } = clusterStates(last);
       const answered = Object.fromEntries(last.servers.map(({ id }) => [id, false]));
       look({ answered, at: 1e9 });
-      assert.deepEqual(look({ answered, at: 1e9 + 5000 }).servers, []);
+      const departed = look({ answered, at: 1e9 + 5000 }).servers;
+      assert.ok(departed.every(({ departedAt }) => departedAt !== undefined));
+      assert.deepEqual(look({ answered, at: 1e9 + 5000 + 900_000 }).servers, []);
     }),
     { numRuns: 300 },
   );

@@ -1,12 +1,22 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { clusterStates, leaseOf, placesOf } from '../../test/support/cluster-states.ts';
-import { initialClusterState } from './cluster-state.ts';
+import { clusterStates, leaseOf, placesOf, startOfTime } from '../../test/support/cluster-states.ts';
+import { type ClusterState, initialClusterState } from './cluster-state.ts';
 
 const a = 'apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq';
 const olderA = 'kube-apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq';
 const b = 'apiserver-nxibzygiy5v5qmcjmernh6erfe';
 const hour = 3_600_000;
+const grace = 900_000;
+
+/** When servers departed, after the start, by ID. */
+function departedOf({ servers }: ClusterState): Record<string, number> {
+  return Object.fromEntries(
+    servers.flatMap(({ id, departedAt }) =>
+      departedAt === undefined ? [] : [[id, departedAt - startOfTime]],
+    ),
+  );
+}
 
 describe('a server is found', () => {
   it('by the address in its Lease', () => {
@@ -161,7 +171,7 @@ describe('a server stays', () => {
     assert.equal(look({ answered: down, at: 5999 }).servers.length, 1);
     assert.equal(look({ leases, answered: down, at: 6500 }).servers.length, 1);
     assert.equal(look({ answered: down, at: 7000 }).servers.length, 1);
-    assert.equal(look({ answered: down, at: 12_000 }).servers.length, 0);
+    assert.deepEqual(departedOf(look({ answered: down, at: 12_000 })), { [a]: 12_000 });
   });
 
   it('whatever happens, while Leases or endpoints cannot be listed', () => {
@@ -176,7 +186,7 @@ describe('a server stays', () => {
     const { look } = clusterStates(initialClusterState([{ id: a, url: 'https://10.0.0.1:6443' }]));
     assert.deepEqual(placesOf(look({ leases: undefined })), [`${a}@https://10.0.0.1:6443`]);
     assert.equal(look({ answered: down }).servers.length, 1);
-    assert.equal(look({ answered: down, at: 5000 }).servers.length, 0);
+    assert.deepEqual(departedOf(look({ answered: down, at: 5000 })), { [a]: 5000 });
   });
 });
 
@@ -189,9 +199,11 @@ describe('a Lease that is no longer renewed', () => {
     look({ leases: [lease] });
     assert.equal(look({ ...afterwards, answered: { [a]: false } }).servers.length, 1);
     const later = { ...afterwards, at: afterwards.at + 5000 };
-    assert.equal(look({ ...later, answered: { [a]: false } }).servers.length, 0);
+    assert.deepEqual(departedOf(look({ ...later, answered: { [a]: false } })), { [a]: later.at });
+    const graceOver = { ...later, at: later.at + grace, answered: { [a]: false } };
+    assert.deepEqual(look(graceOver).servers, []);
     // It does not come back for one more try every few seconds.
-    assert.equal(look({ ...later, at: later.at + 1000 }).servers.length, 0);
+    assert.deepEqual(look({ ...graceOver, at: graceOver.at + 1000 }).servers, []);
   });
 
   it('takes nothing from a server that answers', () => {
@@ -221,5 +233,95 @@ describe('a Lease that is no longer renewed', () => {
       at: hour,
     });
     assert.equal(state.servers.length, 1);
+  });
+});
+
+describe('a server that has departed', () => {
+  const lease = leaseOf(a, { address: '10.0.0.1:6443', hostname: 'cp-a' });
+  const silent = { [a]: false };
+
+  /** Its Lease went at 0, and it has been silent since: it departed at 5,000. */
+  function afterDeparture() {
+    const states = clusterStates();
+    states.look({ leases: [lease] });
+    states.look({ answered: silent });
+    assert.deepEqual(departedOf(states.look({ answered: silent, at: 5000 })), { [a]: 5000 });
+    return states;
+  }
+
+  it('is known until the grace is over, with what it was', () => {
+    const { look } = afterDeparture();
+    const state = look({ answered: silent, at: 5000 + grace - 1 });
+    assert.deepEqual(departedOf(state), { [a]: 5000 });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+    assert.equal(state.servers[0]?.hostname, 'cp-a');
+    assert.deepEqual(look({ answered: silent, at: 5000 + grace }).servers, []);
+  });
+
+  it('is known for as long as nobody can say what the cluster has now', () => {
+    const { look } = afterDeparture();
+    const late = { answered: silent, at: 5000 + 2 * grace };
+    assert.deepEqual(departedOf(look({ ...late, isUpToDate: false })), { [a]: 5000 });
+    assert.deepEqual(look(late).servers, []);
+  });
+
+  it('is there again as soon as it answers', () => {
+    const { look } = afterDeparture();
+    const state = look({ answered: { [a]: true }, at: 6000 });
+    assert.deepEqual([departedOf(state), state.servers.length], [{}, 1]);
+  });
+
+  it('is there again when its Lease is and the sync job alone cannot read it', () => {
+    const { look } = afterDeparture();
+    const named = { leases: [lease], answered: silent };
+    assert.deepEqual(departedOf(look({ ...named, at: 6000 })), { [a]: 5000 }, 'it is about to answer');
+    assert.deepEqual(departedOf(look({ ...named, at: 10_999 })), { [a]: 5000 });
+    const state = look({ ...named, at: 11_000 });
+    assert.deepEqual([departedOf(state), state.servers.length], [{}, 1]);
+  });
+
+  for (const [where, other] of [
+    ['on its host', { hostname: 'cp-a', address: '10.0.0.9:6443' }],
+    ['at its address', { hostname: 'elsewhere', address: '10.0.0.1:6443' }],
+  ] as const) {
+    it(`goes at once when a server of another ID has answered ${where}`, () => {
+      const { look } = afterDeparture();
+      const named = { leases: [leaseOf(b, other)], at: 6000 };
+      assert.deepEqual(
+        departedOf(look({ ...named, answered: silent })),
+        { [a]: 5000 },
+        'not before it answers',
+      );
+      const state = look({ ...named, answered: { ...silent, [b]: true } });
+      assert.deepEqual(
+        state.servers.map(({ id }) => id),
+        [b],
+      );
+    });
+  }
+
+  it('stays departed in a sync job that starts anew, by the time that the one before has written', () => {
+    const known = { id: a, address: '10.0.0.1:6443', departedAt: startOfTime - 600_000 };
+    const { look } = clusterStates(initialClusterState([known]));
+    assert.deepEqual(departedOf(look({})), { [a]: -600_000 });
+    assert.deepEqual(look({ answered: silent, at: 300_000 }).servers, []);
+    // By a clock that was ahead.
+    const ahead = clusterStates(initialClusterState([{ ...known, departedAt: startOfTime + hour }]));
+    assert.deepEqual(departedOf(ahead.look({})), { [a]: 0 });
+  });
+
+  it('goes at once where there is no grace', () => {
+    const { look } = clusterStates();
+    look({ leases: [lease] });
+    look({ answered: silent, graceMilliseconds: 0 });
+    assert.deepEqual(look({ answered: silent, at: 5000, graceMilliseconds: 0 }).servers, []);
+  });
+
+  it('waits with all the others, when all have', () => {
+    const { look } = clusterStates();
+    look({ leases: [lease, leaseOf(b, { address: '10.0.0.2:6443' })] });
+    const all = { [a]: false, [b]: false };
+    look({ answered: all });
+    assert.deepEqual(departedOf(look({ answered: all, at: 5000 })), { [a]: 5000, [b]: 5000 });
   });
 });

@@ -62,7 +62,7 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
     servers: settled.servers,
     listed: ofListedServers(credible, owned.listedIds),
     renewals,
-    givenUp: givenUp(previous, leases, standings, settled.departed),
+    givenUp: givenUp(previous, leases, standings, settled.left),
     warnings: unmatched(credible, standings, owned),
   };
 }
@@ -99,14 +99,13 @@ function givenUp(
   previous: ClusterState,
   leases: readonly IdentityLease[],
   standings: ReadonlyMap<string, LeaseStanding>,
-  departed: ReadonlySet<string>,
+  left: ReadonlySet<string>,
 ): ClusterState['givenUp'] {
   return new Map(
     leases
       .filter(
         ({ id, renewedAt }) =>
-          standings.get(id)?.kind === 'lapsed' &&
-          (departed.has(id) || previous.givenUp.get(id) === renewedAt),
+          standings.get(id)?.kind === 'lapsed' && (left.has(id) || previous.givenUp.get(id) === renewedAt),
       )
       .map(({ id, renewedAt }) => [id, renewedAt]),
   );

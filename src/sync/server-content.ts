@@ -5,6 +5,8 @@ import { contradiction } from './storage-versions.ts';
 /** What is known of one server. */
 export interface ServerKnowledge {
   readonly id: string;
+  /** As in `ServerDescription`. */
+  readonly departedAt?: number | undefined;
   readonly reading: ServerReading | undefined;
   /** What the previous snapshot says of it. */
   readonly known: { readonly server: SnapshotServer; readonly set: ServedSet } | undefined;
@@ -19,6 +21,8 @@ export interface ServerContent {
   readonly keptAs?: string;
   readonly version: string | undefined;
   readonly stale: boolean;
+  /** It is not there now. */
+  readonly departedAt?: number | undefined;
   readonly sources: readonly ('discovery' | 'storageversions')[];
 }
 
@@ -32,8 +36,17 @@ export function serverContent(
   knowledge: ServerKnowledge,
   warn: (warning: string) => void,
 ): ServerContent | undefined {
-  const { id, reading, known, told } = knowledge;
+  const { id, departedAt, reading, known, told } = knowledge;
+  // One that is thought to have left, and answers, is back.
   if (reading?.ok === true) return readContent(knowledge, reading, warn);
+  if (departedAt !== undefined) {
+    if (known === undefined) return undefined;
+    warn(
+      `server ${id} has left: what it served stays known, as that of nobody, until it is back or the grace is over`,
+    );
+    const { version, serves } = known.server;
+    return { set: known.set, keptAs: serves, version, stale: true, departedAt, sources: ['discovery'] };
+  }
   const reason = reading === undefined ? 'not read yet' : reading.reason;
   // What was read once is the better source: it knows of subresources, and of what is not stored.
   if (told !== undefined && known?.set.discovery === undefined) {

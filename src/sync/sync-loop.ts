@@ -2,16 +2,16 @@ import type { Snapshot } from '../snapshot/types.ts';
 import { createPublication } from './publication.ts';
 import { type RoundOutcome, runRound } from './round.ts';
 import { createRoundContext } from './round-context.ts';
-import type { SyncOptions } from './sync-options.ts';
+import type { SyncOptions, SyncServer } from './sync-options.ts';
 import { createTargetDelivery, type TargetStatus } from './target-delivery.ts';
 
 export interface ServerStatus {
   readonly id: string;
   /**
-   * `current`: the last reading holds. `stale`: it could not be read, what was last known of it stands. `unknown`:
-   * nothing is known of it.
+   * `current`: the last reading holds. `stale`: it could not be read, what was last known of it stands. `departed`: it
+   * has left and may come back, what was last known of it is that of nobody. `unknown`: nothing is known of it.
    */
-  readonly state: 'current' | 'stale' | 'unknown';
+  readonly state: 'current' | 'stale' | 'departed' | 'unknown';
   /** Why it could not be read, if it could not. */
   readonly failure: string | undefined;
 }
@@ -97,6 +97,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     const patience = known === undefined ? undefined : timing.patience;
     const outcome = await runRound(context, known, publication.heldGeneration(), patience, signal);
     if (signal.aborted) return;
+    logReturns(last?.outcome, outcome);
     last = { endedAt: clock.now(), outcome };
     logNewWarnings(outcome.warnings);
     if (!leads || term !== thisTerm) {
@@ -117,6 +118,20 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   async function keepInForce(): Promise<void> {
     if (!published || !leadership.isLeader()) return;
     known = (await publication.keepInForce()) ?? known;
+  }
+
+  /** That one has left is among the warnings. */
+  function logReturns(before: RoundOutcome | undefined, after: RoundOutcome): void {
+    const isDeparted = ({ departedAt }: SyncServer) => departedAt !== undefined;
+    for (const { id } of before?.servers.filter(isDeparted) ?? []) {
+      const server = after.servers.find((candidate) => candidate.id === id);
+      if (server === undefined) {
+        logger.info(
+          { server: id },
+          'a server that had left is given up: its grace is over, or another took its place',
+        );
+      } else if (!isDeparted(server)) logger.info({ server: id }, 'a server that had left is back');
+    }
   }
 
   /** Said when they come up, not in every round. */
@@ -188,10 +203,11 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       leader: leadership.isLeader(),
       generation: published ? known?.metadata.generation : undefined,
       lastRoundAt: last?.endedAt,
-      servers: (last?.outcome.servers ?? options.servers).map(({ id }) => {
+      servers: (last?.outcome.servers ?? options.servers).map(({ id, departedAt }) => {
         const failure = failureOf(last?.outcome, id);
-        const isKnown = known?.servers.some((server) => server.id === id) === true;
-        return { id, failure, state: failure === undefined ? 'current' : isKnown ? 'stale' : 'unknown' };
+        if (failure === undefined) return { id, failure, state: 'current' };
+        if (!known?.servers.some((server) => server.id === id)) return { id, failure, state: 'unknown' };
+        return { id, failure, state: departedAt === undefined ? 'stale' : 'departed' };
       }),
       warnings: last?.outcome.warnings ?? [],
       targets: targets.map((target) => target.status()),

@@ -40,7 +40,7 @@ export async function syncOnce(given: SyncOptions, signal: AbortSignal): Promise
   const ok =
     snapshot !== undefined &&
     isWhole &&
-    servers.every(({ id }) => readings.get(id)?.ok === true) &&
+    servers.every(({ id, departedAt }) => departedAt !== undefined || readings.get(id)?.ok === true) &&
     deliveries.every(({ result }) => result.kind === 'accepted');
   return { ok, snapshot, readings, warnings, deliveries };
 }
@@ -53,6 +53,11 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
   const watching = clusterSource?.run(either);
   try {
     await clusterSource?.ready(either);
+    const first = await runRound(context, previous, undefined, undefined, signal);
+    if (clusterSource === undefined || first.servers.every(({ id }) => first.readings.get(id)?.ok === true)) {
+      return first;
+    }
+    // Whether one that nothing names has left is known once it was asked: the second look sees what the first read.
     return await runRound(context, previous, undefined, undefined, signal);
   } finally {
     over.abort();

@@ -40,6 +40,8 @@ export function clusterStates(state: ClusterState = initialClusterState([])) {
         now: startOfTime + at,
         monotonic: at,
         departureMilliseconds: 5000,
+        graceMilliseconds: 900_000,
+        isUpToDate: true,
         ...rest,
         endpoints:
           'endpoints' in given && given.endpoints === undefined

@@ -92,6 +92,13 @@ export function mixedClusterAt(addresses: ClusterAddresses): Snapshot {
       // Its set says nothing of subresources.
       'peer-3': { ...at('peer-3'), serves: ['policy/v1/poddisruptionbudgets'] },
       lost: { serves: ['v1/pods/log', 'node.k8s.io/v1/runtimeclasses'], withoutAddress: true },
+      // At an address that is somebody else's by now.
+      departed: {
+        ...at('peer-1'),
+        serves: ['v1/pods/log', 'scheduling.k8s.io/v1/priorityclasses'],
+        stale: true,
+        departedAt: '2026-01-31T12:00:00Z',
+      },
     },
     {
       apiServices: apiServicesAt(extension),
@@ -314,6 +321,13 @@ export const decisionRows: readonly DecisionRow[] = [
     target: '/apis/node.k8s.io/v1/runtimeclasses',
     decision: 'unavailable',
     reason: 'PeerAddressUnknown',
+    status: 503,
+  },
+  {
+    name: '8 only a server that has left and may come back serves it',
+    target: '/apis/scheduling.k8s.io/v1/priorityclasses',
+    decision: 'unavailable',
+    reason: 'ServerDeparted',
     status: 503,
   },
   {

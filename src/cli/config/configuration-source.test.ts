@@ -91,6 +91,7 @@ describe('a configuration file that is read again', () => {
       '--gateway',
       '--local-server',
       '--server-id',
+      '--snapshot-stale-policy',
       '--v',
     ]);
   });

@@ -18,7 +18,7 @@ const complete = `${header}apiServers:
   caFile: ca.crt
 client: { certFile: sync.crt, keyFile: sync.key }
 routers: { targets: ["https://10.0.0.1:7443"] }
-snapshot: { signingKeyFile: key.json, lifetime: 10m, cluster: blue }
+snapshot: { signingKeyFile: key.json, lifetime: 10m, departedServerGrace: 30m, cluster: blue }
 interval: 5s
 endpoints: { port: 8080 }
 leaderElection: { enabled: true, leaseDuration: 20s }
@@ -88,6 +88,7 @@ describe('sync --config', () => {
     assert.deepEqual(plan.options.clientCertificate, { certificate: 'CERTIFICATE', key: 'KEY' });
     assert.deepEqual(plan.options.timing, { interval: 5000 });
     assert.equal(plan.options.lifetimeSeconds, 600);
+    assert.equal(plan.options.departedServerGraceMilliseconds, 1_800_000);
     assert.equal(plan.options.leaderElection?.leaseDuration, 20_000);
     assert.equal(plan.endpoints?.port, 8080);
     assert.deepEqual([flags.v, flags.loggingFormat], ['4', 'json']);

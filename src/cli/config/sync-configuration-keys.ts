@@ -16,6 +16,7 @@ export const syncConfigurationKeys = {
   unsigned: 'snapshot.unsigned',
   interval: 'interval',
   lifetime: 'snapshot.lifetime',
+  'departed-server-grace': 'snapshot.departedServerGrace',
   cluster: 'snapshot.cluster',
   target: 'routers.targets',
   'target-ca-file': 'routers.caFile',

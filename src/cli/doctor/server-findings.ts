@@ -38,11 +38,12 @@ export function addressFindings(
   table: RoutingTable | undefined,
 ): readonly Finding[] {
   const without = (table?.servers ?? []).filter(({ id, origin }) => origin === undefined && id !== serverId);
-  return without.map(({ id }) => ({
+  return without.map(({ id, departed }) => ({
     check: `server ${id}`,
     result: 'warning',
-    message:
-      'the snapshot has no address of it: does it set --peer-advertise-ip, or has the sync job a --server?',
+    message: departed
+      ? 'it has left, and may come back: what only it serves is answered with 503 meanwhile'
+      : 'the snapshot has no address of it: does it set --peer-advertise-ip, or has the sync job a --server?',
   }));
 }
 

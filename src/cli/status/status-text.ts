@@ -93,10 +93,13 @@ function serverTable(
 ): readonly Line[] {
   // The IDs of kube-apiserver are hashes of the names by which people know the machines.
   const hostCells = <Cell>(cells: readonly Cell[]): readonly Cell[] => (hostnames.size === 0 ? [] : cells);
-  const rows = servers.map(({ id, local, address, version, stale, health }) => {
+  const rows = servers.map(({ id, local, address, version, stale, departedAt, health }) => {
     const since = health.since === null ? '' : ` ${durationText(now - Date.parse(health.since))}`;
     const cause = health.cause === null ? '' : ` (${health.cause})`;
-    const marks = [...(local ? ['local'] : []), ...(stale ? ['stale'] : [])].join(',');
+    const departed = departedAt === null ? '' : `departed ${durationText(now - Date.parse(departedAt))} ago`;
+    const marks = [local ? 'local' : '', departed === '' && stale ? 'stale' : departed]
+      .filter((mark) => mark !== '')
+      .join(',');
     return [
       id,
       ...hostCells([hostnames.get(id) ?? '-']),

@@ -28,6 +28,8 @@ const statusViewSchema = v.object({
       address: v.nullable(v.string()),
       version: v.nullable(v.string()),
       stale: v.boolean(),
+      /** Older routers do not say. */
+      departedAt: v.nullish(v.string(), null),
       health,
     }),
   ),

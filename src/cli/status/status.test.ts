@@ -61,7 +61,7 @@ describe('status', () => {
     await push();
     const { code, output } = await ask('admin');
     assert.equal(code, 0);
-    assert.match(output, /^Router: +sidecar of cp-a, stale policy local$/m);
+    assert.match(output, /^Router: +sidecar of cp-a, stale policy serve-stale$/m);
     assert.match(output, /^Snapshot: +generation 1, /m);
     assert.match(output, /^cp-b +v1\.36\.0 +unknown /m);
     assert.match(output, /^GROUP +v1\.25\.0 +v1\.36\.0$/m);
@@ -125,6 +125,7 @@ describe('the text of status', () => {
         address: '10.0.0.1:6443',
         version: 'v1.25.16',
         stale: true,
+        departedAt: null,
         health: { status: 'unhealthy', cause: 'unreachable', since: '2026-01-01T00:03:00Z' },
       },
     ],

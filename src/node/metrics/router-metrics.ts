@@ -88,7 +88,9 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.destinations.probes.remove(isGone);
     this.#registry.destinations.putAside.remove(isGone);
     this.#registry.destinations.healthChanges.remove(isGone);
-    const unresolved = table.servers.filter(({ origin }) => origin === undefined).length;
+    const unresolved = table.servers.filter(
+      ({ origin, departed }) => origin === undefined && !departed,
+    ).length;
     this.#registry.state.peerDiscoverySyncErrors.with('hostport_resolution').add(unresolved);
   }
 

@@ -36,7 +36,7 @@ export const stateCatalogue = {
     name: 'mixed_version_proxy_snapshot_servers',
     type: 'gauge',
     stability: 'ALPHA',
-    help: 'API servers of the snapshot by state: current, stale (the sync job cannot read it), without_address.',
+    help: 'API servers of the snapshot by state: current, stale (the sync job cannot read it), departed (it has left in order and may come back), without_address.',
     labels: ['state'],
   },
   snapshotPushes: {

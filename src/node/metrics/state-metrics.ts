@@ -35,9 +35,10 @@ function updateSnapshot(state: MetricRegistry['state'], table: RoutingTable | un
   state.snapshotGeneration.with().set(table?.generation ?? 0);
   state.snapshotAge.clear();
   state.snapshotLifetimeLeft.clear();
-  const servers = { current: 0, stale: 0, without_address: 0 };
-  for (const { origin, stale } of table?.servers ?? []) {
-    servers[origin === undefined ? 'without_address' : stale ? 'stale' : 'current'] += 1;
+  const servers = { current: 0, stale: 0, departed: 0, without_address: 0 };
+  for (const { origin, stale, departed } of table?.servers ?? []) {
+    const withoutAddress = departed ? 'departed' : 'without_address';
+    servers[origin === undefined ? withoutAddress : stale ? 'stale' : 'current'] += 1;
   }
   for (const [name, count] of Object.entries(servers)) state.snapshotServers.with(name).set(count);
   if (table === undefined) return;

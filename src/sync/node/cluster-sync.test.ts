@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import type { Snapshot } from '../../snapshot/types.ts';
+import type { ClusterTiming } from '../cluster-timing.ts';
 import { createSyncLoop } from '../sync-loop.ts';
 import { syncOnce } from '../sync-once.ts';
 import type { SyncOptions } from '../sync-options.ts';
@@ -13,12 +14,17 @@ import type { RunSyncServer } from './run-sync-options.ts';
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
 const timing: SyncOptions['timing'] = { interval: 20, settle: 5, patience: 500, readBackOff: soon };
 
-async function opened(context: TestContext, kubeconfig: string, servers: readonly RunSyncServer[] = []) {
+async function opened(
+  context: TestContext,
+  kubeconfig: string,
+  servers: readonly RunSyncServer[] = [],
+  given: Partial<ClusterTiming> = {},
+) {
   const cluster = await openCluster({
     access: await loadClusterAccess({ kubeconfig }),
     certificateAuthorities: undefined,
     servers,
-    timing: { backOff: soon, departure: 100, identityBackOff: soon },
+    timing: { backOff: soon, departure: 100, identityBackOff: soon, ...given },
   });
   context.after(() => cluster.close());
   return cluster;
@@ -28,9 +34,14 @@ async function opened(context: TestContext, kubeconfig: string, servers: readonl
 async function syncing(
   context: TestContext,
   kubeconfig: string,
-  { servers = [], previous }: { servers?: readonly RunSyncServer[]; previous?: Snapshot } = {},
+  {
+    servers = [],
+    previous,
+    grace,
+  }: { servers?: readonly RunSyncServer[]; previous?: Snapshot; grace?: number } = {},
 ) {
-  const cluster = await opened(context, kubeconfig, servers);
+  const given = grace === undefined ? {} : { grace };
+  const cluster = await opened(context, kubeconfig, servers, given);
   const taken: Snapshot[] = [];
   const loop = createSyncLoop({
     servers: cluster.servers,
@@ -67,10 +78,12 @@ async function syncing(
   };
 }
 
-test('a server that appears is in the snapshot, by either generation of its Lease; one that stops is out', async (context) => {
+test('a server that appears is in the snapshot, by either generation of its Lease; one that stops is departed, and then out', async (context) => {
   const cluster = await exampleCluster(context);
   const older = await cluster.start('cp-a', '1.26');
-  const { ids, server, serves } = await syncing(context, await cluster.kubeconfig(older.url));
+  const { ids, server, serves, taken } = await syncing(context, await cluster.kubeconfig(older.url), {
+    grace: 300,
+  });
   await eventually(() => server(older.serverId) !== undefined);
   assert.equal(server(older.serverId)?.address, `127.0.0.1:${older.port}`);
   assert.equal(server(older.serverId)?.hostname, 'cp-a');
@@ -85,9 +98,14 @@ test('a server that appears is in the snapshot, by either generation of its Leas
   await cluster.close(newer);
   await eventually(() => !ids().includes(newer.serverId));
   assert.deepEqual(ids(), [older.serverId]);
+  const departed = taken.find(({ servers }) => servers.some(({ departedAt }) => departedAt !== undefined));
+  const entry = departed?.servers.find(({ id }) => id === newer.serverId);
+  assert.equal(entry?.stale, true);
+  const set = departed?.servedSets[entry?.serves ?? ''];
+  assert.deepEqual(set?.storageVersions['flowcontrol.apiserver.k8s.io.flowschemas'], ['v1']);
 });
 
-test('a server that is killed stays, stale, until its Lease is gone', async (context) => {
+test('a server that is killed stays, stale, until its Lease is gone; then it is departed', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const b = await cluster.start('cp-b', '1.36');
@@ -98,8 +116,36 @@ test('a server that is killed stays, stale, until its Lease is gone', async (con
   assert.ok(serves(b.serverId, 'core.pods', 'v1'));
   assert.ok(taken.slice(1).every(({ servers }) => servers.length === 2));
   cluster.removeLease(b.serverId);
-  await eventually(() => !ids().includes(b.serverId));
-  assert.deepEqual(ids(), [a.serverId]);
+  await eventually(() => server(b.serverId)?.departedAt !== undefined);
+  assert.ok(serves(b.serverId, 'core.pods', 'v1'));
+});
+
+test('a server that ends in order and comes back as another version: departed, then what it is now', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const b = await cluster.start('cp-b', '1.26');
+  const kubeconfig = await cluster.kubeconfig(a.url);
+  const first = await syncing(context, kubeconfig);
+  await eventually(() => first.ids().length === 2);
+  await cluster.close(b);
+  await eventually(() => first.server(b.serverId)?.departedAt !== undefined);
+  assert.ok(first.serves(b.serverId, 'flowcontrol.apiserver.k8s.io.flowschemas', 'v1beta3'));
+  assert.equal(first.loop.status().servers.find(({ id }) => id === b.serverId)?.state, 'departed');
+
+  // The sync job is restarted meanwhile.
+  const previous = first.taken.at(-1);
+  assert.ok(previous !== undefined);
+  const second = await syncing(context, kubeconfig, { previous });
+  await eventually(() => second.loop.status().servers.some(({ state }) => state === 'departed'));
+  assert.equal(
+    second.server(b.serverId)?.departedAt,
+    previous.servers.find(({ id }) => id === b.serverId)?.departedAt,
+  );
+
+  await cluster.start('cp-b', '1.36', { port: b.port });
+  await eventually(() => second.server(b.serverId)?.version === 'v1.36.0');
+  assert.equal(second.server(b.serverId)?.departedAt, undefined);
+  assert.ok(!second.serves(b.serverId, 'flowcontrol.apiserver.k8s.io.flowschemas', 'v1beta3'));
 });
 
 test('a server that was restarted with other group versions is read anew, and was never away', async (context) => {
@@ -119,6 +165,36 @@ test('a server that was restarted with other group versions is read anew, and wa
       .slice(taken.findIndex(({ servers }) => servers.length === 2))
       .every(({ servers }) => servers.length === 2),
   );
+});
+
+test('what StorageVersions told of a server stays known when they go with its Lease, one by one', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.25');
+  const leases = { group: 'coordination.k8s.io', resource: 'leases' };
+  const storageVersions = { group: 'internal.apiserver.k8s.io', resource: 'storageversions' };
+  const told = 'apiserver-told';
+  const labels = { 'apiserver.kubernetes.io/identity': 'kube-apiserver' };
+  cluster.store.create(leases, {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: told, namespace: 'kube-system', labels },
+    spec: { holderIdentity: told, leaseDurationSeconds: 3600, renewTime: new Date().toISOString() },
+  });
+  for (const resource of ['jobs', 'cronjobs']) {
+    cluster.store.create(storageVersions, {
+      apiVersion: 'internal.apiserver.k8s.io/v1alpha1',
+      kind: 'StorageVersion',
+      metadata: { name: `batch.${resource}` },
+      status: { storageVersions: [{ apiServerID: told, servedVersions: ['batch/v1'] }] },
+    });
+  }
+  const { server, serves } = await syncing(context, await cluster.kubeconfig(a.url));
+  await eventually(() => serves(told, 'batch.jobs', 'v1') && serves(told, 'batch.cronjobs', 'v1'));
+  cluster.removeLease(told);
+  cluster.store.remove(storageVersions, '', 'batch.jobs');
+  await eventually(() => server(told)?.departedAt !== undefined);
+  cluster.store.remove(storageVersions, '', 'batch.cronjobs');
+  assert.ok(serves(told, 'batch.jobs', 'v1') && serves(told, 'batch.cronjobs', 'v1'));
 });
 
 test('a group version that is turned off and on shows in the snapshot', async (context) => {
@@ -183,7 +259,9 @@ test('a control plane that dies as a whole and comes back is put right, though i
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const b = await cluster.start('cp-b', '1.36');
-  const { ids, server, loop, taken } = await syncing(context, await cluster.kubeconfig(a.url));
+  const { ids, server, loop, taken } = await syncing(context, await cluster.kubeconfig(a.url), {
+    grace: 300,
+  });
   await eventually(() => ids().length === 2);
   await Promise.all([cluster.kill(a), cluster.kill(b)]);
   await eventually(() => loop.status().warnings.some((warning) => warning.includes('identity Leases')));
@@ -211,19 +289,19 @@ test('endpoints find the Leases that name no address, by the host names in certi
   assert.equal(server(b.serverId)?.address, `127.0.0.1:${b.port}`);
 });
 
-test('a server that nothing names is known by its endpoint, and goes when that goes', async (context) => {
+test('a server that nothing names is known by its endpoint, and departs when that goes', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   // Its certificate is for another host than the one its Lease speaks of.
   const b = await cluster.start('cp-b', '1.36', { advertiseAddress: '', hostname: 'elsewhere' });
   cluster.setEndpoints([a, b]);
-  const { ids, serves } = await syncing(context, await cluster.kubeconfig(a.url));
+  const { ids, server, serves } = await syncing(context, await cluster.kubeconfig(a.url));
   const id = `endpoint-127-0-0-1-${b.port}`;
   await eventually(() => serves(id, 'core.pods', 'v1'));
   assert.deepEqual(ids(), [a.serverId, id].sort());
   await cluster.close(b);
   cluster.setEndpoints([a]);
-  await eventually(() => !ids().includes(id));
+  await eventually(() => server(id)?.departedAt !== undefined);
 });
 
 test('servers listed by hand keep their names beside those that are found', async (context) => {
@@ -275,6 +353,32 @@ test('one round lists everything, reads everyone, and leaves nothing open', asyn
     new AbortController().signal,
   );
   assert.equal(failed.ok, false);
+});
+
+test('one round after another: what has left is departed, is no fault, and goes with its grace', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const b = await cluster.start('cp-b', '1.26');
+  const kubeconfig = await cluster.kubeconfig(a.url);
+  const once = async (previous: Snapshot | undefined, grace?: number) => {
+    const given = { departure: 0, ...(grace === undefined ? {} : { grace }) };
+    const job = await opened(context, kubeconfig, [], given);
+    const clusterSource = job.source(previous);
+    const options = { servers: job.servers, clusterSource, previous, targets: [], timing };
+    return syncOnce(options, new AbortController().signal);
+  };
+  const before = await once(undefined);
+  await cluster.close(b);
+  const left = await once(before.snapshot);
+  assert.equal(left.ok, true);
+  const departed = left.snapshot?.servers.find(({ id }) => id === b.serverId);
+  assert.ok(departed?.departedAt !== undefined);
+  assert.equal((await once(left.snapshot)).snapshot, left.snapshot, 'nothing has changed');
+  const over = await once(left.snapshot, 1);
+  assert.deepEqual(
+    over.snapshot?.servers.map(({ id }) => id),
+    [a.serverId],
+  );
 });
 
 test('a token in place of a certificate reads servers and watches', async (context) => {

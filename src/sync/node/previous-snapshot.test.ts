@@ -62,3 +62,19 @@ test('in a rotation the new key goes on from what the old one signed, if that is
   assert.equal(await previousSnapshot(onlyNext, signal), undefined);
   assert.equal(warnings.length, 1);
 });
+
+test('a first start, with routers that are not up yet, is warned of no earlier run', async () => {
+  const said: string[] = [];
+  const logger = {
+    ...silentLogger,
+    info: () => said.push('info'),
+    warn: (_fields: object, message: string) => said.push(message),
+  };
+  const sources = {
+    store: createMemorySnapshotStore(),
+    holders: [failing],
+    keys: await pinned(old.publicJwk),
+  };
+  assert.equal(await previousSnapshot({ ...sources, logger }, signal), undefined);
+  assert.deepEqual(said, ['info']);
+});

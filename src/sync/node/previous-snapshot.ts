@@ -31,9 +31,20 @@ export async function previousSnapshot(
 ): Promise<Snapshot | undefined> {
   const found = await Promise.all([
     open('state file', async () => (await store?.load())?.snapshot),
-    ...holders.map((holder) => open(holder.name, () => holder.held(signal))),
+    ...holders.map(async (holder) => open(holder.name, await ask(holder))),
   ]);
   return found.reduce(newer, undefined);
+
+  /** A router that is not up yet says nothing of an earlier run: at the first start of all there was none. */
+  async function ask({ name, held }: SnapshotHolder): Promise<() => Promise<string | undefined>> {
+    try {
+      const jws = await held(signal);
+      return async () => jws;
+    } catch (err) {
+      logger.info({ err, source: name }, 'it could not be asked whether it holds a snapshot to go on from');
+      return async () => undefined;
+    }
+  }
 
   async function open(
     source: string,

@@ -72,6 +72,11 @@ export interface RunSyncOptions extends Omit<ReadingOptions, 'certificateAuthori
   /** Default: this sync job runs alone. */
   readonly leaderElection?: RunSyncLeaderElection | undefined;
   readonly cluster?: string | undefined;
+  /**
+   * How long what a server served stays known after it has left, which it may have for a restart: 503, and not 404.
+   * 0: not at all. Of servers that were found; those that are listed never leave. Default 900,000.
+   */
+  readonly departedServerGraceMilliseconds?: number | undefined;
   /** Default 300. */
   readonly lifetimeSeconds?: number | undefined;
   readonly timing?: Partial<SyncTiming> | undefined;

@@ -5,6 +5,7 @@ import { silentLogger } from '../../observe/logger.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing-key.ts';
 import { systemClock } from '../clock.ts';
+import type { ClusterTiming } from '../cluster-timing.ts';
 import { createLeaderElector, type LeaderElector, leaderElectionTiming } from '../leader-election.ts';
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
@@ -57,7 +58,8 @@ export async function runSync(
 
 /** One round, for CI and cron. @throws as `syncOnce` and `runSync` do. */
 export async function runSyncOnce(options: RunSyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
-  const prepared = await prepareSync(options, signal);
+  // Nobody waits for one that may be restarting: the next run sees it come back.
+  const prepared = await prepareSync(options, signal, { departure: 0 });
   try {
     return await syncOnce(prepared.options, signal);
   } finally {
@@ -66,7 +68,11 @@ export async function runSyncOnce(options: RunSyncOptions, signal: AbortSignal):
 }
 
 /** @throws {TypeError} naming every fault of the options */
-export async function prepareSync(given: RunSyncOptions, signal: AbortSignal): Promise<PreparedSync> {
+export async function prepareSync(
+  given: RunSyncOptions,
+  signal: AbortSignal,
+  timing: Partial<ClusterTiming> = {},
+): Promise<PreparedSync> {
   const { options: filled, access } = await withClusterAccess(given);
   const options = checkRunSyncOptions(filled);
   const { stateFile, logger = silentLogger } = options;
@@ -79,6 +85,7 @@ export async function prepareSync(given: RunSyncOptions, signal: AbortSignal): P
           access,
           certificateAuthorities: given.certificateAuthorities,
           servers: options.servers,
+          timing: { ...timing, ...graceOf(options) },
         });
   const opened = cluster ?? openServers(options);
   const pushed = [...httpsTargets(options), ...(options.workersKv ?? []).map(workersKvTarget)];
@@ -110,6 +117,10 @@ export async function prepareSync(given: RunSyncOptions, signal: AbortSignal): P
       await Promise.all([leaseClient?.close(), ...pushed.map((target) => target.close())]);
     },
   };
+}
+
+function graceOf({ departedServerGraceMilliseconds: grace }: RunSyncOptions): Partial<ClusterTiming> {
+  return grace === undefined ? {} : { grace };
 }
 
 function httpsTargets(options: RunSyncOptions) {

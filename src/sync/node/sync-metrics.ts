@@ -36,7 +36,9 @@ export function createSyncMetrics(): SyncMetrics {
   });
   const servers = new Gauge({
     name: `${prefix}servers`,
-    help: help('API servers by state: current, stale (unreadable, last known set stands), unknown.'),
+    help: help(
+      'API servers by state: current, stale (unreadable, last known set stands), departed (it has left and may come back), unknown.',
+    ),
     labelNames: ['state'],
     registers,
   });
@@ -75,7 +77,7 @@ export function createSyncMetrics(): SyncMetrics {
   function update(status: SyncStatus | undefined): void {
     generation.set(status?.generation ?? 0);
     leader.set(status?.leader === true ? 1 : 0);
-    for (const state of ['current', 'stale', 'unknown'] as const) {
+    for (const state of ['current', 'stale', 'departed', 'unknown'] as const) {
       servers.set({ state }, status?.servers.filter((server) => server.state === state).length ?? 0);
     }
     if (status?.lastRoundAt !== undefined) lastRound.set(status.lastRoundAt / 1000);

@@ -67,6 +67,7 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
       origin: undefined,
       serverName: '',
       stale: true,
+      departed: false,
     })),
     reachable: [],
     server: () => undefined,
@@ -119,6 +120,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       version,
       local: false,
       stale: true,
+      departedAt: null,
       health,
     })),
     discovery: {
