@@ -53,7 +53,7 @@ export const codeUnions: readonly CodeUnion[] = [
     source: 'src/proxy/transport.ts',
     name: 'TransportErrorCode',
     introduction:
-      'In the log line of a failed attempt, and in `TransportError`. The client gets a second try elsewhere where that is safe, else 503.',
+      'In the log line of a failed attempt, and in `TransportError`. The client gets a second try elsewhere where that is safe, else 503 (502 for `InvalidResponse`).',
   },
   {
     heading: 'Attempts',

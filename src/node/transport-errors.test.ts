@@ -39,6 +39,7 @@ test('each kind of failure has its code', () => {
     ETIMEDOUT: 'Timeout',
     HPE_INVALID_CONSTANT: 'InvalidResponse',
     UND_ERR_HEADERS_OVERFLOW: 'InvalidResponse',
+    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'InvalidResponse',
   };
   for (const [code, expected] of Object.entries(codes)) {
     assert.equal(toTransportError(withCode(code), sent).code, expected, code);

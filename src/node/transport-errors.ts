@@ -5,6 +5,13 @@ import { Http2Error } from './http2/http2-error.ts';
 const certificateRefused =
   /^ERR_SSL_(TLSV13_ALERT_CERTIFICATE_REQUIRED|TLSV1_ALERT_UNKNOWN_CA|TLSV1_ALERT_ACCESS_DENIED|TLSV1_ALERT_DECRYPT_ERROR|SSLV3_ALERT_(BAD|UNSUPPORTED|EXPIRED|REVOKED|UNKNOWN)_?CERTIFICATE|SSLV3_ALERT_CERTIFICATE_(EXPIRED|REVOKED|UNKNOWN)|SSLV3_ALERT_HANDSHAKE_FAILURE)$/;
 
+/** Of undici, and of Node for a head that it cannot write. A length that does not fit: undici's word for two of them. */
+const invalidAnswers: ReadonlySet<string> = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'ERR_INVALID_CHAR',
+]);
+
 export interface FailureCircumstances {
   /** For the message: whom we asked. */
   readonly origin: string;
@@ -43,7 +50,7 @@ function transportErrorCode(code: string, error: unknown): TransportErrorCode {
   if (code.startsWith('HPE_') || (error instanceof Error && error.name === 'HTTPParserError')) {
     return 'InvalidResponse';
   }
-  if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'ERR_INVALID_CHAR') return 'InvalidResponse';
+  if (invalidAnswers.has(code)) return 'InvalidResponse';
   // undici's words for a 100 Continue or a 101 Switching Protocols that nobody asked for (client-h1.js).
   if (error instanceof Error && /^bad (response|upgrade)$/.test(error.message)) return 'InvalidResponse';
   return 'ConnectionClosed';

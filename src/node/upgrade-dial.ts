@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { firstHeader } from '../apimachinery/raw-headers.ts';
+import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { type OutboundRequest, TransportError } from '../proxy/transport.ts';
 import { requestLines } from './connection-headers.ts';
 import type { TlsDialer } from './tls-dialer.ts';
@@ -81,13 +81,17 @@ export async function dialUpgrade(
   signal.addEventListener('abort', clientGone);
   request.on('error', fail);
   request.once('upgrade', (head, upgraded, firstBytes) => {
+    if (!switchesTo(options.token, head.rawHeaders)) {
+      fail(invalidUpgrade(destination.origin, 'it switches to a protocol that was not asked for'));
+      return;
+    }
     settled();
     resolve({ kind: 'switched', head, socket: upgraded, firstBytes });
   });
   request.once('response', (answer) => {
     // Node hands a 101 without `Upgrade` over as an ordinary answer; what follows it would be no HTTP.
     if (answer.statusCode === 101) {
-      fail(new Error('bad upgrade'));
+      fail(invalidUpgrade(destination.origin, 'it switches without saying to what'));
       return;
     }
     settled();
@@ -97,6 +101,30 @@ export async function dialUpgrade(
   if (signal.aborted) clientGone();
   else request.end();
   return promise;
+}
+
+/**
+ * Whether a 101 names the protocol that was asked for, and no other beside or on top of it (RFC 9110 section 7.8). What
+ * the client sends next it means for that one: to a server that has switched to HTTP/2 it could be a request, made
+ * under our own certificate.
+ */
+function switchesTo(token: string, answer: RawHeaders): boolean {
+  // Empty elements of a list count for nothing (RFC 9110 section 5.6.1).
+  const named = allHeaders(answer, 'upgrade')
+    .flatMap((line) => line.split(','))
+    .map((element) => element.trim().toLowerCase())
+    .filter((element) => element !== '');
+  return named.length === 1 && named[0] === token.toLowerCase();
+}
+
+function invalidUpgrade(origin: string, fault: string): TransportError {
+  return new TransportError(
+    'InvalidResponse',
+    `${origin}: the answer to the upgrade is not valid: ${fault}`,
+    {
+      requestMayHaveArrived: true,
+    },
+  );
 }
 
 /** The request's lines as they came, with our own hop's. `Host` names the destination, as undici's does. */

@@ -84,7 +84,7 @@ export type TransportErrorCode =
   | 'Timeout'
   /** The client went away. */
   | 'ClientGone'
-  /** What came back was no HTTP. */
+  /** What came back is not valid HTTP, or larger than a router takes: 502 when no other server is tried. */
   | 'InvalidResponse'
   /** The request's head is more than the destination takes: answered with 431, never tried elsewhere. */
   | 'RequestHeaderFieldsTooLarge';

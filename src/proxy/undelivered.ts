@@ -76,12 +76,21 @@ export function noAnswer({ inbound, requestInfo }: AdmittedRequest, error: Trans
       'the header of this request is larger than the API server that serves this resource takes, please send less of it',
     );
   }
-  const message = error.requestMayHaveArrived
-    ? 'the API server that serves this resource did not answer; the request may have been carried out'
-    : 'the API server that serves this resource could not be reached; the request was not carried out';
+  // RFC 9110 section 15.6.3: somebody did answer, and this side cannot go by it.
+  const isInvalid = error.code === 'InvalidResponse';
+  const message = isInvalid
+    ? 'the API server that serves this resource gave an answer that is not valid HTTP, or larger than a router takes; the request may have been carried out'
+    : error.requestMayHaveArrived
+      ? 'the API server that serves this resource did not answer; the request may have been carried out'
+      : 'the API server that serves this resource could not be reached; the request was not carried out';
   const isSafe = maySafelyTryAnother(inbound.method, announcesBody(inbound), error, requestInfo.subresource);
-  return statusResponse('ServiceUnavailable', message, {
+  return statusResponse(isInvalid ? 'BadGateway' : 'ServiceUnavailable', message, {
     ...(isSafe ? { retryAfterSeconds } : {}),
-    causes: [{ reason: error.code, message: 'no answer from the destination' }],
+    causes: [
+      {
+        reason: error.code,
+        message: isInvalid ? 'an invalid answer of the destination' : 'no answer from the destination',
+      },
+    ],
   });
 }

@@ -39,6 +39,17 @@ function answerUpgradesWith(
   return after;
 }
 
+/** 101 heads that name something else than the protocol that was asked for (RFC 9110 section 7.8). */
+const otherProtocols = {
+  h2c: ['Upgrade: h2c'],
+  'the other protocol that the client could have asked for': ['Upgrade: websocket'],
+  'another version': ['Upgrade: SPDY/3'],
+  'a list that begins with what was asked for': ['Upgrade: SPDY/3.1, h2c'],
+  'a list that ends with it': ['Upgrade: h2c, SPDY/3.1'],
+  'two lines': ['Upgrade: SPDY/3.1', 'Upgrade: h2c'],
+  'nothing but a comma': ['Upgrade: ,'],
+} as const;
+
 const declines = {
   '200 with a body': 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
   '200 that goes on for ever': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n',
@@ -71,6 +82,25 @@ for (const [way, path] of Object.entries(ways)) {
       assert.ok(!raw.statuses.includes(101), raw.received);
       assert.equal(raw.statuses.filter((status) => status >= 200).length, 1);
       // The connection to the destination ends with it, so that it cannot be used for anything else.
+      await eventually(() => destination.sockets.every((socket) => socket.destroyed || socket.readableEnded));
+      assert.equal(destination.heard, '');
+      assert.equal(router.allRequests().length, 1);
+    });
+  }
+
+  for (const [what, lines] of Object.entries(otherProtocols)) {
+    test(`attack: a server that switches an upgrade to ${way} to ${what} gets none of the client’s bytes: 502, and both connections end`, async (context) => {
+      const router = await startRouterUnderTest(context);
+      const head = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', ...lines].join('\r\n');
+      const destination = answerUpgradesWith(router, `${head}\r\n\r\n`);
+      const raw = await rawHttp1(context, router.port, 'alice');
+      raw.write(upgradeTo(path) + smuggled);
+      await raw.until((received) => received.includes('\r\n\r\n'));
+      raw.write(smuggled);
+
+      await raw.untilEnd();
+      assert.deepEqual(raw.statuses, [502], raw.received);
+      assert.match(raw.received, /"reason":"BadGateway"/);
       await eventually(() => destination.sockets.every((socket) => socket.destroyed || socket.readableEnded));
       assert.equal(destination.heard, '');
       assert.equal(router.allRequests().length, 1);
@@ -133,6 +163,20 @@ test('S2: the two tokens of Kubernetes are taken, in any case, and passed on', a
     raw.write(`${upgradeTo(ways.peer, ['Connection: Upgrade', `Upgrade: ${token}`])}hello`);
     await raw.until((received) => received.endsWith('HELLO'));
     assert.deepEqual(allHeaders(router.peer.only().headers, 'upgrade'), [token]);
+  }
+});
+
+test('S2: a server may name the protocol in its own spelling, in a list with empty elements', async (context) => {
+  const router = await startRouterUnderTest(context);
+  for (const line of ['spdy/3.1', ' SPDY/3.1 ', ', SPDY/3.1,']) {
+    router.peer.answerUpgrade = (socket) =>
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${line}\r\n\r\nhello`,
+      );
+    const raw = await rawHttp1(context, router.port, 'alice');
+    raw.write(upgradeTo(ways.peer));
+    await raw.until((received) => received.endsWith('hello'));
+    assert.deepEqual(raw.statuses, [101]);
   }
 });
 

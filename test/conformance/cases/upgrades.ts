@@ -128,6 +128,30 @@ export const upgrades: CaseGroup = {
       },
     },
     {
+      id: 'upgrades/another-protocol',
+      rule: 'A server that switches to another protocol than was asked for gets none of the client’s bytes',
+      citation: 'RFC 9110 section 7.8',
+      needs: ['http1Bytes', 'websocket'],
+      async run(world) {
+        for (const [peer, target] of ways(world)) {
+          let heard = '';
+          peer.upgradeScript = (request, socket) => {
+            socket.on('data', (chunk: Buffer) => {
+              heard += chunk.toString('latin1');
+            });
+            writeSwitch(request, socket, 'h2c');
+          };
+          const connection = await upgrade(world, 'GET', target, websocketLines);
+          const head = await connection.received.until('\r\n\r\n');
+          assert.match(head, /^HTTP\/1\.1 50[023] /);
+          // No HTTP: a router that still reads requests here ends the connection.
+          connection.write('smuggled\r\n\r\n');
+          await connection.received.outcome();
+          assert.equal(heard, '');
+        }
+      },
+    },
+    {
       id: 'upgrades/ambiguous-path',
       rule: 'The path of an upgrade is judged as every other path',
       citation: 'GHSA-2q7r-29rg-6m5h',
@@ -188,19 +212,24 @@ async function assertTold(peer: Peer, target: string): Promise<void> {
   assert.deepEqual(told.groups, ['a, b', 'c', 'system:authenticated']);
 }
 
-/** Accepts as RFC 6455 has it and sends every message back in upper case. */
-function echoWebSocket({ headers }: PeerRequest, socket: Duplex): void {
+/** A 101 that is right in everything but, maybe, the protocol that it names. */
+function writeSwitch({ headers }: PeerRequest, socket: Duplex, protocol = 'websocket'): void {
   const accept = acceptOf(firstHeader(headers, 'sec-websocket-key') ?? '');
   socket.write(
     [
       'HTTP/1.1 101 Switching Protocols',
       'Connection: Upgrade',
-      'Upgrade: websocket',
+      `Upgrade: ${protocol}`,
       `Sec-WebSocket-Accept: ${accept}`,
       ...allHeaders(headers, 'sec-websocket-protocol').map((value) => `Sec-WebSocket-Protocol: ${value}`),
       '\r\n',
     ].join('\r\n'),
   );
+}
+
+/** Accepts as RFC 6455 has it and sends every message back in upper case. */
+function echoWebSocket(request: PeerRequest, socket: Duplex): void {
+  writeSwitch(request, socket);
   socket.on('data', (chunk: Buffer) => {
     const text = readTextFrame(chunk);
     if (text !== undefined) socket.write(textFrame(text.toUpperCase(), false), 'latin1');

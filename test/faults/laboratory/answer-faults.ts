@@ -54,29 +54,29 @@ const beforeTheHead: readonly Fault[] = [
   },
   {
     name: 'answers in another protocol',
-    damage: 'unanswered',
+    damage: 'invalid',
     script: () => (asked) => asked.raw('SSH-2.0-OpenSSH_9.2p1\r\n\r\n'),
   },
   {
     name: 'switches protocols, which nobody asked for, and sends garbage',
-    damage: 'unanswered',
+    damage: 'invalid',
     script: () => switchProtocols,
   },
   {
     name: 'sends a head without an end',
-    damage: 'unanswered',
+    damage: 'invalid',
     script: () => headWithoutEnd,
   },
   {
     name: 'names two lengths',
-    damage: 'unanswered',
+    damage: 'invalid',
     protocols: ['http/1.1'],
     script: () => (asked) =>
       asked.raw('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc'),
   },
   {
     name: 'sends a bare line feed in its head',
-    damage: 'unanswered',
+    damage: 'invalid',
     protocols: ['http/1.1'],
     script: () => (asked) => asked.raw('HTTP/1.1 200 OK\r\nX-Test: a\nContent-Length: 0\r\n\r\n'),
   },

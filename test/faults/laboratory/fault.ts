@@ -10,6 +10,8 @@ export type Damage =
   | 'not-arrived'
   /** It may have arrived, and no answer began: a read may be tried at another server. */
   | 'unanswered'
+  /** As `unanswered`: what came is no answer that could be passed on. */
+  | 'invalid'
   /** The server says that it has not processed it. What has a body has been read from the client by then. */
   | 'refused'
   /** The server has no such path, although the snapshot says so: a 404, and nothing carried out. */

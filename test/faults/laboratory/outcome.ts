@@ -18,6 +18,8 @@ const silent = /did not answer within the allotted timeout.*"retryAfterSeconds":
 const notInTime = /Timeout: request did not complete within the allotted timeout/;
 const maybeCarriedOut = /did not answer; the request may have been carried out/;
 
+const invalid = /gave an answer that is not valid HTTP.*; the request may have been carried out/;
+
 /** How a request meets a fault. */
 export interface Meeting {
   readonly damage: Damage;
@@ -34,6 +36,9 @@ export function expectedOutcome({ damage, method, hasAlternative, place }: Meeti
       return hasAlternative ? fromHealthy(method) : unavailable(notCarriedOut);
     case 'unanswered':
       return hasAlternative && isRead ? fromHealthy(method) : unavailable(maybeCarriedOut);
+    case 'invalid':
+      if (hasAlternative && isRead) return fromHealthy(method);
+      return { status: 502, end: 'whole', from: 'router', message: invalid };
     case 'refused':
       // The GETs before it have shown that nothing gets through to the local server, so it is not even asked.
       if (!isRead && !(place === 'local' && hasAlternative)) return unavailable(maybeCarriedOut);
