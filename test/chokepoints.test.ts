@@ -230,6 +230,27 @@ test('connections to destinations are opened in one place, behind the address po
   assert.match(sourceOf('src/node/destination-connections.ts'), /this\.#dialer\.dial\(/);
 });
 
+test('every TLS connection that leaves checks who the server is by checkServerIdentity of src/node/server-identity.ts', () => {
+  assert.deepEqual(placesOf(/import[^;]*\bcheckServerIdentity\b[^;]*from 'node:tls'/), [
+    'src/node/server-identity.ts',
+  ]);
+  const tlsClients =
+    /\bimport\b(?! type)[^;]*\b(?:connect|request|get|Agent|Client|Pool|OTLPTraceExporter)\b[^;]*from '(?:node:(?:tls|https|http2)|undici|@opentelemetry\/exporter-trace-otlp-http)'/;
+  // These get sockets of the dialer.
+  const overTheDialer = ['src/node/http1-pools.ts', 'src/node/large-head-connections.ts'];
+  assert.deepEqual(
+    placesOf(tlsClients).filter((file) => !overTheDialer.includes(file)),
+    modulesNaming('checkServerIdentity').filter((file) => file !== 'src/node/server-identity.ts'),
+  );
+  for (const file of modulesNaming('checkServerIdentity')) {
+    if (file === 'src/node/server-identity.ts') continue;
+    assert.match(
+      sourceOf(file),
+      /\n\s+checkServerIdentity,\n|\{ checkServerIdentity \} \}\)|checkServerIdentity\(serverName, certificate\)/,
+    );
+  }
+});
+
 test('the router that serves is started with the address policy', () => {
   const start = sourceOf('src/node/start-router.ts');
   assert.match(start, /const addressPolicy = new LiveAddressPolicy\(config\.peerAddresses\);/);

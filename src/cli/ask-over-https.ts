@@ -1,6 +1,7 @@
 import { request } from 'node:https';
 import { isIP } from 'node:net';
 import { guardedLookup, refusedAddress } from '../node/guarded-lookup.ts';
+import { checkServerIdentity } from '../node/server-identity.ts';
 import type { AddressPolicy } from '../snapshot/address-policy.ts';
 
 /** One question of a command, on a connection of its own. Texts are PEM. */
@@ -48,6 +49,7 @@ export async function askOverHttps(question: HttpsQuestion): Promise<HttpsAnswer
     method: question.method ?? 'GET',
     headers: ['host', host, ...headers],
     agent: false,
+    checkServerIdentity,
     signal: AbortSignal.timeout(question.patience),
     ...(addressPolicy === undefined ? {} : { lookup: guardedLookup(addressPolicy) }),
     ...(serverName === undefined ? {} : { servername: serverName }),

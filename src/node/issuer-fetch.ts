@@ -1,5 +1,6 @@
 import { Agent, fetch } from 'undici';
 import type { FetchDocument } from '../identity/jwt/fetch-document.ts';
+import { checkServerIdentity } from './server-identity.ts';
 
 /** How the documents of one issuer are fetched. */
 export interface IssuerFetch {
@@ -12,8 +13,12 @@ export interface IssuerFetch {
  * @param certificateAuthority PEM; then it alone is trusted, as by kube-apiserver. Default: Node's own authorities.
  */
 export function issuerFetch(certificateAuthority: string | undefined): IssuerFetch {
-  const connect = certificateAuthority === undefined ? {} : { ca: certificateAuthority };
-  const dispatcher = new Agent({ connect });
+  const dispatcher = new Agent({
+    connect: {
+      checkServerIdentity,
+      ...(certificateAuthority === undefined ? {} : { ca: certificateAuthority }),
+    },
+  });
   return {
     fetchDocument: (url, init) => fetch(url, { ...init, dispatcher }),
     close: () => dispatcher.destroy(),

@@ -1,15 +1,10 @@
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net';
-import {
-  checkServerIdentity,
-  connect,
-  createSecureContext,
-  type SecureContext,
-  type TLSSocket,
-} from 'node:tls';
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { type Destination, type DestinationTrust, TransportError } from '../proxy/transport.ts';
 import type { AddressPolicy } from '../snapshot/address-policy.ts';
 import type { DialObserver } from './connection-observer.ts';
 import { guardedLookup, type ResolveName, refusedAddress } from './guarded-lookup.ts';
+import { checkServerIdentity } from './server-identity.ts';
 
 /** What this side trusts and what it proves itself with, PEM. */
 export interface TransportCredentials {

@@ -82,7 +82,8 @@ const hints: Readonly<Partial<Record<string, string>>> = {
   ECONNREFUSED: '. Nothing listens there: does the server run?',
   ENOTFOUND: '. The name is not known',
   ABORT_ERR: `. It did not answer within ${patience / 1000} s: is a firewall in between?`,
-  ERR_TLS_CERT_ALTNAME_INVALID: '. Its certificate has another name: see --local-server-name',
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    '. See --local-server-name, or issue it a certificate with the name that is asked for',
   CERT_HAS_EXPIRED: '. Its certificate has expired: renew it there',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     '. Its certificate is of another CA: see --peer-ca-file and --local-server-ca-file',

@@ -10,6 +10,7 @@ import {
 import type { FailureLog } from '../../observe/failure-log.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
+import { checkServerIdentity } from '../server-identity.ts';
 import { type OnExported, ReportingExporter } from './reporting-exporter.ts';
 import { RequestTrace } from './request-trace.ts';
 import type { TracingConfig } from './tracing-configuration.ts';
@@ -44,7 +45,11 @@ export function createTracing(
   options: TracingOptions,
 ): Tracing {
   const { instance, version, failures, logger, onExported } = options;
-  const exporter = new ReportingExporter(new OTLPTraceExporter({ url }), failures, onExported);
+  const exporter = new ReportingExporter(
+    new OTLPTraceExporter({ url, httpAgentOptions: { checkServerIdentity } }),
+    failures,
+    onExported,
+  );
   const root =
     samplingRatePerMillion === 0
       ? new AlwaysOffSampler()

@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici';
+import { checkServerIdentity } from '../../node/server-identity.ts';
 import { ownPathsPrefix } from '../../proxy/own-path-target.ts';
 import { sealedSnapshotLimit } from '../../snapshot/limits.ts';
 import { parseEntityTag, sealedMediaType } from '../../snapshot/snapshot-endpoint.ts';
@@ -54,6 +55,7 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
     // an HTTP/1.1 connection ends with the first request on it that times out.
     allowH2: false,
     connect: {
+      checkServerIdentity,
       timeout: connectTimeout,
       ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),
       ...(clientCertificate === undefined

@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, request } from 'undici';
+import { checkServerIdentity } from '../../node/server-identity.ts';
 import { ReadError } from '../document-reader.ts';
 import type { WatchConnection } from '../watch-connection.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
@@ -54,6 +55,7 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: {
+        checkServerIdentity,
         timeout: connectTimeout,
         keepAlive: true,
         keepAliveInitialDelay: 30_000,

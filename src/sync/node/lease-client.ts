@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import * as v from 'valibot';
+import { checkServerIdentity } from '../../node/server-identity.ts';
 import type { LeaseClient, LeaseRecord, StoredLease } from '../lease-record.ts';
 import { isPassing, readAnswerText, statusOf } from './delivery-answer.ts';
 
@@ -56,6 +57,7 @@ export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
       // See https-target.ts: a connection to a machine that lost its power must end with the first time-out.
       allowH2: false,
       connect: {
+        checkServerIdentity,
         ca: options.certificateAuthorities,
         servername: serverName,
         timeout: timeoutMilliseconds,

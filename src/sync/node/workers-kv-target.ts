@@ -1,5 +1,6 @@
 import { Agent, request } from 'undici';
 import * as v from 'valibot';
+import { checkServerIdentity } from '../../node/server-identity.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/limits.ts';
 import { parseStoredSnapshotText, storedSnapshotText } from '../../snapshot/stored-snapshot-text.ts';
 import type { Delivery, SnapshotTarget } from '../deliver.ts';
@@ -44,7 +45,10 @@ export function workersKvTarget(options: WorkersKvTargetOptions): WorkersKvTarge
   const path = ['accounts', accountId, 'storage', 'kv', 'namespaces', namespaceId, 'values', key];
   const url = `${apiUrl.replace(/\/+$/, '')}/${path.map(encodeURIComponent).join('/')}`;
   const agent = new Agent({
-    connect: certificateAuthorities === undefined ? {} : { ca: certificateAuthorities },
+    connect: {
+      checkServerIdentity,
+      ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),
+    },
   });
   let written: string | undefined;
 

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+import { connect } from 'node:tls';
+import { askOverHttps } from '../../src/cli/ask-over-https.ts';
+import { issuerFetch } from '../../src/node/issuer-fetch.ts';
+import { checkServerIdentity } from '../../src/node/server-identity.ts';
+import { TlsDialer } from '../../src/node/tls-dialer.ts';
+import type { DestinationTrust } from '../../src/proxy/transport.ts';
+import { httpsTarget } from '../../src/sync/node/https-target.ts';
+import { kubernetesConnection } from '../../src/sync/node/kubernetes-connection.ts';
+import { httpLeaseClient } from '../../src/sync/node/lease-client.ts';
+import { workersKvTarget } from '../../src/sync/node/workers-kv-target.ts';
+import { createAuthority } from '../support/certificates.ts';
+
+const authority = await createAuthority('serving-ca');
+const name = 'kubernetes.default.svc';
+const ca = authority.certificate;
+const { signal } = new AbortController();
+
+/** What the servers of these tests show; each is signed by the trusted authority. */
+const certificates = {
+  'nothing but a Common Name': await authority.issue({ commonName: name, usage: 'server' }),
+  'a Common Name, and an IP address in its subjectAltName': await authority.issue({
+    commonName: name,
+    ipAddresses: ['127.0.0.1'],
+    usage: 'server',
+  }),
+  'a subjectAltName': await authority.issue({ dnsNames: [name], usage: 'server' }),
+};
+
+/** A server on loopback that answers everything with 200 and counts. */
+async function startServer(context: TestContext, what: keyof typeof certificates) {
+  const { chain, privateKey } = certificates[what];
+  const requests: string[] = [];
+  const server: Server = createServer({ cert: chain, key: privateKey }, (incoming, outgoing) => {
+    requests.push(incoming.url ?? '');
+    outgoing.end('{}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, requests };
+}
+
+function dialOf(kind: 'local' | 'peer' | 'extension', trust: DestinationTrust) {
+  return async (port: number): Promise<void> => {
+    const dialer = new TlsDialer({ peerCertificateAuthorities: ca }, 5_000);
+    const socket = await dialer.dial({
+      destination: { kind, id: kind, origin: `https://127.0.0.1:${port}`, serverName: name, trust },
+      presentFrontProxyCertificate: false,
+      protocols: ['http/1.1'],
+    });
+    socket.destroy();
+  };
+}
+
+/** Every way in which a TLS connection leaves; each rejects, or comes back once the server was believed. */
+const waysOut: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
+  'the local server': dialOf('local', { kind: 'peer-ca' }),
+  'a peer': dialOf('peer', { kind: 'peer-ca' }),
+  'an extension API server': dialOf('extension', { kind: 'ca-bundle', pem: ca }),
+  'status and doctor': (port) =>
+    askOverHttps({
+      url: `https://127.0.0.1:${port}/readyz`,
+      serverName: name,
+      certificateAuthorities: ca,
+      clientCertificate: undefined,
+      headers: [],
+      patience: 5_000,
+      longestAnswer: 1_000,
+    }),
+  "the sync job's lists and watches": async (port) => {
+    const connection = kubernetesConnection({
+      access: {
+        server: `https://127.0.0.1:${port}`,
+        credentials: async () => ({
+          certificateAuthorities: ca,
+          clientCertificate: undefined,
+          headers: [],
+          serverName: name,
+        }),
+      },
+    });
+    try {
+      await connection.get('/api', 'application/json', signal);
+    } finally {
+      await connection.close();
+    }
+  },
+  "the sync job's Lease": async (port) => {
+    const client = httpLeaseClient({
+      servers: [{ origin: `https://127.0.0.1:${port}`, serverName: name }],
+      certificateAuthorities: ca,
+      namespace: 'kube-system',
+      name: 'sync',
+    });
+    try {
+      // It is no Lease that this server answers with, which only shows once it was believed.
+      await client.get(signal).catch((error: unknown) => {
+        if (!/is no Lease/.test(String(error))) throw error;
+      });
+    } finally {
+      await client.close();
+    }
+  },
+  "the sync job's pushes": async (port) => {
+    const target = httpsTarget({
+      url: `https://127.0.0.1:${port}`,
+      serverName: name,
+      certificateAuthorities: ca,
+    });
+    try {
+      await target.held(signal);
+    } finally {
+      await target.close();
+    }
+  },
+};
+
+for (const [way, reach] of Object.entries(waysOut)) {
+  describe(`to ${way}`, () => {
+    for (const what of [
+      'nothing but a Common Name',
+      'a Common Name, and an IP address in its subjectAltName',
+    ] as const) {
+      test(`attack: a server whose certificate has ${what} is not believed, and gets no request`, async (context) => {
+        const { port, requests } = await startServer(context, what);
+        await assert.rejects(
+          reach(port),
+          /no DNS name in its subjectAltName.*issue a certificate with the subjectAltName DNS:kubernetes\.default\.svc/,
+        );
+        assert.deepEqual(requests, []);
+      });
+    }
+
+    test('one with the name in its subjectAltName is', async (context) => {
+      const { port } = await startServer(context, 'a subjectAltName');
+      await reach(port);
+    });
+  });
+}
+
+/** These dial by a name that has to resolve, so that a Common Name of `localhost` is what they would fall for. */
+const byHostName: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
+  'a token issuer': async (port) => {
+    const { fetchDocument, close } = issuerFetch(ca);
+    try {
+      await fetchDocument(`https://localhost:${port}/`, { headers: {}, redirect: 'manual', signal });
+    } catch (error) {
+      throw error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    } finally {
+      await close();
+    }
+  },
+  'Workers KV': async (port) => {
+    const target = workersKvTarget({
+      accountId: 'a',
+      namespaceId: 'n',
+      apiToken: () => 'token',
+      apiUrl: `https://localhost:${port}`,
+      certificateAuthorities: ca,
+    });
+    try {
+      await target.held(signal);
+    } finally {
+      await target.close();
+    }
+  },
+};
+
+for (const [way, reach] of Object.entries(byHostName)) {
+  test(`attack: ${way} under a Common Name alone is not believed`, async (context) => {
+    const { chain, privateKey } = await authority.issue({ commonName: 'localhost', usage: 'server' });
+    let requests = 0;
+    const server = createServer({ cert: chain, key: privateKey }, (_incoming, outgoing) => {
+      requests++;
+      outgoing.end('{}');
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    context.after(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    await assert.rejects(reach(port), /no DNS name in its subjectAltName/);
+    assert.equal(requests, 0);
+  });
+}
+
+test('a server that is dialled by its address needs that address in its subjectAltName', async (context) => {
+  const { port } = await startServer(context, 'a subjectAltName');
+  const socket = connect({ host: '127.0.0.1', port, ca, checkServerIdentity });
+  const [error] = await once(socket, 'error');
+  assert.match(String(error), /no IP name in its subjectAltName.*subjectAltName IP:127\.0\.0\.1/);
+  socket.destroy();
+});
+
+test('names of another kind are no DNS names, whatever they hold', () => {
+  const certificate = {
+    subject: { CN: name },
+    subjectaltname: `URI:"https://x/, DNS:${name}"`,
+  } as Parameters<typeof checkServerIdentity>[1];
+  assert.ok(checkServerIdentity(name, certificate) instanceof Error);
+});
