@@ -99,6 +99,20 @@ describe('the status page', () => {
     assert.match(await response.text(), /Rules, the first match wins/);
   });
 
+  it('shows a server that has departed as such, and no address to send to', async () => {
+    const departed = snapshotOf({
+      'cp-a': ['v1/pods'],
+      'cp-b': { serves: ['batch/v1/jobs'], stale: true, departedAt: '2026-01-31T12:00:00Z' },
+    });
+    const { app } = await testApp({ snapshot: departed, connection });
+    const text = await (await app.fetch(new Request(page))).text();
+    assert.match(text, /Departed/);
+    assert.match(text, /may come back; what only it serves is 503/);
+    assert.doesNotMatch(text, /10\.0\.0\.2:6443|could not be read lately/);
+    const explained = await app.fetch(new Request(`${page}explanation?method=GET&url=/apis/batch/v1/jobs`));
+    assert.match(await explained.text(), /ServerDeparted/);
+  });
+
   it('does not take the place of other own paths', async () => {
     assert.equal((await get(`${page}nosuch`)).status, 404);
     assert.equal((await get(`${page}v1/status`)).headers.get('content-type'), 'application/json');

@@ -157,6 +157,13 @@ describe('the text of status', () => {
     assert.match(text, /Warnings:\n {2}--tls-cert-file/);
   });
 
+  it('tells of a server that has departed, and when', () => {
+    const servers = status.servers.map((server) => ({ ...server, departedAt: '2026-01-01T00:03:00Z' }));
+    const text = statusText({ ...report, status: { ...status, servers } }, now, plain);
+    assert.match(text, / departed 2 min 0 s ago$/m);
+    assert.doesNotMatch(text, /,stale| stale$/m);
+  });
+
   it('has colours where they are asked for, and says the same without', () => {
     const colored = statusText(report, now, { ...plain, isColored: true });
     assert.ok(colored.includes('\u001b[31munhealthy (unreachable) 2 min 0 s\u001b[0m'));
