@@ -34,13 +34,13 @@ export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): 
   );
   return (incoming, outgoing, inbound) => {
     inbounds.set(outgoing, inbound);
-    hideHost(incoming);
+    hideFromUrl(incoming);
     return listener(incoming, outgoing);
   };
 }
 
 /** The answer to what has no place in a URL. */
-export function unreadableRequest(error: unknown): Response {
+function unreadableRequest(error: unknown): Response {
   return statusResponse(
     'BadRequest',
     `invalid request: ${error instanceof Error ? error.message : String(error)}`,
@@ -54,13 +54,18 @@ export function answerFailure(error: unknown, logger: Logger): Response {
   return statusResponse('InternalError', 'Internal error occurred: the request could not be handled');
 }
 
+/** A path that has a place in a URL. */
+const pathOfUrl = /^\/[^\\]*$/;
+
 /**
  * @hono/node-server builds a URL around the host and refuses a request without one (HTTP/1.0 needs none, RFC 9112
- * section 3.2: load balancers ask for /readyz like that) or with one that URL parsers spell differently
- * (`[fd00:0:0::1]`). Nothing here depends on it; the lines that are decided on and passed on stay as they came.
+ * section 3.2: load balancers ask for /readyz like that), with one that URL parsers spell differently
+ * (`[fd00:0:0::1]`), and a target that is no path of a URL. Nothing here depends on either: what is decided on and
+ * passed on stays as it came, and a target is refused by the router, which counts and logs it.
  */
-function hideHost(incoming: IncomingMessage): void {
+function hideFromUrl(incoming: IncomingMessage): void {
   incoming.headers.host = 'localhost';
+  if (!pathOfUrl.test(incoming.url ?? '')) incoming.url = '/';
 }
 
 async function settle(pending: Response | Promise<Response>, outgoing: ServerResponse): Promise<Response> {

@@ -7,7 +7,6 @@ import {
   type FetchListener,
   type FetchListenerOptions,
   fetchListener,
-  unreadableRequest,
 } from './fetch-listener.ts';
 import { Http1Inbound } from './http1-inbound.ts';
 import { lightRequest } from './http2-server/light-request.ts';
@@ -54,9 +53,7 @@ export class RequestHandler {
       inbound.breakOff();
     };
     try {
-      const response = inbound.target.startsWith('/')
-        ? this.#fetch(lightRequest(inbound), { inbound })
-        : unreadableRequest(new TypeError('the target is no path'));
+      const response = this.#fetch(lightRequest(inbound), { inbound });
       // One promise where each `await` more would cost every request.
       if (response instanceof Promise) {
         response.then(write, (error: unknown) => write(answerFailure(error, this.#logger))).catch(failed);

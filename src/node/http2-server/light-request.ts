@@ -17,9 +17,10 @@ class LightRequest {
     return this.#inbound.method;
   }
 
-  /** The host is none of ours to know (`fetch-listener.ts`). */
+  /** The host is none of ours to know, and a target that is no path is the router's to refuse (`fetch-listener.ts`). */
   get url(): string {
-    return `https://localhost${this.#inbound.target}`;
+    const { target } = this.#inbound;
+    return target.startsWith('/') ? `https://localhost${target}` : 'https://localhost/';
   }
 
   /** @throws {TypeError} for a target that is no part of a URL. */
@@ -50,7 +51,7 @@ for (const name of ['arrayBuffer', 'blob', 'bytes', 'clone', 'formData', 'json',
 /** Which `Request` it is an instance of. */
 let parent: object | undefined;
 
-/** A request by HTTP/2 as the fetch handler is given it. Its target begins with `/`. */
+/** A request by HTTP/2 as the fetch handler is given it. */
 export function lightRequest(inbound: NodeInboundRequest): Request {
   // Handlers ask `request instanceof Request`; @hono/node-server puts one of its own in the place of Node's.
   if (parent !== Request.prototype) {
