@@ -76,6 +76,15 @@ const chokepoints = {
     definedIn: 'src/proxy/only-allowed-callers.ts',
     calledIn: ['src/observe/metrics-endpoints.ts', 'src/observe/z-pages.ts', 'src/proxy/own-paths.ts'],
   },
+  // Whose word on a server's address counts; and what a router says of itself.
+  createAdvertisedAddresses: {
+    definedIn: 'src/sync/advertised-addresses.ts',
+    calledIn: ['src/sync/node/run-sync.ts'],
+  },
+  parseAdvertisedServer: {
+    definedIn: 'src/snapshot/advertised-address.ts',
+    calledIn: ['src/sync/node/https-target.ts'],
+  },
   // Redirects to elsewhere.
   refuseRedirect: { definedIn: 'src/proxy/redirect.ts', calledIn: ['src/proxy/forward.ts'] },
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.

@@ -59,19 +59,19 @@ export const servingFlagGroup = {
       kind: 'value',
       placeholder: 'IP',
       description:
-        "Address at which others reach this router. Defaults to --bind-address, and if that is unspecified to the host's default interface.",
+        "Address at which others reach this router. Given, it reaches the snapshot with --secure-port, and peers call the router there in place of its API server. Defaults to --bind-address, and if that is unspecified to the host's default interface: peers call those only where the cluster names no address of the server.",
     },
     {
       name: 'peer-advertise-ip',
       kind: 'value',
       placeholder: 'IP',
-      description: 'Address that peers should use instead; goes with --peer-advertise-port.',
+      description: 'Address that peers should call instead; goes with --peer-advertise-port.',
     },
     {
       name: 'peer-advertise-port',
       kind: 'value',
       placeholder: 'port',
-      description: 'Port that peers should use instead; goes with --peer-advertise-ip.',
+      description: 'Port that peers should call instead; goes with --peer-advertise-ip.',
     },
   ],
 } as const satisfies FlagGroup;

@@ -61,16 +61,28 @@ function serversTable(
 }
 
 function serverRow(server: ListedServer, state: PageState, hostname: string | undefined): Markup {
-  const { id, local, address, version, stale, departedAt, health } = server;
+  const { id, local, address, addressSource, version, stale, departedAt, health } = server;
   return html`<tr role="row" data-key="${id}">
 <th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}
 ${hostname === undefined ? '' : html`<span class="detail name">${id}</span>`}
-<span class="detail">${departedAt === null ? (address ?? 'no address: it cannot be sent to') : 'may come back; what only it serves is 503'}</span></th>
+<span class="detail">${departedAt === null ? html`${address ?? 'no address: it cannot be sent to'}${sourceText(addressSource)}` : 'may come back; what only it serves is 503'}</span></th>
 <td role="cell"><span class="nowrap">${version ?? 'not known'}</span>${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>
 <td role="cell">${departedAt === null ? healthBadge(health) : badge('warning', 'Departed')}
 <span class="detail">${departedAt === null ? html`${since(health, state.now)}${lastProbe(id, state)}` : html`${age(Date.parse(departedAt), state.now)} ago`}</span></td>
 <td role="cell" class="number">${state.inFlight(id) ?? '–'}<span class="when-narrow"> in flight</span></td>
 </tr>`;
+}
+
+const sources: Readonly<Record<string, string>> = {
+  lease: 'from its identity Lease',
+  endpointslice: 'from the EndpointSlice',
+  advertised: 'advertised by its router',
+  listed: 'given by hand',
+};
+
+function sourceText(source: string | null): string {
+  const text = source === null ? undefined : sources[source];
+  return text === undefined ? '' : `, ${text}`;
 }
 
 function healthBadge({ status, cause }: ServerHealthStatus): Markup {

@@ -1,6 +1,8 @@
 import { isIP } from 'node:net';
+import type { AdvertisedServer } from '../snapshot/advertised-address.ts';
+import { isDns1123Subdomain } from '../snapshot/names.ts';
 import { chooseHostAddress, type HostNetwork } from './default-interface.ts';
-import type { AdvertisedAddress } from './serve-config.ts';
+import type { AdvertisedAddress, ServeConfig } from './serve-config.ts';
 
 /** The settings that can name the address, already checked to be IP addresses and ports. */
 export interface AddressSettings {
@@ -34,6 +36,24 @@ export function resolveAdvertisedAddress(
   if (!isUnspecified(bindAddress)) return { host: bindAddress, port, source: 'bind-address' };
   const host = chooseHostAddress(network);
   return host === undefined ? undefined : { host, port, source: 'default-interface' };
+}
+
+/**
+ * What the router tells the sync job of itself. `undefined`: nothing. A gateway stands in front of no server of its
+ * own, and with the feature gate off nobody is to reroute to it.
+ *
+ * @param listeningPort what the system chose with `--secure-port=0`; `undefined` until it listens
+ */
+export function advertisedServer(
+  { serverId, advertisedAddress, featureGateEnabled }: ServeConfig,
+  listeningPort: number | undefined,
+): AdvertisedServer | undefined {
+  if (serverId === undefined || advertisedAddress === undefined || !featureGateEnabled) return undefined;
+  const { host, source } = advertisedAddress;
+  const port = advertisedAddress.port === 0 ? listeningPort : advertisedAddress.port;
+  // Only the name of a Lease can be the ID of a server.
+  if (port === undefined || !isDns1123Subdomain(serverId)) return undefined;
+  return { address: `${host.includes(':') ? `[${host}]` : host}:${port}`, serverId, by: source };
 }
 
 /** Whether `address` stands for "all interfaces", however it is written (`::`, `0:0:0:0:0:0:0:0`). */

@@ -32,7 +32,7 @@ export interface RouterHandlers {
 /** What lives as long as the router, whatever its configuration is. */
 export interface RouterParts
   extends Pick<AppOptions, 'routingTable' | 'health' | 'openApiV2' | 'openApiV3'>,
-    Required<Pick<AppOptions, 'credentialFiles'>> {
+    Required<Pick<AppOptions, 'credentialFiles' | 'advertised'>> {
   readonly settings: LiveConfiguration;
   readonly outbound: OutboundOptions & {
     readonly local: Destination | undefined;
@@ -90,6 +90,7 @@ export async function createRouterHandlers(
     oidcIssuer: await oidcIssuer(parts.settings.started, assertionKeys),
     allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
     credentialFiles: parts.credentialFiles,
+    advertised: parts.advertised,
     settings: parts.settings,
     recentDecisions,
     isShuttingDown: () => traffic.isShuttingDown,

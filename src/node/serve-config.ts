@@ -6,6 +6,7 @@ import type { StalePolicy } from '../proxy/decision.ts';
 import type { InFlightLimits } from '../proxy/in-flight/requests-in-flight.ts';
 import type { LocalServerDownPolicy } from '../proxy/options.ts';
 import type { AddressPolicyOptions } from '../snapshot/address-policy.ts';
+import type { AdvertisedBy } from '../snapshot/advertised-address.ts';
 import type { PinnedKeySet } from '../snapshot/keys.ts';
 import type { LoadedSigningKey } from '../snapshot/signing-key.ts';
 import type { AuditConfig } from './audit/audit-config.ts';
@@ -70,7 +71,7 @@ export interface AdvertisedAddress {
   readonly host: string;
   /** 0 when the serving port is chosen by the system at start. */
   readonly port: number;
-  readonly source: 'peer-advertise-ip' | 'advertise-address' | 'bind-address' | 'default-interface';
+  readonly source: AdvertisedBy;
 }
 
 /** An address for the router's own endpoints. Plain HTTP on loopback, else HTTPS with the serving pair. */

@@ -10,6 +10,7 @@ import { SnapshotReceiver } from '../snapshot/receiver.ts';
 import type { RoutingTable } from '../snapshot/routing-table.ts';
 import type { SnapshotStore } from '../snapshot/snapshot-store.ts';
 import { startAdminServer } from './admin-server.ts';
+import { advertisedServer } from './advertised-address.ts';
 import { createClusterDocuments } from './cluster-documents.ts';
 import { assertionAuthenticator, canAssertLocally, identityTokenSigners } from './destination-identity.ts';
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
@@ -142,6 +143,7 @@ async function start(
   opened.push(() => jwt.close());
   const retryBudget = new RetryBudget();
   const { clientCertificateOf } = credentials;
+  let listeningPort: number | undefined;
   const parts: RouterParts = {
     outbound: outboundOptions,
     authenticators: {
@@ -155,6 +157,7 @@ async function start(
     openApiV2: documents.openApiV2,
     openApiV3: documents.openApiV3,
     credentialFiles: credentialWatch.status,
+    advertised: () => advertisedServer(config, listeningPort),
     settings: live,
     recentDecisions: new RecentDecisions(),
     traffic,
@@ -213,6 +216,7 @@ async function start(
   };
   watchRouterFiles(users, configurationSource, credentialWatch, logger);
   const { port } = await server.listen(config.securePort, config.bindAddress, config.reusePort);
+  listeningPort = port;
   if (canAssertLocally(config)) jwt.prepare();
   credentialWatch.start(live.current.fileCheckInterval);
   return {

@@ -35,6 +35,8 @@ export interface RouterStatus extends DocumentStatus {
     readonly id: string;
     readonly local: boolean;
     readonly address: string | null;
+    /** Who says so (`RoutingServer.addressSource`); `null` where nobody is known to. */
+    readonly addressSource: string | null;
     readonly version: string | null;
     /** The sync job could not read it lately; what it serves is the last that is known. */
     readonly stale: boolean;
@@ -89,10 +91,11 @@ export function routerStatus(
             expired: isExpired(table, now),
             source: table.snapshot.metadata.source,
           },
-    servers: (table?.servers ?? []).map(({ id, origin, version, stale }) => ({
+    servers: (table?.servers ?? []).map(({ id, origin, addressSource, version, stale }) => ({
       id,
       local: id === serverId,
       address: origin?.replace('https://', '') ?? null,
+      addressSource: addressSource ?? null,
       version: version ?? null,
       stale,
       departedAt: departures.get(id) ?? null,

@@ -14,9 +14,10 @@ export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: 
   const issues = new IssueList();
   const future = futureFault(snapshot.metadata.createdAt, now);
   if (future !== undefined) issues.add('metadata.createdAt', future);
-  for (const [index, { address, url }] of snapshot.servers.entries()) {
+  for (const [index, { address, url, advertised }] of snapshot.servers.entries()) {
     checkAddress(`servers[${index}].address`, address, policy, issues);
     checkAddress(`servers[${index}].url`, url, policy, issues);
+    checkAddress(`servers[${index}].advertised.address`, advertised?.address, policy, issues);
   }
   return issues.toArray();
 }

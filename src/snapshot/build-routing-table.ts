@@ -57,13 +57,16 @@ function lifetime(createdAt: string, lifetimeSeconds: number): { createdAt: numb
 }
 
 function routingServer(server: SnapshotServer): RoutingServer {
-  const { id, address, url, serverName, version, stale, departedAt } = server;
+  const { id, url, serverName, version, stale, departedAt, advertised } = server;
   const departed = departedAt !== undefined;
+  const address = advertised?.address ?? server.address;
   const origin = address === undefined ? url : `https://${address}`;
+  const addressSource = advertised === undefined ? server.addressSource : 'advertised';
   return Object.freeze({
     id,
     // Whoever answers there meanwhile need not be it.
     origin: departed ? undefined : origin,
+    ...(departed || addressSource === undefined ? {} : { addressSource }),
     serverName: serverName ?? defaultServerName,
     version,
     stale: stale === true,

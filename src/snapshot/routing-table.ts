@@ -1,10 +1,12 @@
-import type { Snapshot, SnapshotApiService } from './types.ts';
+import type { AddressSource, Snapshot, SnapshotApiService } from './types.ts';
 
 /** One API server, ready for routing. */
 export interface RoutingServer {
   readonly id: string;
   /** `https://host:port`; `undefined` when the snapshot has no usable address. */
   readonly origin: string | undefined;
+  /** Where `origin` comes from: `advertised` by the router in front of it. `undefined`: there is none, or nobody said. */
+  readonly addressSource?: AddressSource | 'advertised' | undefined;
   readonly serverName: string;
   readonly version: string | undefined;
   readonly stale: boolean;

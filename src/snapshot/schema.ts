@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { storageVersionHashPattern } from '../apimachinery/storage-version-hash.ts';
+import { advertisedBy } from './advertised-address.ts';
 import { parseIpAddress } from './ip-address.ts';
 import { snapshotLimits } from './limits.ts';
 import { isDns1123Subdomain, isSubresourceName } from './names.ts';
@@ -19,7 +20,7 @@ import {
   versionName,
   wholeNumber,
 } from './schema-parts.ts';
-import { snapshotApiVersion, snapshotKind } from './types.ts';
+import { addressSources, snapshotApiVersion, snapshotKind } from './types.ts';
 
 // The snapshot's schema, one piece for each thing that `parseSnapshot` reads on its own. The pieces are
 // small so that a snapshot of a million faults is refused in bounded memory.
@@ -63,6 +64,10 @@ export const server = v.pipe(
     id: dns1123Subdomain,
     address: v.optional(hostPort),
     url: v.optional(httpsOrigin),
+    addressSource: v.optional(v.picklist(addressSources, expected('"lease", "endpointslice" or "listed"'))),
+    advertised: v.optional(
+      strict({ address: hostPort, by: v.picklist(advertisedBy, expected('the setting of a router')) }),
+    ),
     serverName: v.optional(tlsName),
     version: v.optional(shortText),
     hostname: v.optional(shortText),

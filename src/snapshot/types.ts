@@ -1,4 +1,5 @@
 import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
+import type { AdvertisedAddress } from './advertised-address.ts';
 
 export const snapshotApiVersion = 'mixed-version-proxy/v1alpha1';
 export const snapshotKind = 'StorageVersionSnapshot';
@@ -26,12 +27,23 @@ export interface SnapshotMetadata {
   readonly source: 'storageversions' | 'discovery' | 'both';
 }
 
+/**
+ * Where the sync job has a server's address from: the annotation on its identity Lease, the EndpointSlice of the Service
+ * `kubernetes`, or an operator who listed the server by hand.
+ */
+export const addressSources = ['lease', 'endpointslice', 'listed'] as const;
+export type AddressSource = (typeof addressSources)[number];
+
 export interface SnapshotServer {
   readonly id: string;
   /** `host:port`; an IPv6 host in brackets. Neither `address` nor `url`: known, but not to be reached. */
   readonly address?: string | undefined;
   /** `https://host:port`, where a scheme is wanted. At most one of `address` and `url`. */
   readonly url?: string | undefined;
+  /** Of `address` or `url`. Left out where nobody said. */
+  readonly addressSource?: AddressSource | undefined;
+  /** What the router in front of the server advertises; where there is one, peers call this address. */
+  readonly advertised?: AdvertisedAddress | undefined;
   /** TLS name of the server; default `kubernetes.default.svc`. */
   readonly serverName?: string | undefined;
   /** As `/version` says, for example `v1.26.15`. */

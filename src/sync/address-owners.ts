@@ -1,3 +1,4 @@
+import type { AddressSource } from '../snapshot/types.ts';
 import { type ApiEndpoint, placeOf } from './api-endpoints.ts';
 import { type IdentityLease, isSameHost } from './identity-lease.ts';
 
@@ -18,6 +19,8 @@ export interface AddressOwners {
   readonly owners: ReadonlyMap<string, string>;
   /** `host:port` by Lease. */
   readonly addresses: ReadonlyMap<string, string>;
+  /** Where it is from, by Lease; not in here: it is the one that the server had so far. */
+  readonly sources: ReadonlyMap<string, AddressSource>;
   /** Hand-listed server by Lease, for Leases that are theirs. */
   readonly listedIds: ReadonlyMap<string, string>;
 }
@@ -31,13 +34,14 @@ export function findAddressOwners(input: AddressOwnersInput): AddressOwners {
   const { listed, leases, endpoints, previousAddresses } = input;
   const owners = new Map<string, string>();
   const addresses = new Map<string, string>();
+  const sources = new Map<string, AddressSource>();
   const listedIds = new Map<string, string>();
   for (const { id, place } of listed) if (place !== undefined) owners.set(place, id);
   const listedPlaces = new Set(owners.keys());
   for (const { id } of leases) if (listed.some((server) => server.id === id)) listedIds.set(id, id);
 
   const isOpen = ({ id }: IdentityLease) => !addresses.has(id) && !listedIds.has(id);
-  function give(candidates: readonly IdentityLease[], address: string): void {
+  function give(candidates: readonly IdentityLease[], address: string, source?: AddressSource): void {
     const place = placeOf(address);
     const listedOwner = listedPlaces.has(place) ? owners.get(place) : undefined;
     if (listedOwner !== undefined) {
@@ -50,17 +54,18 @@ export function findAddressOwners(input: AddressOwnersInput): AddressOwners {
     if (owner === undefined || owners.has(place)) return;
     owners.set(place, owner.id);
     addresses.set(owner.id, address);
+    if (source !== undefined) sources.set(owner.id, source);
   }
 
-  for (const [address, candidates] of byAnnotation(leases.filter(isOpen))) give(candidates, address);
+  for (const [address, candidates] of byAnnotation(leases.filter(isOpen))) give(candidates, address, 'lease');
   for (const [address, candidates] of byHostNames(endpoints, input, leases.filter(isOpen))) {
-    give(candidates, address);
+    give(candidates, address, 'endpointslice');
   }
   for (const lease of leases.filter(isOpen)) {
     const address = previousAddresses.get(lease.id);
     if (address !== undefined && !owners.has(placeOf(address))) give([lease], address);
   }
-  return { owners, addresses, listedIds };
+  return { owners, addresses, sources, listedIds };
 }
 
 function byAnnotation(leases: readonly IdentityLease[]): ReadonlyMap<string, readonly IdentityLease[]> {

@@ -1,5 +1,7 @@
+import type { AdvertisedAddress } from '../snapshot/advertised-address.ts';
 import { canonicalJson } from '../snapshot/canonical-json.ts';
 import {
+  type AddressSource,
   type ServedSet,
   type Snapshot,
   type SnapshotServer,
@@ -21,6 +23,8 @@ export interface ServerDescription {
   /** `host:port`, for routers. At most one of `address` and `url`. */
   readonly address?: string | undefined;
   readonly url?: string | undefined;
+  /** Who says so. */
+  readonly addressSource?: AddressSource | undefined;
   /** TLS name; default `kubernetes.default.svc`. */
   readonly serverName?: string | undefined;
   readonly hostname?: string | undefined;
@@ -41,6 +45,8 @@ export interface SnapshotInput {
   readonly clusterObjects: ClusterObjects;
   /** What StorageVersions say that servers serve, by server ID. */
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
+  /** What routers advertise for servers and is believed (`AdvertisedAddresses`), by server ID. */
+  readonly advertised?: ReadonlyMap<string, AdvertisedAddress> | undefined;
   readonly previous?: Snapshot | undefined;
   /** The highest generation that a router is known to hold. */
   readonly heldGeneration?: number | undefined;
@@ -93,7 +99,8 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     if (content === undefined) continue;
     const { set, keptAs } = content;
     if (keptAs !== undefined) sets.keep(keptAs, set);
-    servers.push(snapshotServer(description, content, keptAs ?? (await sets.add(set))));
+    const serves = keptAs ?? (await sets.add(set));
+    servers.push(snapshotServer(description, input.advertised?.get(id), content, serves));
     for (const source of content.sources) sources.add(source);
   }
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
@@ -130,7 +137,8 @@ export function lastKnown(
 }
 
 function snapshotServer(
-  { id, address, url, serverName, hostname }: ServerDescription,
+  { id, address, url, addressSource, serverName, hostname }: ServerDescription,
+  advertised: AdvertisedAddress | undefined,
   { version, stale, departedAt }: ServerContent,
   serves: string,
 ): SnapshotServer {
@@ -138,6 +146,8 @@ function snapshotServer(
     id,
     ...(address === undefined ? {} : { address }),
     ...(url === undefined ? {} : { url }),
+    ...(addressSource === undefined || (address ?? url) === undefined ? {} : { addressSource }),
+    ...(advertised === undefined ? {} : { advertised }),
     ...(serverName === undefined ? {} : { serverName }),
     ...(version === undefined ? {} : { version }),
     ...(hostname === undefined ? {} : { hostname }),

@@ -180,10 +180,11 @@ function withLeases(
 }
 
 function serversOf(snapshot: Snapshot | undefined): FoundServer[] {
-  return (snapshot?.servers ?? []).map(({ id, address, url, serverName, hostname, departedAt }) => ({
+  return (snapshot?.servers ?? []).map(({ id, address, url, addressSource, serverName, hostname, departedAt }) => ({
     id,
     address,
     url,
+    addressSource,
     serverName,
     hostname,
     ...(departedAt === undefined ? {} : { departedAt: parseRfc3339(departedAt) }),

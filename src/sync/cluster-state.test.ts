@@ -26,6 +26,7 @@ describe('a server is found', () => {
       {
         id: a,
         address: '10.0.0.1:6443',
+        addressSource: 'lease',
         hostname: 'cp-a',
         holderIdentity: `${a}_1`,
         missingSince: undefined,

@@ -14,7 +14,7 @@ export interface NamedServer {
 export function leasedServers(
   leases: readonly IdentityLease[],
   standings: ReadonlyMap<string, LeaseStanding>,
-  { owners, addresses, listedIds }: AddressOwners,
+  { owners, addresses, sources, listedIds }: AddressOwners,
   before: ReadonlyMap<string, FoundServer>,
   { endpoints, answered, hasStorageVersions }: ClusterInput,
 ): [string, NamedServer][] {
@@ -26,7 +26,8 @@ export function leasedServers(
     // Without an address there is nothing to read: such a server is worth listing if something tells what it serves.
     if (address === undefined && known === undefined && !hasStorageVersions(id)) return [];
     const isEndpoint = address !== undefined && endpointPlaces.has(placeOf(address));
-    const server = { id, address, hostname: hostname ?? known?.hostname, holderIdentity };
+    const addressSource = sources.get(id) ?? known?.addressSource;
+    const server = { id, address, addressSource, hostname: hostname ?? known?.hostname, holderIdentity };
     return [[id, { server, firm: standings.get(id)?.kind === 'held' || isEndpoint }]];
   });
 }
@@ -56,7 +57,10 @@ export function endpointServers(
     const known = [...before.values()].find(
       (server) => placeOfServer(server) === place && !listedIds.has(server.id),
     );
-    const server = known ?? { id: endpointServerId(address), address };
+    const server: FoundServer = {
+      ...(known ?? { id: endpointServerId(address), address }),
+      addressSource: 'endpointslice',
+    };
     owners.set(place, server.id);
     found.push([server.id, { server, firm: true }]);
   }

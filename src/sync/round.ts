@@ -45,17 +45,21 @@ export async function runRound(
     .filter(({ id }) => readings.get(id)?.ok === true && !readers.isUnderWay(id))
     .map(({ documents }) => documents);
   const shared = await sharedObjectsOf(context, view, readings, readable, signal);
+  const clusterObjects = await withServiceAddresses(context, shared, previous, readable, patience, signal);
+  // Last, so that what routers said while servers were read counts.
+  const advertised = options.advertised?.resolve(servers, previous);
   const output = await buildSnapshot({
     servers,
     readings,
-    clusterObjects: await withServiceAddresses(context, shared, previous, readable, patience, signal),
+    clusterObjects,
+    advertised: advertised?.addresses,
     previous,
     heldGeneration,
     now: options.clock.now(),
     ...(view === undefined ? {} : { storageVersions: view.storageVersions }),
     ...(options.snapshot === undefined ? {} : { options: options.snapshot }),
   });
-  const warnings = [...(view?.warnings ?? []), ...output.warnings];
+  const warnings = [...(view?.warnings ?? []), ...(advertised?.warnings ?? []), ...output.warnings];
   const read = { servers, readings, isWhole: view?.isWhole ?? true };
   if (!output.changed) return { ...output, ...read, warnings };
   const parsed = await parseSnapshot(output.snapshot);

@@ -4,6 +4,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { classicAnswers, fakeServer, refusesConnections } from '../../test/support/fake-server-documents.ts';
 import { manualClock } from '../../test/support/manual-clock.ts';
 import type { Snapshot } from '../snapshot/types.ts';
+import { type AdvertisedAddresses, createAdvertisedAddresses } from './advertised-addresses.ts';
 import type { Delivery, DeliveryResult } from './deliver.ts';
 import type { Leadership } from './leadership.ts';
 import { createSyncLoop } from './sync-loop.ts';
@@ -57,6 +58,7 @@ function job(
   { target, held }: ReturnType<typeof router>,
   servers: Readonly<Record<string, ReturnType<typeof fakeServer>>>,
   start: number,
+  advertised?: AdvertisedAddresses,
 ) {
   const clock = manualClock(start);
   const controller = new AbortController();
@@ -65,6 +67,7 @@ function job(
     targets: [target(name)],
     leadership,
     adopt: async () => held(),
+    advertised,
     clock,
   });
   const running = loop.run(controller.signal);
@@ -135,6 +138,30 @@ test('a leader takes over what is known of a server that it never could read its
   const [before, after] = held.taken;
   assert.equal(after?.servers[1]?.serves, before?.servers[1]?.serves);
   assert.equal(after?.servers[1]?.stale, true);
+  await Promise.all([a.stop(), b.stop()]);
+});
+
+test('a leader that has not heard a router goes by what the leader before it heard, not by what it heard itself once', async () => {
+  const held = router();
+  const leadershipOfA = switchable(true);
+  const leadershipOfB = switchable(false);
+  const servers = { server: fakeServer(answers) };
+  const heardBy = (address: string) => {
+    const advertised = createAdvertisedAddresses(['router']);
+    advertised.heard('router', { serverId: 'server', address, by: 'peer-advertise-ip' });
+    return advertised;
+  };
+  const a = job('a', leadershipOfA, held, servers, noon, heardBy('10.1.0.2:7443'));
+  // It led once, and the router has moved since.
+  const b = job('b', leadershipOfB, held, servers, noon, heardBy('10.1.0.9:7443'));
+  await eventually(() => held.taken.length === 1 && b.loop.status().lastRoundAt !== undefined);
+  leadershipOfA.set(false);
+  leadershipOfB.set(true);
+  await eventually(() => b.loop.status().generation !== undefined);
+  assert.deepEqual(
+    held.taken.map(({ servers: [server] }) => server?.advertised?.address),
+    ['10.1.0.2:7443'],
+  );
   await Promise.all([a.stop(), b.stop()]);
 });
 

@@ -77,6 +77,8 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
 
   /** Goes on from where the leader before has stopped, so that generations rise across leaders. */
   async function takeLead(signal: AbortSignal): Promise<void> {
+    // The routers that are asked now say it again; of those that are down, the leader before may know better.
+    options.advertised?.forget();
     const adopted = await options.adopt?.(AbortSignal.any([signal, AbortSignal.timeout(timing.adopt)]));
     if (adopted === undefined) return;
     known = adopted;
@@ -187,7 +189,8 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   return {
     async run(signal) {
       const unsubscribe = leadership.onChange(onLeadershipChange);
-      const stopListening = options.clusterSource?.onChange(() => void onClusterChange(signal));
+      const sources = [options.clusterSource, options.advertised];
+      const stopListening = sources.map((source) => source?.onChange(() => void onClusterChange(signal)));
       try {
         await Promise.all([
           options.clusterSource?.run(signal),
@@ -196,7 +199,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
         ]);
       } finally {
         unsubscribe();
-        stopListening?.();
+        for (const stop of stopListening) stop?.();
       }
     },
     status: () => ({

@@ -1,6 +1,7 @@
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import type { SigningKey } from '../snapshot/signing-key.ts';
 import type { Snapshot } from '../snapshot/types.ts';
+import type { AdvertisedAddresses } from './advertised-addresses.ts';
 import type { ServerDescription, SnapshotOptions } from './build-snapshot.ts';
 import { type BackOff, type Clock, systemClock } from './clock.ts';
 import type { ClusterSource } from './cluster-source.ts';
@@ -96,6 +97,8 @@ export interface SyncOptions {
    * @throws when `signal` aborts
    */
   readonly adopt?: ((signal: AbortSignal) => Promise<Snapshot | undefined>) | undefined;
+  /** Where routers say that peers should call them. Default: nobody is asked. */
+  readonly advertised?: AdvertisedAddresses | undefined;
   readonly observer?: SyncObserver | undefined;
   /**
    * Whether the Services of APIServices are looked up, for routers that go straight to extension API servers. Default

@@ -43,7 +43,7 @@ export function addressFindings(
     result: 'warning',
     message: departed
       ? 'it has left, and may come back: what only it serves is answered with 503 meanwhile'
-      : 'the snapshot has no address of it: does it set --peer-advertise-ip, or has the sync job a --server?',
+      : 'the snapshot has no address of it: has the sync job a --server for it, or was its router given an --advertise-address?',
   }));
 }
 

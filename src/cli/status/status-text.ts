@@ -84,6 +84,14 @@ function upgradeLine({ upgrade: { shares, servers, state } }: ClusterView): stri
   return `${servers}, ${name}: ${counts.join(', ')}`;
 }
 
+/** Who names a server's address, in a word. */
+const sourceText: Readonly<Record<string, string>> = {
+  lease: 'Lease',
+  endpointslice: 'EndpointSlice',
+  advertised: 'its router',
+  listed: 'by hand',
+};
+
 const healthStyles: Readonly<Partial<Record<string, Style>>> = { healthy: 'good', unhealthy: 'bad' };
 
 function serverTable(
@@ -93,7 +101,7 @@ function serverTable(
 ): readonly Line[] {
   // The IDs of kube-apiserver are hashes of the names by which people know the machines.
   const hostCells = <Cell>(cells: readonly Cell[]): readonly Cell[] => (hostnames.size === 0 ? [] : cells);
-  const rows = servers.map(({ id, local, address, version, stale, departedAt, health }) => {
+  const rows = servers.map(({ id, local, address, addressSource, version, stale, departedAt, health }) => {
     const since = health.since === null ? '' : ` ${durationText(now - Date.parse(health.since))}`;
     const cause = health.cause === null ? '' : ` (${health.cause})`;
     const departed = departedAt === null ? '' : `departed ${durationText(now - Date.parse(departedAt))} ago`;
@@ -106,10 +114,11 @@ function serverTable(
       version ?? '-',
       styled(`${health.status}${cause}${since}`, healthStyles[health.status]),
       address ?? '-',
+      address === null ? '' : (sourceText[addressSource ?? ''] ?? addressSource ?? ''),
       styled(marks, stale ? 'warning' : undefined),
     ];
   });
-  const heads = headings('SERVER', ...hostCells(['HOST']), 'VERSION', 'HEALTH', 'ADDRESS', '');
+  const heads = headings('SERVER', ...hostCells(['HOST']), 'VERSION', 'HEALTH', 'ADDRESS', 'FROM', '');
   return textTable([heads, ...rows]);
 }
 

@@ -26,6 +26,7 @@ const statusViewSchema = v.object({
       id: v.string(),
       local: v.boolean(),
       address: v.nullable(v.string()),
+      addressSource: v.optional(v.nullable(v.string()), null),
       version: v.nullable(v.string()),
       stale: v.boolean(),
       /** Older routers do not say. */

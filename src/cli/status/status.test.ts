@@ -123,6 +123,7 @@ describe('the text of status', () => {
         id: 'apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa',
         local: false,
         address: '10.0.0.1:6443',
+        addressSource: 'advertised',
         version: 'v1.25.16',
         stale: true,
         departedAt: null,
@@ -152,7 +153,7 @@ describe('the text of status', () => {
   it('tells of age, expiry, health, conflicts and warnings', () => {
     const text = statusText(report, now, plain);
     assert.match(text, /generation 42, 5 min 0 s old, expired 1 min 0 s ago, from discovery/);
-    assert.match(text, /unhealthy \(unreachable\) 2 min 0 s +10\.0\.0\.1:6443 +stale/);
+    assert.match(text, /unhealthy \(unreachable\) 2 min 0 s +10\.0\.0\.1:6443 +its router +stale/);
     assert.match(text, /apps\/v1 deployments\/scale: kind "Scale" say cp-a\n {2}and 1 more/);
     assert.match(text, /Warnings:\n {2}--tls-cert-file/);
   });

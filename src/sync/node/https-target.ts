@@ -1,6 +1,11 @@
 import { Agent, request } from 'undici';
 import { checkServerIdentity } from '../../node/server-identity.ts';
 import { ownPathsPrefix } from '../../proxy/own-path-target.ts';
+import {
+  type AdvertisedServer,
+  advertisedAddressHeader,
+  parseAdvertisedServer,
+} from '../../snapshot/advertised-address.ts';
 import { sealedSnapshotLimit } from '../../snapshot/limits.ts';
 import { parseEntityTag, sealedMediaType } from '../../snapshot/snapshot-endpoint.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from '../deliver.ts';
@@ -24,6 +29,8 @@ export interface HttpsTargetOptions {
   readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
   /** Asked for each request, since tokens are rotated. */
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
+  /** Told, with each answer of the router, where it says that peers should call it; `undefined`: it does not say. */
+  readonly onAdvertised?: ((said: AdvertisedServer | undefined) => void) | undefined;
   /** For one push, milliseconds. Default 10,000. */
   readonly timeoutMilliseconds?: number | undefined;
 }
@@ -74,7 +81,7 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
   ) {
     const authorization = bearerToken === undefined ? undefined : `Bearer ${await bearerToken()}`;
     // Redirects are not followed (undici's `request` never does): a snapshot goes where it was meant to go.
-    return request(target, {
+    const answer = await request(target, {
       dispatcher: agent,
       method,
       body,
@@ -84,6 +91,11 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
       },
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
     });
+    const header = answer.headers[advertisedAddressHeader];
+    const said = typeof header === 'string' ? parseAdvertisedServer(header) : undefined;
+    // A refusal without the line may be the word of something in between, which takes nothing back.
+    if (said !== undefined || answer.statusCode === 200) options.onAdvertised?.(said);
+    return answer;
   }
 
   async function push(target: URL, jws: string, signal: AbortSignal): Promise<DeliveryResult> {

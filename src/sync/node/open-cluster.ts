@@ -81,6 +81,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
     const { readFrom: _readFrom, ...description } = server;
     return {
       ...description,
+      addressSource: 'listed',
       documents: documentsAt(server.id, readingOriginOf(server), server.serverName),
     };
   });

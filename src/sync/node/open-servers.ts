@@ -19,7 +19,11 @@ export function openServers(options: ReadingOptions): OpenServers {
       const { readFrom: _readFrom, ...description } = server;
       const { id, serverName } = server;
       const origin = readingOriginOf(server);
-      return { ...description, documents: liveDocuments({ transport, id, origin, serverName, bearerToken }) };
+      return {
+        ...description,
+        addressSource: 'listed',
+        documents: liveDocuments({ transport, id, origin, serverName, bearerToken }),
+      };
     }),
     close: () => transport.close(),
   };

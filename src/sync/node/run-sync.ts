@@ -4,6 +4,7 @@ import { createFileSnapshotStore } from '../../node/file-snapshot-store.ts';
 import { silentLogger } from '../../observe/logger.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing-key.ts';
+import { type AdvertisedAddresses, createAdvertisedAddresses } from '../advertised-addresses.ts';
 import { systemClock } from '../clock.ts';
 import type { ClusterTiming } from '../cluster-timing.ts';
 import { createLeaderElector, type LeaderElector, leaderElectionTiming } from '../leader-election.ts';
@@ -88,7 +89,10 @@ export async function prepareSync(
           timing: { ...timing, ...graceOf(options) },
         });
   const opened = cluster ?? openServers(options);
-  const pushed = [...httpsTargets(options), ...(options.workersKv ?? []).map(workersKvTarget)];
+  // A Worker stands in front of no API server, and whoever answers for it is known to the public authorities alone.
+  const believed = (options.routers ?? []).filter(({ publicAuthorities }) => publicAuthorities !== true);
+  const advertised = createAdvertisedAddresses(believed.map(({ url }) => url));
+  const pushed = [...httpsTargets(options, advertised), ...(options.workersKv ?? []).map(workersKvTarget)];
   const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
   const leaseClient = await leaseClientFor(options, access);
   const elector = leaseClient && electorFor(leaseClient, options);
@@ -104,6 +108,7 @@ export async function prepareSync(
       ],
       signingKey,
       previous,
+      advertised,
       leadership: elector,
       adopt: (deadline) => previousSnapshot({ store: undefined, holders: pushed, keys, logger }, deadline),
       snapshot: { cluster: options.cluster, lifetimeSeconds: options.lifetimeSeconds },
@@ -123,7 +128,7 @@ function graceOf({ departedServerGraceMilliseconds: grace }: RunSyncOptions): Pa
   return grace === undefined ? {} : { grace };
 }
 
-function httpsTargets(options: RunSyncOptions) {
+function httpsTargets(options: RunSyncOptions, advertised: AdvertisedAddresses) {
   const authorities = options.routerCertificateAuthorities ?? options.certificateAuthorities;
   return (options.routers ?? []).map(({ url, serverName, publicAuthorities = false }) =>
     httpsTarget({
@@ -131,6 +136,7 @@ function httpsTargets(options: RunSyncOptions) {
       serverName,
       clientCertificate: options.clientCertificate,
       bearerToken: options.routerBearerToken,
+      onAdvertised: (said) => advertised.heard(url, said),
       certificateAuthorities: publicAuthorities ? undefined : authorities,
     }),
   );

@@ -61,5 +61,7 @@ export async function snapshotFromFolder(
 
 function describeServer(id: string, given: Omit<ServerDescription, 'id'> = {}): ServerDescription {
   const reachable = given.address !== undefined || given.url !== undefined;
-  return { id, ...given, ...(reachable ? {} : { address: `${id}.recorded.invalid:6443` }) };
+  return reachable
+    ? { id, addressSource: 'listed', ...given }
+    : { id, ...given, address: `${id}.recorded.invalid:6443` };
 }

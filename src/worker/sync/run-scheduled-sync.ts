@@ -71,6 +71,7 @@ function serversOf(
   return servers.map(({ id, url, readFrom, serverName, hostname }) => ({
     id,
     url,
+    addressSource: 'listed',
     serverName,
     hostname,
     documents: fetchDocuments({ fetch: send, origin: readFrom, bearerToken: token }),

@@ -117,6 +117,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
     servers: servers.map(({ id, address = null, version = null }) => ({
       id,
       address,
+      addressSource: address,
       version,
       local: false,
       stale: true,

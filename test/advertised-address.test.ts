@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { Agent, request } from 'undici';
+import { askRouter, eventuallyAnswers, startSync, syncCluster } from './support/sync-cluster.ts';
+
+/** Only the newer one of the two servers here serves it. */
+const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
+
+interface KnownServer {
+  readonly id: string;
+  readonly stale: boolean;
+  readonly address?: string;
+  readonly addressSource?: string;
+}
+
+/** An address of the router's that only the operator knows of, as behind a port mapping. */
+async function mappedPort(context: TestContext) {
+  const sockets = new Set<Socket>();
+  const mapping = { port: 0, to: 0, connections: 0 };
+  const server = createServer((client) => {
+    mapping.connections++;
+    const router = connect(mapping.to, '127.0.0.1');
+    for (const socket of [client, router]) {
+      sockets.add(socket);
+      socket.on('error', () => socket.destroy());
+      socket.on('close', () => sockets.delete(socket));
+    }
+    client.pipe(router).pipe(client);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  mapping.port = address.port;
+  return mapping;
+}
+
+test('an address given to a router is what peers dial, for as long as its operator says so', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
+  const mapping = await mappedPort(context);
+  const routerA = await cluster.startRouter(a);
+  const given = { 'peer-advertise-ip': ['127.0.0.1'], 'peer-advertise-port': [String(mapping.port)] };
+  const routerB = await cluster.startRouter(b, given);
+  mapping.to = Number(new URL(routerB.origin).port);
+  const options = {
+    ...cluster.credentials,
+    servers: [],
+    kubernetes: { kubeconfig: await cluster.kubeconfig(a) },
+    routers: [{ url: routerA.origin }, { url: routerB.origin }],
+    timing: { interval: 50 },
+  };
+  const first = await startSync(context, options);
+
+  const client = askRouter(context, routerA.origin, cluster);
+  const server = async (id: string): Promise<KnownServer | undefined> =>
+    (await client.status()).servers.find((known) => known.id === id);
+  const isAt = (address: string) => (known: KnownServer | undefined) => known?.address === address;
+  const advertised = `127.0.0.1:${mapping.port}`;
+  const known = await eventuallyAnswers(() => server(b.serverId), isAt(advertised));
+  assert.equal(known?.addressSource, 'advertised');
+  assert.equal(known?.stale, false, 'it is read at its own address');
+  // What a router falls back to, here the address that it listens on, is no reason to pass the Lease over.
+  const other = await server(a.serverId);
+  assert.deepEqual([other?.address, other?.addressSource], [`127.0.0.1:${a.port}`, 'lease']);
+
+  const agent = new Agent({
+    connect: {
+      ca: cluster.credentials.certificateAuthorities,
+      cert: await readFile(cluster.certificates.admin.certificate, 'utf8'),
+      key: await readFile(cluster.certificates.admin.privateKey, 'utf8'),
+    },
+  });
+  context.after(() => agent.destroy());
+  const { statusCode, body } = await request(`${routerA.origin}${flowSchemas}`, { dispatcher: agent });
+  await body.dump();
+  assert.equal(statusCode, 200);
+  assert.ok(mapping.connections > 0);
+
+  // Neither a router that is gone nor a sync job that starts anew takes it back.
+  await routerB.close();
+  await first.stop();
+  const second = await startSync(context, options);
+  await eventuallyAnswers(
+    async () => second.loop.status(),
+    ({ targets }) =>
+      targets.some(({ heldGeneration }) => heldGeneration !== undefined) &&
+      targets.some(({ lastResult }) => lastResult?.kind === 'unreachable'),
+  );
+  assert.equal((await server(b.serverId))?.address, advertised);
+
+  // Its operator does.
+  await cluster.startRouter(b, { 'secure-port': [String(mapping.to)] });
+  const back = await eventuallyAnswers(() => server(b.serverId), isAt(`127.0.0.1:${b.port}`));
+  assert.equal(back?.addressSource, 'lease');
+});
+
+test('an address given to a router goes before the one that its server is listed with', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.36', name: 'cp-a' });
+  const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
+  const routerA = await cluster.startRouter(a, { 'advertise-address': ['127.0.0.1'] });
+  await startSync(context, {
+    ...cluster.credentials,
+    servers: [a, b].map(({ serverId, url }) => ({ id: serverId, url })),
+    routers: [{ url: routerA.origin }],
+    timing: { interval: 50 },
+  });
+  const client = askRouter(context, routerA.origin, cluster);
+  const { servers } = await eventuallyAnswers(client.status, (status) =>
+    status.servers.some(({ addressSource }: KnownServer) => addressSource === 'advertised'),
+  );
+  const told = new Map(servers.map((server: KnownServer) => [server.id, server]));
+  assert.equal(told.get(a.serverId)?.address, new URL(routerA.origin).host);
+  assert.deepEqual(
+    [told.get(b.serverId)?.address, told.get(b.serverId)?.addressSource],
+    [`127.0.0.1:${b.port}`, 'listed'],
+  );
+});
