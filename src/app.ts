@@ -17,7 +17,7 @@ import { ownPathsPrefix } from './proxy/own-path-target.ts';
 import { refuseDisguisedOwnPath } from './proxy/refuse-own-path.ts';
 import { replacementFor } from './proxy/replacement.ts';
 import type { Router } from './proxy/router.ts';
-import type { AdvertisedServer } from './snapshot/advertised-address.ts';
+import type { AdvertisedSource } from './proxy/tell-advertised-address.ts';
 import type { SnapshotReceiver } from './snapshot/receiver.ts';
 
 export interface AppOptions extends MiddlewareOptions {
@@ -28,7 +28,7 @@ export interface AppOptions extends MiddlewareOptions {
   /** What `v1/status` shows about certificates and key files. Default: nothing. */
   readonly credentialFiles?: CredentialFiles;
   /** Where peers should call this router: told to the sync job, which brings it to the others. Default: it says nothing. */
-  readonly advertised?: (() => AdvertisedServer | undefined) | undefined;
+  readonly advertised?: AdvertisedSource | undefined;
   /** What `v1/status` and `statusz` show of settings that wait for a restart. Default: there are none. */
   readonly settings?: SettingsState;
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */

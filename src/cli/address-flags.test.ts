@@ -18,6 +18,16 @@ describe('addresses', () => {
     assert.deepEqual(config.advertisedAddress, { host: 'fd00::1', port: 7443, source: 'peer-advertise-ip' });
   });
 
+  it('are of no use to a gateway, which stands in front of no server of its own', async () => {
+    const given: FlagChanges = {
+      gateway: ['true'],
+      'server-id': undefined,
+      'local-server': undefined,
+      'advertise-address': ['10.0.0.1'],
+    };
+    assert.match((await check.warnings(given)).join('\n'), /--advertise-address has no use with --gateway/);
+  });
+
   it('are refused where they are no IP addresses, or none that a peer can call', async () => {
     assert.deepEqual(await check.faults({ 'advertise-address': ['example.com'] }), ['--advertise-address']);
     for (const useless of ['0.0.0.0', '::', '224.0.0.1', '169.254.1.1']) {

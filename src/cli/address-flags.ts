@@ -27,6 +27,10 @@ export function readAddressFlags(
   const peerAdvertiseIp = values.ipAddress('peer-advertise-ip');
   const peerAdvertisePort = values.integer('peer-advertise-port', 1, 65_535);
   rejectHalfSetAdvertiseFlags(values, report);
+  for (const name of ['peer-advertise-ip', 'advertise-address'] as const) {
+    if (!values.isGiven(name) || values.boolean('gateway') !== true) continue;
+    report.warn(name, `--${name} has no use with --gateway: no peer calls a gateway in place of a server`);
+  }
   if (peerAdvertiseIp !== undefined && !isGlobalUnicast(peerAdvertiseIp) && !isLoopback(peerAdvertiseIp)) {
     report.fault(
       'peer-advertise-ip',

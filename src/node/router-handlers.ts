@@ -100,6 +100,7 @@ export async function createRouterHandlers(
   const admin = adminEndpoints({
     ...routerOptions,
     snapshots: parts.routingTable,
+    advertised: parts.advertised,
     credentialFiles: parts.credentialFiles,
     settings: parts.settings,
     isShuttingDown: () => traffic.isShuttingDown,

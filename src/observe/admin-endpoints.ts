@@ -3,6 +3,7 @@ import { statusResponse } from '../apimachinery/status.ts';
 import type { HandlerEnvironment } from '../proxy/handler-environment.ts';
 import { inboundFromRequest } from '../proxy/inbound.ts';
 import { ownPathsPrefix } from '../proxy/own-path-target.ts';
+import { type AdvertisedSource, tellAdvertisedAddress } from '../proxy/tell-advertised-address.ts';
 import { parseIpAddress } from '../snapshot/ip-address.ts';
 import type { SnapshotReceiver } from '../snapshot/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot, sealedMediaType } from '../snapshot/snapshot-endpoint.ts';
@@ -16,6 +17,8 @@ import { type ProcessFacts, zPages } from './z-pages.ts';
 export interface AdminEndpointsOptions extends RouterHealthOptions {
   /** Takes snapshots that are pushed here. Default: none are. */
   readonly snapshots?: SnapshotReceiver | undefined;
+  /** Where peers should call this router: told to who brings snapshots. Default: it says nothing. */
+  readonly advertised?: AdvertisedSource | undefined;
   readonly metrics?: MetricsSource | undefined;
   readonly processFacts: ProcessFacts;
   readonly logger?: Logger;
@@ -53,7 +56,7 @@ export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvi
   app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked }));
   if (metrics !== undefined) app.route('/', metricsEndpoints({ metrics, healthChecks }, 'everyone'));
   app.route('/', zPages({ facts, settings }, 'everyone', clock));
-  if (snapshots !== undefined) app.route(ownPathsPrefix, pushedSnapshots(snapshots));
+  if (snapshots !== undefined) app.route(ownPathsPrefix, pushedSnapshots(snapshots, options.advertised));
   app.notFound(({ req }) => statusResponse('NotFound', `there is no ${req.method} ${req.path} here`));
   return app;
 }
@@ -62,8 +65,12 @@ export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvi
  * `v1/snapshot` (PUT; HEAD: which one is held) and `v1/snapshot/renewal` (PUT). What a snapshot holds is for allowed
  * callers, on the serving port. One push at a time: nobody is asked who they are, and a snapshot can be large.
  */
-function pushedSnapshots(receiver: SnapshotReceiver): Hono<HandlerEnvironment> {
+function pushedSnapshots(
+  receiver: SnapshotReceiver,
+  advertised: AdvertisedSource | undefined,
+): Hono<HandlerEnvironment> {
   const app = new Hono<HandlerEnvironment>();
+  app.use('/v1/snapshot/*', tellAdvertisedAddress(advertised));
   let isTaking = false;
   const take = async (answer: () => Promise<Response>): Promise<Response> => {
     if (isTaking) return statusResponse('TooManyRequests', 'another push is being taken: try again');

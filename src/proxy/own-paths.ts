@@ -6,11 +6,6 @@ import type { AllowedCallers } from '../identity/authorize.ts';
 import type { CredentialFiles } from '../observe/credential-files.ts';
 import { type RouterStatus, routerStatus } from '../observe/router-status.ts';
 import type { SettingsState } from '../observe/setting-change.ts';
-import {
-  type AdvertisedServer,
-  advertisedAddressHeader,
-  formatAdvertisedServer,
-} from '../snapshot/advertised-address.ts';
 import type { SnapshotReceiver } from '../snapshot/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/snapshot-endpoint.ts';
 import type { RequestToExplain } from './explain.ts';
@@ -18,13 +13,14 @@ import { explainHere } from './explain-here.ts';
 import type { HandlerEnvironment } from './handler-environment.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
+import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-address.ts';
 
 export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
   readonly routingTable: SnapshotReceiver;
   /** What the runtime has to say about certificates and key files, where it reads any. */
   readonly credentialFiles?: CredentialFiles;
   /** Where peers should call this router; told to the sync job. Default: it says nothing. */
-  readonly advertised?: (() => AdvertisedServer | undefined) | undefined;
+  readonly advertised?: AdvertisedSource | undefined;
   /** Settings that wait for a restart. Default: none do. */
   readonly settings?: SettingsState;
 }
@@ -44,14 +40,7 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
   const app = new Hono<HandlerEnvironment>();
 
   app.use(onlyAllowedCallers(allowed));
-  // On refusals, too: one that cannot use what it is sent still knows where it is.
-  app.use('/v1/snapshot/*', async (context, next) => {
-    await next();
-    const advertised = options.advertised?.();
-    if (advertised !== undefined) {
-      context.header(advertisedAddressHeader, formatAdvertisedServer(advertised));
-    }
-  });
+  app.use('/v1/snapshot/*', tellAdvertisedAddress(options.advertised));
   app.get('/v1/snapshot', ({ var: { inbound } }) =>
     getSnapshot(firstHeader(inbound.headers, 'accept'), receiver),
   );

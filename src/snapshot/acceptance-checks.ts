@@ -14,25 +14,32 @@ export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: 
   const issues = new IssueList();
   const future = futureFault(snapshot.metadata.createdAt, now);
   if (future !== undefined) issues.add('metadata.createdAt', future);
-  for (const [index, { address, url, advertised }] of snapshot.servers.entries()) {
+  for (const [index, { address, url }] of snapshot.servers.entries()) {
     checkAddress(`servers[${index}].address`, address, policy, issues);
     checkAddress(`servers[${index}].url`, url, policy, issues);
-    checkAddress(`servers[${index}].advertised.address`, advertised?.address, policy, issues);
   }
   return issues.toArray();
 }
 
 /**
- * The snapshot without the addresses of extension API servers that the policy refuses. They are no reason to refuse a
- * snapshot, unlike a server's: a cluster IP outside the blocks of a router's peers is nobody's fault, and what it
- * belongs to is reached through the aggregator.
+ * The snapshot without what the policy refuses and the snapshot need not be refused for: the address of an extension API
+ * server, for a cluster IP outside the blocks of a router's peers is nobody's fault, and it is reached through the
+ * aggregator; what a router advertises, for the flags of one must not cost the others their snapshot, and its server
+ * has an address of its own.
  */
-export function withoutRefusedServices(snapshot: Snapshot, policy: AddressPolicy): Snapshot {
+export function withoutRefusedAddresses(snapshot: Snapshot, policy: AddressPolicy): Snapshot {
   const isRefused = (address: string | undefined): boolean =>
     address !== undefined && checkServerAddress(address, policy) !== undefined;
-  if (!snapshot.apiServices.some(({ service }) => isRefused(service?.address))) return snapshot;
+  const services = snapshot.apiServices.some(({ service }) => isRefused(service?.address));
+  const advertised = snapshot.servers.some((server) => isRefused(server.advertised?.address));
+  if (!services && !advertised) return snapshot;
   return {
     ...snapshot,
+    servers: snapshot.servers.map((server) => {
+      if (!isRefused(server.advertised?.address)) return server;
+      const { advertised: _advertised, ...own } = server;
+      return own;
+    }),
     apiServices: snapshot.apiServices.map((apiService) => {
       if (apiService.service === undefined || !isRefused(apiService.service.address)) return apiService;
       const { address: _address, ...service } = apiService.service;

@@ -179,6 +179,26 @@ test('every address of a server that the policy refuses is an issue at its path;
   });
 });
 
+test('an advertised address that the policy refuses is not dialled, and costs nobody the snapshot', async () => {
+  const { receiver } = receiverWith();
+  const advertised = { address: '127.0.0.1:7443', by: 'peer-advertise-ip' } as const;
+  const snapshot = snapshotOf(
+    {
+      a: { serves: ['v1/pods'], addressSource: 'lease', advertised },
+      b: { serves: ['v1/pods'], advertised: { ...advertised, address: '10.1.0.2:7443' } },
+    },
+    { createdAt: at(noon) },
+  );
+  await receiver.accept(await sealSnapshot(snapshot, signingKeyOf(old.privateJwk)));
+  assert.deepEqual(
+    receiver.current()?.servers.map(({ origin, addressSource }) => [origin, addressSource]),
+    [
+      ['https://10.0.0.1:6443', 'lease'],
+      ['https://10.1.0.2:7443', 'advertised'],
+    ],
+  );
+});
+
 test('a snapshot from the future is refused, a clock that is a little ahead is borne with', async () => {
   const { receiver } = receiverWith();
   const far = await sealed(3, ['v1/pods'], { createdAt: at(noon + 6 * minute) });

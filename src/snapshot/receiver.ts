@@ -1,5 +1,5 @@
 import { type Logger, silentLogger } from '../observe/logger.ts';
-import { checkAcceptance, futureFault, withoutRefusedServices } from './acceptance-checks.ts';
+import { checkAcceptance, futureFault, withoutRefusedAddresses } from './acceptance-checks.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { buildRoutingTable, withLifetime } from './build-routing-table.ts';
 import {
@@ -181,7 +181,14 @@ export class SnapshotReceiver {
     const opened = await openSnapshot(jws, keys());
     const issues = checkAcceptance(opened.snapshot, addressPolicy, this.#now());
     if (issues.length > 0) throw invalid('The snapshot', issues);
-    return { ...opened, snapshot: withoutRefusedServices(opened.snapshot, addressPolicy) };
+    const snapshot = withoutRefusedAddresses(opened.snapshot, addressPolicy);
+    if (snapshot !== opened.snapshot) {
+      this.#logger.info(
+        { generation: snapshot.metadata.generation },
+        'addresses of extension API servers, or that routers advertise, are not used: the address policy refuses them',
+      );
+    }
+    return { ...opened, snapshot };
   }
 
   async #check(stored: StoredSnapshot): Promise<Held> {

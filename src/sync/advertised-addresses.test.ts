@@ -92,19 +92,6 @@ test('a new leader goes by what the one before it published, until routers have 
   assert.deepEqual(addresses(advertised, before), { 'cp-b': '10.1.0.2:7443' });
 });
 
-test('an address that every router refuses is not put into the snapshot, which they would refuse with it', () => {
-  const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
-  advertised.heard('router-a', says('cp-a', '169.254.169.254:80'));
-  advertised.heard('router-b', says('cp-b', '127.0.0.1:7443'));
-  assert.deepEqual(addresses(advertised), {});
-  assert.equal(advertised.resolve(servers, undefined).warnings.length, 2);
-  const { addresses: onOneMachine } = advertised.resolve(
-    [{ id: 'cp-b', url: 'https://127.0.0.1:6443' }],
-    undefined,
-  );
-  assert.equal(onOneMachine.get('cp-b')?.address, '127.0.0.1:7443');
-});
-
 test('what is new is told, and what is said again is not', () => {
   const advertised = createAdvertisedAddresses(['router-a']);
   let told = 0;

@@ -1,4 +1,3 @@
-import { checkServerAddress, createAddressPolicy } from '../snapshot/address-policy.ts';
 import {
   type AdvertisedAddress,
   type AdvertisedServer,
@@ -43,6 +42,8 @@ export interface ResolvedAddresses {
  * - A router that does not answer has not taken anything back. What was last known of it stays until it answers,
  *   across restarts and leaders too, for the snapshot before has it.
  *
+ * Where an address may be, each router decides by its own policy (`withoutRefusedAddresses`).
+ *
  * @param routers names of the routers that will be heard
  */
 export function createAdvertisedAddresses(routers: readonly string[]): AdvertisedAddresses {
@@ -79,12 +80,7 @@ export function createAdvertisedAddresses(routers: readonly string[]): Advertise
     }
     const [only] = distinct.values();
     if (only === undefined) return undefined;
-    const fault = faultOf(only.address, server);
-    if (fault === undefined) return { address: only.address, by: only.by };
-    warnings.push(
-      `the address ${only.address} that is advertised for server ${server.id} is not used: it ${fault}`,
-    );
-    return undefined;
+    return { address: only.address, by: only.by };
   }
 
   return {
@@ -114,19 +110,3 @@ export function createAdvertisedAddresses(routers: readonly string[]): Advertise
     },
   };
 }
-
-/**
- * Routers refuse a whole snapshot for one address that their policy forbids, so one router's flags must not put in what
- * every router refuses. Loopback is for clusters that live on one machine: their servers have such addresses, too.
- */
-function faultOf(address: string, server: ServerDescription): string | undefined {
-  const own = server.address ?? server.url;
-  const isLoopback =
-    own !== undefined &&
-    checkServerAddress(own, strict) !== undefined &&
-    checkServerAddress(own, onOneMachine) === undefined;
-  return checkServerAddress(address, isLoopback ? onOneMachine : strict);
-}
-
-const strict = createAddressPolicy();
-const onOneMachine = createAddressPolicy({ allowLoopbackPeers: true });

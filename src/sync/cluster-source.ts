@@ -180,15 +180,17 @@ function withLeases(
 }
 
 function serversOf(snapshot: Snapshot | undefined): FoundServer[] {
-  return (snapshot?.servers ?? []).map(({ id, address, url, addressSource, serverName, hostname, departedAt }) => ({
-    id,
-    address,
-    url,
-    addressSource,
-    serverName,
-    hostname,
-    ...(departedAt === undefined ? {} : { departedAt: parseRfc3339(departedAt) }),
-  }));
+  return (snapshot?.servers ?? []).map(
+    ({ id, address, url, addressSource, serverName, hostname, departedAt }) => ({
+      id,
+      address,
+      url,
+      addressSource,
+      serverName,
+      hostname,
+      ...(departedAt === undefined ? {} : { departedAt: parseRfc3339(departedAt) }),
+    }),
+  );
 }
 
 const withoutAddress: ServerDocuments = {
