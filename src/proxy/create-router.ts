@@ -10,7 +10,13 @@ import { silentLogger } from '../observe/logger.ts';
 import { observeRequest } from '../observe/observed-request.ts';
 import type { RoutingServer } from '../snapshot/routing-table.ts';
 import { auditIdOf } from './audit-id.ts';
-import { type Decision, type DecisionContext, decide, defaultStalePolicy } from './decision.ts';
+import {
+  type Decision,
+  type DecisionContext,
+  decide,
+  defaultStalePolicy,
+  isServedByDepartedServer,
+} from './decision.ts';
 import { createDelivery } from './delivery.ts';
 import { createExpiryLog } from './expiry-log.ts';
 import { hasVerifiedRerouteMark } from './header-hygiene.ts';
@@ -64,6 +70,8 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     health,
     inPlaceOfLocal: localServerDownPolicy === 'peer' ? inPlaceOfLocal : undefined,
     othersThanLocal: inPlaceOfLocal,
+    isServedByDepartedServer: ({ requestInfo }) =>
+      isServedByDepartedServer(requestInfo, routingTable.current()),
     budget: retryBudget,
     random,
     logger,

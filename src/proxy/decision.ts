@@ -257,6 +257,16 @@ function isForPeersOnly(
   );
 }
 
+/** Whether a server that has left for a while is known to serve this: to those that are there it does not exist. Pure. */
+export function isServedByDepartedServer(
+  { apiGroup, apiVersion, resource, subresource }: RequestInfo,
+  table: RoutingTable | undefined,
+): boolean {
+  const route = table?.resource(apiGroup, apiVersion, resource);
+  const servedBy = subresource === '' ? route : subresourceRoute(route, subresource);
+  return servedBy?.servers.some(({ departed }) => departed) === true;
+}
+
 function decideExtension(
   apiService: SnapshotApiService,
   table: RoutingTable,

@@ -35,6 +35,8 @@ export interface DeliveryOptions extends OutboundOptions {
   readonly inPlaceOfLocal?: ((request: AdmittedRequest) => readonly RoutingServer[] | undefined) | undefined;
   /** Who else serves what the local server should and does not. Default: nobody. */
   readonly othersThanLocal?: ((request: AdmittedRequest) => readonly RoutingServer[] | undefined) | undefined;
+  /** Whether a server that has left for a while is known to serve what is asked for. Default: none is. */
+  readonly isServedByDepartedServer?: ((request: AdmittedRequest) => boolean) | undefined;
   readonly budget: RetryBudget;
   readonly random: () => number;
   readonly logger: Logger;
@@ -189,14 +191,18 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const others = candidates.filter((candidate) => candidate !== denying);
     const second = chooseUsable(others);
     const destination = second && peerDestination(second);
-    if (destination === undefined)
-      return others.length === 0 ? denial : servedSetsChanging(retryAfterSeconds);
+    if (destination === undefined) {
+      const isKnown = others.length > 0 || options.isServedByDepartedServer?.(request) === true;
+      return isKnown ? servedSetsChanging(retryAfterSeconds) : denial;
+    }
     // A body that was too large to be kept has gone to the first one.
     if (!canBeSentAgain(request.inbound)) return servedSetsChanging(retryAfterSeconds);
     const answer = await attempt(request, destination, send);
     if (answer instanceof TransportError) return noAnswer(request, answer);
     if (!(answer instanceof NotServedAnswer) || !answer.isCertain) return answer;
-    return others.length > 1 ? servedSetsChanging(retryAfterSeconds) : answer;
+    return others.length > 1 || options.isServedByDepartedServer?.(request) === true
+      ? servedSetsChanging(retryAfterSeconds)
+      : answer;
   }
 
   /** The one second try. @param tried that did not answer, and is not asked again. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mixedCluster } from '../../test/support/decision-rows.ts';
+import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import type { DecisionReason } from './decision.ts';
@@ -141,4 +142,20 @@ test('what nobody serves is the 404 of one server alone', async () => {
   const response = await app.request('https://router.example/apis/unknown.example/v1/things');
   assert.equal(response.status, 404);
   assert.equal(transport.sent.length, 1);
+});
+
+test('what the one server that is left denies, and a departed one is known to serve, is unavailable, not gone', async () => {
+  const departed = { serves: ['batch/v1/jobs'], stale: true, departedAt: '2026-01-31T12:00:00Z' };
+  for (const [denying, snapshot] of [
+    ['a peer', snapshotOf({ [localId]: ['v1/pods'], b: ['v1/pods', 'batch/v1/jobs'], c: departed })],
+    ['the local server', snapshotOf({ [localId]: ['v1/pods', 'batch/v1/jobs'], c: departed })],
+  ] as const) {
+    for (const method of ['GET', 'DELETE', 'POST']) {
+      const transport = recordingTransport(plainNotFound);
+      const { app } = await testApp({ snapshot, transport, connection: userConnection('alice', ['dev']) });
+      const answer = await app.request(jobs, { method });
+      assert.equal(answer.status, 503, `${denying}, ${method}`);
+      assert.equal(answer.headers.get('retry-after'), '1', `${denying}, ${method}`);
+    }
+  }
 });

@@ -134,10 +134,24 @@ describe('a server whose connection was refused or broke', () => {
 
   test('is back when a probe that began since then succeeds, and keeps its status meanwhile', () => {
     assert.equal(lost.status, 'healthy');
-    for (const signal of ['ready', 'alive'] as const) assert.equal(probed(lost, signal).lost, undefined);
+    assert.equal(probed(lost, 'ready').lost, undefined);
     for (const signal of ['not-ready', 'unreachable'] as const) {
       assert.notEqual(probed(lost, signal).lost, undefined);
     }
+  });
+
+  test('is not back when it refuses /readyz that it has shown before, for its RBAC rules are not read yet', () => {
+    for (const doubted of [lost, { ...healthy, suspected: true }]) {
+      const refusing = probed(doubted, 'alive');
+      assert.equal(isRestarting(refusing, 21), true);
+      assert.equal(probed(refusing, 'ready', 30).lost, undefined);
+    }
+    // Where it never let the router read that path, a refusal says nothing.
+    const unreadable = afterLostConnection(after(['alive', 'alive']), 10);
+    assert.equal(probed(unreadable, 'alive').lost, undefined);
+    // Long after the connection was lost the refusal has another reason: somebody has taken the right away.
+    assert.equal(probed(lost, 'alive', 70_000).lost, undefined);
+    assert.equal(probed(healthy, 'alive').status, 'healthy');
   });
 
   test('is not cleared by a probe of the process of before, nor by an answer to a request', () => {

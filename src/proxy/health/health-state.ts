@@ -58,6 +58,8 @@ export interface HealthState {
   readonly missedConnections: number;
   /** Left out while its connections are as they should be. */
   readonly lost?: LostConnection | undefined;
+  /** Whether a probe has been answered by 200: this router may read its `/readyz`. */
+  readonly hasShownReadiness?: boolean | undefined;
   /** A request gives reason to look at it (no answer, a GOAWAY), and it has not been looked at since. */
   readonly suspected?: boolean | undefined;
 }
@@ -85,17 +87,31 @@ export function nextHealth(
   thresholds: HealthThresholds,
   now: number,
 ): HealthState {
-  if (signal === 'ready' || signal === 'alive') {
-    return afterSuccess(withoutDoubt(state), thresholds, now);
+  const heard = isBeforeItsRoles(state, signal, now) ? 'not-ready' : signal;
+  if (heard === 'ready' || heard === 'alive') {
+    const better = afterSuccess(withoutDoubt(state), thresholds, now);
+    return heard === 'ready' ? { ...better, hasShownReadiness: true } : better;
   }
   const failed =
-    signal === 'not-connected'
+    heard === 'not-connected'
       ? { ...state, successes: 0, missedConnections: state.missedConnections + 1 }
-      : { ...afterFailedProbe(state, signal, now), successes: 0, failures: state.failures + 1 };
-  const cause: UnhealthyCause = signal === 'not-ready' ? 'not-ready' : 'unreachable';
+      : { ...afterFailedProbe(state, heard, now), successes: 0, failures: state.failures + 1 };
+  const cause: UnhealthyCause = heard === 'not-ready' ? 'not-ready' : 'unreachable';
   if (state.status === 'unhealthy') return { ...failed, cause };
   if (Math.max(failed.failures, failed.missedConnections) < thresholds.fall) return failed;
   return { ...failed, status: 'unhealthy', cause, since: now, recoveredAt: undefined };
+}
+
+/**
+ * Whether a server refuses `/readyz` that has let it be read before: it was restarted and has not read its RBAC rules
+ * yet, as long as which kube-apiserver answers 403 to everybody, the probe included.
+ */
+function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number): boolean {
+  return (
+    signal === 'alive' &&
+    state.hasShownReadiness === true &&
+    (state.suspected === true || isLostLately(state, now))
+  );
 }
 
 /** The state after a connection was refused, or broke. */
