@@ -24,6 +24,8 @@ const snapshot = snapshotOf({
     openapiV3: { 'apis/apps/v1': '/openapi/v3/apis/apps/v1?hash=A' },
   },
   peer: {
+    // Neither its own address nor that of its router says that it can still be reached.
+    advertised: { address: '192.0.2.7:7443', by: 'peer-advertise-ip' },
     serves: ['apps/v1/deployments', 'batch/v1/jobs'],
     discovery: [apps, group('batch', 'jobs')],
     openapiV3: {

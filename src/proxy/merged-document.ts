@@ -73,7 +73,7 @@ function withoutPeers({ snapshot }: RoutingTable, serverId: string | undefined):
   if (known !== undefined) return known;
   const servers = snapshot.servers.map((server) => {
     if (server.id === serverId) return server;
-    const { address: _address, url: _url, ...unreachable } = server;
+    const { address: _address, advertised: _advertised, url: _url, ...unreachable } = server;
     return { ...unreachable, stale: true };
   });
   const made = buildRoutingTable({ ...snapshot, servers });

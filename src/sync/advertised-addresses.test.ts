@@ -64,6 +64,15 @@ test('a router that claims the server of another one is not believed, and takes 
   );
 });
 
+test('a router that claims a server whose own router was given no address is not believed', () => {
+  const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
+  advertised.heard('router-b', says('cp-b', '10.0.0.2:7443', 'bind-address'));
+  advertised.heard('router-a', says('cp-b', '10.6.6.6:7443'));
+  const { addresses: believed, warnings } = advertised.resolve(servers, undefined);
+  assert.deepEqual([...believed], []);
+  assert.match(warnings.join(), /10\.0\.0\.2:7443 and 10\.6\.6\.6:7443.*cp-b/);
+});
+
 test('a router that is gone has taken nothing back; one that answers otherwise has', () => {
   const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
   const before = snapshotWith({ address: '10.1.0.2:7443', by: 'peer-advertise-ip' });

@@ -64,11 +64,13 @@ export function createAdvertisedAddresses(routers: readonly string[]): Advertise
     if (all.length === 0 && isUnheard && before !== undefined && (isGivenByOperator(before) || !hasOwn)) {
       return before;
     }
-    const counted = given.length > 0 || hasOwn ? given : all;
+    // Beside a router that was given nothing, one that was given an address contradicts it: it may claim what is not its.
+    const disagree = given.length > 0 && given.length < all.length;
+    const counted = (given.length > 0 && !disagree) || (given.length === 0 && hasOwn) ? given : all;
     const distinct = new Map(
       counted.flatMap((one) => (one === undefined ? [] : [[placeOf(one.address), one]])),
     );
-    if (distinct.size > 1) {
+    if (distinct.size > 1 || disagree) {
       const addresses = [...distinct.values()]
         .map(({ address }) => address)
         .sort()
@@ -76,7 +78,8 @@ export function createAdvertisedAddresses(routers: readonly string[]): Advertise
       warnings.push(
         `routers advertise ${addresses} for server ${server.id}, so neither is believed: is one --server-id given twice?`,
       );
-      return before !== undefined && distinct.has(placeOf(before.address)) ? before : undefined;
+      const wasInUse = before !== undefined && (isGivenByOperator(before) || !hasOwn);
+      return wasInUse && distinct.has(placeOf(before.address)) ? before : undefined;
     }
     const [only] = distinct.values();
     if (only === undefined) return undefined;
