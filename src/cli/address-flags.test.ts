@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { createCertificateAuthority } from '../../scripts/demo/certificate-authority.ts';
 import { type FlagChanges, ServeOptionsCheck, serveFiles } from '../../test/support/serve-options.ts';
 
 let check: ServeOptionsCheck;
@@ -16,6 +17,27 @@ describe('addresses', () => {
   it('are advertised as set', async () => {
     const config = await check.config({ 'peer-advertise-ip': ['fd00::1'], 'peer-advertise-port': ['7443'] });
     assert.deepEqual(config.advertisedAddress, { host: 'fd00::1', port: 7443, source: 'peer-advertise-ip' });
+  });
+
+  it('need a serving certificate that peers accept in place of the API server’s', async () => {
+    const given: FlagChanges = { 'advertise-address': ['10.0.0.1'] };
+    assert.match(
+      (await check.warnings(given)).join('\n'),
+      /--tls-cert-file does not name kubernetes\.default/,
+    );
+    const authority = await createCertificateAuthority('cluster');
+    const named = await authority.issue({
+      commonName: 'router',
+      dnsNames: ['kubernetes.default.svc'],
+      usage: 'server',
+    });
+    const pair = [
+      ['serving.crt', named.certificate],
+      ['serving.key', named.privateKey],
+    ] as const;
+    const files = new Map([...check.files, ...pair]);
+    assert.deepEqual(await new ServeOptionsCheck(files).warnings(given), []);
+    assert.deepEqual(await check.warnings({}), [], 'nothing is given, and nobody calls it');
   });
 
   it('are of no use to a gateway, which stands in front of no server of its own', async () => {

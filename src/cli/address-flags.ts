@@ -1,7 +1,9 @@
+import { X509Certificate } from 'node:crypto';
 import { resolveAdvertisedAddress } from '../node/advertised-address.ts';
 import { type HostNetwork, isGlobalUnicast, isLoopback } from '../node/default-interface.ts';
-import type { AdvertisedAddress } from '../node/serve-config.ts';
+import type { AdvertisedAddress, CertificatePair } from '../node/serve-config.ts';
 import type { AddressPolicyOptions } from '../snapshot/address-policy.ts';
+import { isGivenByOperator } from '../snapshot/advertised-address.ts';
 import { parseCidr } from '../snapshot/cidr.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
 
@@ -68,6 +70,27 @@ function rejectHalfSetAdvertiseFlags(values: FlagValues, report: FlagReport): vo
     report.fault('peer-advertise-port', '--peer-advertise-port needs --peer-advertise-ip beside it');
   }
 }
+
+/**
+ * Peers that call this router in place of its API server look for that one's name in the certificate; without it the
+ * address would cut the server off.
+ */
+export function warnOfUnusableAddress(
+  { advertisedAddress }: Pick<AddressFlags, 'advertisedAddress'>,
+  { certificate }: CertificatePair,
+  report: FlagReport,
+): void {
+  if (advertisedAddress === undefined || !isGivenByOperator({ by: advertisedAddress.source })) return;
+  const leaf = new X509Certificate(certificate.pem);
+  if (leaf.checkHost(apiServerName, { subject: 'never' }) !== undefined) return;
+  report.warn(
+    'tls-cert-file',
+    `--tls-cert-file does not name ${apiServerName}: peers call the router at --${advertisedAddress.source} and refuse that certificate`,
+  );
+}
+
+/** By which peers know a kube-apiserver, whatever its address (KEP-4020). */
+const apiServerName = 'kubernetes.default.svc';
 
 /** Reads which addresses of a snapshot may be called. `undefined` when a flag is at fault. */
 export function readPeerAddressPolicy(

@@ -1,7 +1,7 @@
 import { sharedAuthority } from '../node/client-authorities.ts';
 import type { HostNetwork } from '../node/default-interface.ts';
 import type { ServeConfig } from '../node/serve-config.ts';
-import { readAddressFlags, readPeerAddressPolicy } from './address-flags.ts';
+import { readAddressFlags, readPeerAddressPolicy, warnOfUnusableAddress } from './address-flags.ts';
 import { readAdminFlags } from './admin-flags.ts';
 import { type CertificateFile, CertificateFiles, type ReadTextFile } from './certificate-files.ts';
 import { identityModesOf, readDeploymentForm } from './deployment-form-flags.ts';
@@ -55,6 +55,9 @@ export async function validateServeOptions(
   const addresses = readAddressFlags(values, report, environment.network);
   const admin = readAdminFlags(values, report);
   const serving = readServingPair(values, files);
+  if (!form.isGateway && addresses !== undefined && serving !== undefined) {
+    warnOfUnusableAddress(addresses, serving, report);
+  }
   const clientCa = files.certificates('client-ca-file', values.text('client-ca-file'));
   const requestHeaderCa = files.certificates(
     'requestheader-client-ca-file',
