@@ -36,9 +36,12 @@ const snapshot = snapshotOf({
 });
 const expiredAt = Date.parse(snapshot.metadata.createdAt) + snapshot.metadata.lifetimeSeconds * 1000;
 
-async function router(stalePolicy: StalePolicy | undefined) {
+/** The same, made while no server could be read: then it is their addresses alone that say who can be reached. */
+const unread = { ...snapshot, servers: snapshot.servers.map((server) => ({ ...server, stale: true })) };
+
+async function router(stalePolicy: StalePolicy | undefined, held = snapshot) {
   const { app, transport } = await testApp({
-    snapshot,
+    snapshot: held,
     clock: () => expiredAt,
     transport: recordingTransport(({ destination }) => new Response(destination.id, { status: 404 })),
     ...(stalePolicy === undefined ? {} : { stalePolicy }),
@@ -50,8 +53,11 @@ async function router(stalePolicy: StalePolicy | undefined) {
 
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
-async function freshness(stalePolicy: StalePolicy | undefined): Promise<Record<string, string | undefined>> {
-  const { request } = await router(stalePolicy);
+async function freshness(
+  stalePolicy: StalePolicy | undefined,
+  held = snapshot,
+): Promise<Record<string, string | undefined>> {
+  const { request } = await router(stalePolicy, held);
   const { items } = (await (await request('/apis', aggregated)).json()) as { items: APIGroupDiscovery[] };
   return Object.fromEntries(items.map(({ metadata, versions }) => [metadata.name, versions?.[0]?.freshness]));
 }
@@ -64,6 +70,7 @@ describe('merged documents past the lifetime of the snapshot', () => {
   for (const policy of ['local', 'unavailable'] as const) {
     test(`policy ${policy}: the groups of peers stay, marked Stale`, async () => {
       assert.deepEqual(await freshness(policy), { apps: 'Current', batch: 'Stale' });
+      assert.deepEqual(await freshness(policy, unread), { apps: 'Current', batch: 'Stale' });
       const { request } = await router(policy);
       const { resources } = (await (await request('/apis/batch/v1')).json()) as {
         resources: { name: string }[];
