@@ -1,8 +1,8 @@
+import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import { invalidResponse } from './http1-response-head.ts';
 
-/** Bytes of one size line with its extensions, and of all trailer lines together. Go's client allows 4 KiB of a line. */
+/** Bytes of one size line with its extensions, or of one trailer line. Go's client allows 4 KiB. */
 const maximumLine = 4_096;
-const maximumTrailers = 16 * 1_024;
 /** Extensions (RFC 9112 section 7.1.1) are skipped; nothing in Kubernetes sends any. */
 const sizeLine = /^([0-9A-Fa-f]{1,12})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 
@@ -18,6 +18,7 @@ export class ChunkedBody {
   /** Of a line whose end has not come yet. */
   #line = '';
   #trailerBytes = 0;
+  #trailerLines = 0;
 
   constructor(onData: (data: Buffer) => void) {
     this.#onData = onData;
@@ -76,7 +77,9 @@ export class ChunkedBody {
       this.#state = 'over';
     } else {
       this.#trailerBytes += line.length;
-      if (this.#trailerBytes > maximumTrailers) throw invalidResponse('its trailers are too long');
+      this.#trailerLines++;
+      if (this.#trailerBytes > maximumAnswerHeaderBytes) throw invalidResponse('its trailers are too long');
+      if (this.#trailerLines > maximumAnswerLines) throw invalidResponse('it has too many trailers');
     }
   }
 }

@@ -1,7 +1,10 @@
 import type { Dispatcher } from 'undici';
 import type { OutboundRequest } from '../proxy/transport.ts';
+import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import { requestLines } from './connection-headers.ts';
 import type { Exchange } from './exchange.ts';
+import { invalidResponse } from './http1-response-head.ts';
+import { contentCame } from './limited-answers.ts';
 import type { RequestBody } from './request-body.ts';
 
 /** The methods whose content has a meaning to every server (RFC 9110 section 9.3). */
@@ -34,6 +37,9 @@ export function exchangeOverHttp1(
 
 class Http1Handler implements Dispatcher.DispatchHandler {
   readonly #exchange: Exchange;
+  /** All of them, interim ones included. */
+  readonly #heads = new LineCount();
+  #isWhole = false;
 
   constructor(exchange: Exchange) {
     this.#exchange = exchange;
@@ -55,22 +61,51 @@ class Http1Handler implements Dispatcher.DispatchHandler {
     _headers: unknown,
     statusMessage?: string,
   ): void {
+    this.#heads.add(controller.rawHeaders);
+    // Thrown here, undici fails the request with it and closes the connection.
+    if (this.#heads.areTooLarge) throw invalidResponse('its head is too large');
     // 1xx: the final head is still to come (RFC 9110 section 15.2).
     if (status < 200) return;
+    contentCame();
     this.#exchange.head(status, statusMessage ?? '', rawLines(controller.rawHeaders));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    contentCame();
     this.#exchange.data(chunk);
   }
 
-  onResponseEnd(): void {
-    // Trailers are dropped: Kubernetes sends none, and HTTP/1.1 clients have to ask for them.
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    contentCame();
+    this.#isWhole = true;
+    const trailers = new LineCount();
+    trailers.add(controller.rawTrailers);
+    if (trailers.areTooLarge) throw invalidResponse('its trailers are too large');
+    // They are dropped: Kubernetes sends none, and HTTP/1.1 clients have to ask for them.
     this.#exchange.end();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#exchange.fail(error);
+    // To undici the answer is whole, and its connection good for another: what its parser is thrown ends that.
+    if (this.#isWhole) throw error;
+  }
+}
+
+/** Of heads, each with its status line, or of trailers. */
+class LineCount {
+  #lines = 0;
+  #bytes = 0;
+
+  get areTooLarge(): boolean {
+    return this.#lines > maximumAnswerLines || this.#bytes > maximumAnswerHeaderBytes;
+  }
+
+  add(lines: Dispatcher.DispatchController['rawHeaders']): void {
+    this.#lines++;
+    if (!Array.isArray(lines)) return;
+    this.#lines += lines.length / 2;
+    for (const part of lines) this.#bytes += part.length;
   }
 }
 

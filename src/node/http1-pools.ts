@@ -1,5 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import { Pool } from 'undici';
+import { limitAnswers } from './limited-answers.ts';
 import { maximumHeaderBytes } from './server-limits.ts';
 
 export interface Http1PoolsOptions {
@@ -54,7 +55,7 @@ export class Http1Pools {
         // Never at once: undici does not send what waits for a connection that is there before it returns.
         const connected = spare === undefined ? connect() : Promise.resolve(spare);
         connected.then(
-          (socket) => callback(null, socket),
+          (socket) => callback(null, limitAnswers(socket)),
           (error: Error) => callback(error, null),
         );
       },

@@ -1,10 +1,10 @@
 import type { TLSSocket } from 'node:tls';
+import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import { ChunkedBody } from './chunked-body.ts';
 import type { ConnectionInbox } from './connection-inbox.ts';
 import type { AnswerSource, Exchange } from './exchange.ts';
 import { headText } from './http1-head-text.ts';
 import { type BodyLength, invalidResponse, parseHttp1ResponseHead } from './http1-response-head.ts';
-import { maximumHeaderBytes } from './server-limits.ts';
 
 export interface Http1ReadConnectionEvents {
   /** It can take another request. */
@@ -32,8 +32,13 @@ export class Http1ReadConnection {
   readonly #socket: TLSSocket;
   readonly #events: Http1ReadConnectionEvents;
   #read: Http1Read | undefined;
-  /** Of a head that has not come whole. */
+  /** Holds what has come of a head that is not whole, and room for more. */
   #partialHead: Buffer | undefined;
+  /** Bytes of it. */
+  #partialLength = 0;
+  /** Of the heads of one answer, interim ones included. */
+  #headBytes = 0;
+  #headLines = 0;
   /** Lines of the last final head. */
   #lastHeaders: readonly string[] = [];
   /** Undefined up to the final head. */
@@ -58,6 +63,8 @@ export class Http1ReadConnection {
   send(read: Http1Read): void {
     this.#read = read;
     this.#bodyLength = undefined;
+    this.#headBytes = 0;
+    this.#headLines = 0;
     read.exchange.started(this.#sourceFor(read));
     this.#socket.write(read.head, 'latin1');
   }
@@ -117,16 +124,22 @@ export class Http1ReadConnection {
 
   /** @returns what stands behind the head. */
   #takeHead(read: Http1Read, chunk: Buffer): Buffer {
-    const partial = this.#partialHead;
-    const bytes = partial === undefined ? chunk : Buffer.concat([partial, chunk]);
-    const text = headText(bytes, partial?.length ?? 0);
-    if ((text ?? bytes).length > maximumHeaderBytes) throw invalidResponse('its head is too long');
+    const bytes = this.#afterPartialHead(chunk);
+    const text = headText(bytes, this.#partialLength);
+    if (this.#headBytes + (text ?? bytes).length > maximumAnswerHeaderBytes) {
+      throw invalidResponse('its head is too long');
+    }
     if (text === undefined) {
-      this.#partialHead = Buffer.from(bytes);
+      this.#partialHead ??= Buffer.from(bytes);
+      this.#partialLength = bytes.length;
       return noBytes;
     }
     this.#partialHead = undefined;
+    this.#partialLength = 0;
     const head = parseHttp1ResponseHead(text, this.#lastHeaders);
+    this.#headBytes += text.length;
+    this.#headLines += 1 + head.headers.length / 2;
+    if (this.#headLines > maximumAnswerLines) throw invalidResponse('its head has too many lines');
     const rest = bytes.subarray(text.length + 4);
     const { status, bodyLength } = head;
     if (status === 101) throw invalidResponse('it switches protocols, which nobody asked for');
@@ -142,6 +155,25 @@ export class Http1ReadConnection {
     if (this.#bodyLength === 'chunked') this.#chunked = new ChunkedBody((data) => read.exchange.lend(data));
     else if (this.#bodyLength === 0) this.#finish(read, rest);
     return this.#bodyLength === 0 ? noBytes : rest;
+  }
+
+  /**
+   * One buffer for a head that comes in pieces, twice as large each time it is full: to copy all of it with every piece
+   * would take seconds of a head that comes byte by byte.
+   * @returns what has come of the head, and what stands behind it.
+   */
+  #afterPartialHead(chunk: Buffer): Buffer {
+    const partial = this.#partialHead;
+    if (partial === undefined) return chunk;
+    const length = this.#partialLength + chunk.length;
+    let room = partial;
+    if (room.length < length) {
+      room = Buffer.allocUnsafe(2 * length);
+      partial.copy(room, 0, 0, this.#partialLength);
+      this.#partialHead = room;
+    }
+    chunk.copy(room, this.#partialLength);
+    return room.subarray(0, length);
   }
 
   /** @returns what stands behind the body; nothing, once that has ended the connection. */

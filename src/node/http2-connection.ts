@@ -1,5 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import { TransportError } from '../proxy/transport.ts';
+import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import type { ConnectionInbox } from './connection-inbox.ts';
 import { noticeSilence } from './connection-silence.ts';
 import { errorCode } from './http2/frame.ts';
@@ -7,7 +8,7 @@ import { LeakyBucket } from './http2/leaky-bucket.ts';
 import { ClientSession } from './http2-client/client-session.ts';
 import type { ClientRequest } from './http2-client/client-session-options.ts';
 import type { ClientStream, StreamListener } from './http2-client/client-stream.ts';
-import { maximumHeaderBytes, maximumHeaderLines, streamWindow } from './server-limits.ts';
+import { maximumHeaderBytes, streamWindow } from './server-limits.ts';
 
 export interface Http2ConnectionEvents {
   /** A stream ended, or the destination has read what waited for it: there may be room again. */
@@ -70,8 +71,8 @@ export class Http2Connection {
       // All streams together must not be held to the 64 KiB that a connection starts with: one slow reader would
       // starve the others (kubernetes#67902).
       connectionWindow: streamWindow * maximumStreams,
-      maximumHeaderLines,
-      maximumHeaderBytes,
+      maximumHeaderLines: maximumAnswerLines,
+      maximumHeaderBytes: maximumAnswerHeaderBytes,
       events: {
         onSettings: () => {
           resolve();

@@ -8,6 +8,7 @@ import { exchangeOverHttp1 } from './http1-exchange.ts';
 import { Http2Error } from './http2/http2-error.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { exchangeOverHttp2, type OpenStream } from './http2-exchange.ts';
+import { limitAnswers } from './limited-answers.ts';
 import type { RequestBody } from './request-body.ts';
 import { maximumHeaderBytes } from './server-limits.ts';
 
@@ -110,7 +111,7 @@ export class LargeHeadConnections {
         // Never at once: undici does not send what waits for a connection that is there before it returns.
         queueMicrotask(() => {
           if (connected === undefined) callback(new Error('the connection was closed'), null);
-          else callback(null, connected);
+          else callback(null, limitAnswers(connected));
         });
       },
     });

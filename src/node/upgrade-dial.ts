@@ -2,7 +2,9 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { type OutboundRequest, TransportError } from '../proxy/transport.ts';
+import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import { requestLines } from './connection-headers.ts';
+import { invalidResponse } from './http1-response-head.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 import { toTransportError } from './transport-errors.ts';
 
@@ -50,7 +52,18 @@ export async function dialUpgrade(
     path: target,
     headers: upgradeLines(outbound, options.token),
     createConnection: () => socket,
+    maxHeaderSize: maximumAnswerHeaderBytes,
   });
+  // What is beyond Node leaves out without a word: one more shows that there was something.
+  request.maxHeadersCount = maximumAnswerLines + 1;
+  let headLines = 0;
+  const takes = ({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): boolean => {
+    headLines += 1 + rawHeaders.length / 2;
+    if (headLines <= maximumAnswerLines) return true;
+    fail(invalidResponse('its head has too many lines'));
+    return false;
+  };
+  request.on('information', takes);
   const timer = setTimeout(() => {
     fail(
       new TransportError(
@@ -81,6 +94,7 @@ export async function dialUpgrade(
   signal.addEventListener('abort', clientGone);
   request.on('error', fail);
   request.once('upgrade', (head, upgraded, firstBytes) => {
+    if (!takes(head)) return;
     if (!switchesTo(options.token, head.rawHeaders)) {
       fail(invalidUpgrade(destination.origin, 'it switches to a protocol that was not asked for'));
       return;
@@ -94,6 +108,7 @@ export async function dialUpgrade(
       fail(invalidUpgrade(destination.origin, 'it switches without saying to what'));
       return;
     }
+    if (!takes(answer)) return;
     settled();
     resolve({ kind: 'declined', answer });
   });

@@ -179,6 +179,42 @@ describe('attack: a head over the limits ends its stream, and the next head on t
   }
 });
 
+test('attack: a head over the limits as it is coded ends its stream, and what is open beside it goes on', async (context) => {
+  const limits = { maximumHeaderLines: 100, maximumHeaderBytes: 64 * 1024 };
+  const { peer, ask, session } = await openSessionWithPeer(context, {}, limits);
+  const [faulty, beside] = [ask(), ask()];
+  await peer.settled();
+  const block = fieldBlock([...ok, 'x-large', 'v'.repeat(80 * 1024)]);
+  peer.write(
+    headFrame(3, ok),
+    dataFrame(3, 'be'),
+    frame(frameType.headers, endStream, 1, block.subarray(0, 16_384)),
+    ...[1, 2, 3, 4].map((part) =>
+      frame(frameType.continuation, none, 1, block.subarray(16_384 * part, 16_384 * (part + 1))),
+    ),
+    frame(frameType.continuation, endHeaders, 1, block.subarray(16_384 * 5)),
+    dataFrame(3, 'side', endStream),
+  );
+  const failure = await faulty.answer.failure();
+  assert.equal(failure.scope, 'stream');
+  assert.ok(failure.isInvalidAnswer);
+  assert.equal(await beside.answer.whole(), 'beside');
+  assert.ok(session.isOpen);
+});
+
+test('attack: interim heads without end end their stream', async (context) => {
+  const { peer, ask, session } = await openSessionWithPeer(context);
+  const [faulty, beside] = [ask(), ask()];
+  await peer.settled();
+  const interim = headFrame(1, [':status', '103', 'x-hint', 'a']);
+  peer.write(...Array.from({ length: 2_100 }, () => interim), okFrames(1, 'late'), okFrames(3, 'beside'));
+  const failure = await faulty.answer.failure();
+  assert.equal(failure.scope, 'stream');
+  assert.ok(failure.isInvalidAnswer);
+  assert.equal(await beside.answer.whole(), 'beside');
+  assert.ok(session.isOpen);
+});
+
 test('a head of more than 16 KiB comes in CONTINUATION, both ways', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
   const headers = Array.from({ length: 50 }, (_, index) => [`x-line-${index}`, 'v'.repeat(1_000)]).flat();

@@ -50,7 +50,12 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     const { socket, inbox, streamWindow, connectionWindow, maximumHeaderBytes, maximumHeaderLines } = options;
     this.#options = options;
     this.writer = new FrameWriter(socket);
-    const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
+    const limits = {
+      maximumLines: maximumHeaderLines,
+      maximumSize: maximumHeaderBytes,
+      // One head that is too large must not cost the watches beside it: it ends its own stream.
+      maximumBlock: 16 * maximumHeaderBytes,
+    };
     this.#receiver = new SessionReceiver(this, {
       peer: 'server',
       window: connectionWindow,

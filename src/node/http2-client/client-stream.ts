@@ -1,3 +1,4 @@
+import { maximumAnswerLines } from '../answer-limits.ts';
 import { ReceiveWindow, SendWindow } from '../http2/flow-window.ts';
 import { errorCode } from '../http2/frame.ts';
 import { HeldPieces } from '../http2/held-pieces.ts';
@@ -52,6 +53,8 @@ export class ClientStream implements ReceivingStream {
   readonly #isHead: boolean;
   readonly #window: ReceiveWindow;
   #hasHead = false;
+  /** Of all heads, interim ones included. */
+  #headLines = 0;
   /** Bytes that the answer must have, where it says so. */
   #expectedLength: number | undefined;
   #receivedLength = 0;
@@ -133,6 +136,10 @@ export class ClientStream implements ReceivingStream {
   /** HEADERS were received. @throws {Http2Error} of scope `stream` */
   receiveLines(decoded: readonly string[], endStream: boolean): void {
     const { status, lines, contentLength } = parseResponseLines(decoded, this.#hasHead);
+    this.#headLines += 1 + lines.length / 2;
+    if (this.#headLines > maximumAnswerLines) {
+      throw malformedAnswer('its head has too many lines', errorCode.enhanceYourCalm);
+    }
     if (status === undefined) {
       // Trailers: they are dropped, for Kubernetes sends none, and HTTP/1.1 clients have to ask for them.
       if (!endStream) throw malformedAnswer('something follows its trailers');

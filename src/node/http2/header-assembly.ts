@@ -30,10 +30,9 @@ export class HeaderAssembly {
   readonly #maximumBytes: number;
   #unfinished: UnfinishedBlock | undefined;
 
-  /** @param limits more bytes than their size are no block at all, however they are coded */
   constructor(limits: HeaderLimits) {
     this.#decoder = new HeaderDecoder(limits);
-    this.#maximumBytes = limits.maximumSize;
+    this.#maximumBytes = limits.maximumBlock ?? limits.maximumSize;
   }
 
   /** Until a block is whole no other frame may come (RFC 9113 section 6.10). */

@@ -11,6 +11,8 @@ export interface HeaderLimits {
   readonly maximumLines: number;
   /** Bytes, each line with 32 more (RFC 9113 section 6.5.2). */
   readonly maximumSize: number;
+  /** Bytes of a block as it is coded, beyond which the connection ends. Default: `maximumSize`. */
+  readonly maximumBlock?: number;
 }
 
 export interface DecodedHeaders {
