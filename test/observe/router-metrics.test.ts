@@ -103,7 +103,10 @@ describe('metrics of a running router', () => {
   });
 
   it('shows every metric of the catalogue after a session, and no other', async (context) => {
-    const router = await startObservedRouter(context, { 'health-check-interval': ['1s'] });
+    const router = await startObservedRouter(context, {
+      'health-check-interval': ['1s'],
+      'extension-routing': ['extension'],
+    });
     await playSession(context, router);
     const { ask, scrape } = router;
     for (const format of ['text', 'openmetrics'] as const) {

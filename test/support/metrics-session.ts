@@ -7,7 +7,7 @@ import {
   type Socket,
 } from 'node:net';
 import type { TestContext } from 'node:test';
-import { mixedCluster, type ObservedRouter } from './observed-router.ts';
+import { mixedCluster, type ObservedRouter, unreachableExtension } from './observed-router.ts';
 import { type ParsedFamily, sampleValue } from './prometheus-text.ts';
 import { collectGarbage } from './security/memory.ts';
 import { snapshotOf } from './snapshot-builder.ts';
@@ -22,6 +22,7 @@ export async function playSession(context: TestContext, router: ObservedRouter):
   await ask('/apis/batch/v1/jobs');
   assert.equal((await ask('/apis/policy/v1/evictions')).status, 503);
   assert.equal((await ask('/apis/lost/v1/things')).status, 503);
+  assert.equal((await ask('/apis/metrics.k8s.io/v1beta1/nodes')).status, 503);
   await ask('/apis', { headers: ['accept', 'application/json;profile=nopeer'] });
   const pair = await started.user('someone');
   const exec = await openHttp1(context, { port: started.port, ca, pair });
@@ -61,7 +62,7 @@ async function leaveUnanswered(context: TestContext, router: ObservedRouter): Pr
       'cp-c': { serves: ['policy/v1/evictions'], address: '127.0.0.1:1' },
       'cp-e': { serves: ['apps/v1/deployments'], address: `127.0.0.1:${port}` },
     },
-    { generation: 2 },
+    { generation: 2, apiServices: [unreachableExtension] },
   );
   assert.equal((await router.push(withSilent)).status, 200);
   const ca = router.started.authorities.cluster.certificate;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sealSnapshot } from '../../src/snapshot/seal.ts';
 import { signingKeyOf } from '../../src/snapshot/signing-key.ts';
-import type { Snapshot } from '../../src/snapshot/types.ts';
+import type { Snapshot, SnapshotApiService } from '../../src/snapshot/types.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
 import { type Format, type ParsedFamily, parseScrape } from './prometheus-text.ts';
 import { snapshotOf } from './snapshot-builder.ts';
@@ -53,6 +53,14 @@ export async function startObservedRouter(
   };
 }
 
+/** Nobody listens there either, and extension servers are not probed: a request finds out. */
+export const unreachableExtension: SnapshotApiService = {
+  group: 'metrics.k8s.io',
+  version: 'v1beta1',
+  service: { namespace: 'kube-system', name: 'metrics-server', port: 443, address: '127.0.0.1:1' },
+  available: true,
+};
+
 /** `cp-a` is the local server; of its peers only `cp-b` answers. */
 export function mixedCluster(peer: ApiServerDouble, generation = 1): Snapshot {
   return snapshotOf(
@@ -63,6 +71,9 @@ export function mixedCluster(peer: ApiServerDouble, generation = 1): Snapshot {
       'cp-c': { serves: ['policy/v1/evictions'], address: '127.0.0.1:1' },
       'cp-d': { serves: ['lost/v1/things'], withoutAddress: true },
     },
-    { generation },
+    {
+      generation,
+      apiServices: [unreachableExtension],
+    },
   );
 }
