@@ -17,6 +17,10 @@ import {
 
 /** Everything that a control plane of real servers needs, and what attackers would hold. */
 export interface LiveCertificates extends DemoCertificates {
+  /** Serving certificates that name one host each, as installers make them; in the order of the hosts. */
+  readonly apiServers: readonly CertificatePaths[];
+  /** CN=operator, no group: what it may do RBAC says, where the group of `admin` needs none. */
+  readonly operator: CertificatePaths;
   /** RSA keys of service account tokens: signed with the private one, checked with the public one. */
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
   /** CN=kubernetes-admin, O=system:masters, of an authority that nobody trusts. */
@@ -29,12 +33,13 @@ const dnsNames = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 
 
 /**
  * Makes a cluster's authorities and certificates, as installers do, in a directory of their own.
- * @param ipAddresses of the API servers and routers
+ * @param hosts of the API servers
  */
 export async function createLiveCertificates(
   directory: string,
-  ipAddresses: readonly string[],
+  hosts: readonly { readonly hostName: string; readonly address: string }[],
 ): Promise<LiveCertificates> {
+  const ipAddresses = ['127.0.0.1', ...hosts.map(({ address }) => address)];
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const [cluster, frontProxy, stranger] = await Promise.all(
     ['kubernetes', 'front-proxy-ca', 'kubernetes'].map(createCertificateAuthority),
@@ -65,6 +70,20 @@ export async function createLiveCertificates(
     clusterCa: path('ca.crt'),
     frontProxyCa: path('front-proxy-ca.crt'),
     apiServer: await write('apiserver', cluster.issue({ commonName: 'kube-apiserver', ...serving })),
+    apiServers: await Promise.all(
+      hosts.map(({ hostName, address }) =>
+        write(
+          `apiserver-${hostName}`,
+          cluster.issue({
+            commonName: 'kube-apiserver',
+            usage: 'server',
+            dnsNames: [hostName, ...dnsNames],
+            ipAddresses: [address],
+          }),
+        ),
+      ),
+    ),
+    operator: await write('operator', cluster.issue({ commonName: 'operator', usage: 'client' })),
     router: await write('router', cluster.issue({ commonName: 'mixed-version-proxy', ...serving })),
     frontProxyClient: await write(
       'front-proxy-client',

@@ -16,8 +16,8 @@ export interface ExclusiveResource {
 
 /** What came and went between releases, as far as it is on by default and needs nothing else to be made. */
 const candidates: readonly ExclusiveResource[] = [
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
+  ...['v1', 'v1beta1'].map((version) => ({
+    apiVersion: `admissionregistration.k8s.io/${version}`,
     kind: 'ValidatingAdmissionPolicy',
     resource: 'validatingadmissionpolicies',
     namespaced: false,
@@ -36,7 +36,7 @@ const candidates: readonly ExclusiveResource[] = [
       },
     },
     patch: { spec: { failurePolicy: 'Ignore' } },
-  },
+  })),
   ...['v2beta2', 'v2beta1'].map((version) => ({
     apiVersion: `autoscaling/${version}`,
     kind: 'HorizontalPodAutoscaler',

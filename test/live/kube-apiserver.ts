@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { frontProxyName } from '../../scripts/demo/certificates.ts';
+import { type CertificatePaths, frontProxyName } from '../../scripts/demo/certificates.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import type { ApiServerBinary } from './assets.ts';
 import type { LiveCertificates } from './certificates.ts';
@@ -10,12 +10,19 @@ import { type TlsCredentials, tlsRequest } from './tls-request.ts';
 const shutdownGrace = 30_000;
 
 export interface KubeApiServerOptions {
-  /** `a`: for the log, and for the host name that it sees. */
+  /** `a`: for the log. */
   readonly name: string;
+  /** That it sees, and makes its identity of. */
+  readonly hostName: string;
+  /** The ID under which routers and the sync job know it, whatever its binary. */
+  readonly serverId: string;
   readonly address: string;
   readonly port: number;
   readonly etcdUrl: string;
   readonly certificates: LiveCertificates;
+  readonly servingCertificate: CertificatePaths;
+  /** Whether its address may stand in the endpoints of `default/kubernetes`. */
+  readonly hasEndpoint: boolean;
   readonly logFile: string;
   /** Shown to the server's `/readyz`. */
   readonly credentials: TlsCredentials;
@@ -40,16 +47,18 @@ export interface KubeApiServer {
   untilReady(): Promise<void>;
   /** As a kubelet does: SIGTERM, then SIGKILL. @returns whether SIGTERM was enough */
   stop(): Promise<boolean>;
+  /** SIGKILL: it leaves its Lease and its endpoint behind. */
+  kill(): Promise<void>;
 }
 
 export function createKubeApiServer(options: KubeApiServerOptions, first: ApiServerBinary): KubeApiServer {
-  const { name, address, port } = options;
+  const { name, address, port, hostName, serverId } = options;
   const url = `https://${address}:${port}`;
   let running: LoggedProcess | undefined;
   let binary = first;
   return {
     name,
-    serverId: `apiserver-live-${name}`,
+    serverId,
     url,
     address,
     port,
@@ -58,11 +67,7 @@ export function createKubeApiServer(options: KubeApiServerOptions, first: ApiSer
     async launch(next) {
       if (running?.isRunning() === true) throw new Error(`kube-apiserver ${name} still runs`);
       binary = next;
-      const { command, args } = withHostName(
-        `live-${name}`,
-        binary.path,
-        apiServerArguments(options, binary),
-      );
+      const { command, args } = withHostName(hostName, binary.path, apiServerArguments(options, binary));
       running = await startLoggedProcess({
         name: `kube-apiserver ${name}`,
         command,
@@ -79,19 +84,20 @@ export function createKubeApiServer(options: KubeApiServerOptions, first: ApiSer
       });
     },
     stop: async () => (await running?.stop(shutdownGrace)) ?? true,
+    kill: async () => running?.kill(),
   };
 }
 
 function apiServerArguments(options: KubeApiServerOptions, binary: ApiServerBinary): readonly string[] {
-  const { certificates, address, port, etcdUrl } = options;
-  const { apiServer, frontProxyClient, serviceAccount } = certificates;
+  const { certificates, servingCertificate, address, port, etcdUrl } = options;
+  const { frontProxyClient, serviceAccount } = certificates;
   return [
     `--bind-address=${address}`,
     `--advertise-address=${address}`,
     `--secure-port=${port}`,
     `--etcd-servers=${etcdUrl}`,
-    `--tls-cert-file=${apiServer.certificate}`,
-    `--tls-private-key-file=${apiServer.privateKey}`,
+    `--tls-cert-file=${servingCertificate.certificate}`,
+    `--tls-private-key-file=${servingCertificate.privateKey}`,
     `--client-ca-file=${certificates.clusterCa}`,
     `--service-account-key-file=${serviceAccount.publicKey}`,
     `--service-account-signing-key-file=${serviceAccount.privateKey}`,
@@ -106,7 +112,7 @@ function apiServerArguments(options: KubeApiServerOptions, binary: ApiServerBina
     '--authorization-mode=RBAC',
     '--service-cluster-ip-range=10.0.0.0/24',
     // The endpoints of default/kubernetes may not hold loopback addresses: nothing could be written there.
-    '--endpoint-reconciler-type=none',
+    ...(options.hasEndpoint ? [] : ['--endpoint-reconciler-type=none']),
     ...options.flagsFor(binary),
   ];
 }

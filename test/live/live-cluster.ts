@@ -5,20 +5,20 @@ import { writeKubeconfig } from '../../scripts/demo/kubeconfig.ts';
 import { freePort } from '../../scripts/harness/free-port.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
+import { serverIdsOf } from '../../src/sync/server-id.ts';
 import type { ApiServerBinary, LiveAssets } from './assets.ts';
 import { createLiveCertificates, type LiveCertificates } from './certificates.ts';
 import { startEtcd } from './etcd.ts';
 import { createKubeApiServer, type KubeApiServer } from './kube-apiserver.ts';
 import type { LoggedProcess } from './logged-process.ts';
+import { liveNetwork } from './network.ts';
 import { type LiveRouter, startGateway, startSidecar } from './routers.ts';
 import { startSyncJob } from './sync-job.ts';
-import { allowSyncJob } from './sync-rights.ts';
+import { allowOperator, allowSyncJob } from './sync-rights.ts';
 import { startTcpForwarder, type TcpForwarder } from './tcp-forwarder.ts';
 import { credentialsOf, type TlsCredentials, tlsRequest } from './tls-request.ts';
 import { versionSkewFlags } from './version-skew.ts';
 
-/** One address a server; 127.0.0.1 is the routers' and the forwarders'. */
-const addresses = ['127.0.0.11', '127.0.0.12', '127.0.0.13'] as const;
 const processGrace = 5000;
 
 /** A control plane of real servers in the middle of an upgrade, with a router in front of each, and a gateway. */
@@ -39,6 +39,8 @@ export interface LiveCluster {
    */
   readonly kubeconfig: string;
   readonly admin: TlsCredentials;
+  /** May do everything, by RBAC. */
+  readonly operator: TlsCredentials;
   readonly newest: ApiServerBinary;
   readonly oldest: ApiServerBinary;
   /** The logs of everything, by the name of the process. */
@@ -57,7 +59,12 @@ export async function startLiveCluster({ etcd: etcdPath, apiServers }: LiveAsset
   try {
     const path = (name: string) => join(directory, name);
     await mkdir(path('home'));
-    const certificates = await createLiveCertificates(path('pki'), ['127.0.0.1', ...addresses]);
+    const { isOwn, addresses } = liveNetwork();
+    const hostNameOf = (name: string) => `live-${name}`;
+    const certificates = await createLiveCertificates(
+      path('pki'),
+      ['a', 'b', 'c'].map((name, index) => ({ hostName: hostNameOf(name), address: addresses[index] ?? '' })),
+    );
     await generateKeyFiles(path('keys'), 'EdDSA');
     const admin = credentialsOf(certificates.clusterCa, certificates.admin);
     const etcd = await startEtcd(etcdPath, directory);
@@ -66,12 +73,20 @@ export async function startLiveCluster({ etcd: etcdPath, apiServers }: LiveAsset
     const oldest = apiServers[0];
     const newest = apiServers.at(-1) ?? oldest;
     const between = apiServers.length > 2 ? apiServers[1] : oldest;
-    const create = async (name: string, address: string, binary: ApiServerBinary) =>
-      createKubeApiServer(
+    const create = async (name: string, index: 0 | 1 | 2, binary: ApiServerBinary) => {
+      const address = addresses[index];
+      const hostName = hostNameOf(name);
+      const [idOfHost = ''] = await serverIdsOf(hostName);
+      return createKubeApiServer(
         {
           name,
+          hostName,
+          serverId: isOwn ? idOfHost : `apiserver-${hostName}`,
           address,
-          port: await freePort(address),
+          servingCertificate: certificates.apiServers[index] ?? certificates.apiServer,
+          hasEndpoint: isOwn,
+          // The endpoints of default/kubernetes have one port for all.
+          port: isOwn ? 6443 : await freePort(address),
           etcdUrl: etcd.url,
           certificates,
           logFile: path(`kube-apiserver-${name}.log`),
@@ -80,10 +95,11 @@ export async function startLiveCluster({ etcd: etcdPath, apiServers }: LiveAsset
         },
         binary,
       );
+    };
     const servers = [
-      await create('a', addresses[0], oldest),
-      await create('b', addresses[1], between),
-      await create('c', addresses[2], newest),
+      await create('a', 0, oldest),
+      await create('b', 1, between),
+      await create('c', 2, newest),
     ] as const;
     // One after the other, as installers do it: each finds the system namespaces that the one before has made.
     for (const server of servers) {
@@ -93,6 +109,7 @@ export async function startLiveCluster({ etcd: etcdPath, apiServers }: LiveAsset
     }
     const [a, b, c] = servers;
     await allowSyncJob(c.url, admin);
+    await allowOperator(c.url, admin);
 
     const options = { certificates, snapshotKeys: join(path('keys'), publicKeysFile), directory };
     const sidecars = [
@@ -111,7 +128,8 @@ export async function startLiveCluster({ etcd: etcdPath, apiServers }: LiveAsset
         certificateAuthority: certificates.clusterCa,
         users: { sync: certificates.sync },
       }),
-      servers,
+      // In a network of their own they are found as in production: by their Leases and endpoints.
+      servers: isOwn ? [] : servers,
       routers,
       directory,
     });
@@ -150,6 +168,7 @@ export async function startLiveCluster({ etcd: etcdPath, apiServers }: LiveAsset
       forwarders,
       kubeconfig,
       admin,
+      operator: credentialsOf(certificates.clusterCa, certificates.operator),
       newest,
       oldest,
       log: (name) => readFile(path(`${name}.log`), 'utf8'),

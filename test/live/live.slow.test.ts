@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { kubectlMissing } from '../support/kubectl.ts';
 import { registerCustomResourceCases } from './custom-resource-cases.ts';
+import { registerDepartureCases } from './departure-cases.ts';
 import { registerDiscoveryCases } from './discovery-cases.ts';
 import { registerDoctorCases } from './doctor-cases.ts';
 import { assetsOfEnvironment } from './find-assets.ts';
@@ -54,6 +55,7 @@ if (!assets.ok) {
     describe('manifests', () => registerManifestCases(started));
     describe('namespaces', () => registerNamespaceCases(started));
     describe('restarts', () => registerRestartCases(started));
+    describe('servers that go and come back', () => registerDepartureCases(started));
     // Last: there is no way back.
     describe('the upgrade', () => registerUpgradeCases(started));
   });

@@ -9,6 +9,8 @@ export interface ReadCounts {
   ok: number;
   /** 404, of an object that is there: what makes controllers delete things. */
   notFound: number;
+  /** 403 of a user who may read this: of a server that was asked before it knew its roles. */
+  forbidden: number;
   /** Any other code: 429, 500, 503, … */
   refused: number;
   /** No answer: connection refused, reset, timed out. */
@@ -30,7 +32,7 @@ export function startReadLoop(
   paths: () => readonly string[],
   credentials: TlsCredentials,
 ): ReadLoop {
-  const counts: ReadCounts = { ok: 0, notFound: 0, refused: 0, broken: 0 };
+  const counts: ReadCounts = { ok: 0, notFound: 0, forbidden: 0, refused: 0, broken: 0 };
   const failures = new Map<string, number>();
   const note = (what: string) => failures.set(what, (failures.get(what) ?? 0) + 1);
   let isStopped = false;
@@ -48,7 +50,8 @@ export function startReadLoop(
             counts.notFound++;
             note(`404 ${path}`);
           } else {
-            counts.refused++;
+            if (statusCode === 403) counts.forbidden++;
+            else counts.refused++;
             note(`${statusCode} ${path}`);
           }
         } catch (error) {
@@ -74,11 +77,11 @@ export function startReadLoop(
   };
 }
 
-/** One line: `ok 120, 404 0, refused 1, broken 0 (503 /api/v1/namespaces ×1)`. */
+/** One line: `ok 120, 404 0, 403 0, refused 1, broken 0 (503 /api/v1/namespaces ×1)`. */
 export function describeReads({ counts, failures }: ReadLoop): string {
   const details = [...failures].map(([what, times]) => `${what} ×${times}`).join(', ');
   return (
-    `ok ${counts.ok}, 404 ${counts.notFound}, refused ${counts.refused}, broken ${counts.broken}` +
+    `ok ${counts.ok}, 404 ${counts.notFound}, 403 ${counts.forbidden}, refused ${counts.refused}, broken ${counts.broken}` +
     (details === '' ? '' : ` (${details})`)
   );
 }

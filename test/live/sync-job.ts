@@ -10,6 +10,7 @@ export interface SyncJobOptions {
   readonly signingKey: string;
   /** Through which it watches Leases, APIServices and CustomResourceDefinitions. */
   readonly kubeconfig: string;
+  /** Listed by hand; empty where it is to find them. */
   readonly servers: readonly KubeApiServer[];
   readonly routers: readonly LiveRouter[];
   readonly directory: string;

@@ -7,6 +7,7 @@ import { type TlsCredentials, tlsRequest } from './tls-request.ts';
 const manifest = join(import.meta.dirname, '..', '..', 'deploy', 'sync', 'rbac.yaml');
 
 interface RbacObject {
+  readonly [field: string]: unknown;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly subjects?: readonly unknown[];
@@ -25,15 +26,32 @@ export async function allowSyncJob(url: string, admin: TlsCredentials): Promise<
     if (kind === 'ServiceAccount') continue;
     const scope = metadata.namespace === undefined ? '' : `namespaces/${metadata.namespace}/`;
     const subjects = [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: syncJobName }];
-    const { statusCode, text } = await tlsRequest(
+    await create(
       `${url}/apis/rbac.authorization.k8s.io/v1/${scope}${kind.toLowerCase()}s`,
       admin,
-      {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(object.subjects === undefined ? object : { ...object, subjects }),
-      },
+      object.subjects === undefined ? object : { ...object, subjects },
     );
-    if (statusCode !== 201) throw new Error(`${kind} ${metadata.name} was not made: ${statusCode} ${text}`);
+  }
+}
+
+/** Binds the user `operator` to `cluster-admin`: unlike a member of `system:masters` it needs RBAC for all it does. */
+export function allowOperator(url: string, admin: TlsCredentials): Promise<void> {
+  return create(`${url}/apis/rbac.authorization.k8s.io/v1/clusterrolebindings`, admin, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'live-operator' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'operator' }],
+  });
+}
+
+async function create(collection: string, admin: TlsCredentials, object: RbacObject): Promise<void> {
+  const { statusCode, text } = await tlsRequest(collection, admin, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(object),
+  });
+  if (statusCode !== 201) {
+    throw new Error(`${object.kind} ${object.metadata.name} was not made: ${statusCode} ${text}`);
   }
 }

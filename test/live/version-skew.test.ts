@@ -16,5 +16,12 @@ test('servers further apart share no FlowSchemas, each told in the versions that
   );
   const [, newer = ''] = versionSkewFlags({ minor: 33 }, all);
   assert.match(newer, /\/v1=false/);
-  assert.doesNotMatch(newer, /v1beta1/);
+  assert.doesNotMatch(newer, /flowcontrol\.apiserver\.k8s\.io\/v1beta1/);
+});
+
+test('an older server further apart serves policies that a newer one no longer has', () => {
+  const all = [{ minor: 31 }, { minor: 36 }];
+  const [old = '', now = ''] = all.map((minor) => versionSkewFlags(minor, all)[1]);
+  assert.match(old, /admissionregistration\.k8s\.io\/v1beta1=true/);
+  assert.doesNotMatch(now, /admissionregistration/);
 });

@@ -8,6 +8,10 @@ const flowControlVersions: readonly (readonly [version: string, first: number, l
   ['v1', 29, Number.POSITIVE_INFINITY],
 ];
 
+/** Minor versions that serve ValidatingAdmissionPolicies of v1beta1 where they are asked to, and store them as v1. */
+const firstPolicies = 30;
+const lastBetaPolicies = 33;
+
 /**
  * Flags that let servers further apart than Kubernetes supports (one minor version, see its version skew policy) share
  * one etcd. A newer server writes FlowSchemas in a version that the older one cannot decode, and the older one then
@@ -24,5 +28,8 @@ export function versionSkewFlags(
   const off = flowControlVersions
     .filter(([, first, last]) => minor >= first && minor <= last)
     .map(([version]) => `flowcontrol.apiserver.k8s.io/${version}=false`);
-  return ['--enable-priority-and-fairness=false', `--runtime-config=${off.join(',')}`];
+  // In place of the FlowSchemas: what else an older server has and a newer one has not.
+  const on =
+    minor >= firstPolicies && minor <= lastBetaPolicies ? ['admissionregistration.k8s.io/v1beta1=true'] : [];
+  return ['--enable-priority-and-fairness=false', `--runtime-config=${[...off, ...on].join(',')}`];
 }

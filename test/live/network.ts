@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import type { ApiServerBinary } from './assets.ts';
+
+/** The variable by which the suite tells itself that it runs in a network namespace of its own. */
+export const ownNetworkVariable = 'MIXED_VERSION_PROXY_LIVE_OWN_NETWORK';
+
+/** Where the servers of the live cluster answer, and whether the sync job can find them there by itself. */
+export interface LiveNetwork {
+  /**
+   * Whether servers have addresses that are not loopback. kube-apiserver writes such addresses only into the endpoints
+   * of `default/kubernetes` (pkg/apis/core/validation ValidateNonSpecialIP).
+   */
+  readonly isOwn: boolean;
+  /** One address a server; 127.0.0.1 is the routers' and the forwarders'. */
+  readonly addresses: readonly [string, string, string];
+}
+
+const ownAddresses = ['10.88.0.11', '10.88.0.12', '10.88.0.13'] as const;
+
+/** The network that this process runs in. */
+export function liveNetwork(environment: NodeJS.ProcessEnv = process.env): LiveNetwork {
+  return environment[ownNetworkVariable] === undefined
+    ? { isOwn: false, addresses: ['127.0.0.11', '127.0.0.12', '127.0.0.13'] }
+    : { isOwn: true, addresses: ownAddresses };
+}
+
+export type OwnNetwork =
+  /** Runs what follows them in a network namespace that goes with it. */
+  | { readonly possible: true; readonly command: string; readonly args: readonly string[] }
+  | { readonly possible: false; readonly reason: string };
+
+/** Minor version from which on a server's ID stays the same over an upgrade: the hash of its host name has one form. */
+const firstStableServerId = 28;
+
+/** Whether a network namespace can be had for servers of these versions, and how something is run in it. */
+export function ownNetwork(apiServers: readonly Pick<ApiServerBinary, 'minor' | 'version'>[]): OwnNetwork {
+  const early = apiServers.find(({ minor }) => minor < firstStableServerId);
+  if (early !== undefined) {
+    return {
+      possible: false,
+      reason: `the ID of a ${early.version} server is another one after its upgrade`,
+    };
+  }
+  const namespaces = process.getuid?.() === 0 ? ['--net'] : ['--user', '--map-root-user', '--net'];
+  const addresses = ownAddresses.map((address) => `ip address add ${address}/32 dev lo`).join(' && ');
+  const args = [...namespaces, '/bin/sh', '-c', `ip link set lo up && ${addresses} && exec "$0" "$@"`];
+  const { status, error, stderr } = spawnSync('unshare', [...args, 'true'], { encoding: 'utf8' });
+  return status === 0
+    ? { possible: true, command: 'unshare', args }
+    : { possible: false, reason: error?.message ?? stderr.trim() };
+}
