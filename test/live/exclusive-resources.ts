@@ -59,7 +59,7 @@ const candidates: readonly ExclusiveResource[] = [
     resource: 'deviceclasses',
     namespaced: false,
     spec: { selectors: [{ cel: { expression: 'true' } }] },
-    patch: { spec: { selectors: [] } },
+    patch: { spec: { selectors: [{ cel: { expression: 'false' } }] } },
   },
 ];
 
