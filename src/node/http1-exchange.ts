@@ -3,7 +3,7 @@ import type { OutboundRequest } from '../proxy/transport.ts';
 import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import { requestLines } from './connection-headers.ts';
 import type { Exchange } from './exchange.ts';
-import { invalidResponse } from './http1-response-head.ts';
+import { invalidResponse, refuseOtherCodings } from './http1-response-head.ts';
 import { contentCame } from './limited-answers.ts';
 import type { RequestBody } from './request-body.ts';
 
@@ -67,7 +67,9 @@ class Http1Handler implements Dispatcher.DispatchHandler {
     // 1xx: the final head is still to come (RFC 9110 section 15.2).
     if (status < 200) return;
     contentCame();
-    this.#exchange.head(status, statusMessage ?? '', rawLines(controller.rawHeaders));
+    const headers = rawLines(controller.rawHeaders);
+    refuseOtherCodings(headers);
+    this.#exchange.head(status, statusMessage ?? '', headers);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

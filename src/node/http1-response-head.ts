@@ -1,3 +1,4 @@
+import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { TransportError } from '../proxy/transport.ts';
 import { areFieldLines, withoutSurroundingWhitespace } from './field-syntax.ts';
 
@@ -70,6 +71,18 @@ export function parseHttp1ResponseHead(text: string, alike: readonly string[] = 
   }
   const bodyLength = chunked ? 'chunked' : (contentLength ?? 'until-close');
   return { status: Number(code), statusMessage, headers, bodyLength, persistent };
+}
+
+/**
+ * Refuses what is coded in another way than in chunks, of an answer that another parser has read: it takes the chunks
+ * off, the line goes with them, and what is left would be passed on as the content itself (RFC 9112 section 6.1).
+ * @throws {TransportError} `InvalidResponse`
+ */
+export function refuseOtherCodings(headers: RawHeaders): void {
+  const codings = allHeaders(headers, 'transfer-encoding');
+  if (codings.length > 1 || (codings[0] ?? 'chunked').trim().toLowerCase() !== 'chunked') {
+    throw invalidResponse('it has a Transfer-Encoding other than chunked');
+  }
 }
 
 const colon = 0x3a;

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type Logger, silentLogger } from '../observe/logger.ts';
@@ -108,6 +108,10 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       pipelines.run(incoming, outgoing, () => handler.handle(incoming, outgoing));
     },
   });
+  server.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    connections.asked(incoming.socket, incoming);
+    pipelines.run(incoming, outgoing, () => refuseExpectation(outgoing));
+  });
   // On `close`, Node would cut answers that it has in full and their clients have not: `ServerConnections` knows.
   server.closeIdleConnections = () => connections.endIdle();
   const connectionLimit = limitConnections(server, limits.maxConnections, logger);
@@ -182,3 +186,11 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 }
 
 const sweepMilliseconds = 100;
+
+/**
+ * A client that is told so sends no body (RFC 9110 section 10.1.1): what it sends next would be taken for the one that
+ * it has announced. So the connection ends, as Go's server ends it (net/http server.go, `sendExpectationFailed`).
+ */
+function refuseExpectation(outgoing: ServerResponse): void {
+  outgoing.writeHead(417, { connection: 'close', 'content-length': '0' }).end();
+}

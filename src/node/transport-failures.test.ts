@@ -160,6 +160,15 @@ test('a destination that never finishes the handshake: Timeout, nothing arrived'
 
 for (const [what, bytes] of [
   ['no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n\r\n'],
+  ...(
+    ['gzip, chunked', 'chunked, gzip', 'gzip', 'identity', 'chunked\r\nTransfer-Encoding: gzip'] as const
+  ).map(
+    (codings) =>
+      [
+        `coded as ${codings}`,
+        `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${codings}\r\n\r\n2\r\nok\r\n0\r\n\r\n`,
+      ] as const,
+  ),
   ['a 101 that nobody asked for', 'HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'],
 ] as const) {
   test(`an answer that is ${what}: InvalidResponse`, async (context) => {

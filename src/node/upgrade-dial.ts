@@ -4,7 +4,7 @@ import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-he
 import { type OutboundRequest, TransportError } from '../proxy/transport.ts';
 import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import { requestLines } from './connection-headers.ts';
-import { invalidResponse } from './http1-response-head.ts';
+import { invalidResponse, refuseOtherCodings } from './http1-response-head.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 import { toTransportError } from './transport-errors.ts';
 
@@ -109,6 +109,12 @@ export async function dialUpgrade(
       return;
     }
     if (!takes(answer)) return;
+    try {
+      refuseOtherCodings(answer.rawHeaders);
+    } catch (error) {
+      fail(error);
+      return;
+    }
     settled();
     resolve({ kind: 'declined', answer });
   });

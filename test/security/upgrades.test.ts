@@ -130,6 +130,16 @@ for (const [way, path] of Object.entries(ways)) {
   });
 }
 
+test('an upgrade that is declined with content coded as gzip, chunked is a 502: the content is not passed on without its coding', async (context) => {
+  const router = await startRouterUnderTest(context);
+  answerUpgradesWith(
+    router,
+    'HTTP/1.1 403 Forbidden\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+  );
+  const { statuses } = await sendAndReadToEnd(context, router.port, upgradeTo(ways.peer), 'alice');
+  assert.deepEqual(statuses, [502]);
+});
+
 /** All of these have both `Connection: Upgrade` and something that must not be upgraded to. */
 const tokens = {
   h2c: ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'],
