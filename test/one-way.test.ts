@@ -118,6 +118,7 @@ describe('one way through', async () => {
         [{ path: '/apis' }, 1],
         [{ path: '/apis/lost/v1/things' }, 0],
         [{ path: '/api/v1/../x' }, 0],
+        [{ path: '*', method: 'OPTIONS' }, 0],
         [{ path: '/livez' }, 0],
         [{ path: '/.mixed-version-proxy/v1/status' }, 0],
       ] as const) {

@@ -46,10 +46,12 @@ export interface ServerLimits {
   /** Milliseconds within which an HTTP/2 head that has begun must be there, or a frame. */
   readonly headerBlockTimeout: number;
   /**
-   * Bytes that HTTP/2 heads that are not whole may take, on all connections of clients without a verified certificate
-   * together, and as many on those of clients with one. Heads in one frame are no more than read.
+   * Bytes that heads that are not whole may take, on all connections of clients without a verified certificate together,
+   * for HTTP/2 and for HTTP/1.1 each; over HTTP/2 as many on those of clients with one.
    */
   readonly maximumUnfinishedHeads: number;
+  /** Milliseconds between two looks at what unfinished HTTP/1.1 heads take. */
+  readonly unfinishedHeadsInterval: number;
   /** Milliseconds between two looks for heads and requests that are late; Node's own figure. */
   readonly connectionsCheckingInterval: number;
   /**
@@ -68,6 +70,7 @@ export const defaultServerLimits: ServerLimits = {
   headersTimeout: 60_000,
   headerBlockTimeout: 10_000,
   maximumUnfinishedHeads: 32 * 1024 * 1024,
+  unfinishedHeadsInterval: 500,
   connectionsCheckingInterval: 30_000,
   requestTimeout: 0,
 };

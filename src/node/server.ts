@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import { answerClientError, isBehindTheLast, isHttpError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
@@ -11,7 +12,8 @@ import { OneAtATime } from './one-at-a-time.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { type Http2ServerConnection, ServerConnections } from './server-connections.ts';
 import { certificateError, listenError } from './server-error.ts';
-import { defaultServerLimits, type ServerLimits } from './server-limits.ts';
+import { defaultServerLimits, maximumHeaderBytesOf, type ServerLimits } from './server-limits.ts';
+import { UnfinishedHttp1Heads } from './unfinished-http1-heads.ts';
 import type { UpgradeListener } from './upgrade.ts';
 
 export type { ServerTlsOptions } from './https-server.ts';
@@ -99,12 +101,20 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     onSessionClosed: (session) => connections.sessionClosed(session),
     logger,
   });
+  const unfinishedHeads = new UnfinishedHttp1Heads({
+    maximumBytes: limits.maximumUnfinishedHeads,
+    maximumHead: maximumHeaderBytesOf(false),
+    interval: limits.unfinishedHeadsInterval,
+    isBusy: (socket) => pipelines.isBusy(socket),
+  });
   const server = newHttpsServer(tls, limits, {
     isVerified: (socket) => sessions.isVerified(socket),
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => sessions.opened(socket),
     onRequest(incoming, outgoing) {
       if (draining) outgoing.shouldKeepAlive = false;
       connections.asked(incoming.socket, incoming);
+      const socket = incoming.socket as TLSSocket;
+      if (unfinishedHeads.counts(socket)) outgoing.once('close', () => unfinishedHeads.answered(socket));
       pipelines.run(incoming, outgoing, () => handler.handle(incoming, outgoing));
     },
   });
@@ -118,6 +128,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
+    if (socket.alpnProtocol !== 'h2' && !sessions.isVerified(socket)) unfinishedHeads.opened(socket);
     observer?.secured(socket);
   });
   server.on('tlsClientError', (error) => observer?.handshakeFailed(error));
