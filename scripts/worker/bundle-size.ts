@@ -23,6 +23,42 @@ export function entryOf(modules: readonly WorkerModule[]): readonly WorkerModule
   return modules.filter(({ loadedWithEntry }) => loadedWithEntry);
 }
 
+/** What clients make an isolate load, one after the other: by the source files that are imported for it. */
+const occasions = {
+  'a start': ['src/worker/index.ts'],
+  'and the first request': ['src/worker/prepare.ts'],
+  'and its caller, where one is known by a certificate, token or assertion': [
+    'src/worker/identity/callers.ts',
+  ],
+  "and kubectl's first command, which asks for discovery": ['src/proxy/merged-document.ts'],
+} as const;
+
+/** What an isolate has loaded after each occasion, with all before it. */
+export function loadedSoFar(modules: readonly WorkerModule[]): ReadonlyMap<string, BundleSize> {
+  const loaded = new Set<WorkerModule>();
+  const sizes = new Map<string, BundleSize>();
+  for (const [occasion, sources] of Object.entries(occasions)) {
+    const pending = modules.filter(({ inputs }) => sources.some((source) => inputs.has(source)));
+    if (pending.length < sources.length) throw new Error(`no module has ${sources.join(', ')}`);
+    for (let module = pending.pop(); module !== undefined; module = pending.pop()) {
+      if (loaded.has(module)) continue;
+      loaded.add(module);
+      const { imports } = module;
+      pending.push(...modules.filter(({ name }) => imports.includes(name)));
+    }
+    sizes.set(occasion, sizeOf([...loaded]));
+  }
+  return sizes;
+}
+
+/** The rows of the table in docs/edge.md: thousands of bytes. */
+export function loadedTable(modules: readonly WorkerModule[]): readonly string[] {
+  return [...loadedSoFar(modules)].map(
+    ([occasion, { bytes, gzippedBytes }]) =>
+      `| ${occasion} | ${Math.round(bytes / 1000)} KB | ${Math.round(gzippedBytes / 1000)} KB |`,
+  );
+}
+
 export function sizeFaults(modules: readonly WorkerModule[]): string[] {
   const { bytes, gzippedBytes } = sizeOf(entryOf(modules));
   return [

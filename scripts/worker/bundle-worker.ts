@@ -14,6 +14,8 @@ export interface WorkerModule {
   readonly contents: Uint8Array;
   /** As the entry imports it: with the entry (true), or later. */
   readonly loadedWithEntry: boolean;
+  /** Names of the modules that are loaded with it. */
+  readonly imports: readonly string[];
   readonly bytes: number;
   readonly gzippedBytes: number;
   /** Source files in it, relative to the repository, by the bytes they take. */
@@ -68,6 +70,9 @@ function modulesOf({
         name: relative(join(root, 'dist-worker'), path),
         contents,
         loadedWithEntry: withEntry.has(output),
+        imports: (outputs[output]?.imports ?? [])
+          .filter(({ kind }) => kind === 'import-statement')
+          .map(({ path: imported }) => relative('dist-worker', imported)),
         bytes: contents.byteLength,
         gzippedBytes: gzipSync(contents, { level: 9 }).byteLength,
         inputs: new Map(inputs.map(([input, { bytesInOutput }]) => [input, bytesInOutput])),
