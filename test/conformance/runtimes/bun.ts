@@ -7,7 +7,7 @@ import type { ConformanceRuntime } from '../runtime.ts';
 import type { BunHostSettings } from './bun-settings.ts';
 import { edgeEnvironment } from './edge-environment.ts';
 import { startEdgeRuntime } from './edge-process.ts';
-import { noFetchTrust, onlyHttp1, urlParsed } from './reservations.ts';
+import { oneFetchTrust, onlyHttp1, urlParsed } from './reservations.ts';
 
 const bunMissing =
   'Bun is not installed: install the optional dependencies (npm ci without --omit=optional) on Linux x64';
@@ -22,31 +22,36 @@ export const bun: ConformanceRuntime = {
   lacks: {
     exactTarget: urlParsed,
     http2: onlyHttp1,
-    extensionRouting: noFetchTrust,
+    extensionRouting: oneFetchTrust,
     interimAnswers: {
       kind: 'not possible',
-      because: 'Bun sends no `100 Continue`: clients send their body after a wait of their own.',
+      because: '`Bun.serve` sends no `100 Continue`: clients send their body after a wait of their own.',
     },
     clientCertificates: {
       kind: 'not possible',
-      because: '`Bun.serve` asks for client certificates and does not say whose they are.',
+      because:
+        '`Bun.serve` asks for client certificates and does not say whose they are; nor does `node:https` on Bun.',
     },
     frontProxyIdentity: {
       kind: 'not possible',
       because:
-        'Bun writes repeated header lines as one: groups would run together. Servers are told by signed assertions.',
+        'Bun’s `fetch` writes repeated header lines as one: groups would run together. Servers are told by signed assertions.',
     },
     repeatedHeaders: {
       kind: 'not possible',
       because:
-        'Bun joins repeated lines before the handler is called: whoever hosts it there has to refuse impersonation headers with a comma, as the host of these cases does.',
+        '`Bun.serve` joins repeated lines before the handler is called (`node:https` on Bun does not): whoever hosts it there has to refuse impersonation headers with a comma, as the host of these cases does.',
     },
     websocket: {
       kind: 'not possible',
       because:
-        'Bun passes no upgrade on, and would send an ordinary request: the host has to refuse it, as that of these cases does.',
+        'Bun’s `fetch` passes no upgrade on, and would send an ordinary request: the host has to refuse it, as that of these cases does. A host of `node:https` on Bun could carry them.',
     },
-    spdy: { kind: 'not possible', because: 'Bun passes no upgrade on: refused with a 400 Status.' },
+    spdy: {
+      kind: 'not possible',
+      because:
+        'Bun’s `fetch` passes no upgrade on: refused with a 400 Status. A host of `node:https` on Bun could.',
+    },
   },
   exceptions: {
     'streaming/head-at-once': {

@@ -3,11 +3,12 @@ import { clientTls } from '../credentials.ts';
 import type { ConformanceRuntime } from '../runtime.ts';
 import { edgeEnvironment } from './edge-environment.ts';
 import { edgeTls, startEdgeRuntime } from './edge-process.ts';
-import { noFetchTrust, onlyHttp1 } from './reservations.ts';
+import { oneFetchTrust, onlyHttp1 } from './reservations.ts';
 
 const spdyRefusedByDeno = {
   kind: 'not possible',
-  because: 'Deno itself answers a SPDY upgrade with an empty 400, before the router sees it.',
+  because:
+    '`Deno.serve` itself answers a SPDY upgrade with an empty 400, before the router sees it. `node:https` on Deno hands it over; the entry here is made of `Deno.serve`.',
 } as const;
 
 /** `src/deno/serve.ts` under `deno run`, with signed assertions towards the servers. */
@@ -19,26 +20,31 @@ export const deno: ConformanceRuntime = {
   missing: () => (denoBinary() === undefined ? denoMissing : undefined),
   lacks: {
     http2: onlyHttp1,
-    extensionRouting: noFetchTrust,
+    extensionRouting: oneFetchTrust,
     clientCertificates: {
       kind: 'not possible',
-      because: '`Deno.serve` cannot ask for client certificates.',
+      because:
+        '`Deno.serve` cannot ask for client certificates. `node:https` on Deno can, and says whose they are; the entry here is made of `Deno.serve`.',
     },
     frontProxyIdentity: {
       kind: 'not possible',
       because:
-        'Deno writes repeated header lines as one: groups would run together. Servers are told by signed assertions.',
+        'Deno’s `fetch` writes repeated header lines as one: groups would run together. Servers are told by signed assertions.',
     },
     repeatedHeaders: {
       kind: 'not possible',
       because:
-        'Deno joins repeated lines before the router sees them. Impersonation headers with a comma are refused with a 400.',
+        '`Deno.serve` joins repeated lines before the router sees them (`node:https` on Deno does not). Impersonation headers with a comma are refused with a 400.',
     },
     interimAnswers: {
       kind: 'not possible',
-      because: 'Deno sends no `100 Continue`: clients send their body after a wait of their own.',
+      because: '`Deno.serve` sends no `100 Continue`: clients send their body after a wait of their own.',
     },
-    websocket: { kind: 'not possible', because: 'Deno passes no upgrade on: refused with a 400 Status.' },
+    websocket: {
+      kind: 'not possible',
+      because:
+        '`Deno.serve` and `fetch` pass no upgrade on to a server: refused with a 400 Status. With `node:https` on Deno an entry could carry them.',
+    },
     spdy: spdyRefusedByDeno,
     spdyRefusal: spdyRefusedByDeno,
   },

@@ -22,7 +22,7 @@ import { urlParsed } from './reservations.ts';
 const noConnection = {
   kind: 'does not apply',
   because:
-    'A handler that is called with a `Request` has no connection whose framing or headers could be shown.',
+    'These cases write bytes on a connection, or want an answer in front of the answer; a handler that is called with a `Request` has neither. A `Connection` line that a Node `Request` carries meets the same hygiene (`src/proxy/header-hygiene.test.ts`).',
 } as const;
 
 const noUpgrade = {

@@ -10,7 +10,8 @@ export const urlParsed: Reservation = {
 
 export const onlyHttp2: Reservation = {
   kind: 'does not apply',
-  because: 'HTTP/2 carries no connection headers, interim handshakes or bytes that could be framed twice.',
+  because:
+    'These cases are written in HTTP/1.1. What HTTP/2 has in their place (`100` in front of an answer, connection headers and raw frames that it forbids) is tried in `test/security/http2-downgrade.test.ts` and `src/node/http2-server/*.test.ts`.',
 };
 
 export const onlyHttp1: Reservation = {
@@ -21,7 +22,13 @@ export const onlyHttp1: Reservation = {
 export const noFetchTrust: Reservation = {
   kind: 'not possible',
   because:
-    '`fetch` can be given no trust of its own for one destination: extension servers are reached through the local server’s aggregator.',
+    'workerd’s `fetch` can be given no trust of its own for one destination: extension servers are reached through the local server’s aggregator.',
+};
+
+export const oneFetchTrust: Reservation = {
+  kind: 'not possible',
+  because:
+    'The transport that calls `fetch` has one trust for all destinations, for workerd has no other; Deno (`Deno.createHttpClient`) and Bun (`tls.ca`) could have one for each, which is not used. Extension servers are reached through the local server’s aggregator.',
 };
 
 export const spdyIsTunnelled: Reservation = {
