@@ -153,8 +153,10 @@ class RecordedTraffic implements Traffic {
   }
 }
 
-const echoTunnel: SwitchProtocols = (_incoming, socket) => {
-  socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
+const echoTunnel: SwitchProtocols = ({ headers }, socket) => {
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${headers.upgrade}\r\n\r\n`,
+  );
   socket.pipe(socket);
 };
 

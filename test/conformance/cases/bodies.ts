@@ -198,6 +198,12 @@ export const bodies: CaseGroup = {
       citation: 'RFC 9110 section 10.1.1',
       needs: ['http1', 'interimAnswers'],
       async run(world) {
+        // Else it may answer before the body is there, which is then no longer wanted.
+        world.cluster.peer3.script = async (request, answer) => {
+          await request.body.outcome();
+          answer.head(200, ['Content-Length', '0']);
+          answer.end();
+        };
         const exchange = await world.send(
           {
             target: targets.peer3,
