@@ -149,7 +149,7 @@ describe('a router that believes assertions', () => {
       [[await sign({ target: '/api' })], 'was made for another method or path'],
       [[await sign({ rerouted: true })], 'contradicts the reroute mark'],
       [[await sign(), await sign()], 'more than one peer assertion'],
-      [['x'.repeat(70_000)], 'is larger than'],
+      [['x'.repeat(62_000)], 'is larger than'],
       [['forged'], 'is not signed'],
       [[''], 'is not signed'],
     ] as const) {
