@@ -98,4 +98,16 @@ export const floods: readonly Flood[] = [
     rounds: endless,
     unit: 'resets',
   },
+  ...(['lines', 'trailers'] as const).map(
+    (kind): Flood => ({
+      title: `answers with ${kind === 'lines' ? '200,000 lines' : '3 MB of trailers'}`,
+      protocol: 'http/1.1',
+      connections: 20,
+      connectsAnew: false,
+      opening: '',
+      batch: () => ({ bytes: `GET /hostile/${kind} HTTP/1.1\r\nHost: a\r\n\r\n`, units: 1 }),
+      rounds: 1,
+      unit: 'requests',
+    }),
+  ),
 ];

@@ -18,7 +18,8 @@ import { type Flood, floods } from './floods.ts';
 
 const usage = `npm run experiment:floods -- [options]
   --seconds N      of each flood (3)
-  --against TREE   a checkout of an earlier revision with its node_modules, measured too`;
+  --against TREE   a checkout of an earlier revision with its node_modules, measured too
+  --only TEXT      floods whose titles hold it`;
 
 /** KiB that a server may have in memory: beyond, it is ended, as a container would be. */
 const memoryLimit = 512 * 1024;
@@ -41,16 +42,23 @@ interface Finding {
 
 await runMainWithOptions(
   usage,
-  { seconds: { type: 'string', default: '3' }, against: { type: 'string' } },
-  ({ seconds, against }) =>
+  { seconds: { type: 'string', default: '3' }, against: { type: 'string' }, only: { type: 'string' } },
+  ({ seconds, against, only = '' }) =>
     withCleanup(async (cleanup) => {
       const directory = await certificates(cleanup);
-      const contenders = contendersFor(directory, against);
+      const upstream = await freePort();
+      const hostile = await startChild({
+        executable: process.execPath,
+        arguments: [join(import.meta.dirname, 'hostile-upstream.ts'), String(upstream), directory],
+      });
+      cleanup.add(() => hostile.stop());
+      const contenders = contendersFor(directory, upstream, against);
       const milliseconds = 1_000 * secondsFrom('seconds', seconds);
       const rows = [
         ['flood', 'server', 'written', 'connections', 'MiB before, most, after', 'median ms', 'most ms'],
       ];
       for (const [index, flood] of floods.entries()) {
+        if (!flood.title.includes(only)) continue;
         for (const contender of contenders) {
           const finding = await withCleanup((each) => measure(each, contender, index, milliseconds));
           rows.push(rowOf(flood, contender, finding));
@@ -69,21 +77,31 @@ async function certificates(cleanup: Cleanup): Promise<string> {
   const { certificate, privateKey } = await authority.issue({
     commonName: 'localhost',
     usage: 'server',
+    dnsNames: ['localhost'],
     ipAddresses: ['127.0.0.1'],
   });
+  await writeFile(join(directory, 'ca.crt'), authority.certificate);
   await writeFile(join(directory, 'serving.crt'), certificate);
   await writeFile(join(directory, 'serving.key'), privateKey);
   await writeFile(join(directory, 'serving.pem'), certificate + privateKey);
   return directory;
 }
 
-function contendersFor(directory: string, against: string | undefined): Contender[] {
+function contendersFor(directory: string, upstream: number, against: string | undefined): Contender[] {
   const script = join(import.meta.dirname, 'server.ts');
   const node = (title: string, kind: string, ...tree: string[]): Contender => ({
     title,
     command: (port) => ({
       executable: process.execPath,
-      arguments: ['--max-old-space-size=384', script, kind, String(port), directory, ...tree],
+      arguments: [
+        '--max-old-space-size=384',
+        script,
+        kind,
+        String(port),
+        directory,
+        String(upstream),
+        ...tree,
+      ],
     }),
   });
   const haproxy = findProgram('haproxy');
@@ -91,11 +109,11 @@ function contendersFor(directory: string, against: string | undefined): Contende
     node('router', 'router'),
     ...(against === undefined ? [] : [node('router before', 'router', against)]),
     node("Node's http2", 'node'),
-    ...(haproxy === undefined ? [] : [haproxyIn(haproxy, directory)]),
+    ...(haproxy === undefined ? [] : [haproxyIn(haproxy, directory, upstream)]),
   ];
 }
 
-function haproxyIn(executable: string, directory: string): Contender {
+function haproxyIn(executable: string, directory: string, upstream: number): Contender {
   const configuration = (port: number): string => `
 global
   nbthread 1
@@ -108,7 +126,10 @@ defaults
   timeout http-request 60s
 frontend clients
   bind 127.0.0.1:${port} ssl crt ${join(directory, 'serving.pem')} alpn h2,http/1.1
-  http-request return status 200 content-type text/plain string fine
+  http-request return status 200 content-type text/plain string fine unless { path_beg /hostile/ }
+  default_backend hostile
+backend hostile
+  server hostile 127.0.0.1:${upstream} ssl verify none
 `;
   return {
     title: 'HAProxy',
