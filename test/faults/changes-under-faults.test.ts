@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.ts';
 import { proxyClientPair } from '../support/security/certificates.ts';
 import { type Protocol, protocols } from '../support/security/recording-backend.ts';
@@ -24,9 +25,18 @@ const notFound: Script = (asked) => {
 /** Every third request loses its connection. */
 function unreliable(): Script {
   let requests = 0;
-  return (asked) => {
+  let cutting: Promise<void> | undefined;
+  return async (asked) => {
     requests++;
-    return requests % 3 === 0 ? asked.cut() : answerWell(asked);
+    if (requests % 3 === 0) {
+      // Answers that are on their way get there: a reset would throw them away, and it would look as if the router had.
+      cutting = sleep(20);
+      await cutting;
+      asked.cut();
+      return;
+    }
+    await cutting;
+    if (!asked.seen.isOver) await answerWell(asked);
   };
 }
 

@@ -236,7 +236,7 @@ async function interimForEver(asked: Asked): Promise<void> {
     if (asked.protocol === 'h2') asked.raw(head(asked.streamId, [':status', '103', ...longLine]));
     else asked.raw(`HTTP/1.1 103 Early Hints\r\n${longLine.join(': ')}\r\n\r\n`);
     // Few enough not to be too much together before the time is over.
-    await sleep(100);
+    await sleep(250);
   }
 }
 
