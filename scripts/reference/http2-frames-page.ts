@@ -1,14 +1,14 @@
-import { type FrameRule, frameKinds, smallData, streamStates } from '../../src/node/http2/frame-rules.ts';
-import { errorCodeName } from '../../src/node/http2/http2-error.ts';
-import type { Tolerance } from '../../src/node/http2/leaky-bucket.ts';
-import { addressTolerance, resetsInCrowd } from '../../src/node/http2-server/address-conduct.ts';
+import { type FrameRule, frameKinds, smallData, streamStates } from '../../src/http2/frames/frame-rules.ts';
+import { errorCodeName } from '../../src/http2/frames/http2-error.ts';
+import type { Tolerance } from '../../src/http2/frames/leaky-bucket.ts';
+import { addressTolerance, resetsInCrowd } from '../../src/http2/server/address-conduct.ts';
 import {
   bytesForUpdate,
   connectionTolerances,
   updatesForData,
   verifiedResets,
-} from '../../src/node/http2-server/client-conduct.ts';
-import { clientFrameRules } from '../../src/node/http2-server/client-frame-rules.ts';
+} from '../../src/http2/server/client-conduct.ts';
+import { clientFrameRules } from '../../src/http2/server/client-frame-rules.ts';
 
 /** docs/http2-frames.md, from the tables that the code goes by. */
 export function http2FramesPage(): string {
@@ -18,9 +18,9 @@ export function http2FramesPage(): string {
 const introduction = [
   '# What HTTP/2 clients may send',
   '',
-  '<!-- Written by `npm run docs:reference` from src/node/http2-server/client-frame-rules.ts and client-conduct.ts. Change those, not this page. -->',
+  '<!-- Written by `npm run docs:reference` from src/http2/server/client-frame-rules.ts and client-conduct.ts. Change those, not this page. -->',
   '',
-  'Each frame of a client is looked up in this table by its type and by the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)); the code goes by the same table, and `src/node/http2-server/client-frame-rules.test.ts` tries every cell over a connection. What memory clients can take is in [limits.md](limits.md).',
+  'Each frame of a client is looked up in this table by its type and by the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)); the code goes by the same table, and `src/http2/server/client-frame-rules.test.ts` tries every cell over a connection. What memory clients can take is in [limits.md](limits.md).',
   '',
 ];
 

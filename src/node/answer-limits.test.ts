@@ -12,8 +12,8 @@ import {
 import { startRouter } from '../../test/support/node-router.ts';
 import { failureOf, get, newTransport, send } from '../../test/support/node-transport.ts';
 import { connect, startDestination, upgradeRequest } from '../../test/support/node-upgrade.ts';
+import { ConnectionInbox } from '../http2/sockets/connection-inbox.ts';
 import { answerSinkFor } from './answer-sink.ts';
-import { ConnectionInbox } from './connection-inbox.ts';
 import { Exchange } from './exchange.ts';
 import { Http1ReadConnection } from './http1-read-connection.ts';
 import { http1RequestHead } from './http1-request-head.ts';

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
+import { ConnectionInbox } from '../http2/sockets/connection-inbox.ts';
 import { type Destination, isSameTrust, type OutboundRequest } from '../proxy/transport.ts';
-import { ConnectionInbox } from './connection-inbox.ts';
 import type { Exchange } from './exchange.ts';
 import { headTooLarge, maximumSharedHead } from './head-size.ts';
 import { exchangeOverHttp1 } from './http1-exchange.ts';

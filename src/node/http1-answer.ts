@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../apimachinery/remembered-names.ts';
+import { connectionSpecific } from '../http2/fields/connection-headers.ts';
 import type { InboundRequest } from '../proxy/inbound.ts';
 import { answerLines, hasContent, reasonPhrase } from './answer-lines.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import { byteString } from './byte-string.ts';
 import { ClientSide, maximumCopied } from './client-side.ts';
-import { connectionSpecific } from './connection-headers.ts';
 import { contentLength } from './content-length.ts';
 import { flushUnlessFollowed, type HeldHead } from './held-head.ts';
 

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
+import { requestLines } from '../http2/fields/connection-headers.ts';
 import type { OutboundRequest } from '../proxy/transport.ts';
 import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
-import { requestLines } from './connection-headers.ts';
 import type { Exchange } from './exchange.ts';
 import { invalidResponse, refuseOtherCodings } from './http1-response-head.ts';
 import { contentCame } from './limited-answers.ts';

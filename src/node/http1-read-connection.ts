@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls';
+import type { ConnectionInbox } from '../http2/sockets/connection-inbox.ts';
 import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import { ChunkedBody } from './chunked-body.ts';
-import type { ConnectionInbox } from './connection-inbox.ts';
 import type { AnswerSource, Exchange } from './exchange.ts';
 import { headText } from './http1-head-text.ts';
 import { type BodyLength, invalidResponse, parseHttp1ResponseHead } from './http1-response-head.ts';

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
+import { ConnectionInbox } from '../http2/sockets/connection-inbox.ts';
 import type { OutboundRequest } from '../proxy/transport.ts';
-import { ConnectionInbox } from './connection-inbox.ts';
 import type { Exchange } from './exchange.ts';
 import { Http1ReadConnection } from './http1-read-connection.ts';
 import { http1RequestHead } from './http1-request-head.ts';

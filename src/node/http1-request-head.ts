@@ -1,7 +1,7 @@
 import { rememberingNames } from '../apimachinery/remembered-names.ts';
+import { isNoRequestLine } from '../http2/fields/connection-headers.ts';
+import { fieldValue, token } from '../http2/fields/field-syntax.ts';
 import type { OutboundRequest } from '../proxy/transport.ts';
-import { isNoRequestLine } from './connection-headers.ts';
-import { fieldValue, token } from './field-syntax.ts';
 
 /**
  * What stands before the value of a line under this name, from the end of the line above; empty for what is left out,

@@ -1,6 +1,6 @@
 import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { areFieldLines, withoutSurroundingWhitespace } from '../http2/fields/field-syntax.ts';
 import { TransportError } from '../proxy/transport.ts';
-import { areFieldLines, withoutSurroundingWhitespace } from './field-syntax.ts';
 
 /** How long the body of an answer is (RFC 9112 section 6.3). */
 export type BodyLength = number | 'chunked' | 'until-close';

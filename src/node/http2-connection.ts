@@ -1,13 +1,13 @@
 import type { TLSSocket } from 'node:tls';
+import { ClientSession } from '../http2/client/client-session.ts';
+import type { ClientRequest } from '../http2/client/client-session-options.ts';
+import type { ClientStream, StreamListener } from '../http2/client/client-stream.ts';
+import { errorCode } from '../http2/frames/frame.ts';
+import { LeakyBucket } from '../http2/frames/leaky-bucket.ts';
+import type { ConnectionInbox } from '../http2/sockets/connection-inbox.ts';
+import { noticeSilence } from '../http2/sockets/connection-silence.ts';
 import { TransportError } from '../proxy/transport.ts';
 import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
-import type { ConnectionInbox } from './connection-inbox.ts';
-import { noticeSilence } from './connection-silence.ts';
-import { errorCode } from './http2/frame.ts';
-import { LeakyBucket } from './http2/leaky-bucket.ts';
-import { ClientSession } from './http2-client/client-session.ts';
-import type { ClientRequest } from './http2-client/client-session-options.ts';
-import type { ClientStream, StreamListener } from './http2-client/client-stream.ts';
 import { maximumHeaderBytes, streamWindow } from './server-limits.ts';
 
 export interface Http2ConnectionEvents {

@@ -1,8 +1,8 @@
+import type { ClientRequest } from '../http2/client/client-session-options.ts';
+import type { ClientStream, StreamListener } from '../http2/client/client-stream.ts';
+import { errorCode } from '../http2/frames/frame.ts';
 import type { OutboundRequest } from '../proxy/transport.ts';
 import type { Exchange } from './exchange.ts';
-import { errorCode } from './http2/frame.ts';
-import type { ClientRequest } from './http2-client/client-session-options.ts';
-import type { ClientStream, StreamListener } from './http2-client/client-stream.ts';
 import type { RequestBody } from './request-body.ts';
 
 /** Opens a stream. @throws when none can be opened; nothing was sent then. */

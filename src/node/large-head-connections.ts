@@ -1,11 +1,11 @@
 import type { TLSSocket } from 'node:tls';
 import { Client } from 'undici';
+import { Http2Error } from '../http2/frames/http2-error.ts';
+import { ConnectionInbox } from '../http2/sockets/connection-inbox.ts';
 import { type OutboundRequest, TransportError } from '../proxy/transport.ts';
-import { ConnectionInbox } from './connection-inbox.ts';
 import type { Exchange } from './exchange.ts';
 import { headTooLarge } from './head-size.ts';
 import { exchangeOverHttp1 } from './http1-exchange.ts';
-import { Http2Error } from './http2/http2-error.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { exchangeOverHttp2, type OpenStream } from './http2-exchange.ts';
 import { limitAnswers } from './limited-answers.ts';

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { statusAnswer } from '../apimachinery/status.ts';
+import { lightRequest } from '../http2/server/light-request.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import type { ServerObserver } from './connection-observer.ts';
 import {
@@ -9,8 +10,7 @@ import {
   fetchListener,
 } from './fetch-listener.ts';
 import { Http1Inbound } from './http1-inbound.ts';
-import { lightRequest } from './http2-server/light-request.ts';
-import type { StreamInbound } from './http2-server/stream-inbound.ts';
+import type { StreamInbound } from './http2-stream-inbound.ts';
 import type { ClientCertificateOf, NodeInboundOptions } from './node-inbound.ts';
 import type { RequestDeadlines } from './request-deadlines.ts';
 import { faultOfHead } from './request-head.ts';

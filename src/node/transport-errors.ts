@@ -1,5 +1,5 @@
+import { Http2Error } from '../http2/frames/http2-error.ts';
 import { TransportError, type TransportErrorCode } from '../proxy/transport.ts';
-import { Http2Error } from './http2/http2-error.ts';
 
 /** OpenSSL's alerts by which a destination refuses our client certificate. TLS 1.3 sends them after the handshake. */
 const certificateRefused =

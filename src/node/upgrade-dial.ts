@@ -1,9 +1,9 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { requestLines } from '../http2/fields/connection-headers.ts';
 import { type OutboundRequest, TransportError } from '../proxy/transport.ts';
 import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
-import { requestLines } from './connection-headers.ts';
 import { invalidResponse, refuseOtherCodings } from './http1-response-head.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 import { toTransportError } from './transport-errors.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { AddressConduct } from '../../../src/node/http2-server/address-conduct.ts';
-import type { RequestHead } from '../../../src/node/http2-server/request-head.ts';
-import type { ServerSession, ServerSessionHost } from '../../../src/node/http2-server/server-session.ts';
-import type { AnswerWriter, ServerStream } from '../../../src/node/http2-server/server-stream.ts';
-import { UnfinishedHeads } from '../../../src/node/http2-server/unfinished-heads.ts';
+import { AddressConduct } from '../../../src/http2/server/address-conduct.ts';
+import type { RequestHead } from '../../../src/http2/server/request-head.ts';
+import type { ServerSession, ServerSessionHost } from '../../../src/http2/server/server-session.ts';
+import type { AnswerWriter, ServerStream } from '../../../src/http2/server/server-stream.ts';
+import { UnfinishedHeads } from '../../../src/http2/server/unfinished-heads.ts';
 import { limits, longValue, pieceLength, shortLength, wholeAnswer } from './expected-answers.ts';
 
 /** How the host deals with a request. */

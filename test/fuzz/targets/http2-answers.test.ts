@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { Duplex } from 'node:stream';
 import fc from 'fast-check';
-import { ConnectionInbox } from '../../../src/node/connection-inbox.ts';
-import { ClientSession } from '../../../src/node/http2-client/client-session.ts';
-import type { SessionSocket } from '../../../src/node/http2-client/client-session-options.ts';
-import type { ClientStream, StreamListener } from '../../../src/node/http2-client/client-stream.ts';
+import { ClientSession } from '../../../src/http2/client/client-session.ts';
+import type { SessionSocket } from '../../../src/http2/client/client-session-options.ts';
+import type { ClientStream, StreamListener } from '../../../src/http2/client/client-stream.ts';
+import { ConnectionInbox } from '../../../src/http2/sockets/connection-inbox.ts';
 import { fieldBlock } from '../../support/security/hpack.ts';
 import { frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
 import { fuzz } from '../fuzz-target.ts';

@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { describe, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
+import { openSessionWithPeer } from '../../../test/support/http2-client-session.ts';
+import {
+  dataFrame,
+  headFrame,
+  okFrames,
+  settingsFrame,
+  uint32,
+} from '../../../test/support/raw-http2-peer.ts';
+import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { Http2Error } from '../frames/http2-error.ts';
+
+const { none, endStream } = frameFlag;
+const ok = [':status', '200'];
+
+const goAway = (lastStream: number, code: number): Buffer =>
+  frame(frameType.goAway, none, 0, Buffer.concat([uint32(lastStream, code), Buffer.from('why')]));
+
+test('a connection begins with the preface, our settings, and a window as large as was asked for', async (context) => {
+  const { peer } = await openSessionWithPeer(context);
+  await peer.settled();
+  assert.equal(peer.preface, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  const [settings, window] = peer.frames;
+  assert.equal(settings?.type, frameType.settings);
+  // ENABLE_PUSH 0, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE (RFC 9113 section 6.5.2).
+  assert.deepEqual(settings.payload, settingsFrame(2, 0, 4, 65_536, 6, 64 * 1024).subarray(9));
+  assert.equal(window?.type, frameType.windowUpdate);
+  assert.equal(window.stream, 0);
+  assert.deepEqual(window.payload, uint32(10 * 65_536 - 65_535));
+});
+
+test('a server is asked for a sign of life', async (context) => {
+  const { peer, session } = await openSessionWithPeer(context);
+  session.ping();
+  await peer.settled();
+  const asked = peer.of(frameType.ping).filter(({ flags }) => flags === none);
+  assert.equal(asked.length, 1);
+  assert.equal(asked[0]?.payload.length, 8);
+});
+
+describe('GOAWAY', () => {
+  test('fails the streams above the last as refused, and those below end in peace', async (context) => {
+    const { peer, ask, session, events } = await openSessionWithPeer(context);
+    const [first, second, third] = [ask(), ask(), ask()];
+    await peer.settled();
+    peer.write(headFrame(1, ok), goAway(3, 0));
+    assert.equal((await third.answer.failure()).errorCode, 0x7);
+    assert.equal(third.answer.refused, true);
+    assert.equal(session.isOpen, false);
+    assert.throws(() => ask(), /takes no more requests/);
+    assert.equal(session.streams, 2);
+    peer.write(dataFrame(1, 'first', endStream), okFrames(3, 'second'));
+    assert.equal(await first.answer.whole(), 'first');
+    assert.equal(await second.answer.whole(), 'second');
+    assert.deepEqual(events.slice(1), ['goaway', 'stream 7', 'stream 0', 'stream 0']);
+    // Nobody asked for it: on the wire the refused one is not reset.
+    assert.deepEqual(peer.of(frameType.rstStream), []);
+  });
+
+  test('in two steps, as kube-apiserver sends it, refuses only what the second one names', async (context) => {
+    const { peer, ask } = await openSessionWithPeer(context);
+    const [first, second] = [ask(), ask()];
+    await peer.settled();
+    peer.write(goAway(2 ** 31 - 1, 0));
+    await peer.settled();
+    assert.equal(second.answer.endings, 0);
+    peer.write(goAway(1, 0));
+    assert.equal((await second.answer.failure()).errorCode, 0x7);
+    assert.equal(second.answer.refused, true);
+    peer.write(okFrames(1, 'first'));
+    assert.equal(await first.answer.whole(), 'first');
+  });
+
+  test('with an error code names it to the streams that the connection then breaks under', async (context) => {
+    const { peer, ask } = await openSessionWithPeer(context);
+    const [below, above] = [ask(), ask()];
+    await peer.settled();
+    peer.write(goAway(1, 0xb));
+    peer.socket.end();
+    const failure = await below.answer.failure();
+    assert.equal(failure.scope, 'connection');
+    assert.equal(failure.errorCode, 0xb);
+    assert.match(failure.message, /ENHANCE_YOUR_CALM/);
+    assert.equal(failure.isInvalidAnswer, false);
+    assert.equal(below.answer.refused, false);
+    await above.answer.failure();
+    assert.equal(above.answer.refused, true);
+  });
+
+  test('above which an upload was under way stops it', async (context) => {
+    const { peer, ask } = await openSessionWithPeer(context);
+    const source = new PassThrough();
+    const { answer } = ask({ method: 'POST', content: source });
+    await peer.settled();
+    peer.write(goAway(0, 0));
+    await answer.failure();
+    assert.equal(source.listenerCount('data'), 0);
+    source.end('late');
+    await peer.settled();
+    assert.deepEqual(peer.of(frameType.data), []);
+  });
+});
+
+describe('RST_STREAM', () => {
+  for (const [name, code, refused] of [
+    ['NO_ERROR', 0x0, false],
+    ['INTERNAL_ERROR', 0x2, false],
+    ['REFUSED_STREAM', 0x7, true],
+    ['CANCEL', 0x8, false],
+    ['a code that nobody knows', 0xfafafafa, false],
+  ] as const) {
+    test(`with ${name} fails its stream${refused ? ', which was not processed' : ''}, also behind a head`, async (context) => {
+      const { peer, ask, session } = await openSessionWithPeer(context);
+      const [first, second, other] = [ask(), ask(), ask()];
+      await peer.settled();
+      peer.write(
+        frame(frameType.rstStream, none, 1, uint32(code)),
+        headFrame(3, ok),
+        dataFrame(3, 'half'),
+        frame(frameType.rstStream, none, 3, uint32(code)),
+        okFrames(5, 'other'),
+      );
+      for (const { answer } of [first, second]) {
+        const failure = await answer.failure();
+        assert.equal(failure.scope, 'stream');
+        assert.equal(failure.errorCode, code);
+        assert.equal(failure.isInvalidAnswer, false);
+        assert.equal(answer.refused, refused);
+      }
+      assert.equal(await other.answer.whole(), 'other');
+      assert.ok(session.isOpen);
+      await peer.settled();
+      assert.deepEqual(peer.of(frameType.rstStream), []);
+    });
+  }
+
+  test('behind a whole answer changes nothing', async (context) => {
+    const { peer, ask } = await openSessionWithPeer(context);
+    const { answer } = ask();
+    await peer.settled();
+    peer.write(okFrames(1, 'whole'), frame(frameType.rstStream, none, 1, uint32(0)));
+    assert.equal(await answer.whole(), 'whole');
+    await peer.settled();
+    assert.equal(answer.endings, 1);
+  });
+});
+
+describe('a connection that breaks in the middle of answers', () => {
+  for (const [name, cut] of [
+    ['at once', 'destroy'],
+    ['in good order', 'end'],
+  ] as const) {
+    test(`${name} fails each of them, and none passes for whole`, async (context) => {
+      const { peer, ask, session, events } = await openSessionWithPeer(context);
+      const asked = [ask(), ask(), ask({ method: 'POST', content: new PassThrough() })];
+      await peer.settled();
+      peer.write(headFrame(1, [...ok, 'content-length', '8']), dataFrame(1, 'half'));
+      await peer.settled();
+      peer.socket[cut]();
+      for (const { answer } of asked) {
+        await eventually(() => answer.endings > 0);
+        assert.ok(answer.error);
+        assert.equal(answer.refused, false);
+      }
+      await eventually(() => events.at(-1) === 'closed');
+      assert.equal(asked[0]?.answer.content, 'half');
+      assert.equal(session.streams, 0);
+      assert.equal(session.isOpen, false);
+    });
+  }
+
+  test('in the middle of a frame loses nothing of what came before', async (context) => {
+    const { peer, ask } = await openSessionWithPeer(context);
+    const [first, second] = [ask(), ask()];
+    await peer.settled();
+    peer.write(okFrames(3, 'second'), headFrame(1, ok), dataFrame(1, 'cut off', endStream).subarray(0, 12));
+    peer.socket.end();
+    assert.equal(await second.answer.whole(), 'second');
+    await assert.rejects(first.answer.whole());
+    assert.equal(first.answer.content, 'cut');
+  });
+});
+
+test('a request that cannot be sent sends nothing, uses up no stream, and harms no other', async (context) => {
+  const { peer, ask, session } = await openSessionWithPeer(context);
+  assert.throws(() => ask({ headers: ['x-test', 'a\nb'] }));
+  assert.throws(() => ask({ target: '/a b' }));
+  const { stream, answer } = ask();
+  assert.equal(stream.id, 1);
+  assert.equal(session.streams, 1);
+  await peer.settled();
+  assert.equal(peer.of(frameType.headers).length, 1);
+  peer.write(okFrames(1, 'whole'));
+  assert.equal(await answer.whole(), 'whole');
+});
+
+test('requests that are given up are reset with their code, and a second time nothing happens', async (context) => {
+  const { peer, ask, events } = await openSessionWithPeer(context);
+  const { stream, answer } = ask();
+  stream.reset(0x8, new Error('given up'));
+  stream.reset(0x2, new Error('again'));
+  await assert.rejects(answer.whole(), /given up/);
+  assert.equal(await peer.resetCode(1), 0x8);
+  await peer.settled();
+  assert.equal(peer.of(frameType.rstStream).length, 1);
+  assert.deepEqual(events, ['settings', 'stream 8']);
+});
+
+test('ended, it says so to the server and closes; destroyed, each stream fails with the reason', async (context) => {
+  const ended = await openSessionWithPeer(context);
+  ended.session.end();
+  assert.equal(await ended.peer.goAwayCode(), 0);
+  await eventually(() => ended.peer.closed && ended.events.at(-1) === 'closed');
+  const destroyed = await openSessionWithPeer(context);
+  const { answer } = destroyed.ask();
+  const reason = new Error('given up');
+  destroyed.session.destroy(reason);
+  await assert.rejects(answer.whole(), reason);
+  await eventually(() => destroyed.peer.closed);
+});
+
+test('a request that had not left when its connection ended counts as not processed', async (context) => {
+  const { peer, ask, session } = await openSessionWithPeer(context);
+  const sent = ask();
+  await peer.settled();
+  const unsent = [ask(), ask({ method: 'POST', content: Buffer.from('body') })];
+  const reason = new Error('given up');
+  session.destroy(reason);
+  for (const { answer } of [sent, ...unsent]) await assert.rejects(answer.whole(), reason);
+  assert.equal(sent.answer.refused, false);
+  assert.deepEqual(
+    unsent.map(({ answer }) => answer.refused),
+    [true, true],
+  );
+  await eventually(() => peer.closed);
+  assert.equal(peer.of(frameType.headers).length, 1);
+});
+
+test('a server that reads nothing makes the session full, and one that reads again makes room', async (context) => {
+  const { peer, ask, session, rooms } = await openSessionWithPeer(context);
+  await peer.settled();
+  peer.socket.pause();
+  const headers = ['x-large', 'v'.repeat(60_000)];
+  let requests = 0;
+  while (!session.isFull) {
+    ask({ headers });
+    requests++;
+    assert.ok(requests < 1_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const before = rooms();
+  peer.socket.resume();
+  await eventually(() => rooms() > before);
+  assert.equal(session.isFull, false);
+  await peer.settled();
+  assert.equal(peer.of(frameType.headers).length, requests);
+});
+
+test('a listener that asks again when its request is refused is taken to another connection only', async (context) => {
+  const { peer, ask, session } = await openSessionWithPeer(context, { first: settingsFrame(3, 1) });
+  const { answer } = ask();
+  let asked: unknown;
+  const fail = answer.fail.bind(answer);
+  answer.fail = (error, refused) => {
+    fail(error, refused);
+    try {
+      ask();
+    } catch (thrown) {
+      asked = thrown;
+    }
+  };
+  await peer.settled();
+  peer.write(goAway(0, 0));
+  assert.ok((await answer.failure()) instanceof Http2Error);
+  assert.ok(asked instanceof Error);
+  assert.equal(session.streams, 0);
+});

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { serverFrameRules } from '../client/server-frame-rules.ts';
+import { Http2Error } from './http2-error.ts';
+import { type ReceivingSession, type ReceivingStream, SessionReceiver } from './session-receiver.ts';
+
+const { none } = frameFlag;
+
+/** A receiver of a session without streams, that has its server's settings; what it grants is written down. */
+function newReceiver(window: number): { receiver: SessionReceiver<ReceivingStream>; granted: number[] } {
+  const granted: number[] = [];
+  const nothing = (): void => {};
+  const session: ReceivingSession<ReceivingStream> = {
+    streamOf: () => undefined,
+    stateOf: () => 'closed by us',
+    count: nothing,
+    refuseStream: nothing,
+    writeWindowUpdate: (streamId, increment) => {
+      assert.equal(streamId, 0);
+      granted.push(increment);
+    },
+    headersReceived: nothing,
+    settingsReceived: nothing,
+    pingReceived: nothing,
+    goAwayReceived: nothing,
+    connectionWindowWidened: nothing,
+  };
+  const receiver = new SessionReceiver(session, {
+    peer: 'server',
+    window,
+    limits: { maximumLines: 10, maximumSize: 1_000 },
+    rules: serverFrameRules,
+  });
+  receiver.frame(frameType.settings, none, 0, Buffer.alloc(0));
+  return { receiver, granted };
+}
+
+function receiveData(receiver: SessionReceiver<ReceivingStream>, length: number): void {
+  receiver.dataBegins(none, 1, length);
+  if (length > 0) receiver.dataPiece(Buffer.alloc(length));
+  receiver.dataEnds();
+}
+
+// A session grants anew at once: only a window smaller than a frame can be overrun at all.
+test('attack: more data than all streams together were granted ends the connection', () => {
+  const { receiver } = newReceiver(10_000);
+  receiveData(receiver, 10_000);
+  assert.throws(
+    () => receiveData(receiver, 10_001),
+    (error) => error instanceof Http2Error && error.scope === 'connection' && error.errorCode === 0x3,
+  );
+});
+
+test('what comes for streams that are over is granted again by halves of the window', () => {
+  const { receiver, granted } = newReceiver(10_000);
+  for (let count = 0; count < 10; count++) receiveData(receiver, 2_500);
+  assert.deepEqual(granted, [5_000, 5_000, 5_000, 5_000, 5_000]);
+});
+
+test('attack: empty DATA frames grant nothing, however many come', () => {
+  const { receiver, granted } = newReceiver(10_000);
+  for (let count = 0; count < 10_000; count++) receiveData(receiver, 0);
+  assert.deepEqual(granted, []);
+});

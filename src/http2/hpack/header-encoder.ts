@@ -1,0 +1,55 @@
+import { rememberingNames } from '../../apimachinery/remembered-names.ts';
+import { staticTable } from './static-table.ts';
+
+/**
+ * Sets the server's table for what we send to nothing (RFC 7541 section 6.3). At the beginning of a connection's first
+ * block it answers whatever size the server's settings name, then and later (section 4.2).
+ */
+export const emptyTable = '\x20';
+
+/** A header line that stands whole in the static table. */
+export function indexedLine(name: string, value: string): string {
+  for (let index = 0; index < staticTable.length; index += 2) {
+    if (staticTable[index] === name && staticTable[index + 1] === value)
+      return integer(index / 2 + 1, 7, 0x80);
+  }
+  return literalLine(name, value);
+}
+
+/** Of a literal that nobody on the way may put in a table either (RFC 7541 section 6.2.3). */
+const neverIndexed = 0x10;
+
+/**
+ * One header line, literally, and never put in a table. A connection carries the requests of many callers: what one of
+ * them sends must not show in the length of what is sent for another (RFC 7541 section 7.1.1).
+ * @param name in lower case @param value a byte string
+ */
+export function literalLine(name: string, value: string): string {
+  return literalName(name) + literalValue(value);
+}
+
+/** What a literal line begins with; `literalValue` follows. @param name in lower case */
+export const literalName = rememberingNames((name) => {
+  const index = staticTable.findIndex((text, at) => at % 2 === 0 && text === name);
+  return index === -1 ? `\x10${integer(name.length, 7, 0)}${name}` : integer(index / 2 + 1, 4, neverIndexed);
+});
+
+/** @param value a byte string */
+export function literalValue(value: string): string {
+  return integer(value.length, 7, 0) + value;
+}
+
+/** RFC 7541 section 5.1, as a byte string. @param flags the bits in front of the prefix */
+function integer(value: number, prefixBits: number, flags: number): string {
+  const mask = (1 << prefixBits) - 1;
+  if (value < mask) return oneByte[flags | value] as string;
+  let text = oneByte[flags | mask] as string;
+  let rest = value - mask;
+  while (rest >= 0x80) {
+    text += oneByte[0x80 | (rest & 0x7f)];
+    rest >>>= 7;
+  }
+  return text + oneByte[rest];
+}
+
+const oneByte: readonly string[] = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte));

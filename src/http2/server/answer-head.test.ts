@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HeaderDecoder } from '../hpack/header-decoder.ts';
+import { answerBlock, interimBlock } from './answer-head.ts';
+
+const decoder = (): HeaderDecoder => new HeaderDecoder({ maximumLines: 1_000, maximumSize: 1_000_000 });
+const decoded = (block: string): string[] => decoder().decode(Buffer.from(block, 'latin1')).lines;
+
+test('status and lines, names in lower case', () => {
+  const lines = [
+    'Content-Type',
+    'application/json',
+    'Audit-Id',
+    'x',
+    'X-Twice',
+    '1',
+    'x-twice',
+    '2',
+    'Date',
+    'now',
+  ];
+  assert.deepEqual(decoded(answerBlock(200, lines)), [
+    ...[':status', '200', 'content-type', 'application/json', 'audit-id', 'x'],
+    ...['x-twice', '1', 'x-twice', '2', 'date', 'now'],
+  ]);
+  assert.deepEqual(decoded(answerBlock(422, ['date', ''])).slice(0, 2), [':status', '422']);
+  assert.deepEqual(decoded(interimBlock(100)), [':status', '100']);
+});
+
+test('an answer without a date is given one (RFC 9110 section 6.6.1)', () => {
+  const [, , name, date = ''] = decoded(answerBlock(200, []));
+  assert.equal(name, 'date');
+  assert.ok(Math.abs(Date.parse(date) - Date.now()) < 60_000, date);
+});
+
+test('what belongs to a connection by HTTP/1.1 is left out (RFC 9113 section 8.2.2)', () => {
+  const names = [
+    'Connection',
+    'Keep-Alive',
+    'Proxy-Connection',
+    'Transfer-Encoding',
+    'Upgrade',
+    'TE',
+    'HTTP2-Settings',
+  ];
+  const lines = names.flatMap((name) => [name, 'x']);
+  assert.deepEqual(decoded(answerBlock(200, [...lines, 'Date', 'now'])), [':status', '200', 'date', 'now']);
+});
+
+test('space around a value is no part of it (RFC 9113 section 8.2.1)', () => {
+  assert.deepEqual(decoded(answerBlock(200, ['a', ' \tb c\t', 'date', 'now'])).slice(2, 4), ['a', 'b c']);
+});
+
+test('attack: a line that would begin another one elsewhere is not written', () => {
+  for (const lines of [
+    ['a', 'b\r\nset-cookie: x'],
+    ['a', 'b\0'],
+    ['a\r\nb', 'c'],
+    ['a b', 'c'],
+    ['', 'c'],
+    [':status', '500'],
+    ['a', 'beyond Latin-1: \u2713'],
+  ]) {
+    assert.throws(() => answerBlock(200, lines), TypeError, JSON.stringify(lines));
+  }
+  for (const status of [0, 99, 1_000, 200.5, Number.NaN])
+    assert.throws(() => answerBlock(status, []), TypeError);
+});
+
+// A client's table may hold 4,096 bytes and more: what stands in it must not be reached from here.
+test('no block depends on one before it, nor leaves anything for one behind it', () => {
+  const block = Buffer.from(answerBlock(200, ['x-secret', 'value', 'date', 'now']), 'latin1');
+  const one = decoder();
+  const first = one.decode(block).lines;
+  assert.deepEqual(one.decode(block).lines, first);
+  assert.deepEqual(decoder().decode(block).lines, first);
+  // Each literal is "never indexed" (RFC 7541 section 6.2.3): x-secret begins with 0x10.
+  assert.ok(block.includes(Buffer.from('\x10\x08x-secret', 'latin1')));
+});

@@ -1,0 +1,68 @@
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { rememberingNames } from '../../apimachinery/remembered-names.ts';
+import { fieldValue, token, withoutSurroundingWhitespace } from '../fields/field-syntax.ts';
+import { httpDate } from '../fields/http-date.ts';
+import { indexedLine, literalName, literalValue } from '../hpack/header-encoder.ts';
+
+/**
+ * What stands before the value of a line under this name, which goes in lower case (RFC 9113 section 8.2.1); empty for
+ * what belongs to a connection by HTTP/1.1 (section 8.2.2), `false` for what is no name.
+ */
+const lineBeginning = rememberingNames((given) => {
+  const name = given.toLowerCase();
+  switch (name) {
+    case 'connection':
+    case 'http2-settings':
+    case 'keep-alive':
+    case 'proxy-connection':
+    case 'te':
+    case 'transfer-encoding':
+    case 'upgrade':
+      return '';
+    default:
+      return token.test(name) && literalName(name);
+  }
+});
+const dateBeginning = literalName('date');
+/** The statuses that the static table has, and those asked for. */
+const statusLines = new Map<number, string>();
+
+/**
+ * The header block of an answer, as a byte string. Nothing of it is ever put in a table, so that what is sent in one
+ * answer does not show in the length of another (RFC 7541 section 7.1.1), and no block depends on one before it.
+ * @throws {TypeError} when a line cannot be written: a line break in it would begin an answer of the server's own making
+ *   for whoever passes it on by HTTP/1.1.
+ */
+export function answerBlock(status: number, headers: RawHeaders): string {
+  let block = statusLine(status);
+  let hasDate = false;
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const beginning = lineBeginning(headers[index] as string);
+    if (beginning === '') continue;
+    // RFC 9113 section 8.2.1 has no whitespace at either end.
+    const value = withoutSurroundingWhitespace(headers[index + 1] as string);
+    if (beginning === false || !fieldValue.test(value)) {
+      throw new TypeError('a header line of the answer cannot be written: it is no valid HTTP');
+    }
+    if (beginning === dateBeginning) hasDate = true;
+    block += beginning + literalValue(value);
+  }
+  // RFC 9110 section 6.6.1.
+  return hasDate ? block : block + dateBeginning + literalValue(httpDate());
+}
+
+/** The block of an interim answer (RFC 9110 section 15.2). */
+export function interimBlock(status: number): string {
+  return statusLine(status);
+}
+
+function statusLine(status: number): string {
+  let line = statusLines.get(status);
+  if (line !== undefined) return line;
+  if (!Number.isInteger(status) || status < 100 || status > 999) {
+    throw new TypeError('the status of the answer cannot be written: it is no status of HTTP');
+  }
+  line = indexedLine(':status', String(status));
+  statusLines.set(status, line);
+  return line;
+}

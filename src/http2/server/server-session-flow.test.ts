@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
+import {
+  type FrameClient,
+  preface,
+  requestLines,
+  startWithFrames,
+} from '../../../test/support/raw-http2-client.ts';
+import { settingsFrame, uint32 } from '../../../test/support/raw-http2-peer.ts';
+import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import type { NodeBindings } from '../../node/node-inbound.ts';
+
+const { none, endStream, padded } = frameFlag;
+const initialWindow = 65_535;
+const large = 300_000;
+
+/** As many bytes as the path says, from a source that is read as the client takes it. */
+function bytesOf(request: Request): Response {
+  let left = Number(new URL(request.url).pathname.slice(1));
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const length = Math.min(left, 10_000);
+      left -= length;
+      if (length > 0) controller.enqueue(Buffer.alloc(length, 'x'));
+      else controller.close();
+    },
+  });
+  return new Response(body);
+}
+
+/** Waits until exactly so many bytes came on a stream, and no more do. */
+async function assertReceived(client: FrameClient, stream: number, bytes: number): Promise<void> {
+  await eventually(() => client.received(stream) >= bytes);
+  await client.settled();
+  assert.equal(client.received(stream), bytes);
+}
+
+describe('an answer is as long as the client allows', () => {
+  test('on its stream: it goes on when that is widened, and ends', async (context) => {
+    const { client } = await startWithFrames(context, bytesOf);
+    client.widen(0, large);
+    client.request(1, requestLines(`/${large}`));
+    await assertReceived(client, 1, initialWindow);
+    client.widen(1, 1);
+    await assertReceived(client, 1, initialWindow + 1);
+    client.widen(1, large);
+    await eventually(() => client.hasEnded(1));
+    assert.equal(client.received(1), large);
+  });
+
+  test('on the connection: all of its answers share what is granted, and none is left out', async (context) => {
+    const first = [preface, settingsFrame(4, 1_000_000)];
+    const { client } = await startWithFrames(context, bytesOf, { first });
+    const streams = [1, 3, 5, 7];
+    for (const stream of streams) client.request(stream, requestLines(`/${large}`));
+    const all = (): number => streams.reduce((sum, stream) => sum + client.received(stream), 0);
+    await eventually(() => all() === initialWindow);
+    await client.settled();
+    assert.equal(all(), initialWindow);
+    for (let granted = initialWindow; granted < streams.length * large; granted += 20_000)
+      client.widen(0, 20_000);
+    await eventually(() => streams.every((stream) => client.hasEnded(stream)));
+    assert.deepEqual(
+      streams.map((stream) => client.received(stream)),
+      streams.map(() => large),
+    );
+  });
+
+  test('again and again, and what waits for it makes no new memory each time', async (context) => {
+    const length = 10 * large;
+    const { client } = await startWithFrames(context, bytesOf);
+    client.widen(0, length);
+    client.request(1, requestLines(`/${length}`));
+    await assertReceived(client, 1, initialWindow);
+    const made = context.mock.method(Buffer, 'allocUnsafeSlow');
+    for (let granted = initialWindow; granted < length; granted += 61_000) {
+      client.widen(1, 61_000);
+      await client.settled();
+    }
+    await eventually(() => client.hasEnded(1));
+    assert.equal(client.received(1), length);
+    const blocks = made.mock.calls.filter(({ arguments: [bytes] }) => bytes >= 4_096);
+    assert.ok(blocks.length < 10, `${blocks.length} blocks`);
+  });
+
+  test('where a client grants little at a time, the first does not leave the others nothing', async (context) => {
+    const first = [preface, settingsFrame(4, 1_000_000)];
+    const { client } = await startWithFrames(context, bytesOf, { first });
+    client.request(1, requestLines(`/${large}`));
+    await assertReceived(client, 1, initialWindow);
+    for (const stream of [3, 5]) client.request(stream, requestLines(`/${large}`));
+    await client.settled();
+    for (let count = 0; count < 60; count++) {
+      client.widen(0, 5_000);
+      await client.settled();
+    }
+    for (const stream of [1, 3, 5]) assert.ok(client.received(stream) > 50_000, `${client.received(stream)}`);
+  });
+
+  test('settings change the windows of the streams that are open, below zero if need be (RFC 9113 section 6.9.2)', async (context) => {
+    const { client } = await startWithFrames(context, bytesOf);
+    client.widen(0, large);
+    client.request(1, requestLines(`/${large}`));
+    await assertReceived(client, 1, initialWindow);
+    client.write(settingsFrame(4, 10_000));
+    // 55,535 bytes too many have been sent: so many have to be granted before another may come.
+    client.widen(1, initialWindow - 10_000);
+    await assertReceived(client, 1, initialWindow);
+    client.widen(1, 7);
+    await assertReceived(client, 1, initialWindow + 7);
+    client.write(settingsFrame(4, 10_100));
+    await assertReceived(client, 1, initialWindow + 107);
+    client.write(settingsFrame(4, 1_000_000));
+    await eventually(() => client.hasEnded(1));
+    assert.equal(client.received(1), large);
+  });
+
+  test('a window of nothing: the head comes, the content waits, and so does its end', async (context) => {
+    const first = [preface, settingsFrame(4, 0)];
+    const { client } = await startWithFrames(context, () => new Response('short'), { first });
+    client.request(1, requestLines());
+    client.request(3, requestLines());
+    await eventually(() => client.of(frameType.headers).length === 2);
+    await client.settled();
+    assert.deepEqual(client.of(frameType.data), []);
+    client.widen(3, 5);
+    assert.deepEqual(await client.outcome(3), { status: 200, body: 'short' });
+    client.widen(1, 5);
+    assert.deepEqual(await client.outcome(1), { status: 200, body: 'short' });
+  });
+});
+
+test('a client that gives up what waits for it frees whoever produces it', async (context) => {
+  let cancelled = 0;
+  let produced = 0;
+  const { client } = await startWithFrames(
+    context,
+    () =>
+      new Response(
+        new ReadableStream<Uint8Array>({
+          pull(controller) {
+            produced += 10_000;
+            controller.enqueue(Buffer.alloc(10_000));
+          },
+          cancel() {
+            cancelled++;
+          },
+        }),
+      ),
+  );
+  client.request(1, requestLines());
+  client.request(3, requestLines());
+  await eventually(() => client.received(1) + client.received(3) === initialWindow);
+  await client.settled();
+  assert.ok(
+    produced < initialWindow + 6 * 10_000,
+    `${produced} bytes were made for a client that takes none`,
+  );
+  client.write(frame(frameType.rstStream, none, 1, uint32(0x8)));
+  await eventually(() => cancelled === 1);
+  client.socket.destroy();
+  await eventually(() => cancelled === 2);
+});
+
+describe('an upload is as long as its reader allows', () => {
+  test('what nobody reads is not granted again; what is read is', async (context) => {
+    const read = Promise.withResolvers<void>();
+    const { client } = await startWithFrames(context, async (request) => {
+      await read.promise;
+      return new Response(String((await request.arrayBuffer()).byteLength));
+    });
+    client.request(1, requestLines('/', 'POST'), { endStream: false });
+    const piece = Buffer.alloc(16_384);
+    for (let count = 0; count < 16; count++) client.data(1, piece);
+    await client.settled();
+    const granted = (): number =>
+      client.of(frameType.windowUpdate, 1).reduce((sum, { payload }) => sum + payload.readUInt32BE(0), 0);
+    assert.ok(granted() <= 128 * 1024, `${granted()} bytes`);
+    read.resolve();
+    await eventually(() => granted() >= 128 * 1024);
+    client.data(1, 'end', endStream);
+    assert.equal((await client.outcome(1)).body, String(16 * 16_384 + 3));
+  });
+
+  test('attack: more than was granted ends the stream, and its work', async (context) => {
+    let isAborted = false;
+    const { client } = await startWithFrames(context, ({ signal }) => {
+      signal.addEventListener('abort', () => {
+        isAborted = true;
+      });
+      return new Promise(() => {});
+    });
+    client.request(1, requestLines('/', 'POST'), { endStream: false });
+    const piece = Buffer.alloc(16_384);
+    // 256 KiB, as many again as are handed on ahead, and one more.
+    for (let count = 0; count < 33; count++) client.data(1, piece);
+    assert.equal(await client.resetCode(1), 0x3);
+    await eventually(() => isAborted);
+  });
+
+  test('padding is granted again, for nobody reads it', async (context) => {
+    const { client } = await startWithFrames(
+      context,
+      async (request) => new Response(String((await request.text()).length)),
+    );
+    client.request(1, requestLines('/', 'POST'), { endStream: false });
+    const payload = Buffer.concat([Buffer.from([255]), Buffer.alloc(256, 'a'), Buffer.alloc(255)]);
+    for (let count = 0; count < 2_000; count++) client.write(frame(frameType.data, padded, 1, payload));
+    client.data(1, 'content', endStream);
+    // More than the window that it took, were padding not granted again.
+    assert.equal((await client.outcome(1)).body, String(2_000 * 256 + 'content'.length));
+  });
+
+  test('an upload that breaks off is no whole one', async (context) => {
+    const outcome = Promise.withResolvers<string>();
+    const fetch = async (_request: Request, { inbound }: NodeBindings): Promise<Response> => {
+      try {
+        outcome.resolve(await new Response(inbound.body()).text());
+      } catch (error) {
+        outcome.resolve(`failed: ${error instanceof Error ? error.message : ''}`);
+      }
+      return new Response();
+    };
+    const { client } = await startWithFrames(context, fetch);
+    client.request(1, requestLines('/', 'POST'), { endStream: false });
+    client.data(1, 'half');
+    await client.settled();
+    client.write(frame(frameType.rstStream, none, 1, uint32(0)));
+    assert.match(await outcome.promise, /^failed: /);
+  });
+});
+
+for (const [name, content] of [
+  ['nothing', undefined],
+  ['a part', 'half'],
+] as const) {
+  test(`whoever begins to read an upload of which ${name} came before it broke off is told so`, async (context) => {
+    const isOver = Promise.withResolvers<void>();
+    const outcome = Promise.withResolvers<string>();
+    const fetch = async (_request: Request, { inbound }: NodeBindings): Promise<Response> => {
+      inbound.onFinished(isOver.resolve);
+      await isOver.promise;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      await new Response(inbound.body()).text().then(outcome.resolve, () => outcome.resolve('it failed'));
+      return new Response();
+    };
+    const { client } = await startWithFrames(context, fetch);
+    client.request(1, requestLines('/', 'POST', 'content-length', '9'), { endStream: false });
+    if (content !== undefined) client.data(1, content);
+    client.write(frame(frameType.rstStream, none, 1, uint32(0x8)));
+    assert.equal(await outcome.promise, 'it failed');
+  });
+}
+
+test('attack: a client that makes the router answer and reads nothing is let go, and what it held with it', async (context) => {
+  const { client } = await startWithFrames(context, bytesOf, {
+    first: [preface, settingsFrame(4, 2 ** 31 - 1)],
+  });
+  client.widen(0, 2 ** 31 - 1 - initialWindow);
+  client.request(1, requestLines('/1000000000'));
+  await eventually(() => client.received(1) > 0);
+  client.socket.pause();
+  const pings = Buffer.concat(
+    Array.from({ length: 500 }, () => frame(frameType.ping, none, 0, Buffer.alloc(8))),
+  );
+  for (let count = 0; count < 400 && !client.socket.destroyed; count++) {
+    client.write(pings);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  client.socket.resume();
+  await eventually(() => client.ended);
+});
+
+describe('windows that are widened', () => {
+  const length = 4 * 1024 * 1024;
+
+  /** A client that has been sent so many bytes, within windows that it need not widen. */
+  async function clientThatHasRead(context: TestContext): Promise<FrameClient> {
+    const { client } = await startWithFrames(context, () => new Response(Buffer.alloc(length)), {
+      first: [preface, settingsFrame(4, 2 ** 30)],
+    });
+    client.widen(0, 2 ** 30);
+    client.request(1, requestLines());
+    await eventually(() => client.hasEnded(1));
+    return client;
+  }
+
+  test('as Go’s client does it, for the stream and the connection behind each 4 KiB', async (context) => {
+    const client = await clientThatHasRead(context);
+    for (let read = 0; read < length; read += 4_096) {
+      client.widen(0, 4_096);
+      client.widen(1, 4_096);
+    }
+    await client.settled();
+    assert.equal(client.isOver, false);
+  });
+
+  test('attack: more often than anything was sent ends the connection', async (context) => {
+    const client = await clientThatHasRead(context);
+    for (let count = 0; count < 20_000; count++) client.widen(0, 1);
+    assert.equal(await client.goAwayCode(), 0xb);
+  });
+});
