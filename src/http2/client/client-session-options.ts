@@ -1,5 +1,5 @@
 import type { Duplex, Readable } from 'node:stream';
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { HeaderLines } from '../fields/header-lines.ts';
 import type { ConnectionInbox } from '../sockets/connection-inbox.ts';
 
 export interface ClientSessionEvents {
@@ -39,7 +39,7 @@ export interface ClientSessionOptions {
 export interface ClientRequest {
   readonly method: string;
   readonly target: string;
-  readonly headers: RawHeaders;
+  readonly headers: HeaderLines;
   /** A whole short body, or one that is read as the server takes it; `undefined` for none. */
   readonly content: Uint8Array | Readable | undefined;
 }

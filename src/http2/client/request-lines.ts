@@ -1,7 +1,7 @@
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { rememberingNames } from '../../apimachinery/remembered-names.ts';
 import { isNoRequestLine } from '../fields/connection-headers.ts';
 import { fieldValue, token, withoutSurroundingWhitespace } from '../fields/field-syntax.ts';
+import type { HeaderLines } from '../fields/header-lines.ts';
+import { rememberingNames } from '../fields/remembered-names.ts';
 import { indexedLine, literalLine, literalName, literalValue } from '../hpack/header-encoder.ts';
 
 /**
@@ -23,7 +23,12 @@ const schemeLine = indexedLine(':scheme', 'https');
  * @param authority host and port of the server: what the client called us stays here.
  * @throws when a line cannot be sent so that every server reads the same; the message quotes nothing of it.
  */
-export function requestBlock(method: string, target: string, authority: string, headers: RawHeaders): string {
+export function requestBlock(
+  method: string,
+  target: string,
+  authority: string,
+  headers: HeaderLines,
+): string {
   const firstLine = methodLine(method);
   if (!visible.test(target) || firstLine === false) throw unsendable('its request line');
   let block = firstLine + schemeLine + literalLine(':authority', authority) + literalLine(':path', target);

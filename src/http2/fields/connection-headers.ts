@@ -1,5 +1,5 @@
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { rememberingNames } from '../../apimachinery/remembered-names.ts';
+import type { HeaderLines } from './header-lines.ts';
+import { rememberingNames } from './remembered-names.ts';
 
 /**
  * Header names that belong to one HTTP/1.1 connection and must not be written to an HTTP/2 stream
@@ -19,7 +19,7 @@ export const connectionSpecific: ReadonlySet<string> = new Set([
  * client called us: undici also takes the TLS name from it where none is pinned. The framing is the
  * connection's own, and undici throws on lines that would set it.
  */
-export function requestLines(headers: RawHeaders): string[] {
+export function requestLines(headers: HeaderLines): string[] {
   const lines: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
@@ -39,7 +39,7 @@ export const isNoRequestLine = rememberingNames((given) => {
  * HTTP/2 may split `Cookie` into several lines; anything else must see one, joined with `; `
  * (RFC 9113 section 8.2.3).
  */
-export function withJoinedCookies(headers: RawHeaders): RawHeaders {
+export function withJoinedCookies(headers: HeaderLines): HeaderLines {
   const cookies: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     if (headers[index] === 'cookie') cookies.push(headers[index + 1] as string);

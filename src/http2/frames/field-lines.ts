@@ -1,4 +1,4 @@
-import { rememberingNames } from '../../apimachinery/remembered-names.ts';
+import { rememberingNames } from '../fields/remembered-names.ts';
 
 /** RFC 9113 section 8.2.1: a token (RFC 9110 section 5.6.2) in lower case. */
 const fieldName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;

@@ -1,4 +1,4 @@
-import { rememberingNames } from '../../apimachinery/remembered-names.ts';
+import { rememberingNames } from '../fields/remembered-names.ts';
 import { staticTable } from './static-table.ts';
 
 /**

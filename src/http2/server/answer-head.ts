@@ -1,7 +1,7 @@
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { rememberingNames } from '../../apimachinery/remembered-names.ts';
 import { fieldValue, token, withoutSurroundingWhitespace } from '../fields/field-syntax.ts';
+import type { HeaderLines } from '../fields/header-lines.ts';
 import { httpDate } from '../fields/http-date.ts';
+import { rememberingNames } from '../fields/remembered-names.ts';
 import { indexedLine, literalName, literalValue } from '../hpack/header-encoder.ts';
 
 /**
@@ -33,7 +33,7 @@ const statusLines = new Map<number, string>();
  * @throws {TypeError} when a line cannot be written: a line break in it would begin an answer of the server's own making
  *   for whoever passes it on by HTTP/1.1.
  */
-export function answerBlock(status: number, headers: RawHeaders): string {
+export function answerBlock(status: number, headers: HeaderLines): string {
   let block = statusLine(status);
   let hasDate = false;
   for (let index = 0; index + 1 < headers.length; index += 2) {

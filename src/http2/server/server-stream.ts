@@ -1,4 +1,4 @@
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { HeaderLines } from '../fields/header-lines.ts';
 import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
 import { HeldPieces } from '../frames/held-pieces.ts';
@@ -119,7 +119,7 @@ export class ServerStream implements ReceivingStream, WaitingStream {
   }
 
   /** @throws {TypeError} when the head cannot be written, or there has been one; nothing was written then. */
-  respond(status: number, headers: RawHeaders): void {
+  respond(status: number, headers: HeaderLines): void {
     // The request may have been answered for taking too long, past whoever is still working on it.
     if (this.#hasBegun) throw new TypeError('the request has been answered');
     const block = answerBlock(status, headers);
