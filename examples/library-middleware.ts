@@ -6,7 +6,7 @@ import { local, oldServer } from './two-versions.ts';
 
 /**
  * @param routingTable the snapshot in force; in production a `SnapshotReceiver`, which checks what is pushed to it
- * @param transport how peers are reached; on Node `UndiciTransport` of 'mixed-version-proxy/node'
+ * @param transport how peers are reached; on Node `NodeTransport` of 'mixed-version-proxy/node'
  */
 export function createApiServer(routingTable: RoutingTableSource, transport: Transport) {
   const app = new Hono();

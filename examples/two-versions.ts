@@ -14,8 +14,11 @@ export const local: Destination = {
   trust: { kind: 'peer-ca' },
 };
 
-/** @param createdAt milliseconds since the epoch; the table is good for an hour from then on */
-export function twoVersions(createdAt: number): RoutingTable {
+/**
+ * @param createdAt milliseconds since the epoch; the table is good for an hour from then on
+ * @param newAddress where the new server is
+ */
+export function twoVersions(createdAt: number, newAddress = '10.0.0.2:6443'): RoutingTable {
   return buildRoutingTable({
     apiVersion: 'mixed-version-proxy/v1alpha1',
     kind: 'StorageVersionSnapshot',
@@ -27,7 +30,7 @@ export function twoVersions(createdAt: number): RoutingTable {
     },
     servers: [
       { id: oldServer, address: '10.0.0.1:6443', version: 'v1.20.0', serves: 'old' },
-      { id: newServer, address: '10.0.0.2:6443', version: 'v1.21.0', serves: 'new' },
+      { id: newServer, address: newAddress, version: 'v1.21.0', serves: 'new' },
     ],
     servedSets: {
       old: { storageVersions: { 'batch.jobs': ['v1'] } },

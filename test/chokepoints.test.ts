@@ -133,20 +133,19 @@ test('a peer assertion is judged in one place', () => {
 
 test('a transport is asked to send in two places, and both have the request from the chokepoint', () => {
   assert.deepEqual(placesOf(/\btransport\.send\(/), ['src/proxy/ask-server.ts', 'src/proxy/forward.ts']);
-  // Nobody else calls it under another name: what is left are the connections behind the transport.
-  assert.deepEqual(placesOf(/(?<!transport)\.send\(/), [
-    'src/node/destination-connections.ts',
-    'src/node/destination-connections.ts',
-    'src/node/destination-connections.ts',
-    'src/node/http1-read-connections.ts',
-    'src/node/undici-transport.ts',
+  // Nobody else calls it under another name.
+  assert.deepEqual(placesOf(/(?<!transport)\.send\(/), []);
+  // What goes out of it goes to a dispatcher: ours, or undici's pool behind it.
+  assert.deepEqual(placesOf(/\.dispatch\(/), [
+    'src/http2/client/dispatched-request.ts',
+    'src/node/http1-pool.ts',
+    'src/node/node-transport.ts',
   ]);
-  // The pools and the connections for reads and for large heads are to be had from behind the transport only.
-  assert.deepEqual(placesOf(/\bnew Http1Pools\(/), ['src/node/destination-connections.ts']);
-  assert.deepEqual(placesOf(/\bnew Http1ReadConnections\(/), ['src/node/destination-connections.ts']);
-  assert.deepEqual(placesOf(/\bnew Http1ReadConnection\(/), ['src/node/http1-read-connections.ts']);
-  assert.deepEqual(placesOf(/\bnew LargeHeadConnections\(/), ['src/node/destination-connections.ts']);
-  assert.deepEqual(placesOf(/\bnew DestinationConnections\(/), ['src/node/undici-transport.ts']);
+  assert.deepEqual(placesOf(/\bnew (?:Http1Pool|Http2Pool|DestinationDispatchers)\(/), [
+    'src/node/http1-pool.ts',
+    'src/node/mutual-tls-dispatcher.ts',
+    'src/node/node-transport.ts',
+  ]);
 
   assert.match(
     sourceOf('src/proxy/forward.ts'),
@@ -199,11 +198,7 @@ test('an OutboundRequest is written down in one place', () => {
     // The sync job reads documents as itself: there is no caller in it.
     (file) => !file.startsWith('src/sync/'),
   );
-  assert.deepEqual(literals, [
-    // Hands on what the pool was made for.
-    'src/node/destination-connections.ts',
-    'src/proxy/outbound.ts',
-  ]);
+  assert.deepEqual(literals, ['src/proxy/outbound.ts']);
 });
 
 test('connections to destinations are opened in one place, behind the address policy and the pinned name', () => {
@@ -214,29 +209,21 @@ test('connections to destinations are opened in one place, behind the address po
     // status and doctor, run by hand: status as its caller, doctor as a user without rights (buildOutboundRequest)
     // and, behind the address policy, as the sync job.
     'src/cli/ask-over-https.ts',
-    // A pool of HTTP/1.1 connections that the dialer opens, for `DestinationConnections`.
-    'src/node/http1-pools.ts',
+    // A pool of HTTP/1.1 connections that the dialer opens, for `mutualTlsDispatchers`.
+    'src/node/http1-pool.ts',
     // Token issuers' documents, from the URLs of the configuration.
     'src/node/issuer-fetch.ts',
-    // HTTP/1.1 over a socket of the dialer, from `DestinationConnections`.
-    'src/node/large-head-connections.ts',
     'src/node/tls-dialer.ts',
     // An upgrade over a socket of the dialer.
     'src/node/upgrade-dial.ts',
   ]);
-  // Handed the one socket, it opens none itself.
-  assert.match(sourceOf('src/node/large-head-connections.ts'), /connect: \(_options, callback\) => \{/);
-  assert.match(sourceOf('src/node/http1-pools.ts'), /spare === undefined \? connect\(\) :/);
+  assert.match(sourceOf('src/node/http1-pool.ts'), /first === undefined \? connect\(\) :/);
   assert.match(
-    sourceOf('src/node/destination-connections.ts'),
-    /new Http1Pools\(\{[^}]*connect: \(\) => this\.#connect\(\['http\/1\.1'\]\),/,
-  );
-  assert.match(
-    sourceOf('src/node/destination-connections.ts'),
-    /new LargeHeadConnections\(\{[^}]*connect: \(protocol, inbox\) => this\.#connect\(\[protocol\], inbox\),/,
+    sourceOf('src/node/mutual-tls-dispatcher.ts'),
+    /http1Pool\(\{[^}]*\{[^}]*\}[^}]*connect: \(\) => connect\(\['http\/1\.1'\]\),/,
   );
   assert.match(sourceOf('src/node/upgrade-dial.ts'), /createConnection: \(\) => socket/);
-  assert.match(sourceOf('src/node/destination-connections.ts'), /this\.#dialer\.dial\(/);
+  assert.match(sourceOf('src/node/mutual-tls-dispatcher.ts'), /await dialer\.dial\(/);
 });
 
 test('every TLS connection that leaves checks who the server is by checkServerIdentity of src/node/server-identity.ts', () => {
@@ -246,7 +233,7 @@ test('every TLS connection that leaves checks who the server is by checkServerId
   const tlsClients =
     /\bimport\b(?! type)[^;]*\b(?:connect|request|get|Agent|Client|Pool|OTLPTraceExporter)\b[^;]*from '(?:node:(?:tls|https|http2)|undici|@opentelemetry\/exporter-trace-otlp-http)'/;
   // These get sockets of the dialer.
-  const overTheDialer = ['src/node/http1-pools.ts', 'src/node/large-head-connections.ts'];
+  const overTheDialer = ['src/node/http1-pool.ts'];
   assert.deepEqual(
     placesOf(tlsClients).filter((file) => !overTheDialer.includes(file)),
     modulesNaming('checkServerIdentity').filter((file) => file !== 'src/node/server-identity.ts'),

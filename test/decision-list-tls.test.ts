@@ -7,8 +7,8 @@ import { RequestHeaderAuthenticator } from '../src/identity/request-header.ts';
 import { readClientAuthorities } from '../src/node/client-authorities.ts';
 import { ClientCertificateReader, clientCertificateTlsOptions } from '../src/node/client-certificate.ts';
 import { nodeInbound } from '../src/node/node-inbound.ts';
+import { NodeTransport } from '../src/node/node-transport.ts';
 import { createRouterServer } from '../src/node/server.ts';
-import { UndiciTransport } from '../src/node/undici-transport.ts';
 import { createAuthority } from './support/certificates.ts';
 import { type DecisionRow, decisionRows, localId, mixedClusterAt } from './support/decision-rows.ts';
 import {
@@ -53,7 +53,7 @@ async function startRouter(context: TestContext, row: DecisionRow, addresses: Re
     requestHeaderCa: frontProxyAuthority.certificate,
   });
   const certificates = new ClientCertificateReader(authorities);
-  const transport = new UndiciTransport({ credentials });
+  const transport = new NodeTransport({ credentials });
   const requestHeader = new RequestHeaderAuthenticator({ allowedNames: ['front-proxy-client'] });
   const app = createApp({
     serverId: localId,

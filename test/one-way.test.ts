@@ -7,8 +7,8 @@ import { createApp } from '../src/app.ts';
 import type { Authenticator } from '../src/identity/authenticator.ts';
 import { AuthenticationError } from '../src/identity/authenticator.ts';
 import { nodeInbound } from '../src/node/node-inbound.ts';
+import { NodeTransport } from '../src/node/node-transport.ts';
 import { createRouterServer } from '../src/node/server.ts';
-import { UndiciTransport } from '../src/node/undici-transport.ts';
 import type { RequestObserver } from '../src/observe/request-observer.ts';
 import type { Transport } from '../src/proxy/transport.ts';
 import { askHttp1, askHttp2, http2Client } from './support/node-clients.ts';
@@ -57,7 +57,7 @@ describe('one way through', async () => {
       return { answered: () => void counts.answered++ };
     },
   };
-  const nodeTransport = new UndiciTransport({ credentials });
+  const nodeTransport = new NodeTransport({ credentials });
   const transport: Transport = {
     send(...args) {
       counts.sent++;

@@ -24,6 +24,11 @@ export const removedServeFlags: readonly RemovedFlag[] = [
     instead: 'leave it out; --disable-http2-serving has clients speak HTTP/1.1 in place of HTTP/2',
   },
   {
+    name: 'http1-read-connections',
+    key: 'performance.http1ReadConnections',
+    instead: 'leave it out, every request takes HTTP/2 where the server speaks it',
+  },
+  {
     name: 'direct-lane',
     key: 'performance.directLane',
     instead: 'leave it out, every request passes the fetch handler',

@@ -5,7 +5,6 @@ import { destinationIdentityFlagGroup } from './destination-identity-flag-group.
 import { healthFlagGroup } from './health-flag-group.ts';
 import { logFlagGroup } from './log-flag-group.ts';
 import { observabilityFlagGroup } from './observability-flag-group.ts';
-import { performanceFlagGroup } from './performance-flag-group.ts';
 import { requestRecordsFlagGroup } from './request-records-flag-group.ts';
 import { servingFlagGroup } from './serving-flag-group.ts';
 import { trafficFlagGroup } from './traffic-flag-group.ts';
@@ -145,7 +144,6 @@ export const serveFlagGroups = [
   servingFlagGroup,
   adminFlagGroup,
   trafficFlagGroup,
-  performanceFlagGroup,
   {
     heading: 'Authentication flags:',
     flags: [

@@ -14,7 +14,6 @@ import { flagsInUse } from './flags-in-use.ts';
 import { readHealthFlags } from './health-flags.ts';
 import { readJwtFlags } from './jwt-flags.ts';
 import { readObservabilityFlags } from './observability-flags.ts';
-import { readPerformanceFlags } from './performance-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
 import { readRequestRecordsFlags } from './request-records-flags.ts';
 import type { RawServeOptions } from './serve-flags.ts';
@@ -87,7 +86,6 @@ export async function validateServeOptions(
   const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });
   const allowedUsers = values.list('allowed-users', { mayBeBlank: true });
   const traffic = readTrafficFlags(values, report);
-  const performance = readPerformanceFlags(values);
   const observability = readObservabilityFlags(values);
   const records = readRequestRecordsFlags({ values, report, files });
   const fileCheckInterval = readFileCheckInterval(values, report);
@@ -106,7 +104,6 @@ export async function validateServeOptions(
     extensionRouting !== undefined &&
     peerAddresses !== undefined &&
     traffic !== undefined &&
-    performance !== undefined &&
     observability !== undefined &&
     fileCheckInterval !== undefined &&
     verbosity !== undefined &&
@@ -134,7 +131,6 @@ export async function validateServeOptions(
     extensionRouting,
     peerAddresses,
     ...traffic,
-    performance,
     observability,
     records,
     fileCheckInterval,

@@ -2,22 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, type TestContext, test } from 'node:test';
 import { eventually } from '../../test/support/eventually.ts';
-import {
-  credentials,
-  outboundTo,
-  type Peer,
-  startPeer,
-  startRawPeer,
-} from '../../test/support/node-exchange.ts';
+import { type Peer, startPeer, startRawPeer } from '../../test/support/node-exchange.ts';
 import { startRouter } from '../../test/support/node-router.ts';
 import { failureOf, get, newTransport, send } from '../../test/support/node-transport.ts';
 import { connect, startDestination, upgradeRequest } from '../../test/support/node-upgrade.ts';
-import { ConnectionInbox } from '../http2/sockets/connection-inbox.ts';
-import { answerSinkFor } from './answer-sink.ts';
-import { Exchange } from './exchange.ts';
-import { Http1ReadConnection } from './http1-read-connection.ts';
-import { http1RequestHead } from './http1-request-head.ts';
-import { TlsDialer } from './tls-dialer.ts';
 
 const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n';
 const lines = (count: number): string => 'a: b\r\n'.repeat(count);
@@ -25,38 +13,10 @@ const withHead = (head: string): string => `HTTP/1.1 200 OK\r\n${head}Content-Le
 const withTrailers = (trailers: string): string =>
   `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n${trailers}\r\n`;
 
-/** By which a read goes out over HTTP/1.1. */
-const ways: Readonly<Record<string, (context: TestContext, peer: Peer) => Promise<Response>>> = {
-  "undici's pool": (context, { destination }) => {
-    const transport = newTransport(context, { limits: { http1ReadConnections: 0 } });
-    return send(transport, destination);
-  },
-  'a connection for a large head': (context, { destination }) => {
-    const transport = newTransport(context, { limits: { http1ReadConnections: 0 } });
-    return send(transport, destination, get(), { headers: ['x-large', 'x'.repeat(70_000)] });
-  },
-  'a connection for short reads': async (context, { destination }) => {
-    const inbox = new ConnectionInbox();
-    const socket = await new TlsDialer(credentials, 5_000).dial({
-      destination,
-      presentFrontProxyCertificate: true,
-      protocols: ['http/1.1'],
-      onread: inbox.onread,
-    });
-    const connection = new Http1ReadConnection(socket, inbox, { onIdle: () => {}, onClosed: () => {} });
-    context.after(() => connection.destroy());
-    const exchange = new Exchange({
-      origin: destination.origin,
-      sink: answerSinkFor(get()),
-      onResponseHead: ({ headers }) => ({ kind: 'forward', headers }),
-      headTimeout: 0,
-      bodyOpened: () => false,
-    });
-    const head = http1RequestHead(outboundTo(destination), new URL(destination.origin).host) ?? '';
-    connection.send({ head, method: 'GET', exchange, onUnanswered: () => assert.fail('no answer came') });
-    return exchange.response;
-  },
-};
+/** A read that goes out over HTTP/1.1. */
+function ask(context: TestContext, { destination }: Peer): Promise<Response> {
+  return send(newTransport(context), destination);
+}
 
 /** Answers a request, large head and all, with `answer`. */
 function answering(context: TestContext, answer: string): Promise<Peer> {
@@ -71,57 +31,55 @@ function answering(context: TestContext, answer: string): Promise<Peer> {
   });
 }
 
-for (const [way, ask] of Object.entries(ways)) {
-  describe(`an answer over ${way}`, () => {
-    for (const [attack, answer] of [
-      ['200,000 lines', withHead(lines(200_000))],
-      ['5,000 short lines', withHead(lines(5_000))],
-      ['a line of 70 KB', withHead(`a: ${'b'.repeat(70_000)}\r\n`)],
-      ['5,000 interim heads', interim.repeat(5_000) + withHead('')],
-      [
-        'interim heads with 5,000 lines together',
-        `HTTP/1.1 103 Early Hints\r\n${lines(1_000)}\r\n`.repeat(5) + withHead(''),
-      ],
-    ] as const) {
-      test(`attack: ${attack} are no answer, and end the connection`, async (context) => {
-        const peer = await answering(context, answer);
-        assert.equal((await failureOf(ask(context, peer))).code, 'InvalidResponse');
-        await eventually(() => peer.openConnections() === 0);
-      });
-    }
-
-    for (const [attack, answer] of [
-      ['3 MB of one-byte trailers', withTrailers('a:b\r\n'.repeat(600_000))],
-      ['5,000 short trailers', withTrailers(lines(5_000))],
-      [
-        '5,000 short trailers of a last answer',
-        withTrailers(lines(5_000)).replace('OK', 'OK\r\nConnection: close'),
-      ],
-      ['trailers of 70 KB', withTrailers(`a: ${'b'.repeat(3_500)}\r\n`.repeat(20))],
-      [
-        'trailers of 70 KB of a last answer',
-        withTrailers(`a: ${'b'.repeat(3_500)}\r\n`.repeat(20)).replace('OK', 'OK\r\nConnection: close'),
-      ],
-    ] as const) {
-      test(`attack: with ${attack} it breaks off, and ends the connection`, async (context) => {
-        const peer = await answering(context, answer);
-        // It may break off before anybody has seen its head.
-        await assert.rejects(ask(context, peer).then((response) => response.text()));
-        await eventually(() => peer.openConnections() === 0);
-      });
-    }
-
-    test('has 4,000 lines, and as many trailers', async (context) => {
-      const peer = await answering(
-        context,
-        interim + withTrailers(lines(4_000)).replace('OK\r\n', `OK\r\n${lines(4_000)}`),
-      );
-      const response = await ask(context, peer);
-      assert.equal(response.headers.get('a')?.split(', ').length, 4_000);
-      assert.equal(await response.text(), 'ok');
+describe('an answer over HTTP/1.1', () => {
+  for (const [attack, answer] of [
+    ['200,000 lines', withHead(lines(200_000))],
+    ['5,000 short lines', withHead(lines(5_000))],
+    ['a line of 70 KB', withHead(`a: ${'b'.repeat(70_000)}\r\n`)],
+    ['5,000 interim heads', interim.repeat(5_000) + withHead('')],
+    [
+      'interim heads with 5,000 lines together',
+      `HTTP/1.1 103 Early Hints\r\n${lines(1_000)}\r\n`.repeat(5) + withHead(''),
+    ],
+  ] as const) {
+    test(`attack: ${attack} are no answer, and end the connection`, async (context) => {
+      const peer = await answering(context, answer);
+      assert.equal((await failureOf(ask(context, peer))).code, 'InvalidResponse');
+      await eventually(() => peer.openConnections() === 0);
     });
+  }
+
+  for (const [attack, answer] of [
+    ['3 MB of one-byte trailers', withTrailers('a:b\r\n'.repeat(600_000))],
+    ['5,000 short trailers', withTrailers(lines(5_000))],
+    [
+      '5,000 short trailers of a last answer',
+      withTrailers(lines(5_000)).replace('OK', 'OK\r\nConnection: close'),
+    ],
+    ['trailers of 70 KB', withTrailers(`a: ${'b'.repeat(3_500)}\r\n`.repeat(20))],
+    [
+      'trailers of 70 KB of a last answer',
+      withTrailers(`a: ${'b'.repeat(3_500)}\r\n`.repeat(20)).replace('OK', 'OK\r\nConnection: close'),
+    ],
+  ] as const) {
+    test(`attack: with ${attack} it breaks off, and ends the connection`, async (context) => {
+      const peer = await answering(context, answer);
+      // It may break off before anybody has seen its head.
+      await assert.rejects(ask(context, peer).then((response) => response.text()));
+      await eventually(() => peer.openConnections() === 0);
+    });
+  }
+
+  test('has 4,000 lines, and as many trailers', async (context) => {
+    const peer = await answering(
+      context,
+      interim + withTrailers(lines(4_000)).replace('OK\r\n', `OK\r\n${lines(4_000)}`),
+    );
+    const response = await ask(context, peer);
+    assert.equal(response.headers.get('a')?.split(', ').length, 4_000);
+    assert.equal(await response.text(), 'ok');
   });
-}
+});
 
 test('a head that comes byte by byte is read, and beyond its limit no answer', async (context) => {
   const byByte = (answer: string): Promise<Peer> =>
@@ -133,12 +91,9 @@ test('a head that comes byte by byte is read, and beyond its limit no answer', a
         }
       });
     });
-  for (const ask of [ways["undici's pool"], ways['a connection for short reads']]) {
-    assert.ok(ask);
-    assert.equal(await (await ask(context, await byByte(interim + withHead(lines(50))))).text(), 'ok');
-    const peer = await byByte(withHead(`a: ${'b'.repeat(66_000)}\r\n`));
-    assert.equal((await failureOf(ask(context, peer))).code, 'InvalidResponse');
-  }
+  assert.equal(await (await ask(context, await byByte(interim + withHead(lines(50))))).text(), 'ok');
+  const peer = await byByte(withHead(`a: ${'b'.repeat(66_000)}\r\n`));
+  assert.equal((await failureOf(ask(context, peer))).code, 'InvalidResponse');
 });
 
 describe('an answer over HTTP/2', () => {
@@ -153,7 +108,7 @@ describe('an answer over HTTP/2', () => {
       }
     });
     const events: (() => void)[] = [];
-    const transport = newTransport(context, { limits: { http1ReadConnections: 0 } });
+    const transport = newTransport(context);
     const watch = await send(transport, peer.destination, get(), { target: '/watch' });
     const failure = await failureOf(send(transport, peer.destination, get(), { target: '/large' }));
     assert.equal(failure.code, 'InvalidResponse');

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import type { WholeBody } from '../http2/client/dispatch-options.ts';
 import type { BodySource } from './request-body.ts';
 
 /**
@@ -7,7 +8,7 @@ import type { BodySource } from './request-body.ts';
  * HTTP clients destroy the body of a failed request, which would take the client's socket with it and leave
  * no way to answer.
  */
-export class BodyStream extends Readable {
+export class BodyStream extends Readable implements WholeBody {
   readonly #source: BodySource;
   readonly #onProgress: () => void;
   #stream: Readable | undefined;
@@ -20,6 +21,11 @@ export class BodyStream extends Readable {
     this.#onProgress = onProgress;
     // undici reads once and then may find that nobody waits for the answer: it drops the body and listens to nothing.
     this.on('error', () => {});
+  }
+
+  /** All of a short body that is here already, so that it goes in one piece with the head. */
+  takeWhole(): Uint8Array | undefined {
+    return this.#stream === undefined ? this.#source.takeWhole() : undefined;
   }
 
   readonly #onData = (chunk: Uint8Array): void => {

@@ -7,7 +7,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { type PeerOutgoing, startPeer } from '../../test/support/node-exchange.ts';
 import { get, newTransport, send } from '../../test/support/node-transport.ts';
 import { noticeSilence } from '../http2/sockets/connection-silence.ts';
-import type { UndiciTransport } from './undici-transport.ts';
+import type { NodeTransport } from './node-transport.ts';
 
 const look = 15_000;
 
@@ -100,7 +100,7 @@ interface Relay {
 /** A destination whose connections run through a relay, and that begins an answer without ending it. */
 async function startBehindRelay(
   context: TestContext,
-): Promise<{ transport: UndiciTransport; relay: Relay; watches: PeerOutgoing[] }> {
+): Promise<{ transport: NodeTransport; relay: Relay; watches: PeerOutgoing[] }> {
   const watches: PeerOutgoing[] = [];
   const peer = await startPeer(context, 'h2', (_incoming, outgoing) => {
     outgoing.on('error', () => {});
@@ -131,7 +131,7 @@ async function startBehindRelay(
   });
   const { port } = server.address() as AddressInfo;
   // All on one connection: it is the one that falls silent.
-  const transport = newTransport(context, { limits: { spreadAt: 100, http1ReadConnections: 0 } });
+  const transport = newTransport(context, { limits: { spreadAt: 100 } });
   const relay: Relay = {
     destination: { ...peer.destination, origin: `https://127.0.0.1:${port}` },
     fallSilent: () => {

@@ -9,7 +9,7 @@ export interface AnswerSource {
   pause(): void;
   resume(): void;
   /** Gives the exchange up: resets the HTTP/2 stream, or closes the HTTP/1.1 connection. */
-  abort(): void;
+  abort(reason: Error): void;
 }
 
 export interface ExchangeOptions {
@@ -53,7 +53,6 @@ export class Exchange {
   #state: 'waiting' | 'answering' | 'over' = 'waiting';
   #source: AnswerSource | undefined;
   #discardTimer: NodeJS.Timeout | undefined;
-  #restarted = false;
 
   constructor(options: ExchangeOptions) {
     const { origin, sink, onResponseHead, headTimeout, bodyOpened, onBrokenOff } = options;
@@ -84,17 +83,6 @@ export class Exchange {
   /** The request is about to be written; from here on it may have arrived. */
   started(source: AnswerSource): void {
     this.#source = source;
-  }
-
-  /**
-   * The destination refused the request without processing it.
-   * @returns whether it may be sent again, which it may once (RFC 9113 section 8.7).
-   */
-  restart(): boolean {
-    if (this.#state !== 'waiting' || this.#restarted) return false;
-    this.#restarted = true;
-    this.#source = undefined;
-    return true;
   }
 
   /** A chunk of the request's body was taken from the client: an upload in progress is no silence. */
@@ -130,7 +118,7 @@ export class Exchange {
           cause: error,
         }),
       );
-      this.#source?.abort();
+      this.#source?.abort(givenUp());
     }
   }
 
@@ -159,8 +147,7 @@ export class Exchange {
     this.#sink.release();
   }
 
-  /** @param refused the destination said that it did not process the request. */
-  fail(error: unknown, refused = false): void {
+  fail(error: unknown): void {
     clearTimeout(this.#discardTimer);
     if (this.#state === 'over') return;
     const sink = this.#sink;
@@ -170,7 +157,6 @@ export class Exchange {
     const failure = toTransportError(error, {
       origin: this.#origin,
       sent: this.#source !== undefined,
-      refused,
       bodyOpened: this.#bodyOpened(),
     });
     // Too late for a status: the client's stream breaks, so that it cannot take the part for the whole.
@@ -187,8 +173,8 @@ export class Exchange {
   #discard(headers: RawHeaders): void {
     const length = contentLength(headers);
     const isShort = length !== undefined && length <= maximumDiscarded;
-    if (!isShort || this.#bodyOpened()) this.#source?.abort();
-    else this.#discardTimer = setTimeout(() => this.#source?.abort(), discardMilliseconds);
+    if (!isShort || this.#bodyOpened()) this.#source?.abort(givenUp());
+    else this.#discardTimer = setTimeout(() => this.#source?.abort(givenUp()), discardMilliseconds);
   }
 
   #timedOut(): void {
@@ -199,7 +185,7 @@ export class Exchange {
         requestMayHaveArrived: source !== undefined,
       }),
     );
-    source?.abort();
+    source?.abort(givenUp());
   }
 
   #clientGone(): void {
@@ -215,11 +201,15 @@ export class Exchange {
         }),
       );
     }
-    source?.abort();
+    source?.abort(givenUp());
   }
 
   #finish(): void {
     this.#state = 'over';
     clearTimeout(this.#timer);
   }
+}
+
+function givenUp(): Error {
+  return new Error('the exchange was given up');
 }

@@ -114,7 +114,7 @@ test('what is open below the last stream of a GOAWAY ends in peace, while new re
     if (count === 0) peer.write(headFrame(stream, [':status', '200']), goAway(stream, 0));
     else peer.write(okFrames(stream, 'elsewhere'));
   });
-  const transport = newTransport(context, { limits: { http1ReadConnections: 0 } });
+  const transport = newTransport(context);
   const watch = await send(transport, server.destination);
   // The head came in front of the GOAWAY, and in one segment with it.
   await server.peers[0]?.settled();

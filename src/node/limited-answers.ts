@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import { maximumAnswerHeaderBytes } from './answer-limits.ts';
-import { invalidResponse } from './http1-response-head.ts';
+import { invalidResponse } from './invalid-response.ts';
 
 /** Bytes that a piece counts as, however short: undici copies a line that is not whole with each piece that adds to it. */
 const leastPiece = 256;

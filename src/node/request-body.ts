@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { BodyStream } from './body-stream.ts';
 
 /**
  * Bytes of a body up to which it is sent in one piece when all of it is here already, as it mostly is with the objects
@@ -144,42 +143,5 @@ export class BodySource {
   get #isShort(): boolean {
     const length = this.#announcedLength;
     return !this.#opened && length !== undefined && length > 0 && length <= maximumWhole;
-  }
-}
-
-/** The body of one request for whichever destination takes it: in one piece if it is here already, else as a stream. */
-export class RequestBody {
-  readonly #source: BodySource;
-  readonly #onProgress: () => void;
-  #whole: Uint8Array | undefined;
-  #stream: BodyStream | undefined;
-
-  /** @param onProgress called for each chunk taken from the client while the body is streamed. */
-  constructor(source: BodySource, onProgress: () => void) {
-    this.#source = source;
-    this.#onProgress = onProgress;
-  }
-
-  /** All of a short body that is here already; kept for a destination that may have to be asked again. */
-  takeWhole(): Uint8Array | undefined {
-    if (this.#stream === undefined) this.#whole ??= this.#source.takeWhole();
-    return this.#whole;
-  }
-
-  /** What is left to send: the whole body where it was taken, else a stream that begins to read when it is read. */
-  get content(): Uint8Array | BodyStream {
-    if (this.#whole !== undefined) return this.#whole;
-    this.#stream ??= new BodyStream(this.#source, this.#onProgress);
-    return this.#stream;
-  }
-
-  /** Nobody is asked again: an answer that lasts for long must not keep it. */
-  forget(): void {
-    this.#whole = undefined;
-  }
-
-  /** Stops taking from the client. */
-  destroy(): void {
-    this.#stream?.destroy();
   }
 }

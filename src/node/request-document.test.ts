@@ -3,15 +3,15 @@ import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { credentials, type Peer, startPeer, startRawPeer } from '../../test/support/node-exchange.ts';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
+import { NodeTransport } from './node-transport.ts';
 import { type Document, type DocumentRequest, requestDocument } from './request-document.ts';
-import { UndiciTransport } from './undici-transport.ts';
 
 function request(
   context: TestContext,
   peer: Peer,
   options: Partial<DocumentRequest> = {},
 ): Promise<Document> {
-  const transport = new UndiciTransport({ credentials });
+  const transport = new NodeTransport({ credentials });
   context.after(() => transport.close());
   const { destination } = peer;
   return requestDocument(transport, {

@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib';
 import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { type Destination, TransportError } from '../proxy/transport.ts';
 import type { AnswerSink } from './answer-sink.ts';
-import type { UndiciTransport } from './undici-transport.ts';
+import type { NodeTransport } from './node-transport.ts';
 
 export interface DocumentRequest {
   readonly destination: Destination;
@@ -33,10 +33,7 @@ const unzip = promisify(gunzip);
  * @throws {TransportError} `Timeout`, `ClientGone` when `signal` aborted, `InvalidResponse` when the document
  *   is larger than allowed or cannot be unpacked, and whatever kept the destination from answering.
  */
-export async function requestDocument(
-  transport: UndiciTransport,
-  request: DocumentRequest,
-): Promise<Document> {
+export async function requestDocument(transport: NodeTransport, request: DocumentRequest): Promise<Document> {
   const { destination, target, presentFrontProxyCertificate, signal } = request;
   const { headers = [], timeoutMilliseconds = 30_000, maximumBytes = 32 * 1024 * 1024 } = request;
   const sink = new DocumentSink(destination.origin, maximumBytes, timeoutMilliseconds, signal);

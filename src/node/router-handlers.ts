@@ -13,12 +13,12 @@ import { oidcIssuer } from './destination-identity.ts';
 import type { FetchListenerOptions } from './fetch-listener.ts';
 import type { RouterMetrics } from './metrics/router-metrics.ts';
 import { type ClientCertificateOf, nodeInbound } from './node-inbound.ts';
+import type { NodeTransport } from './node-transport.ts';
 import { processFacts } from './process-facts.ts';
 import type { LiveConfiguration } from './reload/live-configuration.ts';
 import type { RequestRecords } from './request-records.ts';
 import type { ServeConfig } from './serve-config.ts';
 import type { TrafficControl } from './traffic-control.ts';
-import type { UndiciTransport } from './undici-transport.ts';
 import { type UpgradeListener, upgradeListener } from './upgrade.ts';
 
 /** What every request meets first: made from one configuration, immutable, replaced whole. */
@@ -36,7 +36,7 @@ export interface RouterParts
   readonly settings: LiveConfiguration;
   readonly outbound: OutboundOptions & {
     readonly local: Destination | undefined;
-    readonly transport: UndiciTransport;
+    readonly transport: NodeTransport;
     readonly pseudonym: string;
   };
   readonly authenticators: LastingAuthenticators;

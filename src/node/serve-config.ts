@@ -180,10 +180,6 @@ export interface ServeConfig {
     readonly goawayChance: number;
   };
   readonly shutdown: ShutdownConfig;
-  readonly performance: {
-    /** HTTP/1.1 connections for short reads to each server; 0: reads share the HTTP/2 connections. */
-    readonly http1ReadConnections: number;
-  };
   /** Milliseconds between two looks at the files named above, for changes. */
   readonly fileCheckInterval: number;
   readonly logging: LoggingConfig;

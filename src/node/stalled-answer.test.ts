@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAuthority } from '../../test/support/certificates.ts';
 import { httpsServer } from '../../test/support/https-server.ts';
-import { UndiciTransport } from './undici-transport.ts';
+import { NodeTransport } from './node-transport.ts';
 
 test('a peer that stalls in the middle of an answer keeps its reader waiting, not busy', async (context) => {
   const authority = await createAuthority('cluster');
@@ -18,7 +18,7 @@ test('a peer that stalls in the middle of an answer keeps its reader waiting, no
       response.end('other');
     },
   );
-  const transport = new UndiciTransport({
+  const transport = new NodeTransport({
     credentials: { peerCertificateAuthorities: authority.certificate, frontProxy: undefined },
   });
   context.after(() => transport.close());

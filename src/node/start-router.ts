@@ -15,6 +15,7 @@ import { createClusterDocuments } from './cluster-documents.ts';
 import { assertionAuthenticator, canAssertLocally, identityTokenSigners } from './destination-identity.ts';
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
 import { createRouterMetrics } from './metrics/create-router-metrics.ts';
+import { NodeTransport } from './node-transport.ts';
 import { ownServerCheck } from './own-server-check.ts';
 import { processFacts } from './process-facts.ts';
 import type { ConfigurationUsers } from './reload/apply-configuration.ts';
@@ -32,7 +33,6 @@ import type { RunningRouter, ServeConfig } from './serve-config.ts';
 import { createRouterServer } from './server.ts';
 import { followServers } from './server-health.ts';
 import { TrafficControl } from './traffic-control.ts';
-import { UndiciTransport } from './undici-transport.ts';
 
 /** Milliseconds that requests in flight get to end when the router is closed. */
 const closeGrace = 10_000;
@@ -88,12 +88,11 @@ async function start(
   const metrics = createRouterMetrics(config, facts, () => receiver.current());
   const records = await createRequestRecords(config, logger, metrics);
   opened.push(() => records.close());
-  const transport = new UndiciTransport({
+  const transport = new NodeTransport({
     dialObserver: metrics?.connections,
     ...traffic.transportOptions,
     credentials: transportCredentialsOf(credentials.current),
     guard: { addressPolicy },
-    limits: { http1ReadConnections: config.performance.http1ReadConnections },
     onBrokenOff: (origin) => servers?.brokenOff(origin),
     onConnectionLost: (origin) => servers?.connectionLost(origin),
   });

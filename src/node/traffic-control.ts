@@ -2,16 +2,16 @@ import type { Logger } from '../observe/logger.ts';
 import { RequestGate } from '../proxy/in-flight/request-gate.ts';
 import { defaultMaxConnections, readOpenFilesLimit } from './file-descriptor-limit.ts';
 import { GracefulShutdown } from './graceful-shutdown.ts';
+import type { NodeTransport, NodeTransportOptions } from './node-transport.ts';
 import { OpenStreams } from './open-streams.ts';
 import { RequestDeadlines } from './request-deadlines.ts';
 import type { ServeConfig } from './serve-config.ts';
 import type { RouterServer, RouterServerOptions } from './server.ts';
-import type { UndiciTransport, UndiciTransportOptions } from './undici-transport.ts';
 
 /** What has limits of its own to be told of. */
 export interface LimitedParts {
   readonly server: Pick<RouterServer, 'configure'>;
-  readonly transport: Pick<UndiciTransport, 'setTimeouts'>;
+  readonly transport: Pick<NodeTransport, 'setTimeouts'>;
 }
 
 /** File descriptors below which a router in front of a whole cluster runs out of them. */
@@ -55,7 +55,7 @@ export class TrafficControl {
     return this.#shutdown?.isRunning === true;
   }
 
-  get transportOptions(): Omit<UndiciTransportOptions, 'credentials'> {
+  get transportOptions(): Omit<NodeTransportOptions, 'credentials'> {
     const { dial, tlsHandshake, responseHeader } = this.#config.timeouts;
     return {
       connectTimeout: dial,

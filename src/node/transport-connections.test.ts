@@ -126,7 +126,7 @@ test('many streams spread over several HTTP/2 connections, each below its limit'
     watches.push(outgoing);
   });
   // Only HTTP/2 connections are counted here: none is tried for reads.
-  const limits = { spreadAt: 4, streamsPerConnection: 8, http2Connections: 3, http1ReadConnections: 0 };
+  const limits = { spreadAt: 4, streamsPerConnection: 8, http2Connections: 3 };
   const transport = newTransport(context, { limits });
   const answers: Response[] = [];
   for (let index = 0; index < 24; index++) answers.push(await send(transport, peer.destination));

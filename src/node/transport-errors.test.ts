@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { UnprocessedRequestError } from '../http2/client/request-errors.ts';
 import { TransportError } from '../proxy/transport.ts';
 import { toTransportError } from './transport-errors.ts';
 
@@ -51,9 +52,11 @@ test('each kind of failure has its code', () => {
 test('before a byte was written, or when refused, nothing arrived', () => {
   const error = withCode('ECONNRESET');
   assert.equal(toTransportError(error, { ...sent, sent: false }).requestMayHaveArrived, false);
-  assert.equal(toTransportError(error, { ...sent, refused: true }).requestMayHaveArrived, false);
-  const refusedWithBody = { ...sent, refused: true, bodyOpened: true };
-  assert.equal(toTransportError(error, refusedWithBody).requestMayHaveArrived, true);
+  const refused = toTransportError(new UnprocessedRequestError(error), sent);
+  assert.equal(refused.requestMayHaveArrived, false);
+  assert.equal(refused.cause, error);
+  const refusedWithBody = toTransportError(new UnprocessedRequestError(error), { ...sent, bodyOpened: true });
+  assert.equal(refusedWithBody.requestMayHaveArrived, true);
 });
 
 test('the message names the destination, for logs, and keeps the cause', () => {

@@ -1,3 +1,4 @@
+import { RequestHeadTooLargeError, UnprocessedRequestError } from '../http2/client/request-errors.ts';
 import { Http2Error } from '../http2/frames/http2-error.ts';
 import { TransportError, type TransportErrorCode } from '../proxy/transport.ts';
 
@@ -17,8 +18,6 @@ export interface FailureCircumstances {
   readonly origin: string;
   /** Writing the request had begun. */
   readonly sent: boolean;
-  /** The destination, or its HTTP/2 session, said that it did not process the request. */
-  readonly refused?: boolean;
   /** Reading the request's body had begun. */
   readonly bodyOpened: boolean;
 }
@@ -26,12 +25,16 @@ export interface FailureCircumstances {
 /** Words what undici, the HTTP/2 client or node:tls threw before an answer began as a `TransportError`. */
 export function toTransportError(error: unknown, circumstances: FailureCircumstances): TransportError {
   if (error instanceof TransportError) return error;
-  const { origin, sent, refused = false, bodyOpened } = circumstances;
+  if (error instanceof UnprocessedRequestError) {
+    // The server, or its HTTP/2 connection, said that it did not process the request.
+    return toTransportError(error.cause, { ...circumstances, sent: false });
+  }
+  const { origin, sent, bodyOpened } = circumstances;
   const detail = error instanceof Error ? error.message : String(error);
   const errorCode = codeOf(error);
   const code = transportErrorCode(errorCode, error);
   // A destination that refuses our certificate has read no request: the handshake ends before it.
-  const untouched = !sent || refused || certificateRefused.test(errorCode);
+  const untouched = !sent || certificateRefused.test(errorCode);
   return new TransportError(code, `${origin}: ${detail}`, {
     requestMayHaveArrived: !untouched || bodyOpened,
     cause: error,
@@ -44,6 +47,7 @@ function codeOf(error: unknown): string {
 }
 
 function transportErrorCode(code: string, error: unknown): TransportErrorCode {
+  if (error instanceof RequestHeadTooLargeError) return 'RequestHeaderFieldsTooLarge';
   if (error instanceof Http2Error) return error.isInvalidAnswer ? 'InvalidResponse' : 'ConnectionClosed';
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'TLSFailed';
   if (code === 'ETIMEDOUT' || /^UND_ERR_\w+_TIMEOUT$/.test(code)) return 'Timeout';

@@ -12,7 +12,7 @@ test('attack: requests that are given up by the thousand do not end the watch of
     if (incoming.url === '/watch') watch = outgoing;
   });
   // All on one connection, as far as its limits allow.
-  const transport = newTransport(context, { limits: { spreadAt: 100, http1ReadConnections: 0 } });
+  const transport = newTransport(context, { limits: { spreadAt: 100 } });
   const watching = await send(transport, peer.destination, get(), { target: '/watch' });
   for (let batch = 0; batch < 26; batch++) {
     await Promise.all(

@@ -4,7 +4,7 @@ import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-he
 import { requestLines } from '../http2/fields/connection-headers.ts';
 import { type OutboundRequest, TransportError } from '../proxy/transport.ts';
 import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
-import { invalidResponse, refuseOtherCodings } from './http1-response-head.ts';
+import { invalidResponse, refuseOtherCodings } from './invalid-response.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 import { toTransportError } from './transport-errors.ts';
 

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { fetchOverMutualTls } from '../../examples/fetch-over-mutual-tls.ts';
 import { createApiServer } from '../../examples/library-middleware.ts';
 import { fetchTransport } from '../../examples/own-transport.ts';
 import { ask } from '../../examples/test-double.ts';
 import { newServer, twoVersions } from '../../examples/two-versions.ts';
+import { credentials, startPeer } from '../support/node-exchange.ts';
 
 const minute = 60_000;
 const get = (path: string) => new Request(`https://router.example${path}`);
@@ -75,5 +78,27 @@ describe('examples/library-middleware.ts with examples/own-transport.ts', () => 
     const response = await unreachable.fetch(get('/apis/batch/v1/cronjobs'));
     assert.equal(response.status, 503);
     assert.equal(((await response.json()) as { reason: string }).reason, 'ServiceUnavailable');
+  });
+});
+
+describe('examples/fetch-over-mutual-tls.ts', () => {
+  test('reaches a peer over HTTP/2, which sees the client certificate', async (context) => {
+    let certificate: string | undefined;
+    const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
+      certificate = (incoming.socket as TLSSocket).getPeerCertificate().subject.CN as string;
+      outgoing.setHeader('x-from', `${incoming.headers[':authority']} ${incoming.url}`);
+      outgoing.end(`over HTTP/${incoming.httpVersion}`);
+    });
+    const { peerCertificateAuthorities: authority, frontProxy } = credentials;
+    assert.ok(frontProxy);
+    const { transport, close } = fetchOverMutualTls({ authority, ...frontProxy });
+    context.after(close);
+    const table = twoVersions(Date.now(), `127.0.0.1:${peer.port}`);
+    const app = createApiServer({ current: () => table }, transport);
+    const response = await app.fetch(get('/apis/batch/v1/cronjobs'));
+    assert.equal(response.status, 200);
+    assert.equal(await response.text(), 'over HTTP/2.0');
+    assert.equal(response.headers.get('x-from'), `127.0.0.1:${peer.port} /apis/batch/v1/cronjobs`);
+    assert.equal(certificate, 'front-proxy-client');
   });
 });

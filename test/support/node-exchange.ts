@@ -94,7 +94,12 @@ export async function startPeer(
       // Node's types leave flushHeaders() out.
       handle(incoming, outgoing as unknown as PeerOutgoing);
     };
-    const settings = maxConcurrentStreams === undefined ? {} : { maxConcurrentStreams };
+    // Go's servers announce as much.
+    const maxHeaderListSize = 1024 * 1024;
+    const settings = {
+      maxHeaderListSize,
+      ...(maxConcurrentStreams === undefined ? {} : { maxConcurrentStreams }),
+    };
     const server = createSecureServer({ ...tls, maxHeaderListPairs: 5_000, settings }, onRequest);
     return listen(context, server, port);
   }

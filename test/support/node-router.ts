@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test';
 import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { statusResponse } from '../../src/apimachinery/status.ts';
+import { NodeTransport, type NodeTransportOptions } from '../../src/node/node-transport.ts';
 import { createRouterServer, type RouterServer, type RouterServerOptions } from '../../src/node/server.ts';
-import { UndiciTransport, type UndiciTransportOptions } from '../../src/node/undici-transport.ts';
 import { upgradeListener } from '../../src/node/upgrade.ts';
 import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/proxy/header-hygiene.ts';
 import type { InboundRequest } from '../../src/proxy/inbound.ts';
@@ -20,7 +20,7 @@ import { noRequestInfo } from './request-info.ts';
 export interface TestRouter {
   readonly port: number;
   readonly server: RouterServer;
-  readonly transport: UndiciTransport;
+  readonly transport: NodeTransport;
   /** What kept destinations from answering, in order. */
   readonly failures: TransportError[];
 }
@@ -31,7 +31,7 @@ export interface TestRouterOptions {
   readonly stamped?: RawHeaders;
   readonly outbound?: Partial<OutboundRequest>;
   readonly onResponseHead?: OnResponseHead;
-  readonly transport?: Partial<UndiciTransportOptions>;
+  readonly transport?: Partial<NodeTransportOptions>;
   readonly server?: Partial<RouterServerOptions>;
   /** The door of upgrades. Default: everybody is let in. */
   readonly admit?: Router['admit'];
@@ -41,7 +41,7 @@ export interface TestRouterOptions {
 /** Started on a free port, closed at the end of the test. */
 export async function startRouter(context: TestContext, options: TestRouterOptions): Promise<TestRouter> {
   const { destination, stamped = [], upgradeHeadTimeout } = options;
-  const transport = new UndiciTransport({ credentials, ...options.transport });
+  const transport = new NodeTransport({ credentials, ...options.transport });
   const failures: TransportError[] = [];
   const outboundFor = (inbound: InboundRequest): OutboundRequest =>
     outboundTo(destination, {

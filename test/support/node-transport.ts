@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { UndiciTransport, type UndiciTransportOptions } from '../../src/node/undici-transport.ts';
+import { NodeTransport, type NodeTransportOptions } from '../../src/node/node-transport.ts';
 import { inboundFromRequest } from '../../src/proxy/inbound.ts';
 import { type Destination, TransportError } from '../../src/proxy/transport.ts';
 import { credentials, outboundTo } from './node-exchange.ts';
@@ -8,9 +8,9 @@ import { credentials, outboundTo } from './node-exchange.ts';
 /** A transport of its own, closed at the end of the test. */
 export function newTransport(
   context: TestContext,
-  options: Partial<UndiciTransportOptions> = {},
-): UndiciTransport {
-  const transport = new UndiciTransport({ credentials, ...options });
+  options: Partial<NodeTransportOptions> = {},
+): NodeTransport {
+  const transport = new NodeTransport({ credentials, ...options });
   context.after(() => transport.close());
   return transport;
 }
@@ -21,7 +21,7 @@ export const get = (): ReturnType<typeof inboundFromRequest> =>
 
 /** Sends one request; its answer comes back as it is. */
 export function send(
-  transport: UndiciTransport,
+  transport: NodeTransport,
   destination: Destination,
   inbound = get(),
   overrides: Parameters<typeof outboundTo>[1] = {},

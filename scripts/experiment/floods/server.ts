@@ -36,8 +36,8 @@ if (kind === 'node') {
     .listen(Number(port), '127.0.0.1', () => console.log('ready'));
 } else {
   const { createRouterServer } = await import(pathToFileURL(join(tree, 'src/node/server.ts')).href);
-  const { UndiciTransport } = await import(pathToFileURL(join(tree, 'src/node/undici-transport.ts')).href);
-  const transport = new UndiciTransport({ credentials: { peerCertificateAuthorities: ca } });
+  const { NodeTransport } = await import(pathToFileURL(join(tree, 'src/node/node-transport.ts')).href);
+  const transport = new NodeTransport({ credentials: { peerCertificateAuthorities: ca } });
   const destination = {
     kind: 'peer',
     id: 'hostile',

@@ -149,10 +149,16 @@ class ConfigurationReader<Name extends string> {
   }
 
   #unknownKey(pair: Pair, path: string, similar: string | undefined): void {
-    // A removed flag may have been the only one of its section.
-    const gone = removedServeFlags.filter(({ key }) => key === path || key.startsWith(`${path}.`));
-    if (gone.length > 0) {
-      for (const { key, instead } of gone) this.#fault(startOf(pair.key), key, `was removed: ${instead}`);
+    const gone = removedServeFlags.find(({ key }) => key === path);
+    if (gone !== undefined) {
+      this.#fault(startOf(pair.key), path, `was removed: ${gone.instead}`);
+      return;
+    }
+    // Of a section nothing may be left.
+    if (isMap(pair.value) && removedServeFlags.some(({ key }) => key.startsWith(`${path}.`))) {
+      for (const member of pair.value.items) {
+        this.#unknownKey(member, fieldPath(path, keyOf(member) ?? ''), undefined);
+      }
       return;
     }
     const hint = similar === undefined ? '' : `; did you mean ${similar}?`;

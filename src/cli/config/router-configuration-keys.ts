@@ -52,7 +52,6 @@ export const routerConfigurationKeys = {
   'shutdown-delay-duration': 'shutdown.delay',
   'shutdown-send-retry-after': 'shutdown.sendRetryAfter',
   'shutdown-watch-termination-grace-period': 'shutdown.watchTerminationGracePeriod',
-  'http1-read-connections': 'performance.http1ReadConnections',
   'client-ca-file': 'authentication.clientCAFile',
   'requestheader-client-ca-file': 'authentication.requestHeader.clientCAFile',
   'requestheader-allowed-names': 'authentication.requestHeader.allowedNames',

@@ -59,7 +59,6 @@ export const settingsTakeEffect = {
   'shutdown-delay-duration': 'at-once',
   'shutdown-send-retry-after': 'at-once',
   'shutdown-watch-termination-grace-period': 'at-once',
-  'http1-read-connections': 'restart',
   // Whether client certificates are asked for is fixed when the server is made.
   'client-ca-file': 'at-once-while-on',
   'requestheader-client-ca-file': 'at-once-while-on',

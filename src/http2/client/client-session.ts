@@ -111,6 +111,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       listener,
       isHead: method === 'HEAD',
       receiveWindow: this.#options.streamWindow,
+      maximumHeaderLines: this.#options.maximumHeaderLines,
       sendWindow: settings.initialWindowSize,
       collectedAt: this.writer.writes,
     });

@@ -1,4 +1,3 @@
-import { maximumAnswerLines } from '../../node/answer-limits.ts';
 import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
 import { HeldPieces } from '../frames/held-pieces.ts';
@@ -35,6 +34,8 @@ export interface StreamOptions {
   readonly isHead: boolean;
   /** Bytes that the server may send ahead. */
   readonly receiveWindow: number;
+  /** Of all heads of the response together, interim ones included. */
+  readonly maximumHeaderLines: number;
   /** Bytes that may be sent ahead to the server. */
   readonly sendWindow: number;
   /** The writer's `writes` when the head was given to it. */
@@ -52,6 +53,7 @@ export class ClientStream implements ReceivingStream {
   readonly #listener: StreamListener;
   readonly #isHead: boolean;
   readonly #window: ReceiveWindow;
+  readonly #maximumHeaderLines: number;
   #hasHead = false;
   /** Of all heads, interim ones included. */
   #headLines = 0;
@@ -73,6 +75,7 @@ export class ClientStream implements ReceivingStream {
     this.#listener = options.listener;
     this.#isHead = options.isHead;
     this.#window = new ReceiveWindow(options.receiveWindow);
+    this.#maximumHeaderLines = options.maximumHeaderLines;
     this.sendWindow = new SendWindow(options.sendWindow);
   }
 
@@ -137,7 +140,7 @@ export class ClientStream implements ReceivingStream {
   receiveLines(decoded: readonly string[], endStream: boolean): void {
     const { status, lines, contentLength } = parseResponseLines(decoded, this.#hasHead);
     this.#headLines += 1 + lines.length / 2;
-    if (this.#headLines > maximumAnswerLines) {
+    if (this.#headLines > this.#maximumHeaderLines) {
       throw malformedAnswer('its head has too many lines', errorCode.enhanceYourCalm);
     }
     if (status === undefined) {

@@ -123,7 +123,7 @@ test('an answer that breaks off with its connection does not pass for whole', as
 test('a destination that speaks HTTP/1.1 only is reached over the very socket on which that was found out', async (context) => {
   const body = patternOf(5 * mebibyte);
   const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => outgoing.end(body));
-  const transport = newTransport(context, { limits: { http1ReadConnections: 0 } });
+  const transport = newTransport(context);
   const answer = await send(transport, peer.destination);
   assert.ok(Buffer.from(await answer.arrayBuffer()).equals(body));
   assert.equal(peer.connections(), 1);

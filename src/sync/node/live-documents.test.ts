@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { classicAnswers } from '../../../test/support/fake-server-documents.ts';
 import { type HttpListener, httpsServer } from '../../../test/support/https-server.ts';
-import { UndiciTransport } from '../../node/undici-transport.ts';
+import { NodeTransport } from '../../node/node-transport.ts';
 import { readServer } from '../read-server.ts';
 import { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
 
@@ -34,7 +34,7 @@ async function apiServer(
     },
     listener,
   );
-  const transport = new UndiciTransport({
+  const transport = new NodeTransport({
     credentials: {
       peerCertificateAuthorities: authority.certificate,
       frontProxy: { certificate: client.chain, key: client.privateKey },

@@ -1,11 +1,11 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
+import type { NodeTransport } from '../../node/node-transport.ts';
 import { requestDocument } from '../../node/request-document.ts';
-import type { UndiciTransport } from '../../node/undici-transport.ts';
 import { ReadError, type ServerDocument, type ServerDocuments } from '../document-reader.ts';
 
 export interface LiveDocumentsOptions {
   /** Holds the certificates: its "front-proxy" pair is the sync job's own client certificate here. */
-  readonly transport: UndiciTransport;
+  readonly transport: NodeTransport;
   readonly id: string;
   /** `https://host:port`. */
   readonly origin: string;

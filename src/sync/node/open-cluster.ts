@@ -1,4 +1,4 @@
-import { UndiciTransport } from '../../node/undici-transport.ts';
+import { NodeTransport } from '../../node/node-transport.ts';
 import type { Snapshot } from '../../snapshot/types.ts';
 import { addressOf } from '../api-endpoints.ts';
 import { systemClock } from '../clock.ts';
@@ -49,7 +49,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
     };
   };
   const first = await transportCredentials();
-  const transport = new UndiciTransport({ credentials: first.transport });
+  const transport = new NodeTransport({ credentials: first.transport });
   let used = JSON.stringify(first.transport);
 
   /** Brings rotated certificates into use. @returns the headers to send */

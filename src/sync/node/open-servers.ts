@@ -1,4 +1,4 @@
-import { UndiciTransport } from '../../node/undici-transport.ts';
+import { NodeTransport } from '../../node/node-transport.ts';
 import type { SyncServer } from '../sync-options.ts';
 import { liveDocuments } from './live-documents.ts';
 import { type ReadingOptions, readingOriginOf } from './run-sync-options.ts';
@@ -11,7 +11,7 @@ export interface OpenServers {
 
 export function openServers(options: ReadingOptions): OpenServers {
   const { certificateAuthorities, clientCertificate, bearerToken } = options;
-  const transport = new UndiciTransport({
+  const transport = new NodeTransport({
     credentials: { peerCertificateAuthorities: certificateAuthorities, frontProxy: clientCertificate },
   });
   return {

@@ -1,4 +1,4 @@
-import type { UndiciTransport } from '../../node/undici-transport.ts';
+import type { NodeTransport } from '../../node/node-transport.ts';
 
 /**
  * The DNS names in the serving certificate of the API server at `address`, checked as on every connection: by the
@@ -7,7 +7,7 @@ import type { UndiciTransport } from '../../node/undici-transport.ts';
  * @throws {TransportError} when nobody proves to be one
  */
 export async function servingNames(
-  transport: UndiciTransport,
+  transport: NodeTransport,
   address: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {

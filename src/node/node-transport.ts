@@ -10,17 +10,19 @@ import {
 } from '../proxy/transport.ts';
 import { type AnswerSink, answerSinkFor } from './answer-sink.ts';
 import { bodySourceOf } from './body-source.ts';
+import { BodyStream } from './body-stream.ts';
 import type { DialObserver } from './connection-observer.ts';
-import { type ConnectionLimits, DestinationConnections } from './destination-connections.ts';
+import { DestinationDispatchers, type DispatcherFor, leadsTo } from './destination-dispatchers.ts';
 import { Exchange } from './exchange.ts';
-import { headSize } from './head-size.ts';
+import { ExchangeHandler } from './exchange-handler.ts';
 import { LongRunningAnswer } from './long-running-answer.ts';
+import { type ConnectionLimits, mutualTlsDispatchers } from './mutual-tls-dispatcher.ts';
 import { NodeInboundRequest } from './node-inbound.ts';
 import type { OpenStreams } from './open-streams.ts';
-import { type BodySource, RequestBody } from './request-body.ts';
+import type { BodySource } from './request-body.ts';
 import { type DialGuard, TlsDialer, type TransportCredentials } from './tls-dialer.ts';
 
-export interface UndiciTransportOptions {
+export interface NodeTransportOptions {
   readonly credentials: TransportCredentials;
   /** Milliseconds for name resolution, TCP and TLS. Default 10,000. */
   readonly connectTimeout?: number;
@@ -39,6 +41,11 @@ export interface UndiciTransportOptions {
    */
   readonly readSilence?: number;
   readonly limits?: Partial<ConnectionLimits>;
+  /**
+   * Carries the requests to a destination; closed when that is out of use. It has to check who answers. Default: HTTP/2
+   * or undici's HTTP/1.1 pool over mutual TLS, under `credentials`, `guard` and the time-outs above.
+   */
+  readonly dispatcherFor?: DispatcherFor | undefined;
   /** Told of connections, for metrics. Default: nobody. */
   readonly dialObserver?: DialObserver | undefined;
   /** Where answers to long-running requests are found when the server shuts down. Default: nowhere. */
@@ -49,46 +56,38 @@ export interface UndiciTransportOptions {
   readonly onConnectionLost?: ((origin: string) => void) | undefined;
 }
 
-const defaultLimits: ConnectionLimits = {
-  streamsPerConnection: 100,
-  spreadAt: 32,
-  http2Connections: 256,
-  http1Connections: 4_096,
-  http1ReadConnections: 64,
-  keepAliveTimeout: 30_000,
-};
-
 /**
  * Reaches destinations from Node: HTTP/2 or HTTP/1.1 over mutual TLS. Connections with and without the
  * front-proxy certificate are never shared, for the certificate is what makes a destination believe the
  * X-Remote headers.
  */
-export class UndiciTransport implements Transport {
+export class NodeTransport implements Transport {
   /** For upgrades, which need a connection of their own under the same rules. */
   readonly dialer: TlsDialer;
   #headTimeout: number;
   #readSilence: number;
-  readonly #limits: ConnectionLimits;
   readonly #openStreams: OpenStreams | undefined;
   readonly #onBrokenOff: ((origin: string) => void) | undefined;
-  readonly #onConnectionLost: ((origin: string) => void) | undefined;
-  /** By origin, under which there are few: looking at each costs less than to make a key for every request. */
-  readonly #connections = new Map<string, DestinationConnections[]>();
-  /** Out of use, but some of their requests have not ended yet. */
-  #retired: DestinationConnections[] = [];
+  readonly #dispatchers: DestinationDispatchers;
   #closed = false;
 
   /** @throws when a certificate or key cannot be read. */
-  constructor(options: UndiciTransportOptions) {
-    const { credentials, connectTimeout = 10_000, headTimeout = 60_000, limits, guard } = options;
+  constructor(options: NodeTransportOptions) {
+    const { credentials, connectTimeout = 10_000, headTimeout = 60_000, guard } = options;
     const { tlsHandshakeTimeout, dialObserver } = options;
     this.dialer = new TlsDialer(credentials, connectTimeout, guard, tlsHandshakeTimeout, dialObserver);
     this.#openStreams = options.openStreams;
     this.#onBrokenOff = options.onBrokenOff;
-    this.#onConnectionLost = options.onConnectionLost;
     this.#headTimeout = headTimeout;
     this.#readSilence = options.readSilence ?? 0;
-    this.#limits = { ...defaultLimits, ...limits };
+    const { onBrokenOff, onConnectionLost, dispatcherFor } = options;
+    const events = {
+      onLost: (origin: string) => onConnectionLost?.(origin),
+      onGoAway: (origin: string) => onBrokenOff?.(origin),
+    };
+    this.#dispatchers = new DestinationDispatchers(
+      dispatcherFor ?? mutualTlsDispatchers(this.dialer, options.limits ?? {}, events),
+    );
   }
 
   send(
@@ -148,13 +147,17 @@ export class UndiciTransport implements Transport {
       exchange.fail(new Error('the transport is closed'));
       return;
     }
-    const body = source === undefined ? undefined : new RequestBody(source, () => exchange.progressed());
-    this.#connectionsFor(outbound).send(outbound, body, exchange, headSize(outbound));
+    const { destination, presentFrontProxyCertificate, method, target, headers } = outbound;
+    const dispatcher = this.#dispatchers.to(destination, presentFrontProxyCertificate);
+    const body = source === undefined ? null : new BodyStream(source, () => exchange.progressed());
+    // undici's type wants lines that may be written to; nobody does.
+    const options = { origin: destination.origin, path: target, method, headers: headers as string[], body };
+    dispatcher.dispatch(options, new ExchangeHandler(exchange));
   }
 
   /** Closes the connections to every origin but these, once what is in flight on them has ended. */
   retain(origins: ReadonlySet<string>): void {
-    this.#retireUnless((connections) => origins.has(connections.origin));
+    this.#dispatchers.retireUnless(({ origin }) => origins.has(origin));
   }
 
   /**
@@ -163,7 +166,7 @@ export class UndiciTransport implements Transport {
    */
   retainDestinations(destinations: Iterable<Destination>): void {
     const inUse = [...destinations];
-    this.#retireUnless((connections) => inUse.some((destination) => connections.leadTo(destination)));
+    this.#dispatchers.retireUnless((each) => inUse.some((destination) => leadsTo(each, destination)));
   }
 
   /**
@@ -171,28 +174,8 @@ export class UndiciTransport implements Transport {
    * `when-idle` lets it end. Tunnels of upgrades are not among them: their clients see for themselves.
    */
   endConnections(destination: Destination, how: ConnectionEnd): void {
-    const ended = this.#takeOut((connections) => connections.leadTo(destination));
-    for (const connections of ended) {
-      if (how === 'when-idle') this.#retire(connections);
-      else connections.destroy();
-    }
-  }
-
-  #retireUnless(inUse: (connections: DestinationConnections) => boolean): void {
-    for (const connections of this.#takeOut((each) => !inUse(each))) this.#retire(connections);
-    this.#retired = this.#retired.filter((connections) => !connections.isEmpty);
-  }
-
-  /** @returns those that are not for new requests any more. */
-  #takeOut(isOver: (connections: DestinationConnections) => boolean): DestinationConnections[] {
-    const over: DestinationConnections[] = [];
-    for (const [origin, all] of this.#connections) {
-      const left: DestinationConnections[] = [];
-      for (const connections of all) (isOver(connections) ? over : left).push(connections);
-      if (left.length === 0) this.#connections.delete(origin);
-      else this.#connections.set(origin, left);
-    }
-    return over;
+    if (how === 'when-idle') this.#dispatchers.retireTo(destination);
+    else this.#dispatchers.destroyTo(destination);
   }
 
   /**
@@ -202,7 +185,7 @@ export class UndiciTransport implements Transport {
    */
   updateCredentials(credentials: TransportCredentials): void {
     this.dialer.update(credentials);
-    for (const connections of this.#takeOut(() => true)) this.#retire(connections);
+    this.#dispatchers.retireUnless(() => false);
   }
 
   /** For connections and requests from now on. Milliseconds, as in the options. */
@@ -214,8 +197,7 @@ export class UndiciTransport implements Transport {
   /** Ends everything at once, and for good. Shut the server down first. */
   close(): void {
     this.#closed = true;
-    for (const connections of [...this.#takeOut(() => true), ...this.#retired]) connections.destroy();
-    this.#retired = [];
+    this.#dispatchers.destroy();
   }
 
   #sinkFor(outbound: OutboundRequest, inbound: InboundRequest): AnswerSink {
@@ -225,29 +207,5 @@ export class UndiciTransport implements Transport {
     if (streams === undefined || !outbound.longRunning || !(inbound instanceof NodeInboundRequest))
       return sink;
     return new LongRunningAnswer(sink, outbound.isWatch === true, streams);
-  }
-
-  #connectionsFor({ destination, presentFrontProxyCertificate }: OutboundRequest): DestinationConnections {
-    const atOrigin = this.#connections.get(destination.origin);
-    const known = atOrigin?.find((each) => each.mayCarry(destination, presentFrontProxyCertificate));
-    if (known !== undefined) return known;
-    const connections = new DestinationConnections(
-      destination,
-      presentFrontProxyCertificate,
-      this.dialer,
-      this.#limits,
-      {
-        onLost: () => this.#onConnectionLost?.(destination.origin),
-        onGoAway: () => this.#onBrokenOff?.(destination.origin),
-      },
-    );
-    if (atOrigin === undefined) this.#connections.set(destination.origin, [connections]);
-    else atOrigin.push(connections);
-    return connections;
-  }
-
-  #retire(connections: DestinationConnections): void {
-    connections.close();
-    this.#retired.push(connections);
   }
 }

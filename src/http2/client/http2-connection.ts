@@ -1,19 +1,17 @@
 import type { TLSSocket } from 'node:tls';
-import { ClientSession } from '../http2/client/client-session.ts';
-import type { ClientRequest } from '../http2/client/client-session-options.ts';
-import type { ClientStream, StreamListener } from '../http2/client/client-stream.ts';
-import { errorCode } from '../http2/frames/frame.ts';
-import { LeakyBucket } from '../http2/frames/leaky-bucket.ts';
-import type { ConnectionInbox } from '../http2/sockets/connection-inbox.ts';
-import { noticeSilence } from '../http2/sockets/connection-silence.ts';
-import { TransportError } from '../proxy/transport.ts';
-import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
-import { maximumHeaderBytes, streamWindow } from './server-limits.ts';
+import { errorCode } from '../frames/frame.ts';
+import { LeakyBucket } from '../frames/leaky-bucket.ts';
+import type { ConnectionInbox } from '../sockets/connection-inbox.ts';
+import { noticeSilence } from '../sockets/connection-silence.ts';
+import { ClientSession } from './client-session.ts';
+import type { ClientRequest } from './client-session-options.ts';
+import type { ClientStream, StreamListener } from './client-stream.ts';
+import { SettingsTimeoutError } from './request-errors.ts';
 
 export interface Http2ConnectionEvents {
-  /** A stream ended, or the destination has read what waited for it: there may be room again. */
+  /** A stream ended, or the server has read what waited for it: there may be room again. */
   onRoom(): void;
-  /** The destination says that it will end the connection. */
+  /** The server says that it will end the connection. */
   onGoAway?(): void;
   /** It takes no new streams any more; those that are open may still go on. */
   onDraining(connection: Http2Connection): void;
@@ -28,20 +26,49 @@ export interface Http2ConnectionEvents {
  */
 const resets = { burst: 500, perSecond: 16 };
 
+/** What one server may make this side hold, and what one request may be. */
+export interface ClientLimits {
+  /** Bytes that a server may send ahead on one stream. Default 262,144. */
+  readonly streamWindow: number;
+  /** Lines of all heads of one response together, interim ones included. Default 4,096. */
+  readonly maximumHeaderLines: number;
+  /** Bytes of the same, and of the trailers. Default 65,536. */
+  readonly maximumHeaderBytes: number;
+  /** Bytes of the head of a request. Default 1,048,576; less where a server says so. */
+  readonly maximumRequestHead: number;
+}
+
+export const defaultClientLimits: ClientLimits = {
+  streamWindow: 256 * 1024,
+  maximumHeaderLines: 4_096,
+  maximumHeaderBytes: 64 * 1024,
+  maximumRequestHead: 1024 * 1024,
+};
+
+/**
+ * Bytes of a head that a server is sent which says nothing of how much it takes. To a Node server one line of 66,000
+ * bytes is too much (measured; of 65,500 it is not), and it says so with a connection error (RFC 9113 section 4.3),
+ * with which the streams of everybody else end. Go's servers name their limit, 1 MiB and some (`maxHeaderListSize` in
+ * golang.org/x/net/http2/server.go).
+ */
+const unannouncedMaximumHead = 64 * 1024;
+
 export interface Http2ConnectionOptions {
   /** Dialled with `inbox.onread`. */
   readonly socket: TLSSocket;
   readonly inbox: ConnectionInbox;
-  readonly origin: string;
-  /** Our own ceiling; the destination's may be lower. */
+  /** Host and port of the server. */
+  readonly authority: string;
+  /** Our own ceiling; the server's may be lower. */
   readonly maximumStreams: number;
+  readonly limits: ClientLimits;
   readonly events: Http2ConnectionEvents;
 }
 
-/** One HTTP/2 connection to a destination, and how many streams it carries. */
+/** One HTTP/2 connection to a server, and how many streams it carries. */
 export class Http2Connection {
   readonly #session: ClientSession;
-  readonly #origin: string;
+  readonly #limits: ClientLimits;
   readonly #maximumStreams: number;
   readonly #events: Http2ConnectionEvents;
   /** Rejects when the connection is over. */
@@ -51,8 +78,9 @@ export class Http2Connection {
   #draining = false;
 
   constructor(options: Http2ConnectionOptions) {
-    const { socket, inbox, origin, maximumStreams, events } = options;
-    this.#origin = origin;
+    const { socket, inbox, authority, maximumStreams, limits, events } = options;
+    const { streamWindow, maximumHeaderLines, maximumHeaderBytes } = limits;
+    this.#limits = limits;
     this.#maximumStreams = maximumStreams;
     this.#events = events;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -61,18 +89,18 @@ export class Http2Connection {
     const stopNoticing = noticeSilence({
       bytesRead: () => socket.bytesRead,
       onQuiet: () => this.#askForLife(),
-      onDead: () => this.#session.destroy(new Error('the destination has fallen silent')),
+      onDead: () => this.#session.destroy(new Error('the server has fallen silent')),
     });
     this.#session = new ClientSession({
       socket,
       inbox,
-      authority: new URL(origin).host,
+      authority,
       streamWindow,
       // All streams together must not be held to the 64 KiB that a connection starts with: one slow reader would
       // starve the others (kubernetes#67902).
       connectionWindow: streamWindow * maximumStreams,
-      maximumHeaderLines: maximumAnswerLines,
-      maximumHeaderBytes: maximumAnswerHeaderBytes,
+      maximumHeaderLines,
+      maximumHeaderBytes,
       events: {
         onSettings: () => {
           resolve();
@@ -100,24 +128,23 @@ export class Http2Connection {
   }
 
   /**
-   * Waits for the destination's settings, without which there is no room: a request that they do not allow would be
+   * Waits for the server's settings, without which there is no room: a request that they do not allow would be
    * refused, and an upload cannot be sent again (RFC 9113 section 8.7). They come with the end of the handshake, and
    * with TLS 1.3 are the first sign that our certificate was taken, so that what fails before them has sent nothing.
    *
    * @param timeout milliseconds
-   * @throws when they do not come, or the destination has gone away meanwhile
+   * @throws when they do not come, or the server has gone away meanwhile
    */
   async ready(timeout: number): Promise<void> {
     const timer = setTimeout(() => {
-      const message = `${this.#origin}: no HTTP/2 settings within ${timeout} ms`;
-      this.#session.destroy(new TransportError('Timeout', message, { requestMayHaveArrived: false }));
+      this.#session.destroy(new SettingsTimeoutError(timeout));
     }, timeout);
     try {
       await this.#settingsReceived;
     } finally {
       clearTimeout(timer);
     }
-    if (this.#draining) throw new Error('the destination goes away');
+    if (this.#draining) throw new Error('the server goes away');
   }
 
   /** Streams that are open now. */
@@ -129,10 +156,9 @@ export class Http2Connection {
    * Bytes of a head that may be sent, as RFC 9113 section 6.5.2 counts them: never more than we send at all.
    */
   get maximumHeadSize(): number {
-    return Math.min(
-      this.#session.serverSettings?.maxHeaderListSize ?? maximumHeaderBytes,
-      maximumHeaderBytes,
-    );
+    const announced = this.#session.serverSettings?.maxHeaderListSize ?? Number.POSITIVE_INFINITY;
+    const taken = announced === Number.POSITIVE_INFINITY ? unannouncedMaximumHead : announced;
+    return Math.min(taken, this.#limits.maximumRequestHead);
   }
 
   /** Whether one more stream may be opened. */
@@ -159,7 +185,7 @@ export class Http2Connection {
     this.#session.destroy(new Error('the connection was given up'));
   }
 
-  /** Whose reset it was cannot be told: that destinations' own are counted too costs a connection at worst. */
+  /** Whose reset it was cannot be told: that servers' own are counted too costs a connection at worst. */
   #countReset(): void {
     if (!this.#resets.add()) this.close();
   }

@@ -1,0 +1,213 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import type { HeaderLines } from '../fields/header-lines.ts';
+import { errorCode } from '../frames/frame.ts';
+import type { ClientStream, StreamListener } from './client-stream.ts';
+import { contentOf, headerLinesOf, takeWhole } from './dispatch-options.ts';
+import { headSize } from './head-size.ts';
+import type { Http2Connection } from './http2-connection.ts';
+import { UnprocessedRequestError } from './request-errors.ts';
+
+/**
+ * A handler that is spared work: no object of headers is made for it, and no bytes are copied. Behind an interceptor
+ * that wraps it, it is an ordinary handler and gets undici's own events.
+ */
+export interface LineHandler extends Dispatcher.DispatchHandler {
+  /** In place of `onResponseStart`. */
+  onResponseLines(status: number, lines: string[]): void;
+  /** In place of `onResponseData`. @param piece overwritten as soon as this returns */
+  onResponsePiece(piece: Uint8Array): void;
+}
+
+/** One request that was dispatched, from its place in the queue to the end of its response. */
+export class DispatchedRequest implements StreamListener, Dispatcher.DispatchController {
+  readonly options: Dispatcher.DispatchOptions;
+  /** Bytes, from `headSize`. */
+  readonly size: number;
+  rawHeaders: string[] | null = null;
+  rawTrailers: string[] | null = null;
+  readonly #handler: Dispatcher.DispatchHandler;
+  readonly #lineHandler: LineHandler | undefined;
+  readonly #headers: HeaderLines;
+  /** Called when the server has refused it and it can be sent again. */
+  readonly #sendAgain: (request: DispatchedRequest) => void;
+  #body: Uint8Array | Readable | undefined;
+  #stream: ClientStream | undefined;
+  #isPaused = false;
+  #reason: Error | undefined;
+  #wasRefused = false;
+  #hasHead = false;
+  #isOver = false;
+
+  /** @throws {errors.InvalidArgumentError} */
+  constructor(
+    options: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler,
+    authority: string,
+    sendAgain: (request: DispatchedRequest) => void,
+  ) {
+    this.options = options;
+    this.#handler = handler;
+    this.#lineHandler = isLineHandler(handler) ? handler : undefined;
+    this.#headers = headerLinesOf(options.headers);
+    this.#body = contentOf(options.body);
+    this.#sendAgain = sendAgain;
+    this.size = headSize(options.method, options.path, authority, this.#headers);
+  }
+
+  get aborted(): boolean {
+    return this.#reason !== undefined;
+  }
+
+  get reason(): Error | null {
+    return this.#reason ?? null;
+  }
+
+  get paused(): boolean {
+    return this.#isPaused;
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#stream?.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#stream?.resume();
+  }
+
+  abort(reason: Error = new Error('the request was aborted')): void {
+    if (this.#isOver || this.#reason !== undefined) return;
+    this.#reason = reason;
+    this.#stream?.reset(errorCode.cancel, reason);
+  }
+
+  /** Opens its stream on a connection with room. */
+  sendOn(connection: Http2Connection): void {
+    if (!this.#isBegun()) return;
+    const { method, path } = this.options;
+    // A turn of the event loop later than it was dispatched more of it may be here.
+    this.#body = takeWhole(this.#body) ?? this.#body;
+    try {
+      const request = { method, target: path, headers: this.#headers, content: this.#body };
+      this.#stream = connection.request(request, this);
+    } catch (error) {
+      this.notSent(error);
+      return;
+    }
+    if (this.#isPaused) this.#stream.pause();
+  }
+
+  /** Has another dispatcher carry it. */
+  passOnTo(dispatcher: Dispatcher): void {
+    const { options } = this;
+    // What a refused stream has had of the body is not read again.
+    const body = this.#wasRefused ? (this.#body ?? null) : options.body;
+    dispatcher.dispatch(
+      body === options.body ? options : { ...options, body: body as Uint8Array },
+      this.#handler,
+    );
+  }
+
+  /** No byte of it has been sent, and none will be. */
+  notSent(error: unknown): void {
+    this.#fail(this.#wasRefused ? new UnprocessedRequestError(error) : asError(error));
+  }
+
+  head(status: number, lines: string[]): void {
+    this.#hasHead = true;
+    // A response that lasts for long must not keep it.
+    if (this.#body instanceof Uint8Array) this.#body = undefined;
+    try {
+      if (this.#lineHandler !== undefined) {
+        this.#lineHandler.onResponseLines(status, lines);
+        return;
+      }
+      this.rawHeaders = lines;
+      this.#handler.onResponseStart?.(this, status, headersOf(lines), '');
+    } catch (error) {
+      // What a handler throws ends its own request, never the connection (as undici has it).
+      this.abort(asError(error));
+    }
+  }
+
+  data(piece: Uint8Array): void {
+    try {
+      if (this.#lineHandler !== undefined) this.#lineHandler.onResponsePiece(piece);
+      else this.#handler.onResponseData?.(this, Buffer.from(piece));
+    } catch (error) {
+      this.abort(asError(error));
+    }
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#dropBody();
+    try {
+      this.#handler.onResponseEnd?.(this, {});
+    } catch (error) {
+      this.#handler.onResponseError?.(this, asError(error));
+    }
+  }
+
+  fail(error: Error, refused: boolean): void {
+    // Behind a head it was processed, whatever the server says.
+    const isUnprocessed = refused && !this.#hasHead;
+    const canBeSentAgain = this.#body === undefined || this.#body instanceof Uint8Array;
+    if (isUnprocessed && canBeSentAgain && !this.#wasRefused && !this.aborted) {
+      this.#wasRefused = true;
+      this.#stream = undefined;
+      this.#sendAgain(this);
+      return;
+    }
+    this.#fail(isUnprocessed ? new UnprocessedRequestError(error) : error);
+  }
+
+  /** @returns false when its handler wants nothing sent. */
+  #isBegun(): boolean {
+    try {
+      if (!this.aborted) this.#handler.onRequestStart?.(this, {});
+    } catch (error) {
+      this.#reason = asError(error);
+    }
+    if (this.#reason === undefined) return true;
+    this.#fail(this.#reason);
+    return false;
+  }
+
+  #fail(error: Error): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#dropBody();
+    this.#handler.onResponseError?.(this, error);
+  }
+
+  #dropBody(): void {
+    const body = this.#body;
+    this.#body = undefined;
+    if (body instanceof Readable) body.destroy();
+  }
+}
+
+function isLineHandler(handler: Dispatcher.DispatchHandler): handler is LineHandler {
+  return 'onResponseLines' in handler && 'onResponsePiece' in handler;
+}
+
+/** Repeated lines as Node joins them; `Set-Cookie` stays a list. */
+function headersOf(lines: readonly string[]): IncomingHttpHeaders {
+  const headers: IncomingHttpHeaders = Object.create(null);
+  for (let index = 0; index + 1 < lines.length; index += 2) {
+    const name = lines[index] as string;
+    const value = lines[index + 1] as string;
+    const before = headers[name];
+    if (name === 'set-cookie') headers[name] = [...(headers[name] ?? []), value];
+    else headers[name] = before === undefined ? value : `${String(before)}, ${value}`;
+  }
+  return headers;
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

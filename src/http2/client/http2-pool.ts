@@ -1,0 +1,275 @@
+import type { OnReadOpts } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { Dispatcher, errors } from 'undici';
+import { ConnectionInbox } from '../sockets/connection-inbox.ts';
+import { DispatchedRequest } from './dispatched-request.ts';
+import { Http1Fallback, type OpenHttp1 } from './http1-fallback.ts';
+import { type ClientLimits, defaultClientLimits, Http2Connection } from './http2-connection.ts';
+import { Http2NotNegotiatedError, RequestHeadTooLargeError } from './request-errors.ts';
+
+export interface Http2PoolOptions {
+  /**
+   * Opens a connection with `tls.connect`, checks who answers, and offers `h2` (`ALPNProtocols`), with `http1` also
+   * `http/1.1`. Resolves when the handshake is through.
+   * @param onread where the bytes go: an option that `tls.connect` is to be given
+   */
+  readonly connect: (onread: OnReadOpts) => Promise<TLSSocket>;
+  /** Streams on one connection; fewer where the server says so. Default 100. */
+  readonly streamsPerConnection?: number;
+  /** Streams on the least used connection from which on another one is opened. Default 32. */
+  readonly spreadAt?: number;
+  /** Connections at most. Default 256. */
+  readonly connections?: number;
+  /** Milliseconds that the server's SETTINGS may take; asked for each connection. Default 10,000. */
+  readonly settingsTimeout?: () => number;
+  readonly limits?: Partial<ClientLimits>;
+  /**
+   * Who carries requests where the server agrees on HTTP/1.1 only. It is given up at its first 'connectionError', for
+   * the server may come back with HTTP/2. Default: nobody, and such requests fail.
+   */
+  readonly http1?: OpenHttp1;
+  /** The server says that it will end a connection. Default: nobody is told. */
+  readonly onGoAway?: (() => void) | undefined;
+}
+
+/**
+ * HTTP/2 connections to one origin, as an undici `Dispatcher`: `fetch(url, { dispatcher })`, `dispatcher.request(…)`,
+ * interceptors and handlers of undici's work with it. Requests go to the connection that carries the fewest; another one
+ * is opened before that is full. Upgrades and CONNECT are refused.
+ */
+export class Http2Pool extends Dispatcher {
+  readonly #connect: Http2PoolOptions['connect'];
+  readonly #url: URL;
+  readonly #authority: string;
+  readonly #options: Required<Omit<Http2PoolOptions, 'connect' | 'limits' | 'http1' | 'onGoAway'>>;
+  readonly #onGoAway: (() => void) | undefined;
+  readonly #limits: ClientLimits;
+  readonly #queue: DispatchedRequest[] = [];
+  #connections: Http2Connection[] = [];
+  /** Take no new streams any more, but carry some that are still open. */
+  readonly #draining = new Set<Http2Connection>();
+  /** Its settings are awaited. */
+  #opening: Http2Connection | undefined;
+  readonly #http1: Http1Fallback | undefined;
+  #dialing = false;
+  #needsDrain = false;
+  #state: 'open' | 'closing' | 'destroyed' = 'open';
+  readonly #ended = Promise.withResolvers<void>();
+
+  /** @throws {TypeError} for what is no URL */
+  constructor(origin: string | URL, options: Http2PoolOptions) {
+    super();
+    const { connect, limits, http1, onGoAway } = options;
+    const { streamsPerConnection = 100, spreadAt = 32, connections = 256 } = options;
+    const { settingsTimeout = () => 10_000 } = options;
+    const url = new URL(origin);
+    this.#url = url;
+    this.#authority = url.host;
+    this.#connect = connect;
+    this.#options = { streamsPerConnection, spreadAt, connections, settingsTimeout };
+    this.#onGoAway = onGoAway;
+    if (http1 !== undefined) this.#http1 = new Http1Fallback(http1, () => this.#endIfEmpty());
+    this.#limits = { ...defaultClientLimits, ...limits };
+  }
+
+  get closed(): boolean {
+    return this.#state !== 'open';
+  }
+
+  get destroyed(): boolean {
+    return this.#state === 'destroyed';
+  }
+
+  /** @returns false while requests wait for a connection: 'drain' tells when none does any more. */
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    try {
+      if (this.#state === 'destroyed') throw new errors.ClientDestroyedError();
+      if (this.#state === 'closing') throw new errors.ClientClosedError();
+      if (options.upgrade || options.method === 'CONNECT') {
+        throw new errors.NotSupportedError('no upgrades over HTTP/2');
+      }
+      this.#enqueue(new DispatchedRequest(options, handler, this.#authority, this.#sendAgain));
+    } catch (error) {
+      if (handler.onResponseError === undefined) throw error;
+      handler.onResponseError(nobodyControls, error as Error);
+      return false;
+    }
+    this.#needsDrain = this.#queue.length > 0;
+    return !this.#needsDrain;
+  }
+
+  /** Lets what is in flight or queued end, then closes the connections. */
+  override close(callback?: () => void): Promise<void> & void {
+    if (this.#state === 'open') {
+      this.#state = 'closing';
+      this.#closeConnections();
+    }
+    return this.#whenEnded(callback);
+  }
+
+  /** Ends everything at once. */
+  override destroy(...given: readonly unknown[]): Promise<void> & void {
+    const error = given[0] instanceof Error ? given[0] : new errors.ClientDestroyedError();
+    this.#state = 'destroyed';
+    for (const connection of [...this.#connections, ...this.#draining]) connection.destroy();
+    this.#opening?.destroy();
+    this.#http1?.destroy(error);
+    for (const request of this.#queue.splice(0)) request.notSent(error);
+    this.#endIfEmpty();
+    return this.#whenEnded(given.find((each) => typeof each === 'function') as (() => void) | undefined);
+  }
+
+  #whenEnded(callback: (() => void) | undefined): Promise<void> & void {
+    if (callback !== undefined) this.#ended.promise.then(callback);
+    return this.#ended.promise as Promise<void> & void;
+  }
+
+  #closeConnections(): void {
+    for (const connection of [...this.#connections]) connection.close();
+    if (this.#queue.length === 0 && !this.#dialing) this.#http1?.retire();
+    this.#endIfEmpty();
+  }
+
+  #endIfEmpty(): void {
+    if (this.#state === 'open' || this.#queue.length > 0 || this.#dialing) return;
+    if (this.#connections.length > 0 || this.#draining.size > 0 || this.#opening !== undefined) return;
+    if (this.#http1?.isEmpty !== false) this.#ended.resolve();
+  }
+
+  readonly #sendAgain = (request: DispatchedRequest): void => {
+    if (this.#state === 'destroyed') request.notSent(new errors.ClientDestroyedError());
+    else this.#enqueue(request);
+  };
+
+  #enqueue(request: DispatchedRequest): void {
+    if (this.#queue.length > 0) {
+      this.#queue.push(request);
+      this.#serveQueue();
+      return;
+    }
+    if (!this.#sendNow(request)) this.#queue.push(request);
+    this.#dialIfShort();
+  }
+
+  #serveQueue(): void {
+    let next = this.#queue.shift();
+    while (next !== undefined && this.#sendNow(next)) next = this.#queue.shift();
+    if (next !== undefined) this.#queue.unshift(next);
+    else if (this.#needsDrain) {
+      this.#needsDrain = false;
+      this.emit('drain', this.#url);
+    }
+    this.#dialIfShort();
+  }
+
+  /** @returns false when there is no connection with room. */
+  #sendNow(request: DispatchedRequest): boolean {
+    const http1 = this.#http1?.dispatcher;
+    if (http1 !== undefined) {
+      request.passOnTo(http1);
+      return true;
+    }
+    const connection = this.#leastUsed();
+    if (connection === undefined) return false;
+    const maximum = connection.maximumHeadSize;
+    if (request.size > maximum) request.notSent(new RequestHeadTooLargeError(request.size, maximum));
+    else request.sendOn(connection);
+    return true;
+  }
+
+  #leastUsed(): Http2Connection | undefined {
+    let best: Http2Connection | undefined;
+    for (const connection of this.#connections) {
+      if (connection.hasRoom && (best === undefined || connection.streams < best.streams)) best = connection;
+    }
+    return best;
+  }
+
+  #dialIfShort(): void {
+    if (this.#queue.length > 0 || this.#isCrowded()) this.#dial();
+  }
+
+  /** Whether another connection should be there before this one is full. */
+  #isCrowded(): boolean {
+    const best = this.#leastUsed();
+    return this.#state === 'open' && best !== undefined && best.streams >= this.#options.spreadAt;
+  }
+
+  /** One dial at a time: until it is through nobody knows which protocol the server speaks. */
+  #dial(): void {
+    if (this.#dialing || this.#state === 'destroyed' || this.#http1?.dispatcher !== undefined) return;
+    if (this.#connections.length >= this.#options.connections) return;
+    this.#dialing = true;
+    this.#open()
+      .then(
+        () => {
+          this.#dialing = false;
+          this.#serveQueue();
+        },
+        (error: unknown) => {
+          this.#dialing = false;
+          // With other connections there, the queue waits for room on those instead.
+          if (this.#connections.length > 0) return;
+          for (const request of this.#queue.splice(0)) request.notSent(error);
+        },
+      )
+      .then(() => {
+        // It was dialled for what had been queued before; nothing new comes.
+        if (this.#state !== 'open') this.#closeConnections();
+      });
+  }
+
+  /** Opens one more connection, of the protocol that the server prefers. @throws what kept it from that */
+  async #open(): Promise<void> {
+    const inbox = new ConnectionInbox();
+    const socket = await this.#connect(inbox.onread);
+    if (this.#state === 'destroyed') {
+      socket.destroy();
+    } else if (socket.alpnProtocol === 'h2') {
+      await this.#openHttp2(socket, inbox);
+    } else if (this.#http1 !== undefined) {
+      inbox.leaveTo(socket);
+      this.#http1.open(socket);
+    } else {
+      socket.destroy();
+      throw new Http2NotNegotiatedError();
+    }
+  }
+
+  async #openHttp2(socket: TLSSocket, inbox: ConnectionInbox): Promise<void> {
+    const connection = new Http2Connection({
+      ...{ socket, inbox, authority: this.#authority, limits: this.#limits },
+      maximumStreams: this.#options.streamsPerConnection,
+      events: {
+        onRoom: () => this.#serveQueue(),
+        onGoAway: () => this.#onGoAway?.(),
+        onDraining: (gone) => {
+          this.#connections = this.#connections.filter((other) => other !== gone);
+          this.#draining.add(gone);
+          this.#serveQueue();
+        },
+        onClosed: (gone) => {
+          this.#draining.delete(gone);
+          this.#endIfEmpty();
+        },
+      },
+    });
+    this.#opening = connection;
+    try {
+      await connection.ready(this.#options.settingsTimeout());
+    } finally {
+      this.#opening = undefined;
+    }
+    this.#connections.push(connection);
+  }
+}
+
+/** For a handler whose request nobody has begun to send: there is nothing to pause or to abort. */
+const nobodyControls: Dispatcher.DispatchController = {
+  aborted: true,
+  paused: false,
+  reason: null,
+  abort: () => {},
+  pause: () => {},
+  resume: () => {},
+};
