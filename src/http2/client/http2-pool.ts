@@ -99,7 +99,9 @@ export class Http2Pool extends Dispatcher {
   }
 
   /** Lets what is in flight or queued end, then closes the connections. */
-  override close(callback?: () => void): Promise<void> & void {
+  override close(): Promise<void>;
+  override close(callback: () => void): void;
+  override close(callback?: () => void): Promise<void> | undefined {
     if (this.#state === 'open') {
       this.#state = 'closing';
       this.#closeConnections();
@@ -108,7 +110,10 @@ export class Http2Pool extends Dispatcher {
   }
 
   /** Ends everything at once. */
-  override destroy(...given: readonly unknown[]): Promise<void> & void {
+  override destroy(error?: Error | null): Promise<void>;
+  override destroy(callback: () => void): void;
+  override destroy(error: Error | null, callback: () => void): void;
+  override destroy(...given: readonly unknown[]): Promise<void> | undefined {
     const error = given[0] instanceof Error ? given[0] : new errors.ClientDestroyedError();
     this.#state = 'destroyed';
     for (const connection of [...this.#connections, ...this.#draining]) connection.destroy();
@@ -119,9 +124,10 @@ export class Http2Pool extends Dispatcher {
     return this.#whenEnded(given.find((each) => typeof each === 'function') as (() => void) | undefined);
   }
 
-  #whenEnded(callback: (() => void) | undefined): Promise<void> & void {
-    if (callback !== undefined) this.#ended.promise.then(callback);
-    return this.#ended.promise as Promise<void> & void;
+  #whenEnded(callback: (() => void) | undefined): Promise<void> | undefined {
+    if (callback === undefined) return this.#ended.promise;
+    this.#ended.promise.then(callback);
+    return undefined;
   }
 
   #closeConnections(): void {
