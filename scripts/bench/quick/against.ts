@@ -28,18 +28,21 @@ export interface TreeComparison {
  * @returns 1 when this tree is slower, else 0.
  * @throws {UsageError} when git has no such commit.
  */
-export function measureAgainst(revision: string): Promise<number> {
+export function measureAgainst(
+  revision: string,
+  workloads: readonly WorkloadName[] = quickWorkloads,
+): Promise<number> {
   return withCleanup(async (cleanup) => {
     const results = await runThroughput({
       ...quickConditions,
-      workloads: quickWorkloads,
+      workloads,
       contenders: ['router'],
       also: [await earlierRouter(revision, cleanup)],
       rounds: quickRounds.against,
       tell: console.log,
     });
-    const comparisons = compareTrees(results);
-    if (comparisons.length < quickWorkloads.length) {
+    const comparisons = compareTrees(results, workloads);
+    if (comparisons.length < workloads.length) {
       throw new Error('Not every workload could be measured with both; what failed stands above.');
     }
     console.log(`\n${terminalTable(treeRows(comparisons, revision))}`);
@@ -48,8 +51,11 @@ export function measureAgainst(revision: string): Promise<number> {
 }
 
 /** Of the workloads in which both were measured. */
-export function compareTrees(results: ThroughputResults['workloads']): TreeComparison[] {
-  return quickWorkloads.flatMap((workload) => {
+export function compareTrees(
+  results: ThroughputResults['workloads'],
+  workloads: readonly WorkloadName[] = quickWorkloads,
+): TreeComparison[] {
+  return workloads.flatMap((workload) => {
     const rounds = results[workload]?.rounds ?? [];
     const best = ratioOver(rounds, 'router', earlierRouterName, leastCpuTime);
     const median = ratioOver(rounds, 'router', earlierRouterName, cpuTime);

@@ -4,7 +4,7 @@
  * there is nothing to compare with.
  */
 import { join } from 'node:path';
-import { runMainWithOptions, UsageError } from '../../harness/command-line.ts';
+import { namesFrom, runMainWithOptions, UsageError } from '../../harness/command-line.ts';
 import { findProgram } from '../../harness/programs.ts';
 import { readResults, resultsDirectory, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
@@ -12,6 +12,7 @@ import { writeReport } from '../report/write-report.ts';
 import { type ThroughputRound, throughputResultsSchema } from '../throughput/results.ts';
 import { runThroughput } from '../throughput/run-throughput.ts';
 import { throughputRows } from '../throughput/throughput-table.ts';
+import { workloadNames } from '../throughput/workloads.ts';
 import { measureAgainst } from './against.ts';
 import { compareWithRecorded } from './compare.ts';
 import { comparisonRows } from './comparison-table.ts';
@@ -23,14 +24,22 @@ const usage = `npm run bench:quick -- [options]
              (without it ${quickRounds.comparison} rounds are measured and compared; nothing is recorded)
   --against REVISION
              measures this tree and that commit in one run instead, ${quickRounds.against} rounds: on another machine, or one with
-             other neighbours, only this tells a change of the code from one of the machine`;
+             other neighbours, only this tells a change of the code from one of the machine
+  --workload LIST
+             with --against, what is measured: ${workloadNames.join(', ')} (${quickWorkloads.join(', ')})`;
 
-const options = { record: { type: 'boolean', default: false }, against: { type: 'string' } } as const;
+const options = {
+  record: { type: 'boolean', default: false },
+  against: { type: 'string' },
+  workload: { type: 'string' },
+} as const;
 
-await runMainWithOptions(usage, options, async ({ record, against }) => {
+await runMainWithOptions(usage, options, async ({ record, against, workload }) => {
+  if (workload !== undefined && against === undefined) throw new UsageError('--workload needs --against.');
   if (against !== undefined) {
     if (record) throw new UsageError('--record and --against are two runs: choose one.');
-    return measureAgainst(against);
+    const chosen = workload === undefined ? quickWorkloads : namesFrom('workload', workload, workloadNames);
+    return measureAgainst(against, chosen);
   }
   const path = join(resultsDirectory, 'quick.json');
   const recorded = record ? undefined : (await readResults(path, throughputResultsSchema))?.workloads;
