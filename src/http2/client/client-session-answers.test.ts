@@ -28,6 +28,14 @@ test('interim heads are dropped, and only the final one is handed on', async (co
   assert.deepEqual(answer.lines, ['x-final', 'yes']);
 });
 
+test('an answer may come in frames of a window each', async (context) => {
+  const { peer, ask } = await openSessionWithPeer(context);
+  const { answer } = ask();
+  await peer.settled();
+  peer.write(headFrame(1, ok), dataFrame(1, Buffer.alloc(65_536, 'x'), endStream));
+  assert.equal((await answer.whole()).length, 65_536);
+});
+
 test('trailers are dropped, and end the answer', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
   const { answer } = ask();

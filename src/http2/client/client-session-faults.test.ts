@@ -53,6 +53,11 @@ const faults: readonly (readonly [string, number, readonly Buffer[]])[] = [
     flowControlError,
     [frame(type.windowUpdate, none, 0, uint32(2 ** 31 - 1))],
   ],
+  [
+    'a frame longer than the 256 KiB that it was allowed',
+    frameSizeError,
+    [headFrame(1, [':status', '200']), dataFrame(1, Buffer.alloc(256 * 1024 + 1))],
+  ],
   ['SETTINGS on a stream', protocolError, [frame(type.settings, none, 1)]],
   ['SETTINGS with a part of an entry', frameSizeError, [frame(type.settings, none, 0, Buffer.alloc(5))]],
   ['an acknowledgement with settings in it', frameSizeError, [frame(type.settings, ack, 0, Buffer.alloc(6))]],

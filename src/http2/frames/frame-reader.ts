@@ -19,6 +19,7 @@ export interface FrameHandler {
  */
 export class FrameReader {
   readonly #handler: FrameHandler;
+  readonly #maximumFrameSize: number;
   /** A frame whose beginning came without its end, in a buffer as long as all of it; or its head, while that is not whole. */
   #partial: Buffer | undefined;
   /** Bytes of it that are there. */
@@ -27,8 +28,10 @@ export class FrameReader {
   #dataLeft = 0;
   #stopped = false;
 
-  constructor(handler: FrameHandler) {
+  /** @param maximumFrameSize bytes of a payload that the other side was allowed */
+  constructor(handler: FrameHandler, maximumFrameSize: number = defaultMaximumFrameSize) {
     this.#handler = handler;
+    this.#maximumFrameSize = maximumFrameSize;
   }
 
   /** The frame whose end is still to come, if it is held: its identity, and how many bytes it takes. */
@@ -84,7 +87,7 @@ export class FrameReader {
     const begin = offset + frameHeadLength;
     if (begin > bytes.length) return offset;
     const length = payloadLength(bytes, offset);
-    if (length > defaultMaximumFrameSize) {
+    if (length > this.#maximumFrameSize) {
       throw connectionFault(errorCode.frameSizeError, 'a frame is longer than was allowed');
     }
     const type = bytes[offset + 3] as number;

@@ -41,8 +41,8 @@ export const errorCode = {
 export const frameHeadLength = 9;
 
 /**
- * Bytes of a payload that every endpoint takes (RFC 9113 section 4.2). We allow no more, and send no more whatever the
- * server allows: a larger one would hold up the others.
+ * Bytes of a payload that every endpoint takes (RFC 9113 section 4.2). Clients are allowed no more, and nobody is sent
+ * more whatever he allows: a larger one would hold up the others.
  */
 export const defaultMaximumFrameSize = 16_384;
 

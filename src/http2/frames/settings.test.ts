@@ -81,8 +81,8 @@ test('attack: whatever a server says of itself is taken or refused, never anythi
   );
 });
 
-test('ours say that nothing may be pushed, and how much may be sent ahead', () => {
-  const frame = Buffer.from(clientSettings(262_144, 1_048_576), 'latin1');
-  assert.deepEqual(frame.subarray(0, 9), Buffer.from([0, 0, 18, 4, 0, 0, 0, 0, 0]));
-  assert.deepEqual(frame.subarray(9), payload(2, 0, 4, 262_144, 6, 1_048_576));
+test('ours say that nothing may be pushed, and how much may be sent ahead and in a frame', () => {
+  const frame = Buffer.from(clientSettings(262_144, 1_048_576, 131_072), 'latin1');
+  assert.deepEqual(frame.subarray(0, 9), Buffer.from([0, 0, 24, 4, 0, 0, 0, 0, 0]));
+  assert.deepEqual(frame.subarray(9), payload(2, 0, 4, 262_144, 5, 131_072, 6, 1_048_576));
 });

@@ -36,11 +36,16 @@ export const initialSettings: Settings = {
   maxHeaderListSize: Number.POSITIVE_INFINITY,
 };
 
-/** What we say of ourselves as a client: nothing is pushed, and this much may be sent ahead on a stream. */
-export function clientSettings(initialWindowSize: number, maxHeaderListSize: number): string {
+/** What we say of ourselves as a client: nothing is pushed, and this much may be sent ahead on a stream and in a frame. */
+export function clientSettings(
+  initialWindowSize: number,
+  maxHeaderListSize: number,
+  maxFrameSize: number,
+): string {
   const payload =
     setting(identifier.enablePush, 0) +
     setting(identifier.initialWindowSize, initialWindowSize) +
+    setting(identifier.maxFrameSize, maxFrameSize) +
     setting(identifier.maxHeaderListSize, maxHeaderListSize);
   return frameHead(payload.length, frameType.settings, frameFlag.none, 0) + payload;
 }
