@@ -25,8 +25,8 @@ test('a connection begins with the preface, our settings, and a window as large 
   assert.equal(peer.preface, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   const [settings, window] = peer.frames;
   assert.equal(settings?.type, frameType.settings);
-  // ENABLE_PUSH 0, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE (RFC 9113 section 6.5.2).
-  assert.deepEqual(settings.payload, settingsFrame(2, 0, 4, 65_536, 6, 64 * 1024).subarray(9));
+  // ENABLE_PUSH 0, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, MAX_HEADER_LIST_SIZE (RFC 9113 section 6.5.2).
+  assert.deepEqual(settings.payload, settingsFrame(2, 0, 4, 65_536, 5, 256 * 1024, 6, 64 * 1024).subarray(9));
   assert.equal(window?.type, frameType.windowUpdate);
   assert.equal(window.stream, 0);
   assert.deepEqual(window.payload, uint32(10 * 65_536 - 65_535));

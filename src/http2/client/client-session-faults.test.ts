@@ -104,11 +104,6 @@ const faults: readonly (readonly [string, number, readonly Buffer[]])[] = [
     [headFrame(1, [':status', '200']), dataFrame(1, Buffer.from([5, 0, 0]), padded)],
   ],
   [
-    'a frame beyond 16 KiB',
-    frameSizeError,
-    [headFrame(1, [':status', '200']), dataFrame(1, Buffer.alloc(16_385))],
-  ],
-  [
     'a flood of CONTINUATION',
     enhanceYourCalm,
     [
