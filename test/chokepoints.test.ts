@@ -186,6 +186,16 @@ test('the order accept, identify, decide, carry, name, observe is spelled in one
   ]);
 });
 
+test('a request by HTTP/2 comes through the adapter for fetch handlers, and no other way', () => {
+  assert.deepEqual(callersOf('serveHttp2'), ['src/node/http2-server.ts']);
+  assert.deepEqual(placesOf(/\bnew ServerSession\(/), ['src/http2/server/fetch-adapter.ts']);
+  assert.deepEqual(placesOf(/\bnew StreamInbound\(/), ['src/node/http2-server.ts']);
+  assert.match(
+    sourceOf('src/node/http2-server.ts'),
+    /return fetch\(request, \{ inbound: new StreamInbound\(incoming, inboundOptions\) \}\);/,
+  );
+});
+
 test('Router.deliver builds every outbound request itself, for the first try and the second', () => {
   const delivery = sourceOf('src/proxy/delivery.ts');
   assert.equal(delivery.match(/\bsend\(/g)?.length, 1, 'one place in it sends');

@@ -6,6 +6,7 @@ import { firstHeader } from '../src/apimachinery/raw-headers.ts';
 import { createApp } from '../src/app.ts';
 import type { Authenticator } from '../src/identity/authenticator.ts';
 import { AuthenticationError } from '../src/identity/authenticator.ts';
+import { StreamInbound } from '../src/node/http2-stream-inbound.ts';
 import { nodeInbound } from '../src/node/node-inbound.ts';
 import { NodeTransport } from '../src/node/node-transport.ts';
 import { createRouterServer } from '../src/node/server.ts';
@@ -50,7 +51,7 @@ describe('one way through', async () => {
     peer: { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${peer.port}` },
     lost: { serves: ['lost/v1/things'], withoutAddress: true },
   });
-  const counts = { app: 0, begun: 0, answered: 0, sent: 0 };
+  const counts = { http2: 0, app: 0, begun: 0, answered: 0, sent: 0 };
   const observer: RequestObserver = {
     begin() {
       counts.begun++;
@@ -84,6 +85,8 @@ describe('one way through', async () => {
     const server = createRouterServer({
       fetch(request, bindings) {
         counts.app++;
+        // Made for each request that the adapter hands over, and nowhere else (`chokepoints.test.ts`).
+        if (bindings.inbound instanceof StreamInbound) counts.http2++;
         return app.fetch(request, bindings);
       },
       tls: { cert: routerPair.chain, key: routerPair.privateKey },
@@ -107,7 +110,7 @@ describe('one way through', async () => {
   };
 
   for (const [protocol, ask] of Object.entries(askers)) {
-    test(`a request by ${protocol} passes the app once, is observed once, and one for a server is sent once`, async () => {
+    test(`a request by ${protocol} passes its adapter and the app once, is observed once, and one for a server is sent once`, async () => {
       const port = await serve(true);
       for (const [request, sent] of [
         [{ path: '/api/v1/pods' }, 1],
@@ -122,9 +125,10 @@ describe('one way through', async () => {
         [{ path: '/livez' }, 0],
         [{ path: '/.mixed-version-proxy/v1/status' }, 0],
       ] as const) {
-        Object.assign(counts, { app: 0, begun: 0, answered: 0, sent: 0 });
+        Object.assign(counts, { http2: 0, app: 0, begun: 0, answered: 0, sent: 0 });
         await ask(port, request);
-        assert.deepEqual(counts, { app: 1, begun: 1, answered: 1, sent }, JSON.stringify(request));
+        const http2 = protocol === 'HTTP/2' ? 1 : 0;
+        assert.deepEqual(counts, { http2, app: 1, begun: 1, answered: 1, sent }, JSON.stringify(request));
       }
     });
   }

@@ -1,34 +1,23 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
-import type { ServerStream } from '../http2/server/server-stream.ts';
-import { answerLines, hasContent } from './answer-lines.ts';
+import type { AnswerWriter, IncomingStream } from '../http2/server/incoming-stream.ts';
 import type { AnswerSink } from './answer-sink.ts';
 
-/** Who has to know how an answer begins. */
-export interface AnsweredRequest {
-  readonly method: string;
-  /** @param status of the answer whose head has been written */
-  begun(status: number): void;
-  onFinished(listener: () => void): void;
-}
-
 /** An answer on its way into the stream that its request came on. */
-export class StreamAnswer implements AnswerSink {
-  readonly #stream: ServerStream;
-  readonly #request: AnsweredRequest;
-  #hasContent = true;
+export class StreamAnswer implements AnswerSink, AnswerWriter {
+  readonly #stream: IncomingStream;
   #onDrain: (() => void) | undefined;
   #onGone: (() => void) | undefined;
 
-  constructor(stream: ServerStream, request: AnsweredRequest) {
+  constructor(stream: IncomingStream) {
     this.#stream = stream;
-    this.#request = request;
   }
 
   attach(onDrain: () => void, onGone: () => void): void {
     this.#onDrain = onDrain;
     this.#onGone = onGone;
-    this.#request.onFinished(() => this.#onGone?.());
+    if (this.#stream.isClosed) onGone();
+    else this.#stream.writer = this;
   }
 
   release(): void {
@@ -36,24 +25,25 @@ export class StreamAnswer implements AnswerSink {
     this.#onGone = undefined;
   }
 
-  /** There is room behind what was written. */
-  drained(): void {
+  onRoom(): void {
     this.#onDrain?.();
   }
 
+  onClosed(): void {
+    this.#onGone?.();
+  }
+
   start(status: number, _statusMessage: string, headers: RawHeaders): Response {
-    this.#hasContent = this.#request.method !== 'HEAD' && hasContent(status);
-    this.#stream.respond(status, answerLines(status, headers));
-    this.#request.begun(status);
+    this.#stream.respond(status, headers);
     return RESPONSE_ALREADY_SENT;
   }
 
   write(chunk: Uint8Array): boolean {
-    return !this.#hasContent || this.#stream.write(chunk);
+    return this.#stream.write(chunk);
   }
 
   lend(chunk: Uint8Array): boolean {
-    return !this.#hasContent || this.#stream.write(chunk);
+    return this.#stream.write(chunk);
   }
 
   end(): void {

@@ -1,16 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { statusAnswer } from '../apimachinery/status.ts';
-import { lightRequest } from '../http2/server/light-request.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import type { ServerObserver } from './connection-observer.ts';
-import {
-  answerFailure,
-  type FetchListener,
-  type FetchListenerOptions,
-  fetchListener,
-} from './fetch-listener.ts';
+import { type FetchListener, type FetchListenerOptions, fetchListener } from './fetch-listener.ts';
 import { Http1Inbound } from './http1-inbound.ts';
-import type { StreamInbound } from './http2-stream-inbound.ts';
 import type { ClientCertificateOf, NodeInboundOptions } from './node-inbound.ts';
 import type { RequestDeadlines } from './request-deadlines.ts';
 import { faultOfHead } from './request-head.ts';
@@ -26,13 +19,12 @@ export interface RequestHandlerOptions extends FetchListenerOptions {
   readonly logger?: Logger;
 }
 
-/** Hands each request to the fetch handler, and has its response written. */
+/** Hands each request by HTTP/1.1 to the fetch handler, and has its response written. */
 export class RequestHandler {
   readonly #inboundOptions: NodeInboundOptions;
   readonly #observer: ServerObserver | undefined;
   readonly #logger: Logger;
   readonly #fetchListener: FetchListener;
-  readonly #fetch: FetchListenerOptions['fetch'];
 
   constructor(options: RequestHandlerOptions) {
     const { clientCertificateOf, deadlines, observer, logger = silentLogger } = options;
@@ -40,27 +32,6 @@ export class RequestHandler {
     this.#observer = observer;
     this.#logger = logger;
     this.#fetchListener = fetchListener(options, logger);
-    this.#fetch = options.fetch;
-  }
-
-  /** A request by HTTP/2. What was passed on from a server is written already when its `Response` comes. */
-  handleStream(inbound: StreamInbound): void {
-    const write = (response: Response): void => {
-      if (inbound.awaitsAnswer) inbound.answerWith(response).catch(failed);
-    };
-    const failed = (error: unknown): void => {
-      this.#logger.error({ error: String(error) }, 'An answer could not be written');
-      inbound.breakOff();
-    };
-    try {
-      const response = this.#fetch(lightRequest(inbound), { inbound });
-      // One promise where each `await` more would cost every request.
-      if (response instanceof Promise) {
-        response.then(write, (error: unknown) => write(answerFailure(error, this.#logger))).catch(failed);
-      } else write(response);
-    } catch (error) {
-      write(answerFailure(error, this.#logger));
-    }
   }
 
   /** A request by HTTP/1.1. */

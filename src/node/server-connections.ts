@@ -3,31 +3,6 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
-/** How long a client has, after a GOAWAY on an idle connection, to close it. */
-const goodbyeMilliseconds = 1_000;
-
-/** Looks at idle HTTP/2 connections in the time that one may be idle. */
-const sweepsUntilIdle = 4;
-
-/** An HTTP/2 connection. */
-export interface Http2ServerConnection {
-  /** Takes no new requests, says so to the client, and ends behind those that are under way. */
-  close(): void;
-  /** Ends everything at once. */
-  destroy(): void;
-}
-
-/** One HTTP/2 connection, and how many streams are open on it. */
-interface SessionUse {
-  streams: number;
-  /** By the sweep's count, when it last had a stream. */
-  usedAt: number;
-  readonly streamClosed: () => void;
-  goodbye(): void;
-}
-
-const nothing = (): void => {};
-
 /**
  * The open connections of a server, and which of them can be ended without taking an answer from anybody. Node's
  * `closeIdleConnections` leaves those that have sent part of a head, and those whose TLS handshake never ends.
@@ -39,10 +14,6 @@ export class ServerConnections {
   readonly #secured = new Set<string>();
   readonly #http1 = new Set<Duplex>();
   readonly #lastRequests = new WeakMap<Duplex, Pick<IncomingMessage, 'complete'>>();
-  readonly #sessions = new Map<Http2ServerConnection, SessionUse>();
-  /** Of idle HTTP/2 connections; runs while there is one of any kind. */
-  #sweeper: NodeJS.Timeout | undefined;
-  #sweeps = 0;
   #ending = false;
 
   /** @param isAnswering whether a request on this HTTP/1.1 connection has not been answered in full. */
@@ -82,59 +53,10 @@ export class ServerConnections {
   }
 
   /**
-   * An HTTP/2 connection; `sessionClosed` is to follow. Quiet streams (watches) count as use. A time-out of its own
-   * would be set anew with every frame, which each event of a watch would pay for.
-   * @param idleMilliseconds after which it is ended, or a quarter more; the same for all.
-   */
-  sessionOpened(session: Http2ServerConnection, idleMilliseconds: number): void {
-    const use: SessionUse = {
-      streams: 0,
-      usedAt: this.#sweeps,
-      streamClosed: () => {
-        use.streams--;
-        use.usedAt = this.#sweeps;
-      },
-      goodbye() {
-        session.close();
-        // It waits for a head that has begun and never ends (Slowloris), which no stream stands for yet.
-        setTimeout(() => {
-          if (use.streams === 0) session.destroy();
-        }, goodbyeMilliseconds).unref();
-      },
-    };
-    this.#sessions.set(session, use);
-    this.#sweeper ??= setInterval(() => this.#sweep(), idleMilliseconds / sweepsUntilIdle).unref();
-    if (this.#ending) use.goodbye();
-  }
-
-  #sweep(): void {
-    this.#sweeps++;
-    for (const use of this.#sessions.values()) {
-      if (use.streams === 0 && this.#sweeps - use.usedAt === sweepsUntilIdle + 1) use.goodbye();
-    }
-  }
-
-  sessionClosed(session: Http2ServerConnection): void {
-    this.#sessions.delete(session);
-    if (this.#sessions.size > 0) return;
-    clearInterval(this.#sweeper);
-    this.#sweeper = undefined;
-  }
-
-  /** A stream of an HTTP/2 connection, unless that is over. @returns what is to be called when it is closed. */
-  streamOpened(session: Http2ServerConnection): () => void {
-    const use = this.#sessions.get(session);
-    if (use === undefined) return nothing;
-    use.streams++;
-    return use.streamClosed;
-  }
-
-  /**
-   * Tells every client to go elsewhere: connections without a request under way end, HTTP/2 ones get a GOAWAY, and
-   * HTTP/1.1 answers whose head is still to come say that theirs is the last one.
+   * Tells every client of HTTP/1.1 to go elsewhere: connections without a request under way end, and answers whose head
+   * is still to come say that theirs is the last one.
    */
   sayGoodbye(answerOn: (socket: Duplex) => ServerResponse | undefined): void {
-    for (const use of this.#sessions.values()) use.goodbye();
     for (const socket of this.#http1) {
       const answer = answerOn(socket);
       if (answer?.headersSent === false) answer.shouldKeepAlive = false;
@@ -143,11 +65,10 @@ export class ServerConnections {
     this.endIdle((socket) => this.#lastRequests.has(socket));
   }
 
-  /** Ends what nobody waits on, now and whenever more comes; HTTP/2 clients are told to go elsewhere. */
+  /** Ends what nobody waits on, now and whenever more comes. */
   end(): void {
     this.#ending = true;
     for (const socket of this.#sockets) if (!this.#secured.has(endsOf(socket))) socket.destroy();
-    for (const use of this.#sessions.values()) use.goodbye();
     this.endIdle();
   }
 

@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { ServerSessions } from '../http2/server/server-sessions.ts';
 import { type Logger, silentLogger } from '../observe/logger.ts';
 import { answerClientError, isBehindTheLast, isHttpError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { ServerObserver } from './connection-observer.ts';
+import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions, secureContextOf } from './https-server.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
-import { type Http2ServerConnection, ServerConnections } from './server-connections.ts';
+import { ServerConnections } from './server-connections.ts';
 import { certificateError, listenError } from './server-error.ts';
 import { defaultServerLimits, maximumHeaderBytesOf, type ServerLimits } from './server-limits.ts';
 import { UnfinishedHttp1Heads } from './unfinished-http1-heads.ts';
@@ -86,20 +86,14 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { random = Math.random } = options;
   let { goawayChance = 0 } = options;
   let draining = false;
-  const requested = (session: Http2ServerConnection): (() => void) => {
-    // Ends the connection for what is not asked yet; what is under way on it goes on (RFC 9113 section 6.8).
-    if (draining || (goawayChance > 0 && random() < goawayChance)) session.close();
-    return connections.streamOpened(session);
-  };
-  const { disableHttp2Serving = false, clientCertificateOf, deadlines } = options;
-  const sessions = new ServerSessions({
-    inboundOptions: { clientCertificateOf, deadlines },
+  const { disableHttp2Serving = false, clientCertificateOf } = options;
+  const isVerified = (socket: TLSSocket): boolean =>
+    clientCertificateOf({ socket }).clientCertificate !== undefined;
+  const http2 = routerHttp2Server({
+    ...options,
     limits,
-    handle: (inbound) => handler.handleStream(inbound),
-    onSession: (session) => connections.sessionOpened(session, limits.keepAliveTimeout),
-    onRequest: requested,
-    onSessionClosed: (session) => connections.sessionClosed(session),
-    logger,
+    isVerified,
+    isToEnd: () => goawayChance > 0 && random() < goawayChance,
   });
   const unfinishedHeads = new UnfinishedHttp1Heads({
     maximumBytes: limits.maximumUnfinishedHeads,
@@ -108,8 +102,8 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     isBusy: (socket) => pipelines.isBusy(socket),
   });
   const server = newHttpsServer(tls, limits, {
-    isVerified: (socket) => sessions.isVerified(socket),
-    onHttp2Connection: disableHttp2Serving ? undefined : (socket) => sessions.opened(socket),
+    isVerified,
+    onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
     onRequest(incoming, outgoing) {
       if (draining) outgoing.shouldKeepAlive = false;
       connections.asked(incoming.socket, incoming);
@@ -128,7 +122,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
-    if (socket.alpnProtocol !== 'h2' && !sessions.isVerified(socket)) unfinishedHeads.opened(socket);
+    if (socket.alpnProtocol !== 'h2' && !isVerified(socket)) unfinishedHeads.opened(socket);
     observer?.secured(socket);
   });
   server.on('tlsClientError', (error) => observer?.handshakeFailed(error));
@@ -177,6 +171,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     drain(listening) {
       draining = true;
       if (!listening) server.close();
+      http2.close();
       connections.sayGoodbye((socket) => pipelines.answerOn(socket));
     },
 
@@ -190,6 +185,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
         clearTimeout(deadline);
         resolve();
       });
+      http2.close();
       connections.end();
       return promise;
     },

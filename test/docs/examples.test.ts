@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { fetchOverMutualTls } from '../../examples/fetch-over-mutual-tls.ts';
+import { createGreeterServer } from '../../examples/http2-server.ts';
 import { createApiServer } from '../../examples/library-middleware.ts';
 import { fetchTransport } from '../../examples/own-transport.ts';
 import { ask } from '../../examples/test-double.ts';
 import { newServer, twoVersions } from '../../examples/two-versions.ts';
+import { askHttp2, http2Client } from '../support/node-clients.ts';
 import { credentials, startPeer } from '../support/node-exchange.ts';
+import { servingTls } from '../support/node-server.ts';
 
 const minute = 60_000;
 const get = (path: string) => new Request(`https://router.example${path}`);
@@ -100,5 +105,22 @@ describe('examples/fetch-over-mutual-tls.ts', () => {
     assert.equal(await response.text(), 'over HTTP/2.0');
     assert.equal(response.headers.get('x-from'), `127.0.0.1:${peer.port} /apis/batch/v1/cronjobs`);
     assert.equal(certificate, 'front-proxy-client');
+  });
+});
+
+describe('examples/http2-server.ts', () => {
+  test('serves its app over HTTP/2, and ends behind the answers that are under way', async (context) => {
+    const { server, http2 } = createGreeterServer(servingTls);
+    context.after(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const session = http2Client(context, (server.address() as AddressInfo).port);
+    assert.equal((await askHttp2(session, { path: '/hello/world' })).body.toString(), 'hello world');
+    const echo = await askHttp2(session, { method: 'POST', path: '/echo', body: 'and back' });
+    assert.equal(echo.body.toString(), 'and back');
+    const lines = await askHttp2(session, { path: '/lines', headers: ['x-twice', '1', 'x-twice', '2'] });
+    assert.deepEqual(JSON.parse(lines.body.toString()), ['x-twice', '1', 'x-twice', '2']);
+    const goneAway = once(session, 'goaway');
+    await http2.close();
+    await goneAway;
   });
 });

@@ -24,8 +24,14 @@ const lineBeginning = rememberingNames((given) => {
   }
 });
 const dateBeginning = literalName('date');
+const lengthBeginning = literalName('content-length');
 /** The statuses that the static table has, and those asked for. */
 const statusLines = new Map<number, string>();
+
+/** What follows the head of these is no content of theirs (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
+export function hasContent(status: number): boolean {
+  return status !== 204 && status !== 205 && status !== 304;
+}
 
 /**
  * The header block of an answer, as a byte string. Nothing of it is ever put in a table, so that what is sent in one
@@ -36,6 +42,9 @@ const statusLines = new Map<number, string>();
 export function answerBlock(status: number, headers: HeaderLines): string {
   let block = statusLine(status);
   let hasDate = false;
+  // A 204 must not name a length (RFC 9110 section 8.6), and a 205 has none to name: an answer that falls short of its
+  // length is a broken one (RFC 9113 section 8.1.1). A 304 names that of another answer.
+  const namesLength = status !== 204 && status !== 205;
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const beginning = lineBeginning(headers[index] as string);
     if (beginning === '') continue;
@@ -44,6 +53,7 @@ export function answerBlock(status: number, headers: HeaderLines): string {
     if (beginning === false || !fieldValue.test(value)) {
       throw new TypeError('a header line of the answer cannot be written: it is no valid HTTP');
     }
+    if (beginning === lengthBeginning && !namesLength) continue;
     if (beginning === dateBeginning) hasDate = true;
     block += beginning + literalValue(value);
   }

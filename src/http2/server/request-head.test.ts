@@ -22,6 +22,7 @@ test('method, target and lines are told apart, in whatever order the pseudo-head
   assert.deepEqual(parseRequestHead(lines), {
     method: 'GET',
     target: '/api/v1/pods?limit=500',
+    authority: 'localhost:6443',
     headers: ['accept', 'application/json', 'te', 'Trailers'],
     contentLength: undefined,
     expectation: undefined,
@@ -37,7 +38,11 @@ test('a length, an expectation, and cookies as one line', () => {
 });
 
 test('Host stands in for :authority (RFC 9113 section 8.3.1)', () => {
-  assert.equal(parseRequestHead([...method, ...scheme, ...path, 'host', '[::1]:6443']).method, 'GET');
+  assert.equal(
+    parseRequestHead([...method, ...scheme, ...path, 'host', '[::1]:6443']).authority,
+    '[::1]:6443',
+  );
+  assert.equal(parseRequestHead([...good, 'host', 'other']).authority, 'localhost:6443');
 });
 
 test('OPTIONS may ask for the server itself, and CONNECT has an authority alone', () => {

@@ -5,9 +5,11 @@ import { malformedRequest } from '../frames/http2-error.ts';
 /** The head of a request, read as RFC 9113 section 8 has it. */
 export interface RequestHead {
   readonly method: string;
-  /** `:path` as it came; empty with CONNECT. */
+  /** `:path` as it came, nothing of it decoded or resolved. `*` for OPTIONS of the server itself; empty with CONNECT. */
   readonly target: string;
-  /** Lines without pseudo-header fields, `Cookie` in one: name, value, name, value, … */
+  /** `:authority`, or else `Host`: letters, digits and marks of a host and a port, and not always one of a URL. */
+  readonly authority: string;
+  /** Lines without pseudo-header fields: name, value, name, value, …; names in lower case, `Cookie` in one. */
   readonly headers: readonly string[];
   /** Bytes, where there is a `Content-Length` (RFC 9110 section 8.6). */
   readonly contentLength: number | undefined;
@@ -21,7 +23,7 @@ const methodToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** RFC 3986 section 3.1. */
 const scheme = /^[A-Za-z][A-Za-z0-9+.-]*$/;
 /** What a host and a port are made of (RFC 3986 section 3.2); no user information (RFC 9113 section 8.3.1). */
-const authority = /^[!$%&'()*+,\-.0-9:;=A-Z[\]_a-z~]*$/;
+const authorityText = /^[!$%&'()*+,\-.0-9:;=A-Z[\]_a-z~]*$/;
 const digits = /^\d{1,15}$/;
 
 /**
@@ -32,7 +34,7 @@ export function parseRequestHead(decoded: readonly string[]): RequestHead {
   let method: string | undefined;
   let target: string | undefined;
   let hasScheme = false;
-  let hasAuthority = false;
+  let namedAuthority: string | undefined;
   let index = 0;
   for (; index < decoded.length; index += 2) {
     const value = decoded[index + 1] as string;
@@ -52,8 +54,9 @@ export function parseRequestHead(decoded: readonly string[]): RequestHead {
         hasScheme = true;
         break;
       case ':authority':
-        if (hasAuthority || !authority.test(value)) throw malformedRequest('its authority');
-        hasAuthority = true;
+        if (namedAuthority !== undefined || !authorityText.test(value))
+          throw malformedRequest('its authority');
+        namedAuthority = value;
         break;
       default:
         throw malformedRequest('a pseudo-header field that requests do not have');
@@ -61,31 +64,47 @@ export function parseRequestHead(decoded: readonly string[]): RequestHead {
   }
   if (method === undefined) throw malformedRequest('no method');
   const lines = readLines(decoded, index);
+  const authority = namedAuthority ?? lines.host;
   if (method === 'CONNECT') {
     // RFC 9113 section 8.5.
-    if (hasScheme || target !== undefined || !hasAuthority) throw malformedRequest('CONNECT with a path');
+    if (hasScheme || target !== undefined || namedAuthority === undefined)
+      throw malformedRequest('CONNECT with a path');
   } else {
     // RFC 9113 section 8.3.1.
     if (!hasScheme || target === undefined) throw malformedRequest('no scheme, or no path');
     if (!target.startsWith('/') && !(target === '*' && method === 'OPTIONS'))
       throw malformedRequest('its path');
-    if (!hasAuthority && !lines.hasHost) throw malformedRequest('no authority');
+    if (authority === undefined) throw malformedRequest('no authority');
   }
   const { contentLength, expectation } = lines;
   const headers = withJoinedCookies(decoded.slice(index));
-  return { method, target: target ?? '', headers, contentLength, expectation };
+  return { method, target: target ?? '', authority: authority ?? '', headers, contentLength, expectation };
+}
+
+/** A head that is too large to be read to its end: its method is known, and not much else. */
+export function unreadHead(decoded: readonly string[]): RequestHead {
+  const place = decoded.indexOf(':method');
+  const method = place === -1 ? 'GET' : (decoded[place + 1] as string);
+  return {
+    method,
+    target: '/',
+    authority: '',
+    headers: [],
+    contentLength: undefined,
+    expectation: undefined,
+  };
 }
 
 interface Lines {
   readonly contentLength: number | undefined;
   readonly expectation: string | undefined;
-  readonly hasHost: boolean;
+  readonly host: string | undefined;
 }
 
 function readLines(decoded: readonly string[], from: number): Lines {
   let contentLength: number | undefined;
   let expectation: string | undefined;
-  let hasHost = false;
+  let host: string | undefined;
   for (let index = from; index < decoded.length; index += 2) {
     const name = decoded[index] as string;
     const value = decoded[index + 1] as string;
@@ -98,8 +117,8 @@ function readLines(decoded: readonly string[], from: number): Lines {
         contentLength = Number(value);
         break;
       case 'host':
-        if (hasHost || !authority.test(value)) throw malformedRequest('its host');
-        hasHost = true;
+        if (host !== undefined || !authorityText.test(value)) throw malformedRequest('its host');
+        host = value;
         break;
       case 'te':
         // RFC 9113 section 8.2.2.
@@ -110,7 +129,7 @@ function readLines(decoded: readonly string[], from: number): Lines {
         break;
     }
   }
-  return { contentLength, expectation, hasHost };
+  return { contentLength, expectation, host };
 }
 
 /** Lines behind the body: nobody is given them, but they have to be some. @throws {Http2Error} of scope `stream` */

@@ -9,6 +9,7 @@ import { servingTls } from '../../../test/support/node-server.ts';
 import { FrameClient, preface, requestLines } from '../../../test/support/raw-http2-client.ts';
 import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
 import { AddressConduct } from './address-conduct.ts';
+import { defaultHttp2ServerLimits } from './server-limits.ts';
 import { ServerSession } from './server-session.ts';
 import { UnfinishedHeads } from './unfinished-heads.ts';
 
@@ -20,7 +21,7 @@ test('a listener that fails at the end of its stream keeps no other stream from 
   const fault = new Error('a fault of ours');
   const server = createServer({ ...servingTls, ALPNProtocols: ['h2'] }, (socket) => {
     new ServerSession(socket, {
-      limits: { maxConcurrentStreams: 10, maxSessionRejectedStreams: 10 },
+      limits: defaultHttp2ServerLimits,
       addresses: new AddressConduct(),
       isVerified: () => false,
       maximumHeaderBytes: () => 1_000,

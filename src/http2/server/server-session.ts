@@ -1,46 +1,23 @@
 import type { TLSSocket } from 'node:tls';
-import { maximumHeaderLines, type ServerLimits, streamWindow } from '../../node/server-limits.ts';
 import type { SendWindow } from '../frames/flow-window.ts';
 import { errorCode, frameFlag, frameHead, frameType, initialConnectionWindow } from '../frames/frame.ts';
 import { FrameReader } from '../frames/frame-reader.ts';
 import type { Budget, StreamState } from '../frames/frame-rules.ts';
-import { GivenUpStreams } from '../frames/given-up-streams.ts';
 import type { ReceivedHeaders } from '../frames/header-assembly.ts';
 import { connectionFault, Http2Error, malformedRequest } from '../frames/http2-error.ts';
 import { onStream, type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
 import { initialSettings, type Settings, serverSettings } from '../frames/settings.ts';
-import { StreamTable } from '../frames/stream-table.ts';
-import type { AddressConduct } from './address-conduct.ts';
 import { ClientConduct } from './client-conduct.ts';
 import { clientFrameRules } from './client-frame-rules.ts';
+import { ClientStreams } from './client-streams.ts';
 import { endInPeace } from './end-in-peace.ts';
 import { Preface } from './preface.ts';
 import type { RequestContent } from './request-content.ts';
-import { parseRequestHead, type RequestHead } from './request-head.ts';
+import { parseRequestHead, type RequestHead, unreadHead } from './request-head.ts';
 import { ServerOutput } from './server-output.ts';
+import type { ServerSessionHost } from './server-session-host.ts';
 import { ServerStream, type StreamConnection } from './server-stream.ts';
 import type { UnfinishedHead, UnfinishedHeads } from './unfinished-heads.ts';
-
-/** What the connections of one server have in common. */
-export interface ServerSessionHost {
-  readonly limits: Pick<ServerLimits, 'maxConcurrentStreams' | 'maxSessionRejectedStreams'>;
-  /** What clients have done by their addresses. */
-  readonly addresses: AddressConduct;
-  /** Whether the client has shown a certificate that was verified. */
-  isVerified(socket: TLSSocket): boolean;
-  /** Bytes of the head of a request. */
-  maximumHeaderBytes(isVerified: boolean): number;
-  /** What is held of heads that are not whole, of all clients that are verified, or are not. */
-  unfinishedHeads(isVerified: boolean): UnfinishedHeads;
-  /** A request has come whose head is too large; there is little else to know of it. */
-  headTooLarge(session: ServerSession, stream: ServerStream, method: string): void;
-  /** A request has come. */
-  requested(session: ServerSession, stream: ServerStream, head: RequestHead): void;
-  /** Something of ours has failed: the connection ends, and nothing else. */
-  failed(error: unknown): void;
-  /** The connection is over. */
-  closed(session: ServerSession): void;
-}
 
 /**
  * Between an answer and the request to stop sending what was left of its request (RFC 9113 section 8.1). Where both come
@@ -59,15 +36,12 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   readonly #reader: FrameReader;
   readonly #receiver: SessionReceiver<ServerStream>;
   readonly #conduct: ClientConduct;
-  readonly #streams = new StreamTable<ServerStream>();
-  readonly #givenUp = new GivenUpStreams();
+  readonly #streams: ClientStreams;
   readonly #unfinishedHeads: UnfinishedHeads;
   /** The block, or the frame, that was unfinished when the last bytes had been read. */
   #unfinished: object | undefined;
-  /** The highest identifier of a stream that was opened. */
-  #lastStreamId = 0;
-  /** The highest that will ever be, once that has been said. */
-  #goAwaySent = false;
+  /** Looks in a row that have found no request under way. */
+  #idleLooks = 0;
   #clientLeaves = false;
   #isEnding = false;
   /** More may be sent: looked at once for all frames that came together, for a client may send many that widen a little. */
@@ -78,8 +52,9 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   constructor(socket: TLSSocket, host: ServerSessionHost) {
     this.socket = socket;
     this.#host = host;
-    const { maxConcurrentStreams, maxSessionRejectedStreams } = host.limits;
+    const { maxConcurrentStreams, maxSessionRejectedStreams, maximumHeaderLines, streamWindow } = host.limits;
     const isVerified = host.isVerified(socket);
+    this.#streams = new ClientStreams(streamWindow);
     this.#unfinishedHeads = host.unfinishedHeads(isVerified);
     this.#conduct = new ClientConduct({
       maximumRefused: maxSessionRejectedStreams,
@@ -98,13 +73,8 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
     this.#receiver = new SessionReceiver(this, { peer: 'client', window, limits, rules: clientFrameRules });
     this.#reader = new FrameReader(this.#receiver);
-    this.output.write(
-      serverSettings({
-        maxConcurrentStreams,
-        initialWindowSize: streamWindow,
-        maxHeaderListSize: maximumHeaderBytes,
-      }),
-    );
+    const settings = { maxConcurrentStreams, initialWindowSize: streamWindow };
+    this.output.write(serverSettings({ ...settings, maxHeaderListSize: maximumHeaderBytes }));
     this.output.windowUpdate(0, window - initialConnectionWindow);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
     // Whoever ends its side has no answer to wait for; Go's server ends the connection as well.
@@ -120,9 +90,10 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#endIfUnused();
   }
 
-  /** Ends everything at once; but for a connection that ends already, and whose client is reading its last bytes. */
-  destroy(): void {
-    if (!this.#isEnding) this.socket.destroy();
+  /** Looks whether it is used. @returns looks in a row that have found no request, nor the end of one since the last */
+  look(): number {
+    this.#idleLooks = this.#streams.size > 0 ? 0 : this.#idleLooks + 1;
+    return this.#idleLooks;
   }
 
   giveUp(why: string): void {
@@ -138,9 +109,9 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   streamClosed(stream: ServerStream): void {
-    this.#streams.delete(stream.id);
-    if (!stream.isReceived) this.#givenUp.add(stream.id, stream.receiveWindow);
-    if (this.#goAwaySent || this.#clientLeaves) this.#endIfUnused();
+    this.#streams.closed(stream);
+    this.#idleLooks = 0;
+    if (this.#streams.isGoAwaySent || this.#clientLeaves) this.#endIfUnused();
   }
 
   clientFaulted(): void {
@@ -158,10 +129,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'> {
-    // Even ones are ours to open, and we open none.
-    if (streamId % 2 === 0) return 'idle';
-    if (streamId > this.#lastStreamId) return this.#goAwaySent ? 'behind our GOAWAY' : 'idle';
-    return this.#givenUp.has(streamId) ? 'closed by us' : 'closed';
+    return this.#streams.stateOf(streamId);
   }
 
   headersReceived(headers: ReceivedHeaders, stream: ServerStream | undefined): void {
@@ -170,12 +138,12 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       onStream(stream, (open) => open.receiveTrailers(headers.lines, headers.endStream));
       return;
     }
-    this.#opened(streamId);
+    this.#streams.opened(streamId);
     try {
       this.#open(headers);
     } catch (error) {
       if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
-      if (!headers.endStream) this.#givenUp.add(streamId, streamWindow);
+      this.#streams.refused(streamId, headers.endStream);
       this.refuseStream(streamId, error.errorCode);
     }
   }
@@ -185,11 +153,11 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   lateDataReceived(streamId: number, bytes: number): void {
-    this.#givenUp.receive(streamId, bytes);
+    this.#streams.lateData(streamId, bytes);
   }
 
   refuseStream(streamId: number, code: number): void {
-    if (streamId > this.#lastStreamId) this.#opened(streamId);
+    if (streamId > this.#streams.lastId) this.#streams.opened(streamId);
     this.output.reset(streamId, code);
     this.clientFaulted();
   }
@@ -215,47 +183,34 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#hasWidened = true;
   }
 
-  /** @throws {Http2Error} RFC 9113 section 5.1.1 */
-  #opened(streamId: number): void {
-    if (streamId % 2 === 0) throw connectionFault(errorCode.protocolError, 'a client has odd identifiers');
-    this.#lastStreamId = streamId;
-  }
-
   #open({ streamId, lines, endStream, exceedLimits }: ReceivedHeaders): void {
     if (this.#streams.size >= this.#host.limits.maxConcurrentStreams) {
       this.#conduct.refused();
-      if (!endStream) this.#givenUp.add(streamId, streamWindow);
+      this.#streams.refused(streamId, endStream);
       this.output.reset(streamId, errorCode.refusedStream);
       return;
     }
     if (exceedLimits) {
-      this.#refuseHead(streamId, lines, endStream);
+      // It took as much to read as a good one, and was in vain.
+      this.#conduct.count('resets');
+      this.#host.headTooLarge(this, this.#newStream(streamId, endStream, unreadHead(lines)));
       return;
     }
     const head = parseRequestHead(lines);
     // RFC 9113 section 8.1.1.
     if (endStream && (head.contentLength ?? 0) > 0) throw malformedRequest('it is shorter than it says');
-    const stream = this.#newStream(streamId, endStream, head.contentLength);
+    const stream = this.#newStream(streamId, endStream, head);
     this.#conduct.requested();
-    this.#host.requested(this, stream, head);
+    this.#host.requested(this, stream);
   }
 
-  /** 431 (RFC 9113 section 10.5.1): what its client has to mend it can read. */
-  #refuseHead(streamId: number, lines: readonly string[], endStream: boolean): void {
-    // It took as much to read as a good one, and was in vain.
-    this.#conduct.count('resets');
-    const place = lines.indexOf(':method');
-    const method = place === -1 ? 'GET' : (lines[place + 1] as string);
-    this.#host.headTooLarge(this, this.#newStream(streamId, endStream, undefined), method);
-  }
-
-  #newStream(id: number, endStream: boolean, contentLength: number | undefined): ServerStream {
+  #newStream(id: number, endStream: boolean, head: RequestHead): ServerStream {
     const stream = new ServerStream({
       id,
       connection: this,
-      contentLength,
+      head,
       endStream,
-      receiveWindow: streamWindow,
+      receiveWindow: this.#host.limits.streamWindow,
       sendWindow: (this.#receiver.settings ?? initialSettings).initialWindowSize,
     });
     this.#streams.add(stream);
@@ -295,9 +250,9 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   #sayGoAway(code: number): void {
-    if (this.#goAwaySent || this.#isEnding) return;
-    this.#goAwaySent = true;
-    this.output.goAway(this.#lastStreamId, code);
+    if (this.#streams.isGoAwaySent || this.#isEnding) return;
+    this.#streams.isGoAwaySent = true;
+    this.output.goAway(this.#streams.lastId, code);
   }
 
   #endIfUnused(): void {
@@ -325,14 +280,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   #abandonStreams(): void {
-    for (const stream of this.#streams.all()) {
-      try {
-        stream.abandon();
-      } catch (error) {
-        // The others have to be told all the same.
-        this.#host.failed(error);
-      }
-    }
+    this.#streams.abandon((error) => this.#host.failed(error));
   }
 
   #closed(): void {

@@ -1,16 +1,19 @@
+import type { TLSSocket } from 'node:tls';
 import type { HeaderLines } from '../fields/header-lines.ts';
 import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
 import { HeldPieces } from '../frames/held-pieces.ts';
 import { malformedRequest } from '../frames/http2-error.ts';
 import type { ReceivingStream } from '../frames/session-receiver.ts';
-import { answerBlock, interimBlock } from './answer-head.ts';
+import { answerBlock, hasContent, interimBlock } from './answer-head.ts';
+import type { AnswerWriter, IncomingStream, StreamFollower } from './incoming-stream.ts';
 import { RequestContent } from './request-content.ts';
-import { checkTrailers } from './request-head.ts';
+import { checkTrailers, type RequestHead } from './request-head.ts';
 import type { ServerOutput, WaitingStream } from './server-output.ts';
 
 /** What a stream needs of its connection. */
 export interface StreamConnection {
+  readonly socket: TLSSocket;
   readonly output: ServerOutput;
   /** A piece of a request's content came: `deliver` is to be called behind all that came with it. */
   contentReceived(content: RequestContent): void;
@@ -19,21 +22,14 @@ export interface StreamConnection {
   answeredEarly(stream: ServerStream): void;
   /** The client has made us reset a stream. @throws {Http2Error} */
   clientFaulted(): void;
-}
-
-/** Who works on the answer. */
-export interface AnswerWriter {
-  /** All that was written is on its way, and more is taken. */
-  onRoom(): void;
-  /** The stream is over, well or not. */
-  onClosed(): void;
+  /** Takes no new requests, and ends behind those that are under way. */
+  close(): void;
 }
 
 export interface ServerStreamOptions {
   readonly id: number;
   readonly connection: StreamConnection;
-  /** Bytes that the request says it has, if it does. */
-  readonly contentLength: number | undefined;
+  readonly head: RequestHead;
   /** Whether nothing follows the head. */
   readonly endStream: boolean;
   /** Bytes that the client may send ahead. */
@@ -43,19 +39,21 @@ export interface ServerStreamOptions {
 }
 
 /** One request and its answer on a connection (RFC 9113 section 5). */
-export class ServerStream implements ReceivingStream, WaitingStream {
+export class ServerStream implements IncomingStream, ReceivingStream, WaitingStream {
   readonly id: number;
+  readonly head: RequestHead;
   readonly sendWindow: SendWindow;
   isWaiting = false;
   writer: AnswerWriter | undefined;
+  status: number | undefined;
+  takesContent = true;
   readonly #connection: StreamConnection;
-  readonly #expectedLength: number | undefined;
   #receivedLength = 0;
   /** Of a request with content. */
   readonly #window: ReceiveWindow | undefined;
   #content: RequestContent | undefined;
   #isReceived: boolean;
-  #hasBegun = false;
+  #followers: StreamFollower | StreamFollower[] | undefined;
   /** Nothing more is written; pieces may still be held. */
   #isEnding = false;
   /** END_STREAM is on its way. */
@@ -65,13 +63,21 @@ export class ServerStream implements ReceivingStream, WaitingStream {
   #held: HeldPieces | undefined;
 
   constructor(options: ServerStreamOptions) {
-    const { id, connection, contentLength, endStream } = options;
+    const { id, connection, head, endStream } = options;
     this.id = id;
     this.#connection = connection;
-    this.#expectedLength = contentLength;
+    this.head = head;
     this.#isReceived = endStream;
     this.#window = endStream ? undefined : new ReceiveWindow(options.receiveWindow);
     this.sendWindow = new SendWindow(options.sendWindow);
+  }
+
+  get socket(): TLSSocket {
+    return this.#connection.socket;
+  }
+
+  get hasContent(): boolean {
+    return this.#window !== undefined;
   }
 
   get isClosed(): boolean {
@@ -88,12 +94,6 @@ export class ServerStream implements ReceivingStream, WaitingStream {
     return this.#window?.left ?? 0;
   }
 
-  /** Whether the head of an answer has been written. */
-  get hasBegun(): boolean {
-    return this.#hasBegun;
-  }
-
-  /** Whether the answer was handed to the connection to its end. */
   get isAnswered(): boolean {
     return this.#isAnswered;
   }
@@ -112,25 +112,35 @@ export class ServerStream implements ReceivingStream, WaitingStream {
     return this.#content;
   }
 
-  /** An answer in front of the answer (RFC 9110 section 15.2). */
+  follow(follower: StreamFollower): void {
+    if (this.#isClosed) follower.onClosed();
+    else if (this.#followers === undefined) this.#followers = follower;
+    else this.#followers = [this.#followers, follower].flat();
+  }
+
+  closeConnection(): void {
+    this.#connection.close();
+  }
+
   respondInterim(status: number): void {
-    if (this.#isClosed || this.#hasBegun) return;
+    if (this.#isClosed || this.status !== undefined) return;
     this.#connection.output.headers(this.id, interimBlock(status));
   }
 
-  /** @throws {TypeError} when the head cannot be written, or there has been one; nothing was written then. */
   respond(status: number, headers: HeaderLines): void {
     // The request may have been answered for taking too long, past whoever is still working on it.
-    if (this.#hasBegun) throw new TypeError('the request has been answered');
+    if (this.status !== undefined) throw new TypeError('the request has been answered');
     const block = answerBlock(status, headers);
     if (this.#isClosed) return;
-    this.#hasBegun = true;
+    this.status = status;
+    this.takesContent = this.head.method !== 'HEAD' && hasContent(status);
     this.#connection.output.headers(this.id, block);
   }
 
-  /** @param piece lent @returns false when the client is slower: hold until `onRoom` */
   write(piece: Uint8Array): boolean {
     if (this.#isClosed || this.#isEnding) return true;
+    if (this.status === undefined) throw new TypeError('the head of the answer comes first');
+    if (!this.takesContent) return true;
     const { output } = this.#connection;
     const sent = this.isHolding ? 0 : output.data(this.id, this.sendWindow, piece);
     if (sent < piece.length) {
@@ -141,9 +151,9 @@ export class ServerStream implements ReceivingStream, WaitingStream {
     return false;
   }
 
-  /** Ends the answer behind all that was written. */
   end(): void {
     if (this.#isClosed || this.#isEnding) return;
+    if (this.status === undefined) throw new TypeError('the head of the answer comes first');
     this.#isEnding = true;
     const { output } = this.#connection;
     // While the client reads nothing its streams stay open: their number bounds what waits for it.
@@ -189,7 +199,6 @@ export class ServerStream implements ReceivingStream, WaitingStream {
     this.#connection.clientFaulted();
   }
 
-  /** The answer broke off: the client must not take what it has for the whole. */
   breakOff(): void {
     if (this.#isClosed) return;
     this.#connection.output.reset(this.id, errorCode.internalError);
@@ -225,7 +234,7 @@ export class ServerStream implements ReceivingStream, WaitingStream {
 
   receiveData(piece: Uint8Array): void {
     this.#receivedLength += piece.length;
-    if (this.#expectedLength !== undefined && this.#receivedLength > this.#expectedLength) {
+    if (this.#receivedLength > (this.head.contentLength ?? this.#receivedLength)) {
       throw malformedRequest('it is longer than it says');
     }
     this.content.receive(piece);
@@ -234,7 +243,7 @@ export class ServerStream implements ReceivingStream, WaitingStream {
 
   receiveEnd(): void {
     // RFC 9113 section 8.1.1.
-    if (this.#expectedLength !== undefined && this.#receivedLength !== this.#expectedLength) {
+    if (this.#receivedLength !== (this.head.contentLength ?? this.#receivedLength)) {
       throw malformedRequest('it is shorter than it says');
     }
     this.#isReceived = true;
@@ -264,8 +273,12 @@ export class ServerStream implements ReceivingStream, WaitingStream {
     // Who still reads it has no answer to wait for any more, or has had all of it.
     if (this.#content?.readableEnded === false) this.#content.destroy();
     const { writer } = this;
+    const followers = this.#followers;
     this.writer = undefined;
+    this.#followers = undefined;
     this.#connection.streamClosed(this);
+    if (Array.isArray(followers)) for (const follower of followers) follower.onClosed();
+    else followers?.onClosed();
     writer?.onClosed();
   }
 }

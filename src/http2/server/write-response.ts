@@ -1,40 +1,53 @@
-import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
-import type { AnswerSink } from '../../node/answer-sink.ts';
+import type { AnswerWriter, IncomingStream } from './incoming-stream.ts';
 
 /**
- * Writes a web `Response` to a client, as fast as it is taken. Rejects when its body fails, and has the answer broken
- * off then; when the client goes away the body is cancelled.
+ * Writes a web `Response` into a stream, as fast as its client takes it. When the client goes away the body is cancelled.
+ * @throws when the head cannot be written, or the body fails: the answer is to be broken off.
  */
-export async function writeResponse(response: Response, sink: AnswerSink): Promise<void> {
-  const { status, statusText, headers, body } = response;
-  const reader = body?.getReader();
-  let room = Promise.withResolvers<void>();
-  sink.attach(
-    () => room.resolve(),
-    () => {
-      // Ends the read that is under way, too.
-      reader?.cancel().catch(() => {});
-      room.resolve();
-    },
-  );
-  sink.start(status, statusText, rawHeadersOf(headers));
-  if (reader === undefined) {
-    sink.end();
-    return;
+export async function writeResponse(response: Response, stream: IncomingStream): Promise<void> {
+  const { status, headers, body } = response;
+  const lines: string[] = [];
+  for (const [name, value] of headers) lines.push(name, value);
+  stream.respond(status, lines);
+  if (body !== null && stream.takesContent) await new BodyWriter(stream, body).write();
+  else body?.cancel().catch(() => {});
+  stream.end();
+}
+
+/** The body of one answer on its way. */
+class BodyWriter implements AnswerWriter {
+  readonly #stream: IncomingStream;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  #resume: () => void = () => {};
+
+  constructor(stream: IncomingStream, body: ReadableStream<Uint8Array>) {
+    this.#stream = stream;
+    this.#reader = body.getReader();
+    stream.writer = this;
   }
-  try {
+
+  async write(): Promise<void> {
     for (;;) {
-      const { done, value } = await reader.read();
-      if (done) {
-        sink.end();
-        return;
+      const { done, value } = await this.#reader.read();
+      if (done) return;
+      // As the standard has it of every body (https://fetch.spec.whatwg.org/#incrementally-read-loop).
+      if (!(value instanceof Uint8Array))
+        throw new TypeError('a piece of the body of the answer is no Uint8Array');
+      if (!this.#stream.write(value)) {
+        await new Promise<void>((resolve) => {
+          this.#resume = resolve;
+        });
       }
-      if (sink.write(value)) continue;
-      await room.promise;
-      room = Promise.withResolvers();
     }
-  } catch (error) {
-    sink.breakOff(error instanceof Error ? error : new Error(String(error)));
-    throw error;
+  }
+
+  onRoom(): void {
+    this.#resume();
+  }
+
+  onClosed(): void {
+    // Ends the read that is under way, too.
+    this.#reader.cancel().catch(() => {});
+    this.#resume();
   }
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { AddressConduct } from '../../../src/http2/server/address-conduct.ts';
-import type { RequestHead } from '../../../src/http2/server/request-head.ts';
-import type { ServerSession, ServerSessionHost } from '../../../src/http2/server/server-session.ts';
-import type { AnswerWriter, ServerStream } from '../../../src/http2/server/server-stream.ts';
+import type { AnswerWriter } from '../../../src/http2/server/incoming-stream.ts';
+import { defaultHttp2ServerLimits } from '../../../src/http2/server/server-limits.ts';
+import type { ServerSession } from '../../../src/http2/server/server-session.ts';
+import type { ServerSessionHost } from '../../../src/http2/server/server-session-host.ts';
+import type { ServerStream } from '../../../src/http2/server/server-stream.ts';
 import { UnfinishedHeads } from '../../../src/http2/server/unfinished-heads.ts';
 import { limits, longValue, pieceLength, shortLength, wholeAnswer } from './expected-answers.ts';
 
@@ -15,7 +17,6 @@ export interface Handling {
 /** A request as the host has been given it, with the answer to it. */
 export class Exchange implements AnswerWriter {
   readonly stream: ServerStream;
-  readonly head: RequestHead;
   readonly handling: Handling;
   readonly received: Buffer[] = [];
   hasEnded = false;
@@ -23,9 +24,8 @@ export class Exchange implements AnswerWriter {
   readonly #onClosed: () => void;
   #written = 0;
 
-  constructor(stream: ServerStream, head: RequestHead, handling: Handling, onClosed: () => void) {
+  constructor(stream: ServerStream, handling: Handling, onClosed: () => void) {
     this.stream = stream;
-    this.head = head;
     this.handling = handling;
     this.#onClosed = onClosed;
     stream.writer = this;
@@ -67,7 +67,7 @@ export class Exchange implements AnswerWriter {
   }
 
   onRoom(): void {
-    if (this.handling.answer !== 'in pieces' || !this.stream.hasBegun) return;
+    if (this.handling.answer !== 'in pieces' || this.stream.status === undefined) return;
     while (this.#written < wholeAnswer.length) {
       const piece = wholeAnswer.subarray(this.#written, this.#written + pieceLength);
       this.#written += piece.length;
@@ -84,7 +84,7 @@ export class Exchange implements AnswerWriter {
 }
 
 export class Host implements ServerSessionHost {
-  readonly limits = limits;
+  readonly limits = { ...defaultHttp2ServerLimits, ...limits };
   readonly addresses = new AddressConduct();
   readonly exchanges: Exchange[] = [];
   readonly over = Promise.withResolvers<void>();
@@ -117,11 +117,11 @@ export class Host implements ServerSessionHost {
     stream.end();
   }
 
-  requested(_session: ServerSession, stream: ServerStream, head: RequestHead): void {
+  requested(_session: ServerSession, stream: ServerStream): void {
     this.mostOpen = Math.max(this.mostOpen, ++this.#open);
     const handling = this.#handling[this.exchanges.length % this.#handling.length];
     assert.ok(handling !== undefined);
-    this.exchanges.push(new Exchange(stream, head, handling, () => this.#open--));
+    this.exchanges.push(new Exchange(stream, handling, () => this.#open--));
   }
 
   failed(error: unknown): void {

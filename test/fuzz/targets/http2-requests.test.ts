@@ -51,12 +51,12 @@ function assertValidHead({ method, target, headers }: RequestHead): void {
 }
 
 /** A part of what the client has sent, or all of it. */
-function assertIsContentOf(client: Client, { stream, head, received, hasEnded }: Exchange): void {
+function assertIsContentOf(client: Client, { stream, received, hasEnded }: Exchange): void {
   const read = Buffer.concat(received);
   const sent = Buffer.concat(client.content.get(stream.id) ?? []);
   assert.ok(sent.subarray(0, read.length).equals(read), 'other content');
   if (!hasEnded) return;
-  assert.equal(read.length, head.contentLength ?? sent.length);
+  assert.equal(read.length, stream.head.contentLength ?? sent.length);
 }
 
 /** Grants all that answers can need. @returns whether anybody would be heard at all */
@@ -150,7 +150,7 @@ fuzz<Requests>({
     assert.ok(host.mostOpen <= limits.maxConcurrentStreams, `${host.mostOpen} streams at a time`);
     for (const exchange of host.exchanges) {
       assert.equal(exchange.timesClosed, 1);
-      assertValidHead(exchange.head);
+      assertValidHead(exchange.stream.head);
       assertIsContentOf(answers.client, exchange);
     }
   },

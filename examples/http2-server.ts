@@ -1,0 +1,34 @@
+/** A Hono app over HTTP/2: no router and no Kubernetes, only the adapter for fetch handlers (src/http2/README.md). */
+import { createServer, type Server, type TlsOptions } from 'node:tls';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { Hono } from 'hono';
+import { type Http2Bindings, type Http2Server, serveHttp2 } from '../src/http2/server/fetch-adapter.ts';
+
+export function createGreeter() {
+  const app = new Hono<{ Bindings: Http2Bindings }>();
+  app.get('/hello/:name', (context) => context.text(`hello ${context.req.param('name')}`));
+  // What comes goes back, piece by piece, as fast as the client takes it.
+  app.post('/echo', (context) => new Response(context.req.raw.body));
+  // For who needs the stream itself: its header lines one by one, its socket, and the way back for the answer.
+  app.get('/lines', ({ env: { incoming } }) => {
+    incoming.respond(200, ['content-type', 'application/json']);
+    incoming.write(Buffer.from(JSON.stringify(incoming.head.headers)));
+    incoming.end();
+    return RESPONSE_ALREADY_SENT;
+  });
+  return app;
+}
+
+/** @param tls the serving pair; Node finishes handshakes, and hands over connections on which HTTP/2 was agreed on. */
+export function createGreeterServer(tls: Required<Pick<TlsOptions, 'cert' | 'key'>>): {
+  readonly server: Server;
+  readonly http2: Http2Server;
+} {
+  const http2 = serveHttp2({
+    fetch: createGreeter().fetch,
+    limits: { maxConcurrentStreams: 250 },
+    onFailure: (what, error) => process.emitWarning(`an HTTP/2 ${what} failed: ${error}`),
+  });
+  const server = createServer({ ...tls, ALPNProtocols: ['h2'] }, (socket) => http2.take(socket));
+  return { server, http2 };
+}
