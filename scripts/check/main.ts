@@ -16,6 +16,7 @@ const steps = [
   typeCheck('src/dashboard/client/tsconfig.json'),
   ['biome', 'ci', '.', `--colors=${isTerminal ? 'force' : 'off'}`],
   [process.execPath, 'scripts/check/portable-core.ts'],
+  [process.execPath, 'scripts/check/http2-room.ts'],
 ];
 
 const passed = await Promise.all(steps.map(runStep));

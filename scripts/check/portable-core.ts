@@ -2,9 +2,9 @@
  * Holds the core to web standards: no module outside the folders that may do so imports anything of Node, and
  * the bundles for other runtimes hold nothing of it either. Exits 1 and names every fault.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { build } from 'esbuild';
+import { importsOf, sourceFiles } from './imports.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -33,34 +33,20 @@ console.log('portable core: no import and no name of a runtime');
 function faultyImports(): string[] {
   const found: string[] = [];
   for (const file of sourceFiles()) {
-    const text = readFileSync(join(root, file), 'utf8');
-    for (const [, specifier] of text.matchAll(/\b(?:from|import)\s*\(?\s*'([^']+)'/g)) {
-      if (specifier === undefined) continue;
-      const fault = importFault(file, specifier);
-      if (fault !== undefined) found.push(`${file}: imports ${specifier}: ${fault}`);
+    if (runtimeFolders.some((folder) => file.startsWith(folder))) continue;
+    for (const imported of importsOf(file)) {
+      const fault = importFault(file, imported);
+      if (fault !== undefined) found.push(`${file}: imports ${imported}: ${fault}`);
     }
   }
   return found;
 }
 
-function importFault(file: string, specifier: string): string | undefined {
-  if (!specifier.startsWith('.')) {
-    return portablePackages.test(specifier) ||
-      (specifier.startsWith('cloudflare:') && file.startsWith('src/worker/'))
-      ? undefined
-      : 'the core may import hono, jose and valibot only';
-  }
-  const target = relative(root, join(root, file, '..', specifier));
-  return runtimeFolders.some((folder) => target.startsWith(folder))
-    ? 'that folder belongs to Node'
-    : undefined;
-}
-
-function sourceFiles(): string[] {
-  return readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .map((file) => join('src', file))
-    .filter((file) => /\.tsx?$/.test(file) && !/\.test\.tsx?$/.test(file))
-    .filter((file) => !runtimeFolders.some((folder) => file.startsWith(folder)));
+function importFault(file: string, imported: string): string | undefined {
+  if (runtimeFolders.some((folder) => imported.startsWith(folder))) return 'that folder belongs to Node';
+  if (imported.startsWith('src/') || portablePackages.test(imported)) return undefined;
+  if (imported.startsWith('cloudflare:') && file.startsWith('src/worker/')) return undefined;
+  return 'the core may import hono, jose and valibot only';
 }
 
 async function faultyBundle(entry: string): Promise<string[]> {

@@ -1,5 +1,8 @@
-import { RequestHeadTooLargeError, UnprocessedRequestError } from '../http2/client/request-errors.ts';
-import { Http2Error } from '../http2/frames/http2-error.ts';
+import {
+  Http2Error,
+  RequestHeadTooLargeError,
+  UnprocessedRequestError,
+} from '../http2/client/request-errors.ts';
 import { TransportError, type TransportErrorCode } from '../proxy/transport.ts';
 
 /** OpenSSL's alerts by which a destination refuses our client certificate. TLS 1.3 sends them after the handshake. */

@@ -1,3 +1,6 @@
+/** What ended a request, or its connection: a fault of the protocol, or a stream that was reset. */
+export { Http2Error } from '../frames/http2-error.ts';
+
 /** The server has not processed the request: it can be sent again, here or elsewhere (RFC 9113 section 8.7). */
 export class UnprocessedRequestError extends Error {
   override readonly name = 'UnprocessedRequestError';
