@@ -18,6 +18,8 @@ export interface Asked {
   hangUp(): void;
   /** Resets the connection under it. */
   cut(): void;
+  /** Whether the connection under it has been reset: nobody gets what is said on it. */
+  readonly isCut: boolean;
   /** Puts bytes on the connection that no HTTP library would. @param bytes a byte string, or bytes */
   raw(bytes: string | Buffer): void;
   /** HTTP/2: the number of the stream. @throws on HTTP/1.1 */

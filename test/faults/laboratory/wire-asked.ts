@@ -26,6 +26,11 @@ export class WireAsked {
     this.#wire.tcp.resetAndDestroy();
   }
 
+  /** Whether its connection has been cut. */
+  get isCut(): boolean {
+    return this.#wire.tcp.destroyed;
+  }
+
   raw(bytes: string | Buffer): void {
     if (this.#wire.tls.writable)
       this.#wire.tls.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
