@@ -2,7 +2,8 @@
 import { createServer, type Server, type TlsOptions } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
-import { type Http2Bindings, type Http2Server, serveHttp2 } from '../src/http2/server/fetch-adapter.ts';
+// In a program of your own: from 'mixed-version-proxy/node'.
+import { type Http2Bindings, type Http2Server, serveHttp2 } from '../src/node/index.ts';
 
 export function createGreeter() {
   const app = new Hono<{ Bindings: Http2Bindings }>();

@@ -1,6 +1,14 @@
-/** What a Node program needs beside the core: the server, the transport over mTLS, upgrades, the file store. */
+/** What a Node program needs beside the core: the server, the transport over mTLS, upgrades, HTTP/2, the file store. */
 
 export { Http2Pool, type Http2PoolOptions } from '../http2/client/http2-pool.ts';
+export {
+  type Http2Bindings,
+  type Http2Server,
+  type Http2ServerOptions,
+  serveHttp2,
+} from '../http2/server/fetch-adapter.ts';
+export type { IncomingStream } from '../http2/server/incoming-stream.ts';
+export type { Http2ServerLimits } from '../http2/server/server-limits.ts';
 export { type ClientAuthorities, readClientAuthorities } from './client-authorities.ts';
 export { ClientCertificateReader, clientCertificateTlsOptions } from './client-certificate.ts';
 export type { DispatcherFor } from './destination-dispatchers.ts';

@@ -2,7 +2,7 @@ import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
 import { HeldPieces } from '../frames/held-pieces.ts';
 import { errorCodeName, Http2Error, malformedAnswer } from '../frames/http2-error.ts';
-import type { ReceivingStream } from '../frames/session-receiver.ts';
+import type { ReceivingStream } from '../frames/receiving-session.ts';
 import type { RequestUpload } from './request-upload.ts';
 import { parseResponseLines } from './response-lines.ts';
 

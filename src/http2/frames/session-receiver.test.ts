@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
 import { serverFrameRules } from '../client/server-frame-rules.ts';
 import { Http2Error } from './http2-error.ts';
-import { type ReceivingSession, type ReceivingStream, SessionReceiver } from './session-receiver.ts';
+import type { ReceivingSession, ReceivingStream } from './receiving-session.ts';
+import { SessionReceiver } from './session-receiver.ts';
 
 const { none } = frameFlag;
 

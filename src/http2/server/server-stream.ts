@@ -4,7 +4,7 @@ import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
 import { HeldPieces } from '../frames/held-pieces.ts';
 import { malformedRequest } from '../frames/http2-error.ts';
-import type { ReceivingStream } from '../frames/session-receiver.ts';
+import type { ReceivingStream } from '../frames/receiving-session.ts';
 import { answerBlock, hasContent, interimBlock } from './answer-head.ts';
 import type { AnswerWriter, IncomingStream, StreamFollower } from './incoming-stream.ts';
 import { RequestContent } from './request-content.ts';
