@@ -1,0 +1,439 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { before, describe, it, type TestContext } from 'node:test';
+import { readServeInput } from '../../src/cli/serve-input.ts';
+import { generateSigningKey } from '../../src/snapshot/signing-key.ts';
+import { commandContext, runCommand } from '../support/command-context.ts';
+import { completeServeOptions, serveFiles } from '../support/serve-options.ts';
+
+/*
+ * What an operator sees of the flags of `serve` and `sync`, held as it was: help, every message of a bad value, which
+ * of file and flag counts, and what a reload says of each changed key. A change of these texts has to be one on
+ * purpose: `node --test --test-update-snapshots test/flags/golden.test.ts`, and the difference read.
+ */
+
+type Flags = Readonly<Record<string, readonly string[]>>;
+
+let files: Map<string, string>;
+before(async () => {
+  const { privateJwk, publicJwk } = await generateSigningKey('EdDSA');
+  files = new Map([
+    ...(await serveFiles()),
+    ['signing.json', JSON.stringify(privateJwk)],
+    ['routers.json', JSON.stringify({ keys: [{ ...publicJwk, issuer: 'cp-b' }] })],
+    ['token', 'abc'],
+    ['keys2.json', JSON.stringify({ keys: [publicJwk] })],
+    ['sa.pub', JSON.stringify({ keys: [publicJwk] })],
+    ['policy.yaml', 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n'],
+    ['tracing.yaml', 'apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n'],
+    [
+      'issuers.yaml',
+      'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:\n  - issuer: { url: https://issuer.example, audiences: [kubernetes] }\n    claimMappings: { username: { claim: sub, prefix: "" } }\n',
+    ],
+  ]);
+});
+
+function hold(context: TestContext, name: string, text: string): void {
+  // Keys differ from run to run.
+  const stable = text
+    .replaceAll(process.cwd(), '.')
+    .replaceAll(/"(kid|x|d)":"[\w-]+"/g, '"$1":"…"')
+    .replaceAll(/\b[\w-]{43}\b/g, '…');
+  context.assert.fileSnapshot(stable, resolve(import.meta.dirname, `../fixtures/flags/${name}.txt`), {
+    serializers: [String],
+  });
+}
+
+interface Flag {
+  readonly name: string;
+  readonly placeholder: string;
+}
+
+/** From the help, so that a flag that is left out of it is missed here. */
+async function flagsOf(command: string): Promise<readonly Flag[]> {
+  const { output } = await runCommand(files, [command, '--help']);
+  return [...output.matchAll(/^ {4}(?:-\w, )?--([\w-]+) [<[](.+)[>\]]:$/gm)].map(
+    ([, name = '', placeholder = '']) => ({
+      name,
+      placeholder,
+    }),
+  );
+}
+
+const badValues = [
+  '',
+  ' ',
+  'x',
+  '0',
+  '-1',
+  '1.5',
+  '99999999',
+  '5',
+  '10ms',
+  '5s',
+  '1000h',
+  'true',
+  'a,,b',
+].concat(['127.0.0.1:0', '10.0.0.1', 'https://10.0.0.1:6443', 'none.crt', 'empty.crt', 'snapshot-keys.json']);
+
+function argumentsOf(flags: Flags): string[] {
+  return Object.entries(flags).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
+}
+
+/** Each value of each flag behind `base`, with what is said about it beyond what `base` alone has said. */
+async function messages(
+  command: string,
+  base: readonly string[],
+  values: readonly string[],
+): Promise<string> {
+  const usual = new Set(
+    (await runCommand(files, [command, ...base, ...(command === 'sync' ? ['--v=x'] : [])])).errors.split(
+      '\n',
+    ),
+  );
+  const sections: string[] = [];
+  for (const { name } of await flagsOf(command)) {
+    const said = new Map<string, string[]>();
+    // Something is always at fault, so that no sync job is started.
+    const held = command === 'sync' ? [`--${name === 'v' ? 'logging-format' : 'v'}=x`] : [];
+    for (const value of values) {
+      // This one would have a router started.
+      if (name === 'dry-run' && value === '0') continue;
+      const { errors } = await runCommand(files, [command, ...base, ...held, `--${name}=${value}`]);
+      const lines = errors.split('\n').filter((line) => line !== '' && !usual.has(line));
+      const text = lines
+        .map((line) => `\n    ${line.replaceAll(JSON.stringify(value), '"<value>"')}`)
+        .join('');
+      said.set(text, [...(said.get(text) ?? []), JSON.stringify(value)]);
+    }
+    const outcomes = [...said].map(([text, given]) => `  ${given.join(' ')}${text === '' ? ' ok' : text}`);
+    sections.push(`--${name}\n${outcomes.join('\n')}`);
+  }
+  return `${sections.join('\n\n')}\n`;
+}
+
+const sidecar: Flags = {
+  // Without it the addresses of the machine would be asked for.
+  'bind-address': ['10.0.0.5'],
+  ...Object.fromEntries(Object.entries(completeServeOptions).filter(([name]) => name !== 'snapshot-file')),
+};
+const gateway: Flags = Object.fromEntries(
+  Object.entries({ ...sidecar, gateway: ['true'] }).filter(
+    ([name]) => name !== 'server-id' && name !== 'local-server',
+  ),
+);
+const gateOff: Flags = Object.fromEntries(
+  Object.entries({
+    ...sidecar,
+    'feature-gates': ['UnknownVersionInteroperabilityProxy=false'],
+    'local-server-ca-file': ['ca.crt'],
+  }).filter(([name]) => name !== 'peer-ca-file'),
+);
+
+const push = [
+  '--server=cp-a=https://10.0.0.1:6443',
+  '--peer-ca-file=ca.crt',
+  '--client-cert-file=serving.crt',
+  '--client-key-file=serving.key',
+  '--target=https://10.0.0.1:7443',
+  '--signing-key=signing.json',
+];
+
+describe('the flags', () => {
+  for (const command of ['serve', 'sync', 'doctor']) {
+    it(`of ${command} have the help they had`, async (context) => {
+      const { output } = await runCommand(files, [command, '--help']);
+      hold(context, `${command}-help`, output);
+    });
+  }
+
+  for (const [form, flags] of Object.entries({ sidecar, gateway, 'gate-off': gateOff, nothing: {} })) {
+    it(`of serve have the messages they had (${form})`, async (context) => {
+      const base = ['--dry-run', '--bind-address=10.0.0.5', ...argumentsOf(flags)];
+      const values = form === 'sidecar' ? badValues : ['true', '5s', 'ca.crt'];
+      hold(context, `serve-messages-${form}`, await messages('serve', base, values));
+    });
+  }
+
+  const calls: Readonly<Record<string, readonly string[]>> = {
+    push,
+    once: [...push, '--once'],
+    from: ['--from=folder', '--out=snapshot.json', '--unsigned'],
+    record: ['--record=folder', '--server=cp-a=https://10.0.0.1:6443', '--peer-ca-file=ca.crt'],
+    nothing: [],
+  };
+  for (const [call, base] of Object.entries(calls)) {
+    it(`of sync have the messages they had (${call})`, async (context) => {
+      const values = call === 'push' ? badValues : ['true', '5s', 'signing.json'];
+      hold(context, `sync-messages-${call}`, await messages('sync', base, values));
+    });
+  }
+
+  it('that are gone, unknown or repeated are told of as they were', async (context) => {
+    const said: string[] = [];
+    const gone = ['plain-requests', 'processes', 'http2-frames', 'http1-read-connections', 'direct-lane'];
+    for (const command of ['serve', 'sync', 'doctor']) {
+      for (const flag of [...gone, 'secure-prot', 'nothing-like-it']) {
+        const { code, errors } = await runCommand(files, [command, '--v=x', `--${flag}=true`]);
+        said.push(
+          `${command} --${flag} (${code})\n${errors
+            .split('\n')
+            .filter((line) => line.includes(flag))
+            .join('\n')}`,
+        );
+      }
+    }
+    for (const extra of ['router.yaml', 'word']) {
+      const { errors } = await runCommand(files, ['serve', ...argumentsOf(sidecar), '--v=x', extra]);
+      said.push(`serve ${extra}\n${errors}`);
+    }
+    hold(context, 'unknown', said.join('\n'));
+  });
+});
+
+/** Another value than the default for each key, as a configuration file writes it. */
+const samples: Readonly<Record<string, unknown>> = {
+  'feature-gates': { UnknownVersionInteroperabilityProxy: false },
+  'server-id': 'cp-b',
+  'local-server': 'https://10.0.0.9:6444',
+  'local-server-name': 'api.example',
+  'allowed-peer-cidrs': ['10.0.0.0/8', '192.168.0.0/16'],
+  'bind-address': '10.0.0.6',
+  'advertise-address': '10.0.0.7',
+  'peer-advertise-ip': '10.0.0.8',
+  'admin-bind-address': '127.0.0.1:9443',
+  'goaway-chance': 0.01,
+  'assertion-issuer': 'router-7',
+  'oidc-issuer-url': 'https://router.example/oidc',
+  'oidc-audience': 'kubernetes',
+  'tls-cert-file': 'front-proxy-client.crt',
+  'tls-private-key-file': 'front-proxy-client.key',
+  'client-ca-file': 'both-cas.crt',
+  'peer-ca-file': 'both-cas.crt',
+  'local-server-ca-file': 'both-cas.crt',
+  'requestheader-client-ca-file': 'both-cas.crt',
+  'snapshot-keys': 'keys2.json',
+  'snapshot-file': 'kept',
+  'authentication-config': 'issuers.yaml',
+  'service-account-key-file': ['sa.pub'],
+  'assertion-signing-key': 'signing.json',
+  'assertion-keys': 'routers.json',
+  'tracing-config-file': 'tracing.yaml',
+  'audit-policy-file': 'policy.yaml',
+  'audit-log-path': '-',
+  'proxy-client-cert-file': 'serving.crt',
+  'proxy-client-key-file': 'serving.key',
+};
+
+function sampleOf({ name, placeholder }: Flag): unknown {
+  const sample = samples[name];
+  if (sample !== undefined) return sample;
+  if (placeholder === 'true|false') return name !== 'enable-metrics';
+  if (placeholder === 'duration') return '7s';
+  if (/^(number|count|days|events|level|megabytes|port)$/.test(placeholder)) return 7;
+  if (placeholder.includes('|')) return placeholder.split('|').at(-1);
+  return [`${placeholder}-1`, `${placeholder}-2`];
+}
+
+/** The JSON Schema of a configuration file, and the path of each flag's key in it. */
+function schemaKeys(name: string): ReadonlyMap<string, readonly string[]> {
+  const path = resolve(import.meta.dirname, '../../deploy', name);
+  return new Map(keysOf(JSON.parse(readFileSync(path, 'utf8')), []));
+}
+
+interface SchemaPart {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, SchemaPart>>;
+}
+
+function keysOf({ properties = {} }: SchemaPart, path: readonly string[]): [string, readonly string[]][] {
+  return Object.entries(properties).flatMap(([key, part]): [string, readonly string[]][] => {
+    const flag = / As --([\w-]+)\./.exec(part.description ?? '')?.[1];
+    return flag === undefined ? keysOf(part, [...path, key]) : [[flag, [...path, key]]];
+  });
+}
+
+function fileText(kind: string, path: readonly string[], value: unknown): string {
+  const body = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
+  return JSON.stringify({
+    apiVersion: 'mixed-version-proxy/v1alpha1',
+    kind,
+    ...(value === undefined ? {} : (body as Readonly<Record<string, unknown>>)),
+  });
+}
+
+const wrongTypes = [true, 7, -1, 0.5, '', 'x', ['x', 7], [], { a: 1 }, null];
+
+describe('the keys of a configuration file', () => {
+  for (const [command, kind, schema] of [
+    ['serve', 'RouterConfiguration', 'config.schema.json'],
+    ['sync', 'SyncConfiguration', 'sync-config.schema.json'],
+  ] as const) {
+    it(`of ${command} have the messages they had`, async (context) => {
+      const said: string[] = [];
+      const keys = schemaKeys(schema);
+      for (const [flag, path] of keys) {
+        said.push(`${path.join('.')}: --${flag}`);
+        for (const value of wrongTypes) {
+          const withFile = new Map([...files, ['file.json', fileText(kind, path, value)]]);
+          const { errors } = await runCommand(withFile, [command, '--v=x', '--config=file.json']);
+          const lines = errors.split('\n').filter((line) => line.startsWith('error: file.json'));
+          said.push(`  ${JSON.stringify(value)}${lines.map((line) => `\n    ${line}`).join('')}`);
+        }
+      }
+      for (const path of [...removedKeys, 'serving.prot', 'no.such.key', 'snapshot']) {
+        const withFile = new Map([...files, ['file.json', fileText(kind, path.split('.'), true)]]);
+        said.push(path, (await runCommand(withFile, [command, '--v=x', '--config=file.json'])).errors);
+      }
+      hold(context, `${command}-keys`, said.join('\n'));
+    });
+  }
+
+  it('of serve give way to flags, of which the last counts, and win over defaults', async (context) => {
+    const said = [`nothing ${JSON.stringify(await settingsOf({}))}`];
+    const usual = await settingsOf({});
+    for (const [path, flag] of await routerKeys()) {
+      const value = sampleOf(flag);
+      const given = [String(Array.isArray(value) ? value.join(',') : gatesText(value))];
+      const fromFile = await settingsOf({}, path, value, flag.name);
+      const fromFlag = await settingsOf({ [flag.name]: given }, path, other(value), flag.name);
+      const repeated = await settingsOf({ [flag.name]: ['first', ...given] }, [], undefined, flag.name);
+      said.push(`--${flag.name}`);
+      for (const [how, settings] of Object.entries({ fromFile, fromFlag, repeated })) {
+        said.push(`  ${how} ${JSON.stringify(difference(usual, settings))}`);
+      }
+    }
+    hold(context, 'serve-precedence', said.join('\n'));
+  });
+
+  it('of serve that change while the router runs are reloaded as they were', async (context) => {
+    const said: string[] = [];
+    for (const [path, flag] of await routerKeys()) {
+      const { [flag.name]: inUse, ...flags } = sidecar;
+      const started = inUse === undefined ? undefined : plain(flag, inUse);
+      const next = fileText('RouterConfiguration', path, sampleOf(flag));
+      said.push(
+        `--${flag.name}`,
+        `  ${await reload(flags, fileText('RouterConfiguration', path, started), next)}`,
+      );
+      said.push(`  back ${await reload(flags, next, fileText('RouterConfiguration', path, started))}`);
+    }
+    hold(context, 'serve-reload', said.join('\n'));
+  });
+});
+
+const removedKeys = [
+  'performance.plainRequests',
+  'processes',
+  'performance.http2Frames',
+  'performance.http1ReadConnections',
+  'performance.directLane',
+];
+
+async function routerKeys(): Promise<readonly (readonly [readonly string[], Flag])[]> {
+  const keys = schemaKeys('config.schema.json');
+  return (await flagsOf('serve')).flatMap((flag) => {
+    const path = keys.get(flag.name);
+    return path === undefined ? [] : [[path, flag] as const];
+  });
+}
+
+function gatesText(value: unknown): string {
+  return typeof value === 'object' && value !== null
+    ? Object.entries(value)
+        .map(([gate, on]) => `${gate}=${on}`)
+        .join(',')
+    : String(value);
+}
+
+/** A value that must not count: the flag has another. */
+function other(value: unknown): unknown {
+  if (typeof value === 'boolean') return !value;
+  if (typeof value === 'number') return value + 1;
+  return value;
+}
+
+/** What flags give, as a file writes it. */
+function plain({ placeholder }: Flag, values: readonly string[]): unknown {
+  return placeholder === 'CN' ? values : values.at(-1);
+}
+
+/** The text of each setting of the configuration that `serve` comes to, by its path; or the faults. */
+async function settingsOf(
+  flags: Flags,
+  path: readonly string[] = [],
+  value?: unknown,
+  without?: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const base = Object.fromEntries(Object.entries(sidecar).filter(([name]) => name !== without));
+  const withFile = new Map([...files, ['file.json', fileText('RouterConfiguration', path, value)]]);
+  const { context, written } = commandContext(new Map([...withFile].flatMap(inWorkingDirectory)));
+  try {
+    const given = {
+      flags: { ...base, ...flags },
+      configurationFiles: ['file.json'],
+      dryRun: [],
+      unknown: [],
+    };
+    const { config } = await readServeInput(given, context);
+    return { ...flatten(config, ''), warnings: written.errors };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message.replaceAll(process.cwd(), '.') : error };
+  }
+}
+
+/** Paths in a file become absolute: they are those of its folder. */
+function inWorkingDirectory([name, text]: readonly [string, string]): [string, string][] {
+  return [
+    [name, text],
+    [resolve(name), text],
+  ];
+}
+
+function flatten(value: unknown, path: string): Readonly<Record<string, unknown>> {
+  if (typeof value === 'string') return { [path]: value.includes('\n') ? '(text)' : shown(value) };
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { [path]: value };
+  if (value instanceof Map) return { [path]: `${value.size} entries` };
+  if (path.endsWith('.loaded')) return { [path]: '(key)' };
+  return Object.assign({}, ...Object.entries(value).map(([key, part]) => flatten(part, `${path}.${key}`)));
+}
+
+function shown(text: string): string {
+  return text.startsWith('{') ? '(document)' : text.replaceAll(process.cwd(), '.');
+}
+
+function difference(
+  usual: Readonly<Record<string, unknown>>,
+  settings: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const names = new Set([...Object.keys(usual), ...Object.keys(settings)]);
+  if ('error' in settings) return settings;
+  return Object.fromEntries(
+    [...names]
+      .filter((name) => JSON.stringify(usual[name]) !== JSON.stringify(settings[name]))
+      .map((name) => [name, settings[name] ?? null]),
+  );
+}
+
+/** What is said when the file of a router that was started with `first` says `second`. */
+async function reload(flags: Flags, first: string, second: string): Promise<string> {
+  const text = (file: string) =>
+    new Map(
+      [...files, ['file.json', file]].flatMap(([name = '', content = '']) =>
+        inWorkingDirectory([name, content]),
+      ),
+    );
+  const { context } = commandContext(text(first));
+  try {
+    const input = await readServeInput(
+      { flags, configurationFiles: ['file.json'], dryRun: [], unknown: [] },
+      context,
+    );
+    const reading = await input.configurationSource?.read(second, input.config.commandLine.flags);
+    const { changed, needsRestart, warnings } = reading ?? {};
+    const isInUse = reading?.config !== undefined;
+    return JSON.stringify({ isInUse, changed, needsRestart, warnings }).replaceAll(process.cwd(), '.');
+  } catch (error) {
+    return error instanceof Error ? error.message.replaceAll(process.cwd(), '.') : String(error);
+  }
+}
