@@ -1,0 +1,3 @@
+import { meetEveryFault } from './laboratory/every-fault.ts';
+
+meetEveryFault((place) => place !== 'peer');
