@@ -4,6 +4,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import {
   credentials,
   frontProxyAuthority,
+  type PeerOutgoing,
   servingAuthority,
   startPeer,
   startRawPeer,
@@ -157,4 +158,36 @@ test('a GOAWAY lets open streams end and sends new ones over a new connection', 
   assert.equal(await (await send(transport, peer.destination)).text(), 'new');
   watch?.end('last');
   assert.equal(await watching.text(), 'first last');
+});
+
+describe('a destination that speaks HTTP/1.1 only', () => {
+  test('attack: requests that are given up at once open no connection each (CVE-2023-44487)', async (context) => {
+    const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => outgoing.end('body'));
+    const transport = newTransport(context);
+    // Its protocol is known then.
+    await (await send(transport, peer.destination)).text();
+    const givenUp = new AbortController();
+    const all = Array.from({ length: 200 }, () =>
+      send(
+        transport,
+        peer.destination,
+        inboundFromRequest(new Request('https://router/', { signal: givenUp.signal })),
+      ),
+    );
+    givenUp.abort();
+    for (const each of await Promise.allSettled(all)) assert.equal(each.status, 'rejected');
+    assert.equal(await (await send(transport, peer.destination)).text(), 'body');
+    assert.ok(peer.connections() <= 17, `${peer.connections()} connections`);
+  });
+
+  test('opens as many connections as there are requests at a time, a few after the other', async (context) => {
+    const outgoings: PeerOutgoing[] = [];
+    const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => {
+      outgoings.push(outgoing);
+      if (outgoings.length === 60) for (const each of outgoings) each.end('body');
+    });
+    const transport = newTransport(context);
+    const all = Array.from({ length: 60 }, async () => (await send(transport, peer.destination)).text());
+    for (const each of await Promise.all(all)) assert.equal(each, 'body');
+  });
 });
