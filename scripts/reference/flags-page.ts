@@ -1,11 +1,10 @@
 import type { Option } from 'commander';
 import { CliCommand } from '../../src/cli/cli-command.ts';
 import { processContext } from '../../src/cli/command-context.ts';
-import { routerConfigurationKeys } from '../../src/cli/config/router-configuration-keys.ts';
-import { syncConfigurationKeys } from '../../src/cli/config/sync-configuration-keys.ts';
-import { describeTakesEffect } from '../../src/cli/config/takes-effect.ts';
+import type { FlagDefinition, TakesEffect } from '../../src/cli/flag.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import type { ServeFlagName } from '../../src/cli/serve-flags.ts';
+import { serveFlags } from '../../src/cli/serve-flags.ts';
+import { syncFlags } from '../../src/cli/sync-flag-groups.ts';
 
 /** docs/flags.md, from the commands themselves. */
 export function flagsPage(): string {
@@ -78,15 +77,15 @@ function row(option: Option, columns: readonly Column[]): string {
 }
 
 function columnsOf(command: CliCommand): readonly Column[] {
-  if (command.name() === 'sync') return [keyColumn(syncConfigurationKeys)];
-  return command.name() === 'serve' ? [keyColumn(routerConfigurationKeys), effectColumn] : [];
+  if (command.name() === 'sync') return [keyColumn(syncFlags)];
+  return command.name() === 'serve' ? [keyColumn(serveFlags), effectColumn] : [];
 }
 
-function keyColumn(keys: Readonly<Partial<Record<string, string>>>): Column {
+function keyColumn(flags: readonly FlagDefinition[]): Column {
   return {
     title: 'key in the configuration file',
     cell({ long }) {
-      const key = keys[long?.slice(2) ?? ''];
+      const key = flags.find(({ name }) => long === `--${name}`)?.key;
       return key === undefined ? '' : `\`${key}\``;
     },
   };
@@ -96,14 +95,16 @@ function keyColumn(keys: Readonly<Partial<Record<string, string>>>): Column {
 const effectColumn: Column = {
   title: 'a change takes effect',
   cell({ long }) {
-    const name = long?.slice(2) ?? '';
-    return isServeFlag(name) ? describeTakesEffect(name) : '';
+    const change = serveFlags.find(({ name }) => long === `--${name}`)?.change;
+    return change === undefined ? '' : effects[change];
   },
 };
 
-function isServeFlag(name: string): name is ServeFlagName {
-  return Object.hasOwn(routerConfigurationKeys, name);
-}
+const effects: Readonly<Record<TakesEffect, string>> = {
+  'at-once': 'at once',
+  'at-once-while-on': 'at once; turned on or off: restart',
+  restart: 'restart',
+};
 
 function escapeCell(text: string): string {
   return text.replaceAll('|', '\\|');

@@ -21,16 +21,18 @@ export function readAddressFlags(
   report: FlagReport,
   network: HostNetwork,
 ): AddressFlags | undefined {
-  const bindAddress = values.ipAddress('bind-address');
-  const securePort = values.integer('secure-port', 0, 65_535);
-  const reusePort = values.boolean('reuse-port');
-  const disableHttp2Serving = values.boolean('disable-http2-serving');
-  const advertiseAddress = values.ipAddress('advertise-address');
-  const peerAdvertiseIp = values.ipAddress('peer-advertise-ip');
-  const peerAdvertisePort = values.integer('peer-advertise-port', 1, 65_535);
+  const listening = values.values({
+    bindAddress: 'bind-address',
+    securePort: 'secure-port',
+    reusePort: 'reuse-port',
+    disableHttp2Serving: 'disable-http2-serving',
+  });
+  const advertiseAddress = values.value('advertise-address');
+  const peerAdvertiseIp = values.value('peer-advertise-ip');
+  const peerAdvertisePort = values.value('peer-advertise-port');
   rejectHalfSetAdvertiseFlags(values, report);
   for (const name of ['peer-advertise-ip', 'advertise-address'] as const) {
-    if (!values.isGiven(name) || values.boolean('gateway') !== true) continue;
+    if (!values.isGiven(name) || values.value('gateway') !== true) continue;
     report.warn(name, `--${name} has no use with --gateway: no peer calls a gateway in place of a server`);
   }
   if (peerAdvertiseIp !== undefined && !isGlobalUnicast(peerAdvertiseIp) && !isLoopback(peerAdvertiseIp)) {
@@ -39,16 +41,9 @@ export function readAddressFlags(
       `--peer-advertise-ip ${peerAdvertiseIp} is no address that a peer can call`,
     );
   }
-  if (
-    bindAddress === undefined ||
-    securePort === undefined ||
-    reusePort === undefined ||
-    disableHttp2Serving === undefined
-  ) {
-    return undefined;
-  }
+  if (listening === undefined) return undefined;
   const advertisedAddress = resolveAdvertisedAddress(
-    { peerAdvertiseIp, peerAdvertisePort, advertiseAddress, bindAddress, securePort },
+    { peerAdvertiseIp, peerAdvertisePort, advertiseAddress, ...listening },
     network,
   );
   if (advertisedAddress === undefined) {
@@ -57,7 +52,7 @@ export function readAddressFlags(
       'no address to advertise to peers: the host has none that others could use; set --advertise-address',
     );
   }
-  return { bindAddress, securePort, reusePort, disableHttp2Serving, advertisedAddress };
+  return { ...listening, advertisedAddress };
 }
 
 /** One without the other is ignored by kube-apiserver without a word, and peers then call the wrong address. */
@@ -97,7 +92,7 @@ export function readPeerAddressPolicy(
   values: FlagValues,
   report: FlagReport,
 ): AddressPolicyOptions | undefined {
-  const allowLoopbackPeers = values.boolean('allow-loopback-peers');
+  const allowLoopbackPeers = values.value('allow-loopback-peers');
   const cidrs = values.list('allowed-peer-cidrs');
   for (const text of cidrs) {
     if (text.trim() === '' || parseCidr(text) !== undefined) continue;

@@ -31,16 +31,14 @@ export function readDeploymentForm(
   report: FlagReport,
   featureGateEnabled: boolean,
 ): DeploymentForm {
-  const isGateway = values.boolean('gateway') === true;
+  const isGateway = values.value('gateway') === true;
   if (isGateway) rejectSidecarFlags(values, report, featureGateEnabled);
   return {
     isGateway,
     serverId: isGateway
       ? undefined
       : values.required('server-id', 'the ID of the local API server, as the snapshot has it'),
-    localServerDownPolicy: isGateway
-      ? 'peer'
-      : values.choice('local-server-down-policy', ['peer', 'unavailable']),
+    localServerDownPolicy: isGateway ? 'peer' : values.value('local-server-down-policy'),
   };
 }
 

@@ -4,7 +4,7 @@ import {
   isIssuerName,
   parseAssertionKeys,
 } from '../identity/assertion/assertion-keys.ts';
-import { type IdentityMode, identityModes } from '../identity/identity-token.ts';
+import type { IdentityMode } from '../identity/identity-token.ts';
 import { checkIssuerUrl } from '../identity/oidc-token/oidc-issuer.ts';
 import { oidcTokenAlgorithm } from '../identity/oidc-token/sign-oidc-token.ts';
 import type { DestinationIdentityConfig } from '../node/serve-config.ts';
@@ -37,8 +37,8 @@ export function readIdentityModes(
     );
   }
   return {
-    local: values.choice('local-identity', identityModes),
-    peer: values.choice('peer-identity', identityModes),
+    local: values.value('local-identity'),
+    peer: values.value('peer-identity'),
   };
 }
 

@@ -1,4 +1,5 @@
-import { type FlagReport, type FlagValues, parseBoolean } from './flag-values.ts';
+import { parseBoolean } from './flag-types.ts';
+import type { FlagReport, FlagValues } from './flag-values.ts';
 
 export const unknownVersionInteroperabilityProxy = 'UnknownVersionInteroperabilityProxy';
 

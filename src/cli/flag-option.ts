@@ -1,6 +1,6 @@
 import { Option } from 'commander';
-import { deprecationNotice } from './deprecated-flags.ts';
-import type { FlagDefinition } from './serve-flags.ts';
+import { deprecationNotice, descriptionOf } from './deprecated-flags.ts';
+import type { FlagDefinition } from './flag.ts';
 
 /** What commander hands to an action, by attribute. */
 export type GivenOptions = Readonly<Record<string, unknown>>;
@@ -8,11 +8,11 @@ export type GivenOptions = Readonly<Record<string, unknown>>;
 /** A flag as commander knows it: every occurrence is kept, as it was given. */
 export function flagOption(flag: FlagDefinition): Option {
   const short = flag.short === undefined ? '' : `-${flag.short}, `;
-  const value = flag.kind === 'boolean' ? `[${flag.placeholder}]` : `<${flag.placeholder}>`;
-  const shownDefault = flag.default === undefined ? '' : ` (default ${flag.default})`;
+  const { kind, placeholder } = flag.value;
+  const value = kind === 'boolean' ? `[${placeholder}]` : `<${placeholder}>`;
   const notice = flag.deprecated === undefined ? '' : ` ${deprecationNotice(flag.deprecated)}`;
   return (
-    new Option(`${short}--${flag.name} ${value}`, `${flag.description}${shownDefault}${notice}`)
+    new Option(`${short}--${flag.name} ${value}`, `${descriptionOf(flag)}${notice}`)
       // What a boolean flag means when it stands alone.
       .preset('true')
       .argParser((given: string, previous: readonly string[] | undefined) => [

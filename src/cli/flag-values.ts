@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
-import { defaultOf, type RawServeOptions, type ServeFlagName } from './serve-flags.ts';
+import * as v from 'valibot';
+import { type RawServeOptions, type ServeFlag, type ServeFlagName, serveFlags } from './serve-flags.ts';
 
 /** Something wrong with one flag. The message is a whole sentence that names the flag. */
 export interface FlagFault {
@@ -40,7 +40,7 @@ export class FlagValues {
   /** The last occurrence counts, as with every Kubernetes command. `undefined` when absent or blank. */
   text(name: ServeFlagName): string | undefined {
     const given = this.#raw[name]?.at(-1);
-    if (given === undefined) return defaultOf(name);
+    if (given === undefined) return definitions.get(name)?.default;
     if (given.trim() === '') return this.#report.fault(name, `empty value in "--${name}"`);
     return given;
   }
@@ -52,7 +52,7 @@ export class FlagValues {
 
   /** Every entry of every occurrence. A blank entry is a fault, worded as upstream words it. */
   list(name: ServeFlagName, options: { readonly mayBeBlank?: boolean } = {}): readonly string[] {
-    const occurrences = this.#raw[name] ?? [defaultOf(name) ?? ''];
+    const occurrences = this.#raw[name] ?? [definitions.get(name)?.default ?? ''];
     const entries = occurrences.flatMap(splitList);
     const blank = entries.length === 0 && this.isGiven(name) && options.mayBeBlank !== true;
     if (blank || entries.some((entry) => entry.trim() === '')) {
@@ -61,45 +61,33 @@ export class FlagValues {
     return entries;
   }
 
-  choice<Choice extends string>(name: ServeFlagName, choices: readonly Choice[]): Choice | undefined {
+  /** What the last occurrence comes to. */
+  value<Name extends ServeFlagName>(name: Name): ServeValue<Name> | undefined {
     const text = this.text(name);
-    if (text === undefined) return undefined;
-    const chosen = choices.find((choice) => choice === text);
-    if (chosen !== undefined) return chosen;
-    return this.#report.fault(name, `--${name} must be one of ${choices.join(', ')}, not "${text}"`);
+    const schema = definitions.get(name)?.value.given;
+    if (text === undefined || schema === undefined) return undefined;
+    const result = v.safeParse(schema, text);
+    // The schema is that of `name`.
+    if (result.success) return result.output as ServeValue<Name>;
+    return this.#report.fault(name, `--${name} ${result.issues[0].message}, not "${text}"`);
   }
 
-  boolean(name: ServeFlagName): boolean | undefined {
-    const text = this.text(name);
-    if (text === undefined) return undefined;
-    return parseBoolean(text) ?? this.#report.fault(name, `--${name} must be true or false, not "${text}"`);
-  }
-
-  integer(name: ServeFlagName, minimum: number, maximum: number): number | undefined {
-    const text = this.text(name);
-    if (text === undefined) return undefined;
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= minimum && value <= maximum) return value;
-    return this.#report.fault(
-      name,
-      `--${name} must be a whole number from ${minimum} to ${maximum}, not "${text}"`,
-    );
-  }
-
-  ipAddress(name: ServeFlagName): string | undefined {
-    const text = this.text(name);
-    if (text === undefined) return undefined;
-    if (isIP(text) !== 0) return text;
-    return this.#report.fault(name, `--${name} must be an IP address, not "${text}"`);
+  /** The values of several flags, each under its own name; `undefined` unless all of them have one. */
+  values<const Names extends Readonly<Record<string, ServeFlagName>>>(
+    names: Names,
+  ): { readonly [Each in keyof Names]: ServeValue<Names[Each]> } | undefined {
+    const entries = Object.entries(names).map(([key, name]) => [key, this.value(name)] as const);
+    if (entries.some(([, value]) => value === undefined)) return undefined;
+    return Object.fromEntries(entries) as { readonly [Each in keyof Names]: ServeValue<Names[Each]> };
   }
 }
 
-/** Go's strconv.ParseBool, which Kubernetes' boolean flags and feature gates are read with. */
-export function parseBoolean(text: string): boolean | undefined {
-  if (/^(1|t|T|TRUE|true|True)$/.test(text)) return true;
-  if (/^(0|f|F|FALSE|false|False)$/.test(text)) return false;
-  return undefined;
-}
+/** What a flag comes to, as its entry says. */
+export type ServeValue<Name extends ServeFlagName> = v.InferOutput<
+  Extract<ServeFlag, { readonly name: Name }>['value']['given']
+>;
+
+const definitions = new Map(serveFlags.map((flag) => [flag.name, flag]));
 
 /**
  * Splits one occurrence of a list flag at its commas; an entry in double quotes may hold commas itself, and a

@@ -19,10 +19,12 @@ function readAuditFlags(sources: FlagSources): AuditConfig | undefined {
   const { values, report } = sources;
   const policy = readDocumentFlag('audit-policy-file', sources, parseAuditPolicy);
   const path = values.text('audit-log-path');
-  const megabytes = values.integer('audit-log-maxsize', 1, 1_000_000);
-  const maximumDays = values.integer('audit-log-maxage', 0, 100_000);
-  const maximumBackups = values.integer('audit-log-maxbackup', 0, 100_000);
-  const bufferSize = values.integer('audit-log-batch-buffer-size', 1, 1_000_000);
+  const limits = values.values({
+    megabytes: 'audit-log-maxsize',
+    maximumDays: 'audit-log-maxage',
+    maximumBackups: 'audit-log-maxbackup',
+    bufferSize: 'audit-log-batch-buffer-size',
+  });
   const isPolicyGiven = values.isGiven('audit-policy-file');
   if (isPolicyGiven !== values.isGiven('audit-log-path')) {
     // Half of it would look like an audit that is not there.
@@ -31,16 +33,8 @@ function readAuditFlags(sources: FlagSources): AuditConfig | undefined {
       : (['audit-log-path', 'audit-policy-file'] as const);
     report.fault(given, `--${given} needs --${missing} beside it: without both, nothing is audited`);
   }
-  if (
-    policy === undefined ||
-    path === undefined ||
-    megabytes === undefined ||
-    maximumDays === undefined ||
-    maximumBackups === undefined ||
-    bufferSize === undefined
-  ) {
-    return undefined;
-  }
+  if (policy === undefined || path === undefined || limits === undefined) return undefined;
+  const { megabytes, maximumDays, maximumBackups, bufferSize } = limits;
   return {
     policy,
     path,

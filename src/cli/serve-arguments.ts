@@ -1,8 +1,9 @@
 import type { Option } from 'commander';
 import type { CliCommand } from './cli-command.ts';
-import { configurationFlagGroup } from './configuration-flag-group.ts';
+import type { FlagGroup } from './flag.ts';
 import { flagOption, type GivenOptions, occurrencesOf } from './flag-option.ts';
-import { type FlagGroup, serveFlagGroups } from './serve-flags.ts';
+import { boolean, file } from './flag-types.ts';
+import { serveFlagGroups } from './serve-flags.ts';
 import type { ServeArguments } from './serve-input.ts';
 import { unknownArguments } from './unknown-arguments.ts';
 
@@ -10,6 +11,26 @@ export type { GivenOptions } from './flag-option.ts';
 
 /** Reads what `serve` was called with, out of all options of the command. */
 export type ReadServeArguments = (options: GivenOptions) => ServeArguments;
+
+/** Flags of `serve` about its other flags. They have no key in a configuration file. */
+const configurationFlagGroup = {
+  heading: 'Configuration flags:',
+  flags: [
+    {
+      name: 'config',
+      value: file,
+      description:
+        'A RouterConfiguration, YAML or JSON, with a key for every flag below. Flags that are given win over it, one by one. Paths in it are relative to its folder.',
+    },
+    {
+      name: 'dry-run',
+      value: boolean,
+      default: 'false',
+      description:
+        'Check flags, configuration file, certificates and keys, and end: exit code 0 when the router could start with them, 2 with a line for every fault.',
+    },
+  ],
+} as const satisfies FlagGroup;
 
 const groups: readonly FlagGroup[] = [configurationFlagGroup, ...serveFlagGroups];
 

@@ -10,8 +10,8 @@ import { createConfigurationSource } from './config/configuration-source.ts';
 import { type ConfiguredOptions, locateFault, withFlags } from './config/configured-options.ts';
 import { readConfigurationFile } from './config/read-configuration-file.ts';
 import { deprecationWarnings } from './deprecated-flags.ts';
-import { parseBoolean } from './flag-values.ts';
-import { type RawServeOptions, type ServeFlagName, serveFlagGroups } from './serve-flags.ts';
+import { parseBoolean } from './flag-types.ts';
+import { type RawServeOptions, type ServeFlagName, serveFlags } from './serve-flags.ts';
 import { validateServeOptions } from './validate-serve-options.ts';
 
 /** What `serve` was called with. */
@@ -50,7 +50,7 @@ export async function readServeInput(given: ServeArguments, context: CommandCont
     });
   const options = withFlags(configured, given.flags);
   const result = await validate(options);
-  for (const warning of [...deprecationWarnings(serveFlagGroups, options), ...result.warnings]) {
+  for (const warning of [...deprecationWarnings(serveFlags, options), ...result.warnings]) {
     context.writeError(`warning: ${locateFault(warning, configured, given.flags)}\n`);
   }
   if (!result.ok) faults.push(...result.faults.map((fault) => locateFault(fault, configured, given.flags)));

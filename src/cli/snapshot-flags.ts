@@ -15,7 +15,7 @@ export async function readSnapshotFlags(
   const keysPath = featureGateEnabled
     ? values.required('snapshot-keys', 'without a key to check them with, no snapshot is ever taken')
     : values.text('snapshot-keys');
-  const stalePolicy = values.choice('snapshot-stale-policy', ['local', 'serve-stale', 'unavailable']);
+  const stalePolicy = values.value('snapshot-stale-policy');
   if (featureGateEnabled && keysPath !== undefined && file === undefined) {
     report.warn(
       'snapshot-file',

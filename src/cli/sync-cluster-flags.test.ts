@@ -15,7 +15,7 @@ const files = new Map([
 ]);
 
 function plan(flags: Partial<SyncFlags>) {
-  return planSync({ v: '0', loggingFormat: 'text', ...flags }, commandContext(files).context);
+  return planSync({ v: 0, loggingFormat: 'text', ...flags }, commandContext(files).context);
 }
 
 function faultsOf(flags: Partial<SyncFlags>): string {

@@ -1,14 +1,8 @@
 import type { RunSyncOptions } from '../sync/node/run-sync-options.ts';
-
-/** The flags of `sync` that say how the cluster is reached, so that it tells which servers it has. */
-export interface SyncClusterFlags {
-  readonly kubeconfig?: string;
-  readonly context?: string;
-  readonly inCluster?: true;
-}
+import type { GivenSyncFlags } from './sync-flag-groups.ts';
 
 /** Those that are given. */
-export function givenClusterFlags({ kubeconfig, context, inCluster }: SyncClusterFlags): string[] {
+export function givenClusterFlags({ kubeconfig, context, inCluster }: GivenSyncFlags): string[] {
   const given = [
     ['--kubeconfig', kubeconfig],
     ['--context', context],
@@ -19,7 +13,7 @@ export function givenClusterFlags({ kubeconfig, context, inCluster }: SyncCluste
 
 /** @returns `undefined` when servers are listed by hand alone */
 export function readSyncClusterFlags(
-  { kubeconfig, context, inCluster }: SyncClusterFlags,
+  { kubeconfig, context, inCluster }: GivenSyncFlags,
   faults: string[],
 ): RunSyncOptions['kubernetes'] {
   if (kubeconfig === undefined && context !== undefined)

@@ -1,7 +1,137 @@
+import * as v from 'valibot';
+import type { ConfigurableFlagGroup, FlagDefinition, FlagGroup, RawOptions } from './flag.ts';
+import { boolean, directory, duration, file, ipAddress, list, text, wholeNumber } from './flag-types.ts';
 import { logFlagGroup } from './log-flag-group.ts';
-import type { FlagGroup, RawOptions } from './serve-flags.ts';
-import { syncProcessFlagGroup } from './sync-process-flag-group.ts';
-import { syncTargetFlagGroup } from './sync-target-flag-group.ts';
+
+/** Where snapshots go. */
+const syncTargetFlagGroup = {
+  heading: 'Target flags:',
+  flags: [
+    {
+      name: 'target',
+      key: 'routers.targets',
+      value: list('https://host:port'),
+      description: 'A router to push to. Repeatable.',
+    },
+    {
+      name: 'target-ca-file',
+      key: 'routers.caFile',
+      value: file,
+      description: "CA bundle that routers' certificates are checked against. Default: --peer-ca-file.",
+    },
+    {
+      name: 'target-server-name',
+      key: 'routers.serverName',
+      value: text('name'),
+      description: "Name that routers' certificates must carry. Default: the host of --target.",
+    },
+    {
+      name: 'target-token-file',
+      key: 'routers.tokenFile',
+      value: file,
+      description:
+        'Bearer token for routers and Workers, read anew for each push. With it routers need no client certificate.',
+    },
+    {
+      name: 'worker-target',
+      key: 'routers.workerTargets',
+      value: list('https://host'),
+      description:
+        'A router on a Workers-compatible runtime, whose certificate is of a public authority. Repeatable.',
+    },
+    {
+      name: 'kv-account-id',
+      key: 'workersKV.accountID',
+      value: text('id'),
+      description: 'Cloudflare account of a Workers KV namespace to write to.',
+    },
+    {
+      name: 'kv-namespace-id',
+      key: 'workersKV.namespaceID',
+      value: text('id'),
+      description: 'The namespace.',
+    },
+    {
+      name: 'kv-key',
+      key: 'workersKV.key',
+      value: text('key'),
+      default: 'snapshot',
+      description: 'The key in it.',
+    },
+    {
+      name: 'kv-token-file',
+      key: 'workersKV.tokenFile',
+      value: file,
+      description: 'API token that may write to it, read anew for each write.',
+    },
+    {
+      name: 'kv-api-url',
+      key: 'workersKV.apiURL',
+      value: text('url'),
+      description: "Where Cloudflare's API is, if not at its public address.",
+    },
+  ],
+} as const satisfies FlagGroup;
+
+/** The sync job as a process: its endpoints, and several of it. */
+const syncProcessFlagGroup = {
+  heading: 'Process flags:',
+  flags: [
+    {
+      name: 'bind-address',
+      key: 'endpoints.bindAddress',
+      value: ipAddress('address'),
+      default: '127.0.0.1',
+      description: 'Where /livez, /readyz and /metrics are.',
+    },
+    {
+      name: 'health-port',
+      key: 'endpoints.port',
+      value: wholeNumber(0, 65_535, 'port', 'a port between 1 and 65535, or 0 for none'),
+      default: '7469',
+      description: 'Their port; 0 turns them off.',
+    },
+    {
+      name: 'tls-cert-file',
+      key: 'endpoints.certFile',
+      value: file,
+      description: 'Serving certificate for them. Without it they are plain HTTP.',
+    },
+    {
+      name: 'tls-private-key-file',
+      key: 'endpoints.keyFile',
+      value: file,
+      description: 'Private key for --tls-cert-file.',
+    },
+    {
+      name: 'leader-elect',
+      key: 'leaderElection.enabled',
+      value: boolean,
+      description: 'Of several sync jobs, let one deliver; the others stand by.',
+    },
+    {
+      name: 'leader-elect-lease-name',
+      key: 'leaderElection.leaseName',
+      value: text('name'),
+      default: 'mixed-version-proxy-sync',
+      description: 'The Lease they share.',
+    },
+    {
+      name: 'leader-elect-lease-namespace',
+      key: 'leaderElection.leaseNamespace',
+      value: text('name'),
+      default: 'kube-system',
+      description: 'Its namespace.',
+    },
+    {
+      name: 'leader-elect-lease-duration',
+      key: 'leaderElection.leaseDuration',
+      value: duration('1s', undefined, 'whole seconds, such as 15s', 1000),
+      default: '15s',
+      description: 'How long a leader that fell silent is waited for.',
+    },
+  ],
+} as const satisfies FlagGroup;
 
 /** The flags of `sync` that have a key in its configuration file, in the groups of its help. */
 export const syncFlagGroups = [
@@ -10,44 +140,44 @@ export const syncFlagGroups = [
     flags: [
       {
         name: 'server',
-        kind: 'list',
-        placeholder: 'id=https://host:port',
+        key: 'apiServers.servers',
+        value: list('id=https://host:port'),
         description: 'An API server to read, under the ID that routers know it by. Repeatable.',
       },
       {
         name: 'kubeconfig',
-        kind: 'value',
-        placeholder: 'file',
+        key: 'apiServers.kubeconfig',
+        value: file,
         description: 'Find the API servers through the cluster that this kubeconfig names.',
       },
       {
         name: 'context',
-        kind: 'value',
-        placeholder: 'name',
+        key: 'apiServers.context',
+        value: text('name'),
         description: 'Context of --kubeconfig. Default: its current one.',
       },
       {
         name: 'in-cluster',
-        kind: 'boolean',
-        placeholder: 'true|false',
+        key: 'apiServers.inCluster',
+        value: boolean,
         description: 'Find them as the service account of the pod that this runs in.',
       },
       {
         name: 'peer-ca-file',
-        kind: 'value',
-        placeholder: 'file',
+        key: 'apiServers.caFile',
+        value: file,
         description: "CA bundle that API servers' certificates are checked against.",
       },
       {
         name: 'client-cert-file',
-        kind: 'value',
-        placeholder: 'file',
+        key: 'client.certFile',
+        value: file,
         description: 'Client certificate of the sync job, for API servers and routers.',
       },
       {
         name: 'client-key-file',
-        kind: 'value',
-        placeholder: 'file',
+        key: 'client.keyFile',
+        value: file,
         description: 'Private key for --client-cert-file.',
       },
     ],
@@ -57,66 +187,69 @@ export const syncFlagGroups = [
     flags: [
       {
         name: 'signing-key',
-        kind: 'value',
-        placeholder: 'file',
+        key: 'snapshot.signingKeyFile',
+        value: file,
         description: 'Private key that keygen made.',
       },
       {
         name: 'snapshot-keys',
-        kind: 'value',
-        placeholder: 'file',
+        key: 'snapshot.keysFile',
+        value: file,
         description:
           "Public keys that an earlier run, or another sync job, may have signed with. Default: the signing key's own.",
       },
       {
         name: 'state-file',
-        kind: 'value',
-        placeholder: 'file',
+        key: 'snapshot.stateFile',
+        value: file,
         description: 'Where the last snapshot outlives the process.',
       },
       {
         name: 'out',
-        kind: 'value',
-        placeholder: 'file',
+        key: 'snapshot.outFile',
+        value: file,
         description: 'Write the snapshot to a file.',
       },
       {
         name: 'unsigned',
-        kind: 'boolean',
-        placeholder: 'true|false',
+        key: 'snapshot.unsigned',
+        value: boolean,
         description: 'Write the file as plain JSON, to look at.',
       },
       {
         name: 'interval',
-        kind: 'value',
-        placeholder: 'duration',
-        description: 'Time between rounds. (default 1s)',
+        key: 'interval',
+        value: duration('100ms', undefined, 'a duration of at least 100ms, such as 5s'),
+        default: '1s',
+        description: 'Time between rounds.',
       },
       {
         name: 'lifetime',
-        kind: 'value',
-        placeholder: 'duration',
-        description: 'How long routers may go by a snapshot that is not renewed. (default 5m)',
+        key: 'snapshot.lifetime',
+        value: duration('1s', undefined, 'a duration of at least 1s, such as 5m'),
+        default: '5m',
+        description: 'How long routers may go by a snapshot that is not renewed.',
       },
       {
         name: 'departed-server-grace',
-        kind: 'value',
-        placeholder: 'duration',
+        key: 'snapshot.departedServerGrace',
+        value: duration('0s', undefined, 'a duration such as 15m, or 0s for none'),
+        default: '15m',
         description:
-          'How long what a server served stays known after it was stopped in order, as for a restart: 503 and Stale, not 404. 0s: not at all. Of servers that were found. (default 15m)',
+          'How long what a server served stays known after it was stopped in order, as for a restart: 503 and Stale, not 404. 0s: not at all. Of servers that were found.',
       },
       {
         name: 'cluster',
-        kind: 'value',
-        placeholder: 'name',
+        key: 'snapshot.cluster',
+        value: text('name'),
         description: 'Name of the cluster, kept in the snapshot.',
       },
     ],
   },
   syncTargetFlagGroup,
   syncProcessFlagGroup,
-  logFlagGroup('round'),
-] as const satisfies readonly FlagGroup[];
+  logFlagGroup('round', wholeNumber(0, 99, 'level', 'a whole number')),
+] as const satisfies readonly ConfigurableFlagGroup[];
 
 export type SyncFlagName = (typeof syncFlagGroups)[number]['flags'][number]['name'];
 
@@ -126,32 +259,72 @@ export const syncCallFlagGroup = {
   flags: [
     {
       name: 'config',
-      kind: 'value',
-      placeholder: 'file',
+      value: file,
       description:
         'A SyncConfiguration, YAML or JSON, with a key for every flag below. Flags that are given win over it, one by one. Paths in it are relative to its folder.',
     },
     {
       name: 'once',
-      kind: 'boolean',
-      placeholder: 'true|false',
+      value: boolean,
       description:
         'One round, then end: for CI and cron. Exit code 1 unless everything was read and delivered.',
     },
     {
       name: 'from',
-      kind: 'value',
-      placeholder: 'directory',
+      value: directory,
       description: 'Make the snapshot of recorded answers in place of running servers.',
     },
     {
       name: 'record',
-      kind: 'value',
-      placeholder: 'directory',
+      value: directory,
       description: 'Save what is read, for a bug report and for --from; the directory must be empty.',
     },
   ],
 } as const satisfies FlagGroup;
 
-/** What was given under each flag that has a key, as it was given, occurrence by occurrence. */
-export type RawSyncOptions = RawOptions<SyncFlagName>;
+type SyncFlag =
+  | (typeof syncFlagGroups)[number]['flags'][number]
+  | (typeof syncCallFlagGroup)['flags'][number];
+
+/** Every flag of `sync`. */
+export const syncFlags: readonly SyncFlag[] = [
+  ...syncFlagGroups.flatMap(({ flags }) => [...flags]),
+  ...syncCallFlagGroup.flags,
+];
+
+/** What `sync` was called with, as it was given, occurrence by occurrence. */
+export type SyncArguments = RawOptions<SyncFlag['name']>;
+
+/** The flags that are given but for those of the log, under their names in camel case: of a list all entries, of the others the last one. */
+export type GivenSyncFlags = {
+  readonly [Flag in SyncFlag as Camel<Exclude<Flag['name'], 'v' | 'logging-format'>>]?: {
+    readonly value: string;
+    readonly list: readonly string[];
+    readonly boolean: true;
+  }[Flag['value']['kind']];
+};
+
+/** `tls-cert-file` as `tlsCertFile`. */
+export type Camel<Name extends string> = Name extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<Camel<Rest>>}`
+  : Name;
+
+type SyncValue<Name extends SyncFlag['name']> = v.InferOutput<
+  Extract<SyncFlag, { readonly name: Name }>['value']['given']
+>;
+
+/** What a flag comes to, its default where it is not given; `undefined` without either, and after a fault. */
+export function syncFlagValue<Name extends SyncFlag['name']>(
+  name: Name,
+  given: string | undefined,
+  faults: string[],
+): SyncValue<Name> | undefined {
+  const flag: FlagDefinition | undefined = syncFlags.find((each) => each.name === name);
+  const text = given ?? flag?.default;
+  if (flag === undefined || text === undefined) return undefined;
+  const result = v.safeParse(flag.value.given, text);
+  // The schema is that of `name`.
+  if (result.success) return result.output as SyncValue<Name>;
+  faults.push(`--${name} ${result.issues[0].message}, not "${text}"`);
+  return undefined;
+}

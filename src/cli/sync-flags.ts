@@ -2,36 +2,15 @@ import type { JWK } from 'jose';
 import { signingKeyOf } from '../snapshot/signing-key.ts';
 import type { ReadingOptions, RunSyncOptions, RunSyncServer } from '../sync/node/run-sync-options.ts';
 import { type CommandContext, messageOf } from './command-context.ts';
-import { parseDuration } from './duration.ts';
 import { readFlagFile, readFlagOrigin, readRequiredFlagFile } from './flag-files.ts';
-import { givenClusterFlags, readSyncClusterFlags, type SyncClusterFlags } from './sync-cluster-flags.ts';
-import {
-  type EndpointFlags,
-  readEndpointFlags,
-  readLeaderElectionFlags,
-  type SyncProcessFlags,
-} from './sync-process-flags.ts';
-import { givenTargetFlags, readSyncTargets, type SyncTargetFlags } from './sync-target-flags.ts';
+import { givenClusterFlags, readSyncClusterFlags } from './sync-cluster-flags.ts';
+import { type GivenSyncFlags, syncFlagValue } from './sync-flag-groups.ts';
+import { type EndpointFlags, readEndpointFlags, readLeaderElectionFlags } from './sync-process-flags.ts';
+import { givenTargetFlags, readSyncTargets } from './sync-target-flags.ts';
 
-/** The flags of `sync`, as commander gives them. */
-export interface SyncFlags extends SyncTargetFlags, SyncProcessFlags, SyncClusterFlags {
-  readonly server?: readonly string[];
-  readonly peerCaFile?: string;
-  readonly clientCertFile?: string;
-  readonly clientKeyFile?: string;
-  readonly signingKey?: string;
-  readonly snapshotKeys?: string;
-  readonly stateFile?: string;
-  readonly out?: string;
-  readonly unsigned?: true;
-  readonly from?: string;
-  readonly record?: string;
-  readonly once?: true;
-  readonly interval?: string;
-  readonly lifetime?: string;
-  readonly departedServerGrace?: string;
-  readonly cluster?: string;
-  readonly v: string;
+/** The flags of `sync`, read as far as each stands for itself. */
+export interface SyncFlags extends GivenSyncFlags {
+  readonly v: number;
   readonly loggingFormat: 'text' | 'json';
 }
 
@@ -72,7 +51,10 @@ export function planSync(
   const faults: string[] = [];
   const servers = readServers(flags.server ?? [], faults);
   const signingKey = readSigningKey(flags, context, faults);
-  const lifetimeSeconds = readLifetime(flags.lifetime, faults);
+  // Left out, a snapshot of recorded answers does not run out, unlike one that is delivered.
+  const lifetime =
+    flags.lifetime === undefined ? undefined : syncFlagValue('lifetime', flags.lifetime, faults);
+  const lifetimeSeconds = lifetime && Math.floor(lifetime / 1000);
   if (flags.unsigned === true && flags.out === undefined) faults.push('--unsigned needs --out beside it');
   if (flags.out !== undefined && flags.unsigned !== true && flags.signingKey === undefined) {
     faults.push('--out needs --signing-key, or --unsigned for a file to look at');
@@ -180,16 +162,17 @@ function live(flags: SyncFlags, context: CommandContext, faults: string[]): Live
     if (flags.leaderElect === true) faults.push('--leader-elect has no use with --once');
     if (flags.healthPort !== undefined) faults.push('--health-port has no use with --once');
   }
-  const milliseconds = interval === undefined ? undefined : parseDuration(interval);
-  if (interval !== undefined && !(milliseconds !== undefined && milliseconds >= 100)) {
-    faults.push(`--interval must be a duration of at least 100ms, such as 5s, not "${interval}"`);
-  }
+  const milliseconds = syncFlagValue('interval', interval, faults);
   return {
     ...readSyncTargets(flags, context, faults),
     files: out === undefined ? [] : [{ file: out, unsigned: flags.unsigned === true }],
     stateFile: flags.stateFile,
     leaderElection: readLeaderElectionFlags(flags, faults),
-    departedServerGraceMilliseconds: readGrace(flags.departedServerGrace, faults),
+    departedServerGraceMilliseconds: syncFlagValue(
+      'departed-server-grace',
+      flags.departedServerGrace,
+      faults,
+    ),
     ...(milliseconds === undefined ? {} : { timing: { interval: milliseconds } }),
   };
 }
@@ -243,20 +226,4 @@ function readSigningKey(flags: SyncFlags, context: CommandContext, faults: strin
     faults.push(`--signing-key: ${flags.signingKey} cannot be used: ${reason}`);
     return undefined;
   }
-}
-
-function readGrace(text: string | undefined, faults: string[]): number | undefined {
-  if (text === undefined) return undefined;
-  const milliseconds = parseDuration(text);
-  if (milliseconds !== undefined) return milliseconds;
-  faults.push(`--departed-server-grace must be a duration such as 15m, or 0s for none, not "${text}"`);
-  return undefined;
-}
-
-function readLifetime(text: string | undefined, faults: string[]): number | undefined {
-  if (text === undefined) return undefined;
-  const milliseconds = parseDuration(text);
-  if (milliseconds !== undefined && milliseconds >= 1000) return Math.floor(milliseconds / 1000);
-  faults.push(`--lifetime must be a duration of at least 1s, such as 5m, not "${text}"`);
-  return undefined;
 }

@@ -3,20 +3,9 @@ import { syncConfiguration } from './config/configuration-kind.ts';
 import { type ConfiguredOptions, locateFault, withFlags } from './config/configured-options.ts';
 import { readConfigurationFile } from './config/read-configuration-file.ts';
 import { deprecationWarnings } from './deprecated-flags.ts';
-import { parseBoolean, splitList } from './flag-values.ts';
-import type { FlagDefinition, RawOptions } from './serve-flags.ts';
-import {
-  type RawSyncOptions,
-  type SyncFlagName,
-  syncCallFlagGroup,
-  syncFlagGroups,
-} from './sync-flag-groups.ts';
+import { splitList } from './flag-values.ts';
+import { type SyncArguments, type SyncFlagName, syncFlags, syncFlagValue } from './sync-flag-groups.ts';
 import { planSync, type SyncFlags, type SyncPlan } from './sync-flags.ts';
-
-type SyncCallFlagName = (typeof syncCallFlagGroup)['flags'][number]['name'];
-
-/** What `sync` was called with, as it was given, occurrence by occurrence. */
-export type SyncArguments = RawOptions<SyncFlagName | SyncCallFlagName>;
 
 export interface SyncInput {
   readonly flags: SyncFlags;
@@ -51,7 +40,7 @@ export function readSyncInput(given: SyncArguments, context: CommandContext): Sy
   const file = given.config?.at(-1);
   const configured = file === undefined ? undefined : readConfigurationFile(context, file, syncConfiguration);
   const options = withFlags(configured && usefulOf(configured, given), given);
-  for (const warning of deprecationWarnings(syncFlagGroups, options)) {
+  for (const warning of deprecationWarnings(syncFlags, options)) {
     context.writeError(`warning: ${locateFault(warning, configured, given)}\n`);
   }
   const faults: string[] = [];
@@ -79,33 +68,22 @@ function usefulOf(
   return { ...configured, raw };
 }
 
-const definitions: readonly FlagDefinition<SyncFlagName | SyncCallFlagName>[] = [
-  ...syncFlagGroups.flatMap(({ flags }) => [...flags]),
-  ...syncCallFlagGroup.flags,
-];
-
 function syncFlagsOf(raw: SyncArguments, faults: string[]): SyncFlags {
   const flags: Record<string, string | readonly string[] | true> = {};
-  for (const { name, kind } of definitions) {
+  for (const { name, value } of syncFlags) {
     const values = raw[name];
     if (values === undefined) continue;
     const text = values.at(-1) ?? '';
     const attribute = name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-    if (kind === 'list') flags[attribute] = values.flatMap(splitList);
-    else if (kind === 'value') flags[attribute] = text;
-    else {
-      const on = parseBoolean(text);
-      if (on === undefined) faults.push(`--${name} must be true or false, not "${text}"`);
-      if (on === true) flags[attribute] = true;
-    }
+    if (value.kind === 'list') flags[attribute] = values.flatMap(splitList);
+    else if (value.kind === 'value') flags[attribute] = text;
+    else if (syncFlagValue(name, text, faults) === true) flags[attribute] = true;
   }
-  const { v = ['0'], 'logging-format': format = ['text'] } = raw as RawSyncOptions;
-  const [level = '', form = ''] = [v.at(-1), format.at(-1)];
-  if (!/^\d{1,2}$/.test(level)) faults.push(`--v must be a whole number, not "${level}"`);
-  if (form !== 'text' && form !== 'json') {
-    faults.push(`--logging-format must be one of text, json, not "${form}"`);
-  }
-  return { ...flags, v: level, loggingFormat: form === 'json' ? 'json' : 'text' };
+  return {
+    ...flags,
+    v: syncFlagValue('v', raw.v?.at(-1), faults) ?? 0,
+    loggingFormat: syncFlagValue('logging-format', raw['logging-format']?.at(-1), faults) ?? 'text',
+  };
 }
 
 /** A message that names a flag is about the first one that it names. */

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { commandContext } from '../../test/support/command-context.ts';
-import { readEndpointFlags, readLeaderElectionFlags, type SyncProcessFlags } from './sync-process-flags.ts';
+import type { GivenSyncFlags } from './sync-flag-groups.ts';
+import { readEndpointFlags, readLeaderElectionFlags } from './sync-process-flags.ts';
 
-function endpoints(flags: SyncProcessFlags) {
+function endpoints(flags: GivenSyncFlags) {
   const files = new Map([
     ['tls.crt', 'CERTIFICATE'],
     ['tls.key', 'KEY'],
@@ -12,7 +13,7 @@ function endpoints(flags: SyncProcessFlags) {
   return { result: readEndpointFlags(flags, commandContext(files).context, faults), faults };
 }
 
-function leaderElection(flags: SyncProcessFlags) {
+function leaderElection(flags: GivenSyncFlags) {
   const faults: string[] = [];
   return { result: readLeaderElectionFlags(flags, faults), faults };
 }
@@ -54,7 +55,7 @@ describe('leader election', () => {
     assert.deepEqual(leaderElection({ leaderElect: true }).result, {
       name: 'mixed-version-proxy-sync',
       namespace: 'kube-system',
-      leaseDuration: undefined,
+      leaseDuration: 15_000,
     });
     const flags = {
       leaderElect: true,

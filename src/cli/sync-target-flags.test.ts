@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { commandContext } from '../../test/support/command-context.ts';
-import { readSyncTargets, type SyncTargetFlags } from './sync-target-flags.ts';
+import type { GivenSyncFlags } from './sync-flag-groups.ts';
+import { readSyncTargets } from './sync-target-flags.ts';
 
-function read(flags: SyncTargetFlags, files: Readonly<Record<string, string>> = {}) {
+function read(flags: GivenSyncFlags, files: Readonly<Record<string, string>> = {}) {
   const faults: string[] = [];
   const stored = new Map(Object.entries(files));
   const targets = readSyncTargets(flags, commandContext(stored).context, faults);

@@ -1,23 +1,10 @@
 import type { RunSyncOptions } from '../sync/node/run-sync-options.ts';
 import type { CommandContext } from './command-context.ts';
 import { readFlagFile, readFlagOrigin } from './flag-files.ts';
-
-/** The flags of `sync` that say where snapshots go. */
-export interface SyncTargetFlags {
-  readonly target?: readonly string[];
-  readonly targetCaFile?: string;
-  readonly targetServerName?: string;
-  readonly targetTokenFile?: string;
-  readonly workerTarget?: readonly string[];
-  readonly kvAccountId?: string;
-  readonly kvNamespaceId?: string;
-  readonly kvKey?: string;
-  readonly kvTokenFile?: string;
-  readonly kvApiUrl?: string;
-}
+import type { GivenSyncFlags } from './sync-flag-groups.ts';
 
 /** Flags that deliver to something other than a file, of those that are given. */
-export function givenTargetFlags(flags: SyncTargetFlags): string[] {
+export function givenTargetFlags(flags: GivenSyncFlags): string[] {
   const given = [
     ['--target', flags.target],
     ['--worker-target', flags.workerTarget],
@@ -31,7 +18,7 @@ type Targets = Pick<
   'routers' | 'routerCertificateAuthorities' | 'routerBearerToken' | 'workersKv'
 >;
 
-export function readSyncTargets(flags: SyncTargetFlags, context: CommandContext, faults: string[]): Targets {
+export function readSyncTargets(flags: GivenSyncFlags, context: CommandContext, faults: string[]): Targets {
   const { target = [], workerTarget = [], targetCaFile, targetServerName, targetTokenFile } = flags;
   if (workerTarget.length > 0 && targetTokenFile === undefined) {
     faults.push('--worker-target needs --target-token-file: a Worker sees no client certificate of yours');
@@ -57,7 +44,7 @@ export function readSyncTargets(flags: SyncTargetFlags, context: CommandContext,
 }
 
 function readWorkersKv(
-  flags: SyncTargetFlags,
+  flags: GivenSyncFlags,
   context: CommandContext,
   faults: string[],
 ): NonNullable<Targets['workersKv']> {

@@ -34,7 +34,7 @@ const complete: SyncFlags = {
   clientKeyFile: 'sync.key',
   target: ['https://10.0.0.1:7443'],
   signingKey: 'signing-key.json',
-  v: '0',
+  v: 0,
   loggingFormat: 'text',
 };
 
@@ -44,7 +44,7 @@ function plan(changes: Changes) {
   const flags = Object.fromEntries(
     Object.entries({ ...complete, ...changes }).filter(([, value]) => value !== undefined),
   );
-  return planSync({ ...flags, v: '0', loggingFormat: 'text' }, commandContext(files).context);
+  return planSync({ ...flags, v: 0, loggingFormat: 'text' }, commandContext(files).context);
 }
 
 function faultsOf(changes: Changes): string {
@@ -71,6 +71,15 @@ describe('the flags of sync', () => {
     assert.equal(options.timing?.interval, 5000);
     assert.equal(options.lifetimeSeconds, 600);
     assert.equal(options.cluster, 'blue');
+  });
+
+  it('leave it to each kind of call how long a snapshot lives, unless it is said', () => {
+    const live = plan({});
+    assert.ok('plan' in live && live.plan.kind === 'live');
+    assert.equal(live.plan.options.lifetimeSeconds, undefined);
+    const offline = plan({ target: undefined, from: 'recorded', out: 'snapshot', unsigned: true });
+    assert.ok('plan' in offline && offline.plan.kind === 'offline');
+    assert.equal(offline.plan.lifetimeSeconds, undefined);
   });
 
   it('report every fault at once', () => {

@@ -3,12 +3,12 @@ import type { Logger } from '../observe/logger.ts';
 import type { SyncLoop, SyncOnceResult } from '../sync/index.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';
+import type { FlagGroup } from './flag.ts';
 import { flagOption, type GivenOptions, occurrencesOf } from './flag-option.ts';
-import type { FlagGroup } from './serve-flags.ts';
 import { readSnapshotKeysInput } from './snapshot-keys-input.ts';
-import { syncCallFlagGroup, syncFlagGroups } from './sync-flag-groups.ts';
+import { type SyncArguments, syncCallFlagGroup, syncFlagGroups } from './sync-flag-groups.ts';
 import type { LiveSync, OfflineSync, RecordSync } from './sync-flags.ts';
-import { readSyncInput, type SyncArguments } from './sync-input.ts';
+import { readSyncInput } from './sync-input.ts';
 
 export function registerSync(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
   const command = program
@@ -60,7 +60,7 @@ export function registerSync(program: CliCommand, context: CommandContext, repor
 async function runSyncCommand(given: SyncArguments, context: CommandContext): Promise<ExitCode> {
   const { flags, plan } = readSyncInput(given, context);
   const logger = createPinoLogger(
-    { format: flags.loggingFormat, verbosity: Number(flags.v) },
+    { format: flags.loggingFormat, verbosity: flags.v },
     { write: context.writeError },
   );
   if (plan.kind === 'offline') return syncOffline(plan, context);

@@ -8,12 +8,10 @@ import { identityModesOf, readDeploymentForm } from './deployment-form-flags.ts'
 import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
 import { readDestinationIdentityFlags, readIdentityModes } from './destination-identity-flags.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from './feature-gates.ts';
-import { readFileCheckInterval } from './file-check-flag.ts';
 import { type FlagFault, FlagReport, FlagValues } from './flag-values.ts';
 import { flagsInUse } from './flags-in-use.ts';
 import { readHealthFlags } from './health-flags.ts';
 import { readJwtFlags } from './jwt-flags.ts';
-import { readObservabilityFlags } from './observability-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
 import { readRequestRecordsFlags } from './request-records-flags.ts';
 import type { RawServeOptions } from './serve-flags.ts';
@@ -81,16 +79,15 @@ export async function validateServeOptions(
   const proxyClient = readProxyClientPair(values, files, report, featureGateEnabled, identityModes);
   checkAuthentication(values, report);
   const snapshot = await readSnapshotFlags(values, report, files, featureGateEnabled);
-  const extensionRouting = values.choice('extension-routing', ['local', 'extension']);
+  const extensionRouting = values.value('extension-routing');
   const peerAddresses = readPeerAddressPolicy(values, report);
   const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });
   const allowedUsers = values.list('allowed-users', { mayBeBlank: true });
   const traffic = readTrafficFlags(values, report);
-  const observability = readObservabilityFlags(values);
+  const observability = values.values({ metrics: 'enable-metrics' });
   const records = readRequestRecordsFlags({ values, report, files });
-  const fileCheckInterval = readFileCheckInterval(values, report);
-  const verbosity = values.integer('v', 0, 10);
-  const format = values.choice('logging-format', ['text', 'json']);
+  const fileCheckInterval = values.value('file-check-interval');
+  const logging = values.values({ format: 'logging-format', verbosity: 'v' });
 
   const { faults, warnings } = report;
   const complete =
@@ -106,8 +103,7 @@ export async function validateServeOptions(
     traffic !== undefined &&
     observability !== undefined &&
     fileCheckInterval !== undefined &&
-    verbosity !== undefined &&
-    format !== undefined;
+    logging !== undefined;
   if (faults.length > 0 || !complete) return { ok: false, faults, warnings };
   const config: ServeConfig = {
     serverId,
@@ -134,7 +130,7 @@ export async function validateServeOptions(
     observability,
     records,
     fileCheckInterval,
-    logging: { format, verbosity },
+    logging,
     commandLine: { version: packageVersion(), flags: flagsInUse(raw) },
   };
   return { ok: true, config, warnings };

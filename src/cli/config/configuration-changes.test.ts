@@ -1,24 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type RawServeOptions, type ServeFlagName, serveFlagGroups } from '../serve-flags.ts';
+import { type RawServeOptions, serveFlags } from '../serve-flags.ts';
 import { changedSettings, configurationChanges, liveOptions } from './configuration-changes.ts';
-import { routerConfigurationKeys } from './router-configuration-keys.ts';
-import { settingsTakeEffect, type TakesEffect } from './takes-effect.ts';
 
-const names = Object.keys(routerConfigurationKeys) as ServeFlagName[];
+const names = serveFlags.map(({ name }) => name);
 
 function namesOf(changes: readonly { readonly flag: string }[]): string[] {
   return changes.map(({ flag }) => flag);
 }
 
 describe('a changed configuration', () => {
-  it('has a declaration for every key of a RouterConfiguration', () => {
-    assert.deepEqual(Object.keys(settingsTakeEffect).toSorted(), names.toSorted());
-  });
-
-  for (const name of names) {
-    const when: TakesEffect = settingsTakeEffect[name];
+  for (const { name, change: when } of serveFlags) {
     it(`tells for --${name} what its declaration says: ${when}`, () => {
       const [before, after]: RawServeOptions[] = [{ [name]: ['7s'] }, { [name]: ['9s'] }];
       assert.ok(before !== undefined && after !== undefined);
@@ -83,8 +76,7 @@ describe('a changed configuration', () => {
     fc.assert(
       fc.property(optionsArbitrary, optionsArbitrary, (started, next) => {
         const effective = liveOptions(started, next);
-        for (const name of names) {
-          const when = settingsTakeEffect[name];
+        for (const { name, change: when } of serveFlags) {
           if (when === 'restart') assert.deepEqual(effective[name], started[name]);
           if (when === 'at-once') assert.deepEqual(effective[name], next[name]);
         }
@@ -99,14 +91,13 @@ describe('a changed configuration', () => {
   });
 
   it('is told in the order of the flags, each once', () => {
-    const all = serveFlagGroups.flatMap(({ flags }) => flags.map(({ name }) => name));
     const next = Object.fromEntries(names.map((name) => [name, ['other']])) as RawServeOptions;
     const { live, needsRestart } = configurationChanges({}, next);
     const told = new Set([...namesOf(live), ...namesOf(needsRestart)]);
     assert.equal(told.size, live.length + needsRestart.length);
     assert.deepEqual(
       namesOf(live),
-      all.map((name) => `--${name}`).filter((name) => namesOf(live).includes(name)),
+      names.map((name) => `--${name}`).filter((name) => namesOf(live).includes(name)),
     );
   });
 });

@@ -1,17 +1,9 @@
+import * as v from 'valibot';
 import { maskText } from '../../node/mask-secrets.ts';
 import type { ServeConfig } from '../../node/serve-config.ts';
 import type { SettingChange } from '../../observe/setting-change.ts';
-import { parseDuration } from '../duration.ts';
-import { flagValueType } from '../flag-value-type.ts';
 import { splitList } from '../flag-values.ts';
-import {
-  type FlagDefinition,
-  type RawServeOptions,
-  type ServeFlagName,
-  serveFlagGroups,
-} from '../serve-flags.ts';
-import { routerConfigurationKeys } from './router-configuration-keys.ts';
-import { settingsTakeEffect, type TakesEffect } from './takes-effect.ts';
+import { type RawServeOptions, type ServeFlagName, serveFlags } from '../serve-flags.ts';
 
 /** The settings that differ between two configurations, by when the later one counts. */
 export interface ConfigurationChanges {
@@ -19,9 +11,7 @@ export interface ConfigurationChanges {
   readonly needsRestart: readonly SettingChange[];
 }
 
-type ServeFlag = FlagDefinition<ServeFlagName>;
-
-const serveFlags: readonly ServeFlag[] = serveFlagGroups.flatMap(({ flags }) => [...flags]);
+type ServeFlag = (typeof serveFlags)[number];
 
 /** Compares values, not how they are written: a default that is spelled out is no change. Pure. */
 export function configurationChanges(before: RawServeOptions, after: RawServeOptions): ConfigurationChanges {
@@ -30,7 +20,7 @@ export function configurationChanges(before: RawServeOptions, after: RawServeOpt
   for (const flag of serveFlags) {
     const [inUse, configured] = [valueIn(flag, before), valueIn(flag, after)];
     if (JSON.stringify(inUse) === JSON.stringify(configured)) continue;
-    const change = settingChange(flag.name, describeValue(inUse), describeValue(configured));
+    const change = settingChange(flag, describeValue(inUse), describeValue(configured));
     (isLive(flag, inUse, configured) ? live : needsRestart).push(change);
   }
   return { live, needsRestart };
@@ -55,32 +45,32 @@ export function changedSettings(
   inUse: ServeConfig['commandLine']['flags'],
   configured: ServeConfig['commandLine']['flags'],
 ): readonly SettingChange[] {
-  return serveFlags.flatMap(({ name }) => {
-    const [before = '', after = ''] = [inUse[name], configured[name]];
-    return before === after ? [] : [settingChange(name, describeText(before), describeText(after))];
+  return serveFlags.flatMap((flag) => {
+    const [before = '', after = ''] = [inUse[flag.name], configured[flag.name]];
+    return before === after ? [] : [settingChange(flag, describeText(before), describeText(after))];
   });
 }
 
 /** `undefined`: not given, and without a default. A flag that is given blank has a value: an empty one. */
 type Value = readonly string[] | undefined;
 
-function valueIn({ name, kind, default: usual }: ServeFlag, raw: RawServeOptions): Value {
+function valueIn({ name, value, default: usual }: ServeFlag, raw: RawServeOptions): Value {
   const given = raw[name] ?? (usual === undefined ? undefined : [usual]);
-  return kind === 'list' ? given?.flatMap(splitList) : given?.slice(-1);
+  return value.kind === 'list' ? given?.flatMap(splitList) : given?.slice(-1);
 }
 
 function isLive(flag: ServeFlag, before: Value, after: Value): boolean {
-  const when: TakesEffect = settingsTakeEffect[flag.name];
-  return when === 'at-once' || (when === 'at-once-while-on' && isOn(flag, before) === isOn(flag, after));
+  const { change } = flag;
+  return change === 'at-once' || (change === 'at-once-while-on' && isOn(flag, before) === isOn(flag, after));
 }
 
 function isOn(flag: ServeFlag, value: Value): boolean {
-  if (value === undefined) return false;
-  return flagValueType(flag).type !== 'duration' || parseDuration(value[0] ?? '') !== 0;
+  // A duration of nothing turns off what it is of.
+  return value !== undefined && v.safeParse(flag.value.given, value[0] ?? '').output !== 0;
 }
 
-function settingChange(name: ServeFlagName, inUse: string, configured: string): SettingChange {
-  return { flag: `--${name}`, key: routerConfigurationKeys[name], inUse, configured };
+function settingChange({ name, key }: ServeFlag, inUse: string, configured: string): SettingChange {
+  return { flag: `--${name}`, key, inUse, configured };
 }
 
 function describeValue(value: Value): string {

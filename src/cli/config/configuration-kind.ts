@@ -1,11 +1,8 @@
 import * as v from 'valibot';
-import { deprecationNotice } from '../deprecated-flags.ts';
-import { flagValueType } from '../flag-value-type.ts';
-import { type FlagDefinition, type FlagGroup, type ServeFlagName, serveFlagGroups } from '../serve-flags.ts';
+import { deprecationNotice, descriptionOf } from '../deprecated-flags.ts';
+import type { ConfigurableFlagGroup, FlagDefinition } from '../flag.ts';
+import { type ServeFlagName, serveFlagGroups } from '../serve-flags.ts';
 import { type SyncFlagName, syncFlagGroups } from '../sync-flag-groups.ts';
-import { routerConfigurationKeys } from './router-configuration-keys.ts';
-import { syncConfigurationKeys } from './sync-configuration-keys.ts';
-import { valueSchema } from './value-schema.ts';
 
 /** The version of the file format; of other kinds of this program, too. */
 export const configurationVersion = 'mixed-version-proxy/v1alpha1';
@@ -13,7 +10,6 @@ export const configurationVersion = 'mixed-version-proxy/v1alpha1';
 /** A key that holds a value. */
 export interface ConfigurationField<Name extends string = string> {
   readonly flag: FlagDefinition<Name>;
-  readonly schema: v.GenericSchema;
 }
 
 /** A key that holds others. */
@@ -35,14 +31,12 @@ export interface ConfigurationKind<Name extends string = string> extends Configu
 export const routerConfiguration: ConfigurationKind<ServeFlagName> = configurationKind(
   'RouterConfiguration',
   serveFlagGroups,
-  routerConfigurationKeys,
 );
 
 /** Of `sync`. */
 export const syncConfiguration: ConfigurationKind<SyncFlagName> = configurationKind(
   'SyncConfiguration',
   syncFlagGroups,
-  syncConfigurationKeys,
 );
 
 /**
@@ -51,17 +45,16 @@ export const syncConfiguration: ConfigurationKind<SyncFlagName> = configurationK
  */
 export function configurationKind<Name extends string>(
   kind: string,
-  groups: readonly FlagGroup<Name>[],
-  keys: Readonly<Record<Name, string>>,
+  groups: readonly ConfigurableFlagGroup<Name>[],
 ): ConfigurationKind<Name> {
   const members: MutableMembers<Name> = new Map();
   for (const flag of groups.flatMap(({ flags }) => flags)) {
-    const path = keys[flag.name].split('.');
+    const path = flag.key.split('.');
     const key = path.pop() ?? '';
     let section = members;
     for (const name of path) section = subsection(section, name);
-    if (section.has(key)) throw new TypeError(`two flags under the key ${keys[flag.name]}`);
-    section.set(key, { flag, schema: valueSchema(flagValueType(flag)) });
+    if (section.has(key)) throw new TypeError(`two flags under the key ${flag.key}`);
+    section.set(key, { flag });
   }
   return { kind, members };
 }
@@ -102,8 +95,9 @@ function entriesOf({ members }: ConfigurationSection): v.ObjectEntries {
   );
 }
 
-function describedSchema({ schema, flag }: ConfigurationField): v.GenericSchema {
-  const description = `${flag.description} As --${flag.name}.`;
+function describedSchema({ flag }: ConfigurationField): v.GenericSchema {
+  const schema = flag.value.configured;
+  const description = `${descriptionOf(flag)} As --${flag.name}.`;
   if (flag.deprecated === undefined) return v.pipe(schema, v.description(description));
   const notice = deprecationNotice(flag.deprecated);
   return v.pipe(schema, v.metadata({ description: `${description} ${notice}`, deprecated: true }));

@@ -3,7 +3,7 @@ import type { ServeConfig } from '../../node/serve-config.ts';
 import type { SettingChange } from '../../observe/setting-change.ts';
 import { deprecationWarnings } from '../deprecated-flags.ts';
 import type { FlagFault } from '../flag-values.ts';
-import { type RawServeOptions, type ServeFlagName, serveFlagGroups } from '../serve-flags.ts';
+import { type RawServeOptions, type ServeFlagName, serveFlags } from '../serve-flags.ts';
 import type { ServeOptionsResult } from '../validate-serve-options.ts';
 import { changedSettings, configurationChanges, liveOptions } from './configuration-changes.ts';
 import { routerConfiguration } from './configuration-kind.ts';
@@ -41,7 +41,7 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
         faults.map((fault) => locateFault(fault, configured, flags));
       const whole = await validate(nextOptions);
       if (!whole.ok) throw refusal(describe(whole.faults));
-      const warnings = describe([...deprecationWarnings(serveFlagGroups, nextOptions), ...whole.warnings]);
+      const warnings = describe([...deprecationWarnings(serveFlags, nextOptions), ...whole.warnings]);
       const { needsRestart } = configurationChanges(startedOptions, nextOptions);
       if (needsRestart.length === 0) return inEffect(whole.config, [], inUse, warnings);
       // Some values go together: what can change now may be at fault without what cannot.

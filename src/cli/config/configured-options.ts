@@ -1,7 +1,6 @@
 import { dirname, resolve } from 'node:path';
-import { flagValueType } from '../flag-value-type.ts';
+import type { RawOptions } from '../flag.ts';
 import type { FlagFault } from '../flag-values.ts';
-import type { RawOptions } from '../serve-flags.ts';
 import type { ConfigurationFault, ConfiguredValue, FilePosition } from './parse-configuration.ts';
 
 /** What a configuration file sets, as if it had been given by flags. */
@@ -34,24 +33,15 @@ export function configuredOptions<Name extends string>(
 function occurrencesOf(flag: ConfiguredValue['flag'], value: unknown, folder: string): readonly string[] {
   // Standard output, where a log may go, is no path.
   const fromFolder = (path: unknown) => (path === '-' ? '-' : resolve(folder, String(path)));
-  switch (flagValueType(flag).type) {
-    case 'file':
-    case 'directory':
-      return [fromFolder(value)];
-    case 'files':
-      return listOccurrences(value, fromFolder);
-    case 'list':
-      return listOccurrences(value, String);
-    case 'gates':
-      return Object.entries(value as Readonly<Record<string, boolean>>).map(([gate, on]) => `${gate}=${on}`);
-    default:
-      return [String(value)];
-  }
+  const textOf = flag.value.isPath === true ? fromFolder : String;
+  if (flag.value.kind !== 'list') return [textOf(value)];
+  if (Array.isArray(value)) return listOccurrences(value, textOf);
+  return Object.entries(value as Readonly<Record<string, boolean>>).map(([gate, on]) => `${gate}=${on}`);
 }
 
 /** Quoted, so that an entry with commas stays one (pflag's CSV form). No entry at all is a blank flag. */
-function listOccurrences(value: unknown, textOf: (entry: unknown) => string): readonly string[] {
-  const entries = Array.isArray(value) ? value.map(textOf) : [];
+function listOccurrences(values: readonly unknown[], textOf: (entry: unknown) => string): readonly string[] {
+  const entries = values.map(textOf);
   return entries.length === 0 ? [''] : entries.map((entry) => `"${entry.replaceAll('"', '""')}"`);
 }
 

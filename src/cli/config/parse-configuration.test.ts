@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type FlagGroup, serveFlagGroups } from '../serve-flags.ts';
-import { routerConfiguration } from './configuration-kind.ts';
+import { serveFlags } from '../serve-flags.ts';
+import { type ConfigurationSection, routerConfiguration } from './configuration-kind.ts';
 import { describeConfigurationFault } from './configured-options.ts';
 import { parseConfiguration } from './parse-configuration.ts';
-import { routerConfigurationKeys } from './router-configuration-keys.ts';
 
 const header = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: RouterConfiguration\n';
 
@@ -145,8 +144,10 @@ extensionRouting: everywhere
   });
 
   it('has a key for every flag of serve', () => {
-    const groups: readonly FlagGroup[] = serveFlagGroups;
-    const names = groups.flatMap(({ flags }) => flags.map(({ name }) => name));
-    assert.deepEqual(Object.keys(routerConfigurationKeys).toSorted(), names.toSorted());
+    const names = (section: ConfigurationSection): string[] =>
+      [...section.members.values()].flatMap((member) =>
+        'flag' in member ? [member.flag.name] : names(member),
+      );
+    assert.deepEqual(names(routerConfiguration).toSorted(), serveFlags.map(({ name }) => name).toSorted());
   });
 });

@@ -165,10 +165,10 @@ class ConfigurationReader<Name extends string> {
     this.#fault(startOf(pair.key), path, `is no key of this configuration${hint}`);
   }
 
-  #value(pair: Pair, { flag, schema }: ConfigurationField<Name>, path: string): void {
+  #value(pair: Pair, { flag }: ConfigurationField<Name>, path: string): void {
     const node = pair.value;
     if (isAlias(node)) return;
-    const result = v.safeParse(schema, plainValue(node));
+    const result = v.safeParse(flag.value.configured, plainValue(node));
     if (result.success) {
       const position = this.#position(startOf(node));
       this.#values.push({ flag, value: result.output, path, position });

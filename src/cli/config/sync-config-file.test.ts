@@ -5,12 +5,10 @@ import { before, describe, it } from 'node:test';
 import { commandContext, runCommand } from '../../../test/support/command-context.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing-key.ts';
 import { CommandFailure } from '../command-context.ts';
-import type { FlagGroup } from '../serve-flags.ts';
-import { syncFlagGroups } from '../sync-flag-groups.ts';
-import { readSyncInput, type SyncArguments } from '../sync-input.ts';
-import { syncConfiguration } from './configuration-kind.ts';
+import { type SyncArguments, syncFlagGroups } from '../sync-flag-groups.ts';
+import { readSyncInput } from '../sync-input.ts';
+import { type ConfigurationSection, syncConfiguration } from './configuration-kind.ts';
 import { parseConfiguration } from './parse-configuration.ts';
-import { syncConfigurationKeys } from './sync-configuration-keys.ts';
 
 const header = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: SyncConfiguration\n';
 const complete = `${header}apiServers:
@@ -64,9 +62,12 @@ function faultsOf(text: string, given: SyncArguments = {}): readonly string[] {
 
 describe('sync --config', () => {
   it('has a key for every flag of sync but those of one call', () => {
-    const groups: readonly FlagGroup[] = syncFlagGroups;
-    const names = groups.flatMap(({ flags }) => flags.map(({ name }) => name));
-    assert.deepEqual(Object.keys(syncConfigurationKeys).toSorted(), names.toSorted());
+    const names = (section: ConfigurationSection): string[] =>
+      [...section.members.values()].flatMap((member) =>
+        'flag' in member ? [member.flag.name] : names(member),
+      );
+    const all = syncFlagGroups.flatMap(({ flags }): string[] => flags.map(({ name }) => name));
+    assert.deepEqual(names(syncConfiguration).toSorted(), all.toSorted());
   });
 
   it('is in docs/sync.md as it is taken', () => {
@@ -91,7 +92,7 @@ describe('sync --config', () => {
     assert.equal(plan.options.departedServerGraceMilliseconds, 1_800_000);
     assert.equal(plan.options.leaderElection?.leaseDuration, 20_000);
     assert.equal(plan.endpoints?.port, 8080);
-    assert.deepEqual([flags.v, flags.loggingFormat], ['4', 'json']);
+    assert.deepEqual([flags.v, flags.loggingFormat], [4, 'json']);
   });
 
   it('lets flags win, value by value; a list that is given replaces the list of the file', () => {

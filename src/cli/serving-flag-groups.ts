@@ -1,0 +1,299 @@
+import type { FlagGroup } from './flag.ts';
+import { boolean, duration, file, ipAddress, number, text, wholeNumber } from './flag-types.ts';
+
+/** Where the router listens, what clients see of it, and how its files are kept up to date. */
+export const servingFlagGroup = {
+  heading: 'Serving flags:',
+  flags: [
+    {
+      name: 'bind-address',
+      key: 'serving.bindAddress',
+      value: ipAddress('IP'),
+      change: 'restart',
+      default: '0.0.0.0',
+      description: 'Address to listen on. An unspecified address (0.0.0.0 or ::) is all interfaces.',
+    },
+    {
+      name: 'secure-port',
+      key: 'serving.port',
+      value: wholeNumber(0, 65_535, 'port'),
+      change: 'restart',
+      default: '6443',
+      description: 'Port to serve HTTPS on. 0 takes any free port.',
+    },
+    {
+      name: 'reuse-port',
+      key: 'serving.reusePort',
+      value: boolean,
+      change: 'restart',
+      default: 'false',
+      description:
+        'Let other routers listen on the same port, if they say the same and run as the same user (SO_REUSEPORT): the system spreads new connections over them. Each is a router by itself.',
+    },
+    {
+      name: 'disable-http2-serving',
+      key: 'serving.disableHttp2',
+      value: boolean,
+      change: 'restart',
+      default: 'false',
+      description:
+        'Offer clients HTTP/1.1 only, as the same flag of kube-apiserver does: the way back should reading their HTTP/2 be at fault.',
+    },
+    {
+      name: 'tls-cert-file',
+      key: 'serving.certFile',
+      value: file,
+      change: 'at-once',
+      description: 'Serving certificate, followed by its intermediates. Required.',
+    },
+    {
+      name: 'tls-private-key-file',
+      key: 'serving.keyFile',
+      value: file,
+      change: 'at-once',
+      description: 'Private key for --tls-cert-file. Required.',
+    },
+    {
+      name: 'file-check-interval',
+      key: 'fileCheckInterval',
+      value: duration('1s', '24h'),
+      change: 'at-once',
+      default: '10s',
+      description:
+        'How often the configuration file, certificates, CA bundles and key files are looked at for changes. SIGHUP has them looked at at once.',
+    },
+    {
+      name: 'advertise-address',
+      key: 'advertise.address',
+      value: ipAddress('IP'),
+      change: 'restart',
+      description:
+        "Address at which others reach this router. Given, it reaches the snapshot with --secure-port, and peers call the router there in place of its API server. Defaults to --bind-address, and if that is unspecified to the host's default interface: peers call those only where the cluster names no address of the server.",
+    },
+    {
+      name: 'peer-advertise-ip',
+      key: 'advertise.peerIP',
+      value: ipAddress('IP'),
+      change: 'restart',
+      description: 'Address that peers should call instead; goes with --peer-advertise-port.',
+    },
+    {
+      name: 'peer-advertise-port',
+      key: 'advertise.peerPort',
+      value: wholeNumber(1, 65_535, 'port'),
+      change: 'restart',
+      description: 'Port that peers should call instead; goes with --peer-advertise-ip.',
+    },
+  ],
+} as const satisfies FlagGroup;
+
+/** The router's own endpoints at an address of their own. */
+export const adminFlagGroup = {
+  heading: 'Admin address flags:',
+  flags: [
+    {
+      name: 'admin-bind-address',
+      key: 'admin.bindAddress',
+      value: text('IP:port'),
+      change: 'restart',
+      description:
+        'Also answer /livez, /readyz, /healthz, /metrics, /statusz and /flagz here, without asking who calls, and nothing else: plain HTTP on a loopback address, HTTPS with the serving certificate on any other. Default: nowhere.',
+    },
+  ],
+} as const satisfies FlagGroup;
+
+/** How long requests may take, how many there may be, and how the router ends. */
+export const trafficFlagGroup = {
+  heading: 'Time-out, overload and shutdown flags:',
+  flags: [
+    {
+      name: 'request-timeout',
+      key: 'timeouts.request',
+      value: duration('1s', '24h'),
+      change: 'at-once',
+      default: '60s',
+      description:
+        'How long a request may take as a whole: 503 with Retry-After (reads) or 504 (writes) while there is no answer, broken off afterwards. Watches, logs, exec and the like have no such limit.',
+    },
+    {
+      name: 'dial-timeout',
+      key: 'timeouts.dial',
+      value: duration('100ms', '10m'),
+      change: 'at-once',
+      default: '5s',
+      description: 'How long the TCP connection to a server may take, its name looked up.',
+    },
+    {
+      name: 'tls-handshake-timeout',
+      key: 'timeouts.tlsHandshake',
+      value: duration('100ms', '10m'),
+      change: 'restart',
+      default: '10s',
+      description: 'How long the TLS handshake may take, with servers and with clients.',
+    },
+    {
+      name: 'response-header-timeout',
+      key: 'timeouts.responseHeader',
+      value: duration('0s', '24h'),
+      change: 'at-once',
+      default: '45s',
+      description:
+        'How long a server may take until the answer to a read begins when another one could be asked for it, which then is; at most three quarters of --request-timeout where it is not given. Writes and long-running requests have no such limit. 0s: only --request-timeout counts.',
+    },
+    {
+      name: 'max-requests-inflight',
+      key: 'limits.requestsInFlight',
+      value: wholeNumber(0, 1_000_000),
+      change: 'at-once',
+      default: '4000',
+      description: 'Reading requests in flight at a time; more are answered with 429. 0: no limit.',
+    },
+    {
+      name: 'max-mutating-requests-inflight',
+      key: 'limits.mutatingRequestsInFlight',
+      value: wholeNumber(0, 1_000_000),
+      change: 'at-once',
+      default: '2000',
+      description: 'Writing requests in flight at a time; more are answered with 429. 0: no limit.',
+    },
+    {
+      name: 'max-long-running-requests',
+      key: 'limits.longRunningRequests',
+      value: wholeNumber(0, 1_000_000),
+      change: 'at-once',
+      default: '20000',
+      description:
+        'Watches, logs, exec and the like that are open at a time; more are answered with 429. 0: no limit.',
+    },
+    {
+      name: 'max-connections',
+      key: 'limits.connections',
+      value: wholeNumber(1, 1_000_000),
+      change: 'at-once',
+      description:
+        'Client connections that are open at a time; more are closed as they come. Default: half of the files that the process may open.',
+    },
+    {
+      name: 'http2-max-streams-per-connection',
+      key: 'limits.http2StreamsPerConnection',
+      value: wholeNumber(1, 1_000),
+      change: 'restart',
+      default: '100',
+      description: 'Streams that a client may have open at a time on one HTTP/2 connection.',
+    },
+    {
+      name: 'goaway-chance',
+      key: 'limits.goawayChance',
+      value: number(0, 0.02),
+      change: 'at-once',
+      default: '0',
+      description:
+        'Share of the HTTP/2 requests behind which the client is told to connect anew, so that clients spread over the servers behind a load balancer. 0.001 is a good start; leave it at 0 where there is no load balancer.',
+    },
+    {
+      name: 'shutdown-delay-duration',
+      key: 'shutdown.delay',
+      value: duration('0s', '1h'),
+      change: 'at-once',
+      default: '0s',
+      description:
+        'How long the router serves on after the signal to end, while /readyz fails already, so that load balancers take it out first.',
+    },
+    {
+      name: 'shutdown-send-retry-after',
+      key: 'shutdown.sendRetryAfter',
+      value: boolean,
+      change: 'at-once',
+      default: 'false',
+      description:
+        'Listen on until all requests have ended, and answer new ones with 429, Retry-After and Connection: close.',
+    },
+    {
+      name: 'shutdown-watch-termination-grace-period',
+      key: 'shutdown.watchTerminationGracePeriod',
+      value: duration('0s', '1h'),
+      change: 'at-once',
+      default: '10s',
+      description:
+        'How long watches, logs and tunnels live on in a shutdown. Watches end one after the other within it, between two events.',
+    },
+  ],
+} as const satisfies FlagGroup;
+
+/** What the router tells about itself, and where. */
+export const observabilityFlagGroup = {
+  heading: 'Observability flags:',
+  flags: [
+    {
+      name: 'enable-metrics',
+      key: 'metrics.enabled',
+      value: boolean,
+      change: 'restart',
+      default: 'true',
+      description:
+        'Count requests and serve metrics and metrics/slis under /.mixed-version-proxy/, and at the admin address.',
+    },
+  ],
+} as const satisfies FlagGroup;
+
+/** What is kept of each request. Names are kube-apiserver's (k8s.io/apiserver pkg/server/options). */
+export const requestRecordsFlagGroup = {
+  heading: 'Tracing and audit flags:',
+  flags: [
+    {
+      name: 'tracing-config-file',
+      key: 'tracing.configurationFile',
+      value: file,
+      change: 'restart',
+      description:
+        'A TracingConfiguration (apiserver.config.k8s.io). Its endpoint is one for OTLP over HTTP, by default http://localhost:4318. Without it nothing is traced.',
+    },
+    {
+      name: 'audit-policy-file',
+      key: 'audit.policyFile',
+      value: file,
+      change: 'at-once-while-on',
+      description:
+        'A Policy (audit.k8s.io/v1): which requests are audited. Needs --audit-log-path. Without it nothing is audited.',
+    },
+    {
+      name: 'audit-log-path',
+      key: 'audit.log.path',
+      value: file,
+      change: 'restart',
+      description: 'Where audit events are written, one JSON object a line. "-": standard output.',
+    },
+    {
+      name: 'audit-log-maxsize',
+      key: 'audit.log.maxSizeMegabytes',
+      value: wholeNumber(1, 1_000_000, 'megabytes'),
+      change: 'restart',
+      default: '100',
+      description: 'The size from which on the audit log is renamed and a new one begun.',
+    },
+    {
+      name: 'audit-log-maxage',
+      key: 'audit.log.maxAgeDays',
+      value: wholeNumber(0, 100_000, 'days'),
+      change: 'restart',
+      default: '0',
+      description: 'How long renamed audit logs are kept. 0: as long as --audit-log-maxbackup lets them.',
+    },
+    {
+      name: 'audit-log-maxbackup',
+      key: 'audit.log.maxBackups',
+      value: wholeNumber(0, 100_000),
+      change: 'restart',
+      default: '0',
+      description: 'How many renamed audit logs are kept. 0: as many as --audit-log-maxage lets them.',
+    },
+    {
+      name: 'audit-log-batch-buffer-size',
+      key: 'audit.log.bufferSize',
+      value: wholeNumber(1, 1_000_000, 'events'),
+      change: 'restart',
+      default: '10000',
+      description: 'How many audit events may wait to be written. More are counted and lost.',
+    },
+  ],
+} as const satisfies FlagGroup;
