@@ -78,6 +78,12 @@ async function syncing(
   };
 }
 
+/** Once both of two servers have been found, no snapshot is without one of them. */
+function assertBothStayed(taken: readonly Snapshot[]): void {
+  const counts = taken.map(({ servers }) => servers.length);
+  assert.deepEqual(new Set(counts.slice(counts.indexOf(2))), new Set([2]));
+}
+
 test('a server that appears is in the snapshot, by either generation of its Lease; one that stops is departed, and then out', async (context) => {
   const cluster = await exampleCluster(context);
   const older = await cluster.start('cp-a', '1.26');
@@ -114,7 +120,7 @@ test('a server that is killed stays, stale, until its Lease is gone; then it is 
   await cluster.kill(b);
   await eventually(() => server(b.serverId)?.stale === true);
   assert.ok(serves(b.serverId, 'core.pods', 'v1'));
-  assert.ok(taken.slice(1).every(({ servers }) => servers.length === 2));
+  assertBothStayed(taken);
   cluster.removeLease(b.serverId);
   await eventually(() => server(b.serverId)?.departedAt !== undefined);
   assert.ok(serves(b.serverId, 'core.pods', 'v1'));
@@ -160,11 +166,7 @@ test('a server that was restarted with other group versions is read anew, and wa
   await eventually(() => server(b.serverId)?.version === 'v1.36.0' && server(b.serverId)?.stale !== true);
   assert.equal(upgraded.serverId, b.serverId);
   assert.ok(serves(b.serverId, 'flowcontrol.apiserver.k8s.io.flowschemas', 'v1'));
-  assert.ok(
-    taken
-      .slice(taken.findIndex(({ servers }) => servers.length === 2))
-      .every(({ servers }) => servers.length === 2),
-  );
+  assertBothStayed(taken);
 });
 
 test('what StorageVersions told of a server stays known when they go with its Lease, one by one', async (context) => {
@@ -259,9 +261,8 @@ test('a control plane that dies as a whole and comes back is put right, though i
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const b = await cluster.start('cp-b', '1.36');
-  const { ids, server, loop, taken } = await syncing(context, await cluster.kubeconfig(a.url), {
-    grace: 300,
-  });
+  // The grace is the default: a short one may be over before the first server that is back has been read.
+  const { ids, server, loop, taken } = await syncing(context, await cluster.kubeconfig(a.url));
   await eventually(() => ids().length === 2);
   await Promise.all([cluster.kill(a), cluster.kill(b)]);
   await eventually(() => loop.status().warnings.some((warning) => warning.includes('identity Leases')));
@@ -272,10 +273,10 @@ test('a control plane that dies as a whole and comes back is put right, though i
   cluster.store.compact();
   await cluster.start('cp-a', '1.26', { port: a.port });
   await eventually(() => server(a.serverId)?.version === 'v1.26.0');
-  await eventually(() => !ids().includes(b.serverId));
-  await eventually(() => loop.status().warnings.length === 0);
-  const until = taken.findIndex(({ servers }) => servers.some(({ version }) => version === 'v1.26.0'));
-  assert.ok(taken.slice(0, until).every(({ servers }) => servers.length === 2));
+  await eventually(() => server(b.serverId)?.departedAt !== undefined);
+  // Nothing is left to say but of the server that has departed.
+  await eventually(() => loop.status().warnings.every((warning) => warning.includes(b.serverId)));
+  assertBothStayed(taken);
 });
 
 test('endpoints find the Leases that name no address, by the host names in certificates', async (context) => {
