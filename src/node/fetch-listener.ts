@@ -10,6 +10,9 @@ export interface FetchListenerOptions {
   readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
 }
 
+/** For what the adapter has no room: a table beside it costs each request a place that has to be collected. */
+type InboundResponse = ServerResponse & { inbound: NodeInboundRequest };
+
 /** Answers a request by HTTP/1.1 by the fetch handler. Rejects when the response cannot be written. */
 export type FetchListener = (
   incoming: IncomingMessage,
@@ -18,13 +21,15 @@ export type FetchListener = (
 ) => Promise<void>;
 
 export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): FetchListener {
-  /** What the adapter below has no room for. */
-  const inbounds = new WeakMap<ServerResponse, NodeInboundRequest>();
   const listener = getRequestListener(
     (request, bindings) => {
       const { incoming, outgoing } = bindings as HttpBindings;
-      const inbound = inbounds.get(outgoing) as NodeInboundRequest;
-      return settle(fetch(request, { incoming, outgoing, inbound }), outgoing);
+      const { inbound } = outgoing as InboundResponse;
+      const response = fetch(request, { incoming, outgoing, inbound });
+      // No `await`, which would be a promise more for every request.
+      return response instanceof Promise
+        ? response.then((settled) => settle(settled, outgoing))
+        : settle(response, outgoing);
     },
     {
       // It would cut uploads whose answer has begun; the release of unread bodies waits for the answer's end.
@@ -33,7 +38,7 @@ export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): 
     },
   );
   return (incoming, outgoing, inbound) => {
-    inbounds.set(outgoing, inbound);
+    (outgoing as InboundResponse).inbound = inbound;
     hideFromUrl(incoming);
     return listener(incoming, outgoing);
   };
@@ -68,8 +73,7 @@ function hideFromUrl(incoming: IncomingMessage): void {
   if (!pathOfUrl.test(incoming.url ?? '')) incoming.url = '/';
 }
 
-async function settle(pending: Response | Promise<Response>, outgoing: ServerResponse): Promise<Response> {
-  const response = await pending;
+function settle(response: Response, outgoing: ServerResponse): Response {
   // For HEAD Hono hands back a new response, without the mark that says that all has been written.
   if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
   // A 400 of the router's own says that the request could be read in two ways; what follows it on the connection
