@@ -138,6 +138,8 @@ test('a transport is asked to send in two places, and both have the request from
   // What goes out of it goes to a dispatcher: ours, or undici's pool behind it.
   assert.deepEqual(placesOf(/\.dispatch\(/), [
     'src/http2/client/dispatched-request.ts',
+    // Undici's pool has it at once, or when a handshake is over.
+    'src/node/http1-pool.ts',
     'src/node/http1-pool.ts',
     'src/node/node-transport.ts',
   ]);
