@@ -20,16 +20,19 @@ export interface LineHandler extends Dispatcher.DispatchHandler {
   onResponsePiece(piece: Uint8Array): void;
 }
 
+const noLines: HeaderLines = [];
+
 /** One request that was dispatched, from its place in the queue to the end of its response. */
 export class DispatchedRequest implements StreamListener, Dispatcher.DispatchController {
-  readonly options: Dispatcher.DispatchOptions;
   /** Bytes, from `headSize`. */
   readonly size: number;
   rawHeaders: string[] | null = null;
   rawTrailers: string[] | null = null;
   readonly #handler: Dispatcher.DispatchHandler;
   readonly #lineHandler: LineHandler | undefined;
-  readonly #headers: HeaderLines;
+  /** Up to the head: what they hold must not stay for as long as a response lasts. */
+  #options: Dispatcher.DispatchOptions | undefined;
+  #headers: HeaderLines;
   /** Called when the server has refused it and it can be sent again. */
   readonly #sendAgain: (request: DispatchedRequest) => void;
   #body: Uint8Array | Readable | undefined;
@@ -47,7 +50,7 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     authority: string,
     sendAgain: (request: DispatchedRequest) => void,
   ) {
-    this.options = options;
+    this.#options = options;
     this.#handler = handler;
     this.#lineHandler = isLineHandler(handler) ? handler : undefined;
     this.#headers = headerLinesOf(options.headers);
@@ -87,7 +90,7 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
   /** Opens its stream on a connection with room. */
   sendOn(connection: Http2Connection): void {
     if (!this.#isBegun()) return;
-    const { method, path } = this.options;
+    const { method, path } = this.#options as Dispatcher.DispatchOptions;
     // A turn of the event loop later than it was dispatched more of it may be here.
     this.#body = takeWhole(this.#body) ?? this.#body;
     try {
@@ -102,7 +105,7 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
 
   /** Has another dispatcher carry it. */
   passOnTo(dispatcher: Dispatcher): void {
-    const { options } = this;
+    const options = this.#options as Dispatcher.DispatchOptions;
     // What a refused stream has had of the body is not read again.
     const body = this.#wasRefused ? (this.#body ?? null) : options.body;
     dispatcher.dispatch(
@@ -118,7 +121,8 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
 
   head(status: number, lines: string[]): void {
     this.#hasHead = true;
-    // A response that lasts for long must not keep it.
+    this.#options = undefined;
+    this.#headers = noLines;
     if (this.#body instanceof Uint8Array) this.#body = undefined;
     try {
       if (this.#lineHandler !== undefined) {
