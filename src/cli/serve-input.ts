@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { readHostNetwork } from '../node/default-interface.ts';
 import type { ConfigurationSource } from '../node/reload/configuration-source.ts';
 import type { ServeConfig } from '../node/serve-config.ts';
+import type { ReadTextFile } from './certificate-files.ts';
 import { type CommandContext, CommandFailure, messageOf } from './command-context.ts';
 import { routerConfiguration } from './config/configuration-kind.ts';
 import { createConfigurationSource } from './config/configuration-source.ts';
@@ -28,8 +29,8 @@ export interface ServeArguments {
 export interface ServeInput {
   readonly config: ServeConfig;
   readonly isDryRun: boolean;
-  /** The file that `--config` named, to be read again when it changes; `undefined` without one. */
-  readonly configurationSource: ConfigurationSource | undefined;
+  /** Reads all of it again while the router runs. */
+  readonly configurationSource: ConfigurationSource;
 }
 
 /**
@@ -42,22 +43,27 @@ export async function readServeInput(given: ServeArguments, context: CommandCont
   const isDryRun = parseBoolean(given.dryRun.at(-1) ?? 'false');
   if (isDryRun === undefined) faults.push(`--dry-run must be true or false, not "${given.dryRun.at(-1)}"`);
   const configured = readConfigured(given.configurationFiles.at(-1), context, faults);
-  const validate = (raw: RawServeOptions) =>
-    validateServeOptions(raw, {
-      readFile: context.readFile,
-      network: readHostNetwork(),
-      now: context.clock(),
-    });
+  const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
+    validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock() });
   const options = withFlags(configured, given.flags);
-  const result = await validate(options);
+  const texts = new Map<string, string>();
+  const result = await validate(options, (path) => {
+    const text = context.readFile(path);
+    texts.set(path, text);
+    return text;
+  });
   for (const warning of [...deprecationWarnings(serveFlags, options), ...result.warnings]) {
     context.writeError(`warning: ${locateFault(warning, configured, given.flags)}\n`);
   }
   if (!result.ok) faults.push(...result.faults.map((fault) => locateFault(fault, configured, given.flags)));
   else faults.push(...(await unwritableFiles(result.config)));
   if (!result.ok || isDryRun === undefined || faults.length > 0) throw new CommandFailure(2, faults);
-  const configurationSource =
-    configured && createConfigurationSource({ started: configured, flags: given.flags, validate });
+  const configurationSource = createConfigurationSource({
+    started: configured,
+    flags: given.flags,
+    texts,
+    validate: (raw, known) => validate(raw, (path) => known.get(path) ?? context.readFile(path)),
+  });
   return { config: result.config, isDryRun, configurationSource };
 }
 

@@ -21,6 +21,7 @@ import { processFacts } from './process-facts.ts';
 import type { ConfigurationUsers } from './reload/apply-configuration.ts';
 import type { ConfigurationSource } from './reload/configuration-source.ts';
 import { CredentialWatch } from './reload/credential-watch.ts';
+import { filesAgain } from './reload/files-again.ts';
 import { LiveAddressPolicy } from './reload/live-address-policy.ts';
 import { LiveConfiguration } from './reload/live-configuration.ts';
 import { LiveCredentials, serverTlsOf, transportCredentialsOf } from './reload/live-credentials.ts';
@@ -38,7 +39,7 @@ import { TrafficControl } from './traffic-control.ts';
 const closeGrace = 10_000;
 
 export interface StartOptions {
-  /** The file that the configuration comes from, read again when it changes. Default: it never changes. */
+  /** Where the configuration comes from. Default: its settings stay, its files are read again when they change. */
   readonly configurationSource?: ConfigurationSource | undefined;
   /** Told of each changed configuration once it is in use. Must not throw. */
   readonly onApplied?: (config: ServeConfig) => void;
@@ -213,7 +214,7 @@ async function start(
       onApplied?.(next);
     },
   };
-  watchRouterFiles(users, configurationSource, credentialWatch, logger);
+  watchRouterFiles(users, configurationSource ?? filesAgain(config), credentialWatch, logger);
   const { port } = await server.listen(config.securePort, config.bindAddress, config.reusePort);
   listeningPort = port;
   if (canAssertLocally(config)) jwt.prepare();

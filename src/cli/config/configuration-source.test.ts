@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { commandContext } from '../../../test/support/command-context.ts';
 import { completeServeOptions, type FlagChanges, serveFiles } from '../../../test/support/serve-options.ts';
+import { generateSigningKey } from '../../snapshot/signing-key.ts';
 import { readServeInput } from '../serve-input.ts';
 
 const file = 'router.yaml';
@@ -13,8 +14,14 @@ before(async () => {
 });
 
 /** Starts with one text of the file and reads another. Flags hold all that is required. */
-async function reread(first: string, second: string, flags: FlagChanges = {}) {
-  const { context } = commandContext(new Map([...certificates, [file, header + first]]));
+async function reread(
+  first: string,
+  second: string,
+  flags: FlagChanges = {},
+  changed: ReadonlyMap<string, string> = new Map(),
+) {
+  const files = new Map([...certificates, [file, header + first]]);
+  const { context } = commandContext(files);
   const given = Object.entries({ ...completeServeOptions, ...flags });
   const { config, configurationSource } = await readServeInput(
     {
@@ -25,9 +32,15 @@ async function reread(first: string, second: string, flags: FlagChanges = {}) {
     },
     context,
   );
-  assert.ok(configurationSource !== undefined);
-  return configurationSource.read(header + second, config.commandLine.flags);
+  for (const [name, text] of changed) files.set(name, text);
+  return configurationSource.read(new Map([...changed, [file, header + second]]), config.commandLine.flags);
 }
+
+const notYet = [
+  'gateway: true\n',
+  'localServer: { id: cp-a, url: "https://127.0.0.1:6444" }\nsnapshot: { stalePolicy: local }\n',
+  { 'server-id': undefined, 'local-server': undefined },
+] as const;
 
 function flagsOf(changes: readonly { readonly flag: string }[]): string[] {
   return changes.map(({ flag }) => flag);
@@ -78,6 +91,25 @@ describe('a configuration file that is read again', () => {
     assert.equal(reading.config?.logging.verbosity, 2);
   });
 
+  it('has files taken as they are now, even where none of the settings can count yet', async () => {
+    const { config } = await reread(
+      ...notYet,
+      new Map([['ca.crt', `${certificates.get('ca.crt')}# renewed\n`]]),
+    );
+    assert.match(config.clientCa?.pem ?? '', /# renewed/);
+    assert.equal(config.serverId, undefined);
+  });
+
+  it('leaves what only a restart can take as its file had it at the start', async () => {
+    const { privateJwk } = await generateSigningKey('EdDSA');
+    certificates.set('signing.json', JSON.stringify(privateJwk));
+    const flags = { 'peer-identity': ['assertion'], 'assertion-signing-key': ['signing.json'] };
+    const broken = new Map([['signing.json', 'half a ke']]);
+    const { config } = await reread('', 'logging: { verbosity: 4 }\n', flags, broken);
+    assert.equal(config.destinationIdentity.signingKey?.loaded.key.kid, privateJwk.kid);
+    assert.equal(config.logging.verbosity, 4);
+  });
+
   it('counts as a whole after a restart where what can change does not go without what cannot', async () => {
     // A gateway has no local server to which the stale policy "local" could send.
     const reading = await reread(
@@ -85,7 +117,7 @@ describe('a configuration file that is read again', () => {
       'localServer: { id: cp-a, url: "https://127.0.0.1:6444" }\nsnapshot: { stalePolicy: local }\nlogging: { verbosity: 4 }\n',
       { 'server-id': undefined, 'local-server': undefined },
     );
-    assert.equal(reading.config, undefined);
+    assert.equal(reading.config.serverId, undefined, 'all settings stay');
     assert.deepEqual(reading.changed, []);
     assert.deepEqual(flagsOf(reading.needsRestart).toSorted(), [
       '--gateway',

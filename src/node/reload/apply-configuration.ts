@@ -1,10 +1,12 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import { createAddressPolicy } from '../../snapshot/address-policy.ts';
+import type { EndpointServer } from '../endpoint-server.ts';
+import type { NodeTransport } from '../node-transport.ts';
 import type { RouterHandlers } from '../router-handlers.ts';
 import type { ServeConfig } from '../serve-config.ts';
+import type { RouterServer } from '../server.ts';
 import type { FollowedServers } from '../server-health.ts';
 import type { LimitedParts, TrafficControl } from '../traffic-control.ts';
-import type { CredentialUsers } from './credential-users.ts';
 import type { LiveAddressPolicy } from './live-address-policy.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import {
@@ -18,9 +20,11 @@ import type { LiveHandlers } from './live-handlers.ts';
 import type { LiveJwt } from './live-jwt.ts';
 
 /** Everything that goes by a configuration while the router runs. */
-export interface ConfigurationUsers extends LimitedParts, CredentialUsers {
-  readonly server: CredentialUsers['server'] & LimitedParts['server'];
-  readonly transport: CredentialUsers['transport'] & LimitedParts['transport'];
+export interface ConfigurationUsers extends LimitedParts {
+  readonly server: Pick<RouterServer, 'setSecureContext'> & LimitedParts['server'];
+  /** `undefined` where there is no admin address. */
+  readonly admin: Pick<EndpointServer, 'setCertificate'> | undefined;
+  readonly transport: Pick<NodeTransport, 'updateCredentials'> & LimitedParts['transport'];
   readonly live: LiveConfiguration;
   readonly credentials: LiveCredentials;
   readonly handlers: Pick<LiveHandlers, 'replace'>;

@@ -1,30 +1,35 @@
 import type { SettingChange } from '../../observe/setting-change.ts';
 import type { ServeConfig } from '../serve-config.ts';
 
-/** What a configuration file says now, checked as at the start. */
+/** What flags, configuration file and the files that they name come to now, checked as at the start. */
 export interface ConfigurationReading {
   /**
    * What the router is to go by from now on: the settings that can change while it runs as the file has them, the
-   * others as it was started with. `undefined`: nothing of the file can count before a restart.
+   * others as it was started with.
    */
-  readonly config: ServeConfig | undefined;
+  readonly config: ServeConfig;
   /** Settings that take effect with `config`. */
   readonly changed: readonly SettingChange[];
   /** Settings that the file gives another value than the one in use, which takes a restart. */
   readonly needsRestart: readonly SettingChange[];
   /** What is only doubtful. */
   readonly warnings: readonly string[];
+  /** To be called once `config` is in use. */
+  readonly taken: () => void;
 }
 
-/** The configuration file that a router was started with. */
+/** Where a router's configuration comes from. */
 export interface ConfigurationSource {
-  readonly path: string;
-  /** As it was read at start. */
-  readonly text: string;
+  /** The configuration file as it was read at start; `undefined` without one. */
+  readonly file: { readonly path: string; readonly text: string } | undefined;
   /**
-   * Checks the whole of `text`, with every file that it names, as at the start; flags still win over it.
+   * Checks everything as at the start; flags still win over the file.
+   * @param texts what files hold now, by path. Others are read.
    * @param inUse the options that the router goes by now, as `ServeConfig.commandLine` has them.
-   * @throws {Error} with every fault, each with its line and its path.
+   * @throws {Error} with every fault, each with its line and its path where it has one.
    */
-  read(text: string, inUse: ServeConfig['commandLine']['flags']): Promise<ConfigurationReading>;
+  read(
+    texts: ReadonlyMap<string, string>,
+    inUse: ServeConfig['commandLine']['flags'],
+  ): Promise<ConfigurationReading>;
 }

@@ -13,7 +13,7 @@ const issue = (commonName: string, notAfter: Date) =>
 
 function stateOf(
   files: Readonly<Record<string, string>>,
-  outcome: Partial<Pick<FileGroupState, 'lastReload' | 'lastError'>> = {},
+  { lastReload, lastError }: { readonly lastReload?: number; readonly lastError?: string } = {},
 ): FileGroupState {
   const watched = Object.keys(files).map((name) => ({
     name,
@@ -23,9 +23,9 @@ function stateOf(
   return {
     group: { name: 'files', files: watched, apply() {} },
     texts: Object.values(files),
-    lastReload: undefined,
-    lastError: undefined,
-    ...outcome,
+    reloads: watched.map(() => lastReload),
+    differs: watched.map(() => lastError !== undefined),
+    lastError,
   };
 }
 

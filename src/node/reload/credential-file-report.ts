@@ -12,7 +12,8 @@ import type { FileGroupState, WatchedFile } from './file-group.ts';
 interface FileInUse {
   readonly file: WatchedFile;
   readonly text: string;
-  readonly state: FileGroupState;
+  readonly lastReload: number | undefined;
+  readonly lastError: string | undefined;
 }
 
 /** What `v1/status` and the expiry warnings tell about the files in use. Private keys are left out. */
@@ -35,21 +36,21 @@ export class CredentialFileReport implements CredentialFiles {
 
   certificates(): readonly CertificateStatus[] {
     const now = this.#clock();
-    return this.#certificateFiles().map(([{ state }, { name, path, subject, notAfter }]) => ({
+    return this.#certificateFiles().map(([inUse, { name, path, subject, notAfter }]) => ({
       name,
       path,
       subject,
       notAfter: new Date(notAfter).toISOString(),
       daysLeft: daysLeft(notAfter, now),
-      ...outcomeOf(state),
+      ...outcomeOf(inUse),
     }));
   }
 
   keyFiles(): readonly KeyFileStatus[] {
-    return this.#files().flatMap(({ file: { name, path, isDocument = false }, text, state }) =>
+    return this.#files().flatMap(({ file: { name, path, isDocument = false }, text, ...outcome }) =>
       !isDocument && (holds(text, 'CERTIFICATE') || holds(text, 'PRIVATE KEY'))
         ? []
-        : [{ name, path, ...outcomeOf(state) }],
+        : [{ name, path, ...outcomeOf(outcome) }],
     );
   }
 
@@ -68,8 +69,14 @@ export class CredentialFileReport implements CredentialFiles {
   }
 
   #files(): readonly FileInUse[] {
-    return this.#states().flatMap((state) =>
-      state.group.files.map((file, index) => ({ file, text: state.texts[index] ?? '', state })),
+    return this.#states().flatMap(({ group, texts, reloads, differs, lastError }) =>
+      group.files.map((file, index) => ({
+        file,
+        text: texts[index] ?? '',
+        lastReload: reloads[index],
+        // What is wrong with one file keeps all that changed from use, and nothing else.
+        lastError: differs[index] === true ? lastError : undefined,
+      })),
     );
   }
 }
@@ -77,7 +84,7 @@ export class CredentialFileReport implements CredentialFiles {
 function outcomeOf({
   lastReload,
   lastError,
-}: FileGroupState): Pick<CertificateStatus, 'lastReload' | 'lastError'> {
+}: Pick<FileInUse, 'lastReload' | 'lastError'>): Pick<CertificateStatus, 'lastReload' | 'lastError'> {
   return {
     lastReload: lastReload === undefined ? null : new Date(lastReload).toISOString(),
     lastError: lastError ?? null,

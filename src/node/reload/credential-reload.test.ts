@@ -151,7 +151,7 @@ describe('a changed serving pair', () => {
     assert.equal(errors.length, 1, 'one line for one fault');
     assert.match(
       String(errors[0]?.fields['error']),
-      /--tls-private-key-file .* does not belong to the first/,
+      /--tls-private-key-file: .* does not belong to the first/,
     );
     const broken = await statusOf(context, started);
     const serving = broken.certificates.find(({ name }) => name === 'tls-cert-file');
@@ -172,6 +172,35 @@ describe('a changed serving pair', () => {
     assert.ok(!Number.isNaN(Date.parse(renewed?.lastReload ?? '')));
     assert.deepEqual(mended.warnings, []);
   });
+});
+
+it('one bad file of a change keeps all of the old in force, until it is mended: then all of it is new', async (context) => {
+  const started = await startRouterWithFiles(context, { configuration: {} });
+  const { router, write, configure, logs, authorities } = started;
+  await writePair(write, 'serving', await servingPair(authorities.cluster, 'router-2'));
+  await configure({ ownPaths: { allowedUsers: ['jane'] } });
+  await write('keys.json', '{"keys": [{}]}');
+  await router.reload();
+  const client = { ...clientOf(started), pair: await started.user('jane') };
+  const statusAsJane = () => askOverHttp2(openHttp2(context, client), '/.mixed-version-proxy/v1/status');
+  assert.equal(servingName(await openHttp1(context, clientOf(started))), 'router');
+  assert.equal((await statusAsJane()).status, 403);
+  const [error, ...others] = logs.filter(({ level }) => level === 'error');
+  assert.deepEqual(others, []);
+  assert.match(String(error?.fields['error']), /^--snapshot-keys: /);
+  const { certificates, keyFiles } = await statusOf(context, started);
+  const waiting = [...certificates, ...keyFiles].filter(({ lastError }) => lastError !== null);
+  assert.deepEqual(
+    waiting.map(({ name }) => name),
+    ['tls-cert-file', 'config', 'snapshot-keys'],
+    'what has changed, and nothing else',
+  );
+
+  await write('keys.json', JSON.stringify({ keys: [started.snapshotKey.publicJwk] }));
+  await router.reload();
+  assert.equal(servingName(await openHttp1(context, clientOf(started))), 'router-2');
+  assert.equal((await statusAsJane()).status, 200);
+  assert.deepEqual((await statusOf(context, started)).warnings, []);
 });
 
 describe('changed authorities of client certificates', () => {
@@ -200,7 +229,7 @@ describe('changed authorities of client certificates', () => {
     await router.reload();
     assert.match(
       JSON.stringify(logs.filter(({ level }) => level === 'error')),
-      /is in both --client-ca-file and/,
+      /--requestheader-client-ca-file and --client-ca-file hold the same CA key/,
     );
     const forger = await started.user('front-proxy-client');
     const session = openHttp2(context, { ...clientOf(started), pair: forger });

@@ -31,8 +31,10 @@ export interface FileGroupState {
   readonly group: FileGroup;
   /** Of each file, in order: the text in use. */
   readonly texts: readonly string[];
-  /** Milliseconds since the epoch; `undefined`: as it was at start. */
-  readonly lastReload: number | undefined;
+  /** Of each file, when its text was taken: milliseconds since the epoch; `undefined`: it is that of the start. */
+  readonly reloads: readonly (number | undefined)[];
+  /** Of each file, whether it holds something else by now, or cannot be read. */
+  readonly differs: readonly boolean[];
   /** Why what the files hold now is not in use. */
   readonly lastError: string | undefined;
 }

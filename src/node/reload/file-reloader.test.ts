@@ -49,7 +49,7 @@ describe('watched files', () => {
     await reloader.check();
     assert.deepEqual(applied, []);
     assert.deepEqual(lines, []);
-    assert.equal(state()?.lastReload, undefined);
+    assert.deepEqual(state()?.reloads, [undefined, undefined]);
   });
 
   it('are taken together when one of them changes', async () => {
@@ -61,7 +61,7 @@ describe('watched files', () => {
     assert.deepEqual(lines, [
       { level: 'info', fields: { files: ['/one', '/two'] }, message: 'Reloaded: the twins' },
     ]);
-    assert.equal(state()?.lastReload, noon);
+    assert.deepEqual(state()?.reloads, [noon, noon]);
     assert.deepEqual(state()?.texts, ['b', 'b']);
   });
 
@@ -96,7 +96,7 @@ describe('watched files', () => {
     );
     assert.deepEqual(state()?.texts, ['a', 'a']);
     assert.equal(state()?.lastError, '--two-file: cannot read /two: ENOENT');
-    assert.equal(state()?.lastReload, undefined);
+    assert.deepEqual(state()?.reloads, [undefined, undefined]);
   });
 
   it('are taken once they are right, and right again as they were', async () => {
@@ -191,10 +191,10 @@ it('groups take the place of others: what has changed with them is new, what has
   const other: FileGroup = { ...group('x', 'x'), name: 'others' };
   reloader.replace([group('b', 'b'), other]);
   assert.deepEqual(
-    reloader.states().map(({ group: { name }, lastReload }) => [name, lastReload]),
+    reloader.states().map(({ group: { name }, reloads }) => [name, reloads]),
     [
-      ['the twins', noon],
-      ['others', noon],
+      ['the twins', [noon, noon]],
+      ['others', [noon, noon]],
     ],
   );
   reloader.replace([]);

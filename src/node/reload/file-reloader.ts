@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '../../observe/logger.ts';
 import type { FileGroup, FileGroupState, WatchedFile } from './file-group.ts';
 
@@ -43,23 +42,29 @@ export class FileReloader {
 
   /** Looks after a group of files from now on. */
   add(group: FileGroup): void {
-    const texts = group.files.map(({ text }) => text);
-    this.#groups.set(group, { group, texts, lastReload: undefined, lastError: undefined });
+    this.#groups.set(group, stateAtStart(group));
   }
 
   /**
-   * Looks after these groups from now on, in place of all that are not among them. A group takes the place of the one
-   * with its name: with the same files, it is as new as that one was.
+   * Looks after these groups from now on, in place of all that are not among them. A file that was looked after before,
+   * under the same name and with the same text, is as new as it was.
    */
   replace(groups: readonly FileGroup[]): void {
-    const earlier = new Map([...this.#groups.values()].map((state) => [state.group.name, state]));
+    const earlier = new Map<string, number | undefined>();
+    for (const { group, texts, reloads } of this.#groups.values()) {
+      group.files.forEach((file, index) => {
+        earlier.set(keyOf(file, texts[index]), reloads[index]);
+      });
+    }
     const next = groups.map((group): FileGroupState => {
-      const before = earlier.get(group.name);
-      if (before?.group === group) return before;
-      const texts = group.files.map(({ text }) => text);
-      const isSame =
-        before !== undefined && isDeepStrictEqual(filesOf(before.group, before.texts), filesOf(group, texts));
-      return { group, texts, lastReload: isSame ? before.lastReload : this.#clock(), lastError: undefined };
+      const known = this.#groups.get(group);
+      if (known !== undefined) return known;
+      const now = this.#clock();
+      const reloads = group.files.map((file) => {
+        const key = keyOf(file, file.text);
+        return earlier.has(key) ? earlier.get(key) : now;
+      });
+      return { ...stateAtStart(group), reloads };
     });
     this.#groups.clear();
     for (const state of next) this.#groups.set(state.group, state);
@@ -121,7 +126,7 @@ export class FileReloader {
     if (stillThere === undefined || stillThere === this.#stateOf(group).lastError) return;
     this.#set(group, { lastError: stillThere });
     this.#logger.error(
-      { files: group.files.map(({ path }) => path), error: stillThere },
+      { files: this.#differing(group), error: stillThere },
       `Changed files cannot be used, the old content stays in use: ${group.name}`,
     );
   }
@@ -129,21 +134,39 @@ export class FileReloader {
   /** @returns what is wrong with what the files hold now; `undefined`: it is in use. */
   async #take(group: FileGroup): Promise<string | undefined> {
     const state = this.#stateOf(group);
+    const readings = await Promise.allSettled(group.files.map((file) => this.#text(file)));
+    const differs = readings.map(
+      (reading, index) => reading.status === 'rejected' || reading.value !== state.texts[index],
+    );
+    this.#set(group, { differs });
     try {
-      const texts = await Promise.all(group.files.map((file) => this.#text(file)));
-      const changed = texts.some((text, index) => text !== state.texts[index]);
-      if (changed) await group.apply((file) => textOf(group, texts, file));
+      const texts = readings.map((reading) => {
+        if (reading.status === 'rejected') throw reading.reason;
+        return reading.value;
+      });
+      const changed = this.#differing(group);
+      if (changed.length > 0) await group.apply((file) => textOf(group, texts, file));
       else if (state.lastError === undefined) return undefined;
-      const lastReload = changed ? this.#clock() : state.lastReload;
-      this.#set(group, { texts, lastReload, lastError: undefined });
+      // Another group may have taken its place, which knows all of this.
+      if (this.#groups.has(group)) {
+        const now = this.#clock();
+        const reloads = state.reloads.map((before, index) => (differs[index] === true ? now : before));
+        this.#set(group, { texts, reloads, differs: texts.map(() => false), lastError: undefined });
+      }
       this.#logger.info(
-        { files: group.files.map(({ path }) => path) },
-        changed ? `Reloaded: ${group.name}` : `As they were before again: ${group.name}`,
+        { files: changed.length > 0 ? changed : group.files.map(({ path }) => path) },
+        changed.length > 0 ? `Reloaded: ${group.name}` : `As they were before again: ${group.name}`,
       );
       return undefined;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
+  }
+
+  /** The paths of the files that hold something else than what is in use. */
+  #differing(group: FileGroup): readonly string[] {
+    const { differs } = this.#stateOf(group);
+    return group.files.flatMap(({ path }, index) => (differs[index] === true ? [path] : []));
   }
 
   async #text({ name, path }: WatchedFile): Promise<string> {
@@ -166,8 +189,19 @@ export class FileReloader {
   }
 }
 
-function filesOf({ files }: FileGroup, texts: readonly string[]): readonly unknown[] {
-  return files.map(({ name, path }, index) => [name, path, texts[index]]);
+function stateAtStart(group: FileGroup): FileGroupState {
+  const texts = group.files.map(({ text }) => text);
+  return {
+    group,
+    texts,
+    reloads: texts.map(() => undefined),
+    differs: texts.map(() => false),
+    lastError: undefined,
+  };
+}
+
+function keyOf({ name, path }: WatchedFile, text: string | undefined): string {
+  return JSON.stringify([name, path, text]);
 }
 
 function textOf(group: FileGroup, texts: readonly string[], file: WatchedFile): string {

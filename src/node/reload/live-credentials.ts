@@ -55,7 +55,7 @@ export function credentialsOf(config: ServeConfig): Credentials {
   };
 }
 
-/** The credentials of the moment: those of the configuration until a file of them changes. */
+/** The credentials of the moment: those of the configuration in use. */
 export class LiveCredentials {
   #current: Credentials;
   #reader: ClientCertificateReader;
@@ -70,13 +70,11 @@ export class LiveCredentials {
     return this.#current;
   }
 
-  /** Replaces some of the credentials, which were checked before. */
-  replace(change: Partial<Credentials>): void {
-    this.#current = { ...this.#current, ...change };
+  /** Takes others, which were checked before. */
+  replace(next: Credentials): void {
+    this.#current = next;
     // A new reader judges open connections anew: a certificate of an authority that is gone yields no identity.
-    if (change.clientAuthorities !== undefined) {
-      this.#reader = new ClientCertificateReader(change.clientAuthorities);
-    }
+    this.#reader = new ClientCertificateReader(next.clientAuthorities);
   }
 
   readonly clientCertificateOf: ClientCertificateOf = (incoming) => this.#reader.read(incoming);

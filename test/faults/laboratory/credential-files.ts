@@ -23,10 +23,10 @@ export async function writeCredentialFiles(
   const moved = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype)
       return value;
-    if (!isPemFile(value)) {
+    if (!isFile(value)) {
       return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, moved(inner)]));
     }
-    pending.push(writeFile(pathOf(value.path), value.pem));
+    pending.push(writeFile(pathOf(value.path), 'pem' in value ? value.pem : value.text));
     return { ...value, path: pathOf(value.path) };
   };
   const withPaths = moved(config) as ServeConfig;
@@ -34,6 +34,8 @@ export async function writeCredentialFiles(
   return { config: withPaths, write: (name, pem) => writeFile(pathOf(name), pem) };
 }
 
-function isPemFile(value: object): value is PemFile {
-  return 'path' in value && 'pem' in value;
+type TextFile = NonNullable<ServeConfig['snapshot']['keys']>;
+
+function isFile(value: object): value is PemFile | TextFile {
+  return 'path' in value && ('pem' in value || 'text' in value);
 }
