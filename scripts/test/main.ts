@@ -12,11 +12,13 @@ import { runSuites, type SuitesRun } from './run-suites.ts';
 /** Suites with this ending run in `npm run test:all` only: each takes many seconds, and rarely breaks. */
 const slowEnding = '.slow.test.ts';
 /**
- * A folder's suites share one process, which loads the product once for all of them. Not in these: they attack the
- * process they run in and measure its memory, wait for processes of their own, which is done beside each other, or
- * build a Worker in a hook, whose failure is that of no other suite.
+ * A folder's suites share one process, which loads the product once for all of them. Where they wait more than they
+ * compute, they are dealt out to several processes, which wait beside each other: this many files to each.
  */
-const foldersWithAProcessPerFile = ['test', 'test/security', 'test/faults', 'test/worker'];
+const filesPerProcess: Readonly<Record<string, number>> = { test: 4, 'test/security': 6, 'test/faults': 5 };
+/** What has a process of its own: it measures the memory of its process, counts calls in it, or builds a Worker in a hook. */
+const ownProcess =
+  /^test\/(?:one-way-cluster|worker\/.*|faults\/(?:many|server)-faults|security\/(?:.*-floods|http2-reset-uploads|overload|snapshot-push))\.test\.ts$/;
 /** One more than there are cores: suites wait as well as compute. */
 const runsAtOnce = availableParallelism() + 1;
 
@@ -45,10 +47,16 @@ process.exitCode = failed.length === 0 ? 0 : 1;
 
 /** Files that share a process; the largest groups first, so that none is left to run alone at the end. */
 function together(paths: readonly string[]): string[][] {
-  const groups = Map.groupBy(paths, (path) =>
-    foldersWithAProcessPerFile.includes(dirname(path)) ? path : dirname(path),
-  );
-  return [...groups.values()].sort((one, other) => other.length - one.length);
+  const groups = Map.groupBy(paths, (path) => (ownProcess.test(path) ? path : dirname(path)));
+  return [...groups]
+    .flatMap(([folder, group]) => dealtOut(group, filesPerProcess[folder] ?? group.length))
+    .sort((one, other) => other.length - one.length);
+}
+
+/** As cards are, so that neighbours, which often wait for the same, are in different groups. */
+function dealtOut(paths: readonly string[], atMost: number): string[][] {
+  const count = Math.ceil(paths.length / atMost);
+  return Array.from({ length: count }, (_, group) => paths.filter((_path, index) => index % count === group));
 }
 
 async function runAll(groups: readonly string[][], atOnce: number): Promise<SuitesRun[]> {

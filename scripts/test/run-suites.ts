@@ -7,7 +7,7 @@ import type { Results } from './results-reporter.ts';
 
 /** What one run of `node --test` has given. */
 export interface SuitesRun extends Results {
-  /** The file, or the folder of all the files. */
+  /** The file, or the folder of the files and how many they are. */
   readonly name: string;
   readonly seconds: number;
   /** All that was written, by the reporter and by the tests. */
@@ -20,7 +20,7 @@ const longestRun = 900_000;
 /** Runs files of tests in one process. */
 export async function runSuites(root: string, paths: readonly string[]): Promise<SuitesRun> {
   const [first = ''] = paths;
-  const name = paths.length === 1 ? first : dirname(first);
+  const name = paths.length === 1 ? first : `${dirname(first)} (${paths.length} files)`;
   const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-tests-'));
   const resultsFile = join(directory, 'results.json');
   try {
