@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { denoBinary, denoMissing } from '../../scripts/edge/start-deno.ts';
-import { canConnect } from '../support/can-connect.ts';
 import {
   findKubectls,
   type Kubectl,
@@ -19,6 +16,7 @@ const missing = ['1.27', '1.33']
   .filter((version) => !kubectls.some((kubectl) => kubectl.version === version))
   .map((version) => `kubectl ${version} is not installed beside the one on PATH`);
 
+// Through Deno, and how the demo ends: edge.slow.test.ts.
 describe('kubectl through workerd, in front of the mixed cluster', {
   skip: kubectls.length === 0 && kubectlMissing,
 }, () => {
@@ -118,46 +116,6 @@ describe('kubectl through workerd, in front of the mixed cluster', {
     assert.equal(code, 1);
     assert.match(stderr, /logged in|Unauthorized|credentials/);
   });
-});
-
-describe('kubectl through Deno, in front of the mixed cluster', {
-  skip: kubectls.length === 0 ? kubectlMissing : denoBinary() === undefined && denoMissing,
-}, () => {
-  let running: EdgeDemoUnderTest;
-  before(async () => {
-    running = await startEdgeDemo({ runtime: 'deno' });
-  });
-  after(() => running.stop());
-
-  for (const kubectl of kubectls) {
-    test(`kubectl ${kubectl.version}: auth whoami, create and get, each from the server that serves it`, async () => {
-      const run = (args: readonly string[], input?: string) =>
-        runKubectl(kubectl, running.home, ['--kubeconfig', running.demo.kubeconfig, ...args], input);
-      const whoami = ok(await run(['--context', 'alice@edge', 'auth', 'whoami', '-o', 'json']));
-      const { username, groups } = JSON.parse(whoami).status.userInfo;
-      assert.deepEqual([username, groups], ['alice', ['dev', 'qa', 'system:authenticated']]);
-      const name = `policy-${kubectl.version}`.replaceAll('.', '-');
-      const policy = {
-        apiVersion: 'admissionregistration.k8s.io/v1',
-        kind: 'ValidatingAdmissionPolicy',
-        metadata: { name },
-        spec: { failurePolicy: 'Fail', validations: [{ expression: 'true' }] },
-      };
-      ok(await run(['create', '-f', '-'], JSON.stringify(policy)));
-      assert.match(ok(await run(['get', 'validatingadmissionpolicies', '-o', 'name'])), new RegExp(name));
-    });
-  }
-});
-
-test('the demo leaves nothing behind: no process, no port, no file', async () => {
-  const { demo, directory, stop } = await startEdgeDemo();
-  const ports = [demo.edge, ...demo.routers].map(({ origin }) => Number(new URL(origin).port));
-  await stop();
-  assert.equal(existsSync(directory), false);
-  assert.deepEqual(
-    await Promise.all(ports.map(canConnect)),
-    ports.map(() => false),
-  );
 });
 
 function usesWebSocket({ version }: Kubectl): boolean {
