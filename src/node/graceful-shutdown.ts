@@ -2,17 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../observe/logger.ts';
 import type { RequestGate } from '../proxy/in-flight/request-gate.ts';
 import type { OpenStreams } from './open-streams.ts';
+import type { ShutdownConfig } from './serve-config.ts';
 import type { RouterServer } from './server.ts';
-
-/** How a router ends, in the words of kube-apiserver's flags (k8s.io/apiserver pkg/server/genericapiserver.go). */
-export interface ShutdownConfig {
-  /** `--shutdown-delay-duration`: milliseconds in which it serves on while `/readyz` fails already. */
-  readonly delay: number;
-  /** `--shutdown-send-retry-after`: listens on until all requests have ended, and answers new ones with 429. */
-  readonly sendRetryAfter: boolean;
-  /** `--shutdown-watch-termination-grace-period`: milliseconds within which watches and tunnels end. */
-  readonly watchTerminationGracePeriod: number;
-}
 
 export interface GracefulShutdownOptions {
   readonly config: ShutdownConfig;

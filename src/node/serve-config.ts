@@ -10,7 +10,6 @@ import type { AdvertisedBy } from '../snapshot/advertised-address.ts';
 import type { PinnedKeySet } from '../snapshot/keys.ts';
 import type { LoadedSigningKey } from '../snapshot/signing-key.ts';
 import type { AuditConfig } from './audit/audit-config.ts';
-import type { ShutdownConfig } from './graceful-shutdown.ts';
 import type { TracingConfig } from './tracing/tracing-configuration.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
@@ -100,6 +99,16 @@ export interface HealthConfig {
   readonly fall: number;
   /** Milliseconds in which a recovered server comes back to its whole share of requests. */
   readonly slowStart: number;
+}
+
+/** How a router ends, in the words of kube-apiserver's flags (k8s.io/apiserver pkg/server/genericapiserver.go). */
+export interface ShutdownConfig {
+  /** `--shutdown-delay-duration`: milliseconds in which it serves on while `/readyz` fails already. */
+  readonly delay: number;
+  /** `--shutdown-send-retry-after`: listens on until all requests have ended, and answers new ones with 429. */
+  readonly sendRetryAfter: boolean;
+  /** `--shutdown-watch-termination-grace-period`: milliseconds within which watches and tunnels end. */
+  readonly watchTerminationGracePeriod: number;
 }
 
 /** Everything `serve` was told, checked and read. Plain data; made only by `validateServeOptions`. */
