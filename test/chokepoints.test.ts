@@ -89,14 +89,14 @@ const chokepoints = {
   refuseRedirect: { definedIn: 'src/proxy/redirect.ts', calledIn: ['src/proxy/forward.ts'] },
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
   faultOfHead: {
-    definedIn: 'src/node/request-head.ts',
-    calledIn: ['src/node/request-handler.ts', 'src/node/upgrade-request.ts'],
+    definedIn: 'src/node/exchange/request-head.ts',
+    calledIn: ['src/node/serving/request-handler.ts', 'src/node/upgrades/upgrade-request.ts'],
   },
   // Which addresses may be dialled.
   // Also by status and doctor, which ask on connections of their own.
   guardedLookup: {
-    definedIn: 'src/node/guarded-lookup.ts',
-    calledIn: ['src/cli/ask-over-https.ts', 'src/node/tls-dialer.ts'],
+    definedIn: 'src/node/destinations/guarded-lookup.ts',
+    calledIn: ['src/cli/ask-over-https.ts', 'src/node/destinations/tls-dialer.ts'],
   },
 } as const;
 
@@ -139,14 +139,14 @@ test('a transport is asked to send in two places, and both have the request from
   assert.deepEqual(placesOf(/\.dispatch\(/), [
     'src/http2/client/dispatched-request.ts',
     // Undici's pool has it at once, or when a handshake is over.
-    'src/node/http1-pool.ts',
-    'src/node/http1-pool.ts',
-    'src/node/node-transport.ts',
+    'src/node/destinations/http1-pool.ts',
+    'src/node/destinations/http1-pool.ts',
+    'src/node/destinations/node-transport.ts',
   ]);
   assert.deepEqual(placesOf(/\bnew (?:Http1Pool|Http2Pool|DestinationDispatchers)\(/), [
-    'src/node/http1-pool.ts',
-    'src/node/mutual-tls-dispatcher.ts',
-    'src/node/node-transport.ts',
+    'src/node/destinations/http1-pool.ts',
+    'src/node/destinations/mutual-tls-dispatcher.ts',
+    'src/node/destinations/node-transport.ts',
   ]);
 
   assert.match(
@@ -168,9 +168,9 @@ test('a WebSocket on a Worker is sent in one place, with the request from Router
 });
 
 test('an upgrade is dialled in one place, with the request from Router.deliver', () => {
-  assert.deepEqual(callersOf('dialUpgrade'), ['src/node/upgrade.ts']);
+  assert.deepEqual(callersOf('dialUpgrade'), ['src/node/upgrades/upgrade.ts']);
   assert.match(
-    sourceOf('src/node/upgrade.ts'),
+    sourceOf('src/node/upgrades/upgrade.ts'),
     /router\.deliver<UpgradeAnswer>\(request, \(outbound\) =>\s*dialUpgrade\(dialer, outbound, /,
   );
 });
@@ -182,18 +182,18 @@ test('the order accept, identify, decide, carry, name, observe is spelled in one
   ]);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
     'src/app.ts',
-    'src/node/upgrade.ts',
+    'src/node/upgrades/upgrade.ts',
     'src/proxy/middleware.ts',
     'src/worker/websocket-upgrade.ts',
   ]);
 });
 
 test('a request by HTTP/2 comes through the adapter for fetch handlers, and no other way', () => {
-  assert.deepEqual(callersOf('serveHttp2'), ['src/node/http2-server.ts']);
+  assert.deepEqual(callersOf('serveHttp2'), ['src/node/serving/http2-server.ts']);
   assert.deepEqual(placesOf(/\bnew ServerSession\(/), ['src/http2/server/fetch-adapter.ts']);
-  assert.deepEqual(placesOf(/\bnew StreamInbound\(/), ['src/node/http2-server.ts']);
+  assert.deepEqual(placesOf(/\bnew StreamInbound\(/), ['src/node/serving/http2-server.ts']);
   assert.match(
-    sourceOf('src/node/http2-server.ts'),
+    sourceOf('src/node/serving/http2-server.ts'),
     /return fetch\(request, \{ inbound: new StreamInbound\(incoming, inboundOptions\) \}\);/,
   );
 });
@@ -222,36 +222,38 @@ test('connections to destinations are opened in one place, behind the address po
     // and, behind the address policy, as the sync job.
     'src/cli/ask-over-https.ts',
     // A pool of HTTP/1.1 connections that the dialer opens, for `mutualTlsDispatchers`.
-    'src/node/http1-pool.ts',
+    'src/node/destinations/http1-pool.ts',
     // Token issuers' documents, from the URLs of the configuration.
-    'src/node/issuer-fetch.ts',
-    'src/node/tls-dialer.ts',
+    'src/node/callers/issuer-fetch.ts',
+    'src/node/destinations/tls-dialer.ts',
     // An upgrade over a socket of the dialer.
-    'src/node/upgrade-dial.ts',
+    'src/node/upgrades/upgrade-dial.ts',
   ]);
-  assert.match(sourceOf('src/node/http1-pool.ts'), /first === undefined \? connect\(\) :/);
+  assert.match(sourceOf('src/node/destinations/http1-pool.ts'), /first === undefined \? connect\(\) :/);
   assert.match(
-    sourceOf('src/node/mutual-tls-dispatcher.ts'),
+    sourceOf('src/node/destinations/mutual-tls-dispatcher.ts'),
     /http1Pool\(\{[^}]*\{[^}]*\}[^}]*connect: \(\) => connect\(\['http\/1\.1'\]\),/,
   );
-  assert.match(sourceOf('src/node/upgrade-dial.ts'), /createConnection: \(\) => socket/);
-  assert.match(sourceOf('src/node/mutual-tls-dispatcher.ts'), /await dialer\.dial\(/);
+  assert.match(sourceOf('src/node/upgrades/upgrade-dial.ts'), /createConnection: \(\) => socket/);
+  assert.match(sourceOf('src/node/destinations/mutual-tls-dispatcher.ts'), /await dialer\.dial\(/);
 });
 
-test('every TLS connection that leaves checks who the server is by checkServerIdentity of src/node/server-identity.ts', () => {
+test('every TLS connection that leaves checks who the server is by checkServerIdentity of src/node/destinations/server-identity.ts', () => {
   assert.deepEqual(placesOf(/import[^;]*\bcheckServerIdentity\b[^;]*from 'node:tls'/), [
-    'src/node/server-identity.ts',
+    'src/node/destinations/server-identity.ts',
   ]);
   const tlsClients =
     /\bimport\b(?! type)[^;]*\b(?:connect|request|get|Agent|Client|Pool|OTLPTraceExporter)\b[^;]*from '(?:node:(?:tls|https|http2)|undici|@opentelemetry\/exporter-trace-otlp-http)'/;
   // These get sockets of the dialer.
-  const overTheDialer = ['src/node/http1-pool.ts'];
+  const overTheDialer = ['src/node/destinations/http1-pool.ts'];
   assert.deepEqual(
     placesOf(tlsClients).filter((file) => !overTheDialer.includes(file)),
-    modulesNaming('checkServerIdentity').filter((file) => file !== 'src/node/server-identity.ts'),
+    modulesNaming('checkServerIdentity').filter(
+      (file) => file !== 'src/node/destinations/server-identity.ts',
+    ),
   );
   for (const file of modulesNaming('checkServerIdentity')) {
-    if (file === 'src/node/server-identity.ts') continue;
+    if (file === 'src/node/destinations/server-identity.ts') continue;
     assert.match(
       sourceOf(file),
       /\n\s+checkServerIdentity,\n|\{ checkServerIdentity \} \}\)|checkServerIdentity\(serverName, certificate\)/,
@@ -260,7 +262,7 @@ test('every TLS connection that leaves checks who the server is by checkServerId
 });
 
 test('the router that serves is started with the address policy', () => {
-  const start = sourceOf('src/node/start-router.ts');
+  const start = sourceOf('src/node/process/start-router.ts');
   assert.match(start, /const addressPolicy = new LiveAddressPolicy\(config\.peerAddresses\);/);
   assert.match(start, /guard: \{ addressPolicy \}/);
   // Another one comes from nowhere but a configuration that was checked.

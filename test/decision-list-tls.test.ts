@@ -4,11 +4,14 @@ import { request } from 'node:https';
 import { describe, type TestContext, test } from 'node:test';
 import { createApp } from '../src/app.ts';
 import { RequestHeaderAuthenticator } from '../src/identity/request-header.ts';
-import { readClientAuthorities } from '../src/node/client-authorities.ts';
-import { ClientCertificateReader, clientCertificateTlsOptions } from '../src/node/client-certificate.ts';
-import { nodeInbound } from '../src/node/node-inbound.ts';
-import { NodeTransport } from '../src/node/node-transport.ts';
-import { createRouterServer } from '../src/node/server.ts';
+import { readClientAuthorities } from '../src/node/callers/client-authorities.ts';
+import {
+  ClientCertificateReader,
+  clientCertificateTlsOptions,
+} from '../src/node/callers/client-certificate.ts';
+import { NodeTransport } from '../src/node/destinations/node-transport.ts';
+import { nodeInbound } from '../src/node/exchange/node-inbound.ts';
+import { createRouterServer } from '../src/node/serving/server.ts';
 import { createAuthority } from './support/certificates.ts';
 import { type DecisionRow, decisionRows, localId, mixedClusterAt } from './support/decision-rows.ts';
 import {

@@ -17,8 +17,8 @@ import { receiverHolding } from './support/test-app.ts';
 // Behind the counting app, which takes the place of the app that these import.
 const { startDemo } = await import('./support/running-demo.ts');
 const { Http2Pool } = await import('../src/http2/client/http2-pool.ts');
-const { NodeInboundRequest } = await import('../src/node/node-inbound.ts');
-const { StreamInbound } = await import('../src/node/http2-stream-inbound.ts');
+const { NodeInboundRequest } = await import('../src/node/exchange/node-inbound.ts');
+const { StreamInbound } = await import('../src/node/serving/http2-stream-inbound.ts');
 const { createWorkerApp } = await import('../src/worker/worker-app.ts');
 const { silentLogger } = await import('../src/observe/logger.ts');
 

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
-import type { RunningRouter } from '../../src/node/serve-config.ts';
+import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { ExampleApiServer } from '../example-api-server/index.ts';
 import { createDemoCertificates, type DemoCertificates } from './certificates.ts';

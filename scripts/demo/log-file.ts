@@ -1,5 +1,5 @@
 import { destination } from 'pino';
-import { createPinoLogger } from '../../src/node/pino-logger.ts';
+import { createPinoLogger } from '../../src/node/logging/pino-logger.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 
 /** Logs to a file, each line at once. */

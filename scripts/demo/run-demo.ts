@@ -1,4 +1,4 @@
-import type { RunningRouter } from '../../src/node/serve-config.ts';
+import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import type { ExampleApiServer } from '../example-api-server/index.ts';
 import { aborted } from './aborted.ts';
 import type { DemoCertificates } from './certificates.ts';

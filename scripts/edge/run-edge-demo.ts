@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
-import type { RunningRouter } from '../../src/node/serve-config.ts';
+import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { aborted } from '../demo/aborted.ts';
 import { type CertificatePaths, type DemoCertificates, syncJobName } from '../demo/certificates.ts';
 import { type DemoControlPlane, withControlPlane } from '../demo/control-plane.ts';

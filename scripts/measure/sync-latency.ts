@@ -11,7 +11,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { RunningRouter } from '../../src/node/serve-config.ts';
+import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { type RunSyncOptions, runSync } from '../../src/sync/node/index.ts';
 import type { ExampleApiServer, KubernetesVersionName } from '../example-api-server/index.ts';
 import { waitUntil } from '../harness/wait-until.ts';

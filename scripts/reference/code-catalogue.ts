@@ -142,21 +142,21 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Serving',
-    source: 'src/node/server-error.ts',
+    source: 'src/node/serving/server-error.ts',
     name: 'ServerErrorCode',
     introduction: 'The router cannot start, exit code 1.',
     descriptions: { ListenFailed: 'Listening failed in another way, which the message names.' },
   },
   {
     heading: 'Certificates',
-    source: 'src/node/certificate-pem.ts',
+    source: 'src/node/callers/certificate-pem.ts',
     name: 'CertificatePemErrorCode',
     introduction: 'At the start, exit code 2; on a reload, in the log, and what was in use stays in use.',
     descriptions: { NoCertificate: 'The file holds no PEM certificate.' },
   },
   {
     heading: 'Client authorities',
-    source: 'src/node/client-authorities.ts',
+    source: 'src/node/callers/client-authorities.ts',
     name: 'ClientAuthorityErrorCode',
     introduction: 'At the start, and on a reload.',
     descriptions: {

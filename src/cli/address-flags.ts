@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
-import { resolveAdvertisedAddress } from '../node/advertised-address.ts';
-import { type HostNetwork, isGlobalUnicast, isLoopback } from '../node/default-interface.ts';
-import type { AdvertisedAddress, CertificatePair } from '../node/serve-config.ts';
+import type { AdvertisedAddress, CertificatePair } from '../node/configuration/serve-config.ts';
+import { resolveAdvertisedAddress } from '../node/process/advertised-address.ts';
+import { type HostNetwork, isGlobalUnicast, isLoopback } from '../node/serving/default-interface.ts';
 import type { AddressPolicyOptions } from '../snapshot/address-policy.ts';
 import { isGivenByOperator } from '../snapshot/advertised-address.ts';
 import { parseCidr } from '../snapshot/cidr.ts';

@@ -1,5 +1,5 @@
-import { isLoopback } from '../node/default-interface.ts';
-import type { ServeConfig } from '../node/serve-config.ts';
+import type { ServeConfig } from '../node/configuration/serve-config.ts';
+import { isLoopback } from '../node/serving/default-interface.ts';
 import { parseHostPort } from '../snapshot/host-port.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
 

@@ -5,8 +5,8 @@ import {
   parsePrivateKey,
   requireKeyFits,
   subjectOf,
-} from '../node/certificate-pem.ts';
-import type { CertificatePair, PemFile } from '../node/serve-config.ts';
+} from '../node/callers/certificate-pem.ts';
+import type { CertificatePair, PemFile } from '../node/configuration/serve-config.ts';
 import type { FlagReport } from './flag-values.ts';
 import type { ServeFlagName } from './serve-flags.ts';
 

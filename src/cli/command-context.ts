@@ -1,5 +1,5 @@
-import { onReloadSignal } from '../node/reload-signal.ts';
-import { type ShutdownSignal, shutdownSignal } from '../node/shutdown-signal.ts';
+import { onReloadSignal } from '../node/process/reload-signal.ts';
+import { type ShutdownSignal, shutdownSignal } from '../node/process/shutdown-signal.ts';
 import { CommandFailure } from './command-failure.ts';
 import { readTextFile } from './read-text-file.ts';
 import { standardInput } from './standard-input.ts';

@@ -1,4 +1,4 @@
-import type { PemFile, ServeConfig } from '../node/serve-config.ts';
+import type { PemFile, ServeConfig } from '../node/configuration/serve-config.ts';
 import { parseHttpsOrigin } from '../snapshot/host-port.ts';
 import type { CertificateFile, CertificateFiles } from './certificate-files.ts';
 import type { IdentityModes } from './destination-identity-flags.ts';

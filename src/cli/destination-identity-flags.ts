@@ -7,7 +7,7 @@ import {
 import type { IdentityMode } from '../identity/identity-token.ts';
 import { checkIssuerUrl } from '../identity/oidc-token/oidc-issuer.ts';
 import { oidcTokenAlgorithm } from '../identity/oidc-token/sign-oidc-token.ts';
-import type { DestinationIdentityConfig } from '../node/serve-config.ts';
+import type { DestinationIdentityConfig } from '../node/configuration/serve-config.ts';
 import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 import { loadSigningKey } from '../snapshot/signing-key.ts';
 import type { CertificateFiles } from './certificate-files.ts';

@@ -1,4 +1,4 @@
-import type { HealthConfig } from '../node/serve-config.ts';
+import type { HealthConfig } from '../node/configuration/serve-config.ts';
 import { healthFlagGroup } from './api-server-flag-groups.ts';
 import { unknownVersionInteroperabilityProxy } from './feature-gates.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';

@@ -1,7 +1,10 @@
 import type { ParsedKeySet } from '../identity/jwt/key-set.ts';
-import { faultsOfKeys, readAuthenticationConfiguration } from '../node/authentication-configuration.ts';
-import { parsePublicKeyFile } from '../node/public-key-file.ts';
-import type { JwtConfig } from '../node/serve-config.ts';
+import {
+  faultsOfKeys,
+  readAuthenticationConfiguration,
+} from '../node/callers/authentication-configuration.ts';
+import { parsePublicKeyFile } from '../node/callers/public-key-file.ts';
+import type { JwtConfig } from '../node/configuration/serve-config.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
 import type { ServeFlagName } from './serve-flags.ts';

@@ -2,7 +2,7 @@ import { chmod, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Option } from 'commander';
 import type { JWK } from 'jose';
-import { makeDirectory } from '../node/make-directory.ts';
+import { makeDirectory } from '../node/files/make-directory.ts';
 import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from '../snapshot/keys.ts';
 import { generateSigningKey } from '../snapshot/signing-key.ts';

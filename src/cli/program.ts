@@ -35,9 +35,9 @@ export function createProgram(
     .showHelpAfterError('Run it with --help for its flags and examples.')
     .exitOverride();
   registerServe(program, context, report, async () => {
-    const { setGarbageCollectorForServing } = await import('../node/garbage-collection.ts');
+    const { setGarbageCollectorForServing } = await import('../node/process/garbage-collection.ts');
     setGarbageCollectorForServing();
-    const { startRouter } = await import('../node/start-router.ts');
+    const { startRouter } = await import('../node/process/start-router.ts');
     return startRouter;
   });
   registerSync(program, context, report);

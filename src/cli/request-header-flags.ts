@@ -1,5 +1,5 @@
 import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
-import type { RequestHeaderConfig } from '../node/serve-config.ts';
+import type { RequestHeaderConfig } from '../node/configuration/serve-config.ts';
 import type { CertificateFile } from './certificate-files.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
 import type { ServeFlagName } from './serve-flags.ts';

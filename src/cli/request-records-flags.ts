@@ -1,6 +1,6 @@
 import type { AuditConfig } from '../node/audit/audit-config.ts';
 import { days } from '../node/audit/rotated-files.ts';
-import type { ServeConfig } from '../node/serve-config.ts';
+import type { ServeConfig } from '../node/configuration/serve-config.ts';
 import { parseTracingConfiguration } from '../node/tracing/tracing-configuration.ts';
 import { parseAuditPolicy } from '../observe/audit/parse-audit-policy.ts';
 import { type FlagSources, readDocumentFlag } from './yaml-file.ts';

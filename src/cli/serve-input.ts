@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { readHostNetwork } from '../node/default-interface.ts';
+import type { ServeConfig } from '../node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../node/reload/configuration-source.ts';
-import type { ServeConfig } from '../node/serve-config.ts';
+import { readHostNetwork } from '../node/serving/default-interface.ts';
 import type { ReadTextFile } from './certificate-files.ts';
 import { type CommandContext, CommandFailure, messageOf } from './command-context.ts';
 import { routerConfiguration } from './config/configuration-kind.ts';

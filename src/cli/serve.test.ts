@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { commandContext } from '../../test/support/command-context.ts';
 import { completeServeOptions, serveFiles } from '../../test/support/serve-options.ts';
-import type { ServeConfig } from '../node/serve-config.ts';
+import type { ServeConfig } from '../node/configuration/serve-config.ts';
 import { CliCommand } from './cli-command.ts';
 import { CommandFailure } from './command-context.ts';
 import { registerServe, type StartRouter } from './serve.ts';

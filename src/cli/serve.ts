@@ -1,6 +1,6 @@
-import { createPinoLogger } from '../node/pino-logger.ts';
-import type { RunningRouter, ServeConfig } from '../node/serve-config.ts';
-import type { StartOptions } from '../node/start-router.ts';
+import type { RunningRouter, ServeConfig } from '../node/configuration/serve-config.ts';
+import { createPinoLogger } from '../node/logging/pino-logger.ts';
+import type { StartOptions } from '../node/process/start-router.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode, messageOf } from './command-context.ts';

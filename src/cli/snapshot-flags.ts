@@ -1,4 +1,4 @@
-import type { ServeConfig } from '../node/serve-config.ts';
+import type { ServeConfig } from '../node/configuration/serve-config.ts';
 import { describeKeysIssue } from '../snapshot/describe-keys-issue.ts';
 import { parseSnapshotKeys } from '../snapshot/keys.ts';
 import type { CertificateFiles } from './certificate-files.ts';

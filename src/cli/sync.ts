@@ -1,4 +1,4 @@
-import { createPinoLogger } from '../node/pino-logger.ts';
+import { createPinoLogger } from '../node/logging/pino-logger.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { SyncLoop, SyncOnceResult } from '../sync/index.ts';
 import type { CliCommand, ReportExitCode } from './cli-command.ts';

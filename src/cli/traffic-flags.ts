@@ -1,4 +1,4 @@
-import type { ServeConfig } from '../node/serve-config.ts';
+import type { ServeConfig } from '../node/configuration/serve-config.ts';
 import type { FlagReport, FlagValues } from './flag-values.ts';
 
 type TrafficConfig = Pick<ServeConfig, 'timeouts' | 'limits' | 'shutdown'>;

@@ -1,6 +1,6 @@
-import { sharedAuthority } from '../node/client-authorities.ts';
-import type { HostNetwork } from '../node/default-interface.ts';
-import type { ServeConfig } from '../node/serve-config.ts';
+import { sharedAuthority } from '../node/callers/client-authorities.ts';
+import type { ServeConfig } from '../node/configuration/serve-config.ts';
+import type { HostNetwork } from '../node/serving/default-interface.ts';
 import { readAddressFlags, readPeerAddressPolicy, warnOfUnusableAddress } from './address-flags.ts';
 import { readAdminFlags } from './admin-flags.ts';
 import { type CertificateFile, CertificateFiles, type ReadTextFile } from './certificate-files.ts';

@@ -9,11 +9,10 @@ export {
 } from '../http2/server/fetch-adapter.ts';
 export type { IncomingStream } from '../http2/server/incoming-stream.ts';
 export type { Http2ServerLimits } from '../http2/server/server-limits.ts';
-export { type ClientAuthorities, readClientAuthorities } from './client-authorities.ts';
-export { ClientCertificateReader, clientCertificateTlsOptions } from './client-certificate.ts';
-export type { DispatcherFor } from './destination-dispatchers.ts';
-export { createFileSnapshotStore } from './file-snapshot-store.ts';
-export { type NodeBindings, NodeInboundRequest, nodeInbound } from './node-inbound.ts';
+export { type ClientAuthorities, readClientAuthorities } from './callers/client-authorities.ts';
+export { ClientCertificateReader, clientCertificateTlsOptions } from './callers/client-certificate.ts';
+export type { RunningRouter, ServeConfig } from './configuration/serve-config.ts';
+export type { DispatcherFor } from './destinations/destination-dispatchers.ts';
 export {
   NodeTransport,
   /** @deprecated Called `NodeTransport` now. */
@@ -21,11 +20,12 @@ export {
   type NodeTransportOptions,
   /** @deprecated Called `NodeTransportOptions` now. */
   type NodeTransportOptions as UndiciTransportOptions,
-} from './node-transport.ts';
+} from './destinations/node-transport.ts';
+export type { TransportCredentials } from './destinations/tls-dialer.ts';
+export { type NodeBindings, NodeInboundRequest, nodeInbound } from './exchange/node-inbound.ts';
+export { createFileSnapshotStore } from './files/file-snapshot-store.ts';
+export { startRouter } from './process/start-router.ts';
 export { CredentialWatch } from './reload/credential-watch.ts';
 export type { FileGroup, WatchedFile } from './reload/file-group.ts';
-export type { RunningRouter, ServeConfig } from './serve-config.ts';
-export { createRouterServer, type RouterServer, type RouterServerOptions } from './server.ts';
-export { startRouter } from './start-router.ts';
-export type { TransportCredentials } from './tls-dialer.ts';
-export { type UpgradeListener, type UpgradeOptions, upgradeListener } from './upgrade.ts';
+export { createRouterServer, type RouterServer, type RouterServerOptions } from './serving/server.ts';
+export { type UpgradeListener, type UpgradeOptions, upgradeListener } from './upgrades/upgrade.ts';

@@ -10,8 +10,8 @@ import { createCertificateAuthority } from '../../scripts/demo/certificate-autho
 import { serveFlags } from '../../scripts/demo/routers.ts';
 import { validateServeOptions } from '../../src/cli/validate-serve-options.ts';
 import { createAssertionSigner } from '../../src/index.ts';
-import type { RunningRouter } from '../../src/node/serve-config.ts';
-import { startRouter } from '../../src/node/start-router.ts';
+import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
+import { startRouter } from '../../src/node/process/start-router.ts';
 import { silentLogger } from '../../src/observe/logger.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing-key.ts';
 import { findKubectls, type Kubectl, kubectlMissing, runKubectl } from '../support/kubectl.ts';

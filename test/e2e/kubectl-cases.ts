@@ -129,7 +129,7 @@ export function kubectlCases(ways: readonly Way[], kubectls: readonly Kubectl[])
   for (const kubectl of kubectls) {
     test(`kubectl ${kubectl.version}: exec reaches the server that serves the pod, as the caller`, {
       // kubectl before 1.30 speaks SPDY here, which the example server does not; tunnels of both kinds are
-      // tested in src/node/upgrade.test.ts.
+      // tested in src/node/upgrades/upgrade.test.ts.
       skip: olderThan(kubectl.version, 30) && 'kubectl before 1.30 uses SPDY for exec',
     }, async () => {
       const name = `exec-${kubectl.version}`.replaceAll('.', '-');

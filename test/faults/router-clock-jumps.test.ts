@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
 import { CachedKeys } from '../../src/identity/jwt/cached-keys.ts';
-import { RequestDeadlines } from '../../src/node/request-deadlines.ts';
+import { RequestDeadlines } from '../../src/node/exchange/request-deadlines.ts';
 import { TransportError } from '../../src/proxy/transport.ts';
 import { janesRequest, pinned, speaker } from '../support/assertions.ts';
 import { recordingTransport } from '../support/recording-transport.ts';

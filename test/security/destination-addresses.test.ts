@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
 import { test } from 'node:test';
-import type { ResolveName } from '../../src/node/guarded-lookup.ts';
-import { TlsDialer } from '../../src/node/tls-dialer.ts';
+import type { ResolveName } from '../../src/node/destinations/guarded-lookup.ts';
+import { TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
 import type { Destination } from '../../src/proxy/transport.ts';
 import { TransportError } from '../../src/proxy/transport.ts';
 import { type AddressPolicyOptions, createAddressPolicy } from '../../src/snapshot/address-policy.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRouterServer } from '../../src/node/server.ts';
+import { createRouterServer } from '../../src/node/serving/server.ts';
 import { eventually } from '../support/eventually.ts';
 import { servingPair } from '../support/security/certificates.ts';
 import { fieldBlock } from '../support/security/hpack.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
-import { createRouterServer } from '../../src/node/server.ts';
+import { createRouterServer } from '../../src/node/serving/server.ts';
 import { eventually } from '../support/eventually.ts';
 import { ask } from '../support/security/ask.ts';
 import { servingPair } from '../support/security/certificates.ts';

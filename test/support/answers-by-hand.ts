@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
-import type { NodeInboundRequest } from '../../src/node/node-inbound.ts';
-import type { RouterServerOptions } from '../../src/node/server.ts';
+import type { NodeInboundRequest } from '../../src/node/exchange/node-inbound.ts';
+import type { RouterServerOptions } from '../../src/node/serving/server.ts';
 import { startServer } from './node-server.ts';
 
 /** A request that waits for its answer. */

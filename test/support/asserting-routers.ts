@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { validateServeOptions } from '../../src/cli/validate-serve-options.ts';
-import { createPinoLogger } from '../../src/node/pino-logger.ts';
-import { startRouter } from '../../src/node/start-router.ts';
+import { createPinoLogger } from '../../src/node/logging/pino-logger.ts';
+import { startRouter } from '../../src/node/process/start-router.ts';
 import { sealSnapshot } from '../../src/snapshot/seal.ts';
 import { assertionKeysFile, type Speaker, speaker } from './assertions.ts';
 import { clusterAuthority, frontProxyAuthority, proxyClientPair } from './security/certificates.ts';

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { Http1Answer } from '../../src/node/http1-answer.ts';
+import { Http1Answer } from '../../src/node/serving/http1-answer.ts';
 
 export interface Connected {
   /** The client's side. */

@@ -1,9 +1,13 @@
 import type { TestContext } from 'node:test';
 import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { statusResponse } from '../../src/apimachinery/status.ts';
-import { NodeTransport, type NodeTransportOptions } from '../../src/node/node-transport.ts';
-import { createRouterServer, type RouterServer, type RouterServerOptions } from '../../src/node/server.ts';
-import { upgradeListener } from '../../src/node/upgrade.ts';
+import { NodeTransport, type NodeTransportOptions } from '../../src/node/destinations/node-transport.ts';
+import {
+  createRouterServer,
+  type RouterServer,
+  type RouterServerOptions,
+} from '../../src/node/serving/server.ts';
+import { upgradeListener } from '../../src/node/upgrades/upgrade.ts';
 import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/proxy/header-hygiene.ts';
 import type { InboundRequest } from '../../src/proxy/inbound.ts';
 import type { AdmittedRequest, Router } from '../../src/proxy/router.ts';

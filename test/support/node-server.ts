@@ -1,6 +1,10 @@
 import type { TestContext } from 'node:test';
-import type { NodeBindings } from '../../src/node/node-inbound.ts';
-import { createRouterServer, type RouterServer, type RouterServerOptions } from '../../src/node/server.ts';
+import type { NodeBindings } from '../../src/node/exchange/node-inbound.ts';
+import {
+  createRouterServer,
+  type RouterServer,
+  type RouterServerOptions,
+} from '../../src/node/serving/server.ts';
 import { routerPair } from './node-exchange.ts';
 
 /** As if each client had shown a certificate that was verified, of whom longer heads are taken. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { NodeTransport, type NodeTransportOptions } from '../../src/node/node-transport.ts';
+import { NodeTransport, type NodeTransportOptions } from '../../src/node/destinations/node-transport.ts';
 import { inboundFromRequest } from '../../src/proxy/inbound.ts';
 import { type Destination, TransportError } from '../../src/proxy/transport.ts';
 import { credentials, outboundTo } from './node-exchange.ts';

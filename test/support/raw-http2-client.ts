@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { RouterServer, RouterServerOptions } from '../../src/node/server.ts';
+import type { RouterServer, RouterServerOptions } from '../../src/node/serving/server.ts';
 import { eventually } from './eventually.ts';
 import { rawClient } from './node-clients.ts';
 import { startServer } from './node-server.ts';

@@ -6,7 +6,7 @@ import { createDemoCertificates, type DemoCertificates } from '../../scripts/dem
 import { writeKubeconfig } from '../../scripts/demo/kubeconfig.ts';
 import { startDemoRouter } from '../../scripts/demo/routers.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
-import type { RunningRouter } from '../../src/node/serve-config.ts';
+import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { silentLogger } from '../../src/observe/logger.ts';
 import { snapshotFromFolder } from '../../src/sync/node/snapshot-from-folder.ts';
 import type { RecordedClusterName } from './recorded-cluster.ts';

@@ -1,4 +1,4 @@
-import { createFileSnapshotStore } from '../../src/node/file-snapshot-store.ts';
+import { createFileSnapshotStore } from '../../src/node/files/file-snapshot-store.ts';
 
 // Saves one snapshot after the other until it is killed. After each save it prints its number.
 // Arguments: the file, the first number. Each snapshot is `<number>.` and a megabyte of one letter.

@@ -7,7 +7,7 @@ import { createSecureServer } from 'node:http2';
 import { Agent, request as httpsRequest } from 'node:https';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { NodeBindings } from '../../../src/node/node-inbound.ts';
+import type { NodeBindings } from '../../../src/node/exchange/node-inbound.ts';
 
 const [kind, port = '', directory = '', upstream = '', tree = resolve(import.meta.dirname, '../../..')] =
   process.argv.slice(2);
@@ -35,8 +35,10 @@ if (kind === 'node') {
     .on('sessionError', () => {})
     .listen(Number(port), '127.0.0.1', () => console.log('ready'));
 } else {
-  const { createRouterServer } = await import(pathToFileURL(join(tree, 'src/node/server.ts')).href);
-  const { NodeTransport } = await import(pathToFileURL(join(tree, 'src/node/node-transport.ts')).href);
+  const { createRouterServer } = await import(pathToFileURL(join(tree, 'src/node/serving/server.ts')).href);
+  const { NodeTransport } = await import(
+    pathToFileURL(join(tree, 'src/node/destinations/node-transport.ts')).href
+  );
   const transport = new NodeTransport({ credentials: { peerCertificateAuthorities: ca } });
   const destination = {
     kind: 'peer',

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { maskText } from '../../node/mask-secrets.ts';
-import type { ServeConfig } from '../../node/serve-config.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { maskText } from '../../node/exchange/mask-secrets.ts';
 import type { SettingChange } from '../../observe/setting-change.ts';
 import { splitList } from '../flag-values.ts';
 import { type RawServeOptions, type ServeFlagName, serveFlags } from '../serve-flags.ts';

@@ -1,5 +1,5 @@
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ConfigurationReading, ConfigurationSource } from '../../node/reload/configuration-source.ts';
-import type { ServeConfig } from '../../node/serve-config.ts';
 import type { SettingChange } from '../../observe/setting-change.ts';
 import { deprecationWarnings } from '../deprecated-flags.ts';
 import type { FlagFault } from '../flag-values.ts';

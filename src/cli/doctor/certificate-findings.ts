@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
-import { parseCertificates, subjectOf } from '../../node/certificate-pem.ts';
+import { parseCertificates, subjectOf } from '../../node/callers/certificate-pem.ts';
+import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { expiryOf } from '../../node/reload/expiry.ts';
-import type { PemFile, ServeConfig } from '../../node/serve-config.ts';
 import type { Finding } from './finding.ts';
 
 /**

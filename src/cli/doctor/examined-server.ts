@@ -1,4 +1,4 @@
-import type { ServeConfig } from '../../node/serve-config.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { Destination } from '../../proxy/transport.ts';
 import { type AddressPolicy, createAddressPolicy } from '../../snapshot/address-policy.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';

@@ -1,5 +1,5 @@
-import { parseCertificates, subjectOf } from '../../node/certificate-pem.ts';
-import type { ServeConfig } from '../../node/serve-config.ts';
+import { parseCertificates, subjectOf } from '../../node/callers/certificate-pem.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { messageOf } from '../command-context.ts';
 import { type AskAsRouter, canAssert, doctorUser } from './ask-as-router.ts';
 import type { ExaminedServer } from './examined-server.ts';

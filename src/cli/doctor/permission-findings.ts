@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { ServeConfig } from '../../node/serve-config.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { messageOf } from '../command-context.ts';
 import type { Finding } from './finding.ts';
 

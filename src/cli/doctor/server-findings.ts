@@ -1,5 +1,5 @@
 import { durationText } from '../../dashboard/duration-text.ts';
-import type { ServeConfig } from '../../node/serve-config.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
 import { messageOf } from '../command-context.ts';
 import type { AskAsRouter } from './ask-as-router.ts';

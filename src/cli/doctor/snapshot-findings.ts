@@ -1,5 +1,5 @@
 import { durationText } from '../../dashboard/duration-text.ts';
-import type { ServeConfig } from '../../node/serve-config.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
 import { type CommandContext, CommandFailure } from '../command-context.ts';
 import { readSnapshotInput } from '../snapshot-input.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../../test/support/raw-http2-client.ts';
 import { settingsFrame, uint32 } from '../../../test/support/raw-http2-peer.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
-import type { NodeBindings } from '../../node/node-inbound.ts';
+import type { NodeBindings } from '../../node/exchange/node-inbound.ts';
 
 const { none, endStream, padded } = frameFlag;
 const initialWindow = 65_535;

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import type { Destination, TransportError } from '../../proxy/transport.ts';
-import type { DialObserver, ServerObserver } from '../connection-observer.ts';
+import type { DialObserver, ServerObserver } from '../exchange/connection-observer.ts';
 import type { DestinationSeriesIndex } from './destination-series.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 import { tlsFailureCause } from './tls-failure-cause.ts';

@@ -1,6 +1,6 @@
 import type { ProcessFacts } from '../../observe/z-pages.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
-import type { ServeConfig } from '../serve-config.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
 import { RouterMetrics } from './router-metrics.ts';
 
 /** The metrics of a router as configured; `undefined` when they are turned off. */

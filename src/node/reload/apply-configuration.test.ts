@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
-import type { RouterHandlers } from '../router-handlers.ts';
-import type { ServeConfig } from '../serve-config.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
 import { applyConfiguration, type ConfigurationUsers } from './apply-configuration.ts';
 import { LiveAddressPolicy } from './live-address-policy.ts';
 import { LiveConfiguration } from './live-configuration.ts';
 import { LiveCredentials } from './live-credentials.ts';
+import type { RouterHandlers } from './router-handlers.ts';
 
 let started: ServeConfig;
 let next: ServeConfig;

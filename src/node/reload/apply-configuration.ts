@@ -1,12 +1,10 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import { createAddressPolicy } from '../../snapshot/address-policy.ts';
-import type { EndpointServer } from '../endpoint-server.ts';
-import type { NodeTransport } from '../node-transport.ts';
-import type { RouterHandlers } from '../router-handlers.ts';
-import type { ServeConfig } from '../serve-config.ts';
-import type { RouterServer } from '../server.ts';
-import type { FollowedServers } from '../server-health.ts';
-import type { LimitedParts, TrafficControl } from '../traffic-control.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
+import type { NodeTransport } from '../destinations/node-transport.ts';
+import type { FollowedServers } from '../health/server-health.ts';
+import type { EndpointServer } from '../serving/endpoint-server.ts';
+import type { RouterServer } from '../serving/server.ts';
 import type { LiveAddressPolicy } from './live-address-policy.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import {
@@ -18,6 +16,8 @@ import {
 } from './live-credentials.ts';
 import type { LiveHandlers } from './live-handlers.ts';
 import type { LiveJwt } from './live-jwt.ts';
+import type { RouterHandlers } from './router-handlers.ts';
+import type { LimitedParts, TrafficControl } from './traffic-control.ts';
 
 /** Everything that goes by a configuration while the router runs. */
 export interface ConfigurationUsers extends LimitedParts {

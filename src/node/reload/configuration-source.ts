@@ -1,5 +1,5 @@
 import type { SettingChange } from '../../observe/setting-change.ts';
-import type { ServeConfig } from '../serve-config.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
 
 /** What flags, configuration file and the files that they name come to now, checked as at the start. */
 export interface ConfigurationReading {

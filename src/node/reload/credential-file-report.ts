@@ -4,7 +4,7 @@ import {
   daysLeft,
   type KeyFileStatus,
 } from '../../observe/credential-files.ts';
-import { parseCertificates, subjectOf } from '../certificate-pem.ts';
+import { parseCertificates, subjectOf } from '../callers/certificate-pem.ts';
 import type { ExpiringCertificate } from './expiry.ts';
 import type { FileGroupState, WatchedFile } from './file-group.ts';
 

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { foreignIssuer, parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
 import { describeKeysIssue } from '../../snapshot/describe-keys-issue.ts';
 import { parseSnapshotKeys } from '../../snapshot/keys.ts';
-import { readAuthenticationConfiguration } from '../authentication-configuration.ts';
-import { parseCertificates, parsePair } from '../certificate-pem.ts';
-import type { CertificatePair, PemFile, ServeConfig } from '../serve-config.ts';
+import { readAuthenticationConfiguration } from '../callers/authentication-configuration.ts';
+import { parseCertificates, parsePair } from '../callers/certificate-pem.ts';
+import type { CertificatePair, PemFile, ServeConfig } from '../configuration/serve-config.ts';
 import type { ConfigurationSource } from './configuration-source.ts';
 
 /**

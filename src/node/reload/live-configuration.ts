@@ -1,5 +1,5 @@
 import type { SettingChange, SettingsState } from '../../observe/setting-change.ts';
-import type { ServeConfig } from '../serve-config.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
 
 /** The configuration of the moment: what the router was started with until its file changes. */
 export class LiveConfiguration implements SettingsState {

@@ -1,12 +1,12 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { DestinationTrust } from '../../proxy/transport.ts';
 import type { PinnedKeySet } from '../../snapshot/keys.ts';
-import { type ClientAuthorities, readClientAuthorities } from '../client-authorities.ts';
-import { ClientCertificateReader, clientCertificateTlsOptions } from '../client-certificate.ts';
-import type { ClientCertificateOf } from '../node-inbound.ts';
-import type { ServeConfig } from '../serve-config.ts';
-import type { ServerTlsOptions } from '../server.ts';
-import type { TransportCredentials } from '../tls-dialer.ts';
+import { type ClientAuthorities, readClientAuthorities } from '../callers/client-authorities.ts';
+import { ClientCertificateReader, clientCertificateTlsOptions } from '../callers/client-certificate.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
+import type { TransportCredentials } from '../destinations/tls-dialer.ts';
+import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
+import type { ServerTlsOptions } from '../serving/server.ts';
 
 /** PEM text of a certificate (with its chain) and of its key. */
 export interface PemPair {

@@ -1,4 +1,4 @@
-import type { RouterHandlers } from '../router-handlers.ts';
+import type { RouterHandlers } from './router-handlers.ts';
 
 /**
  * The handlers of the moment. A request that is under way ends with those it began with, so that it never meets one

@@ -1,7 +1,7 @@
 import type { Authenticator } from '../../identity/authenticator.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { createJwtAuthenticator, type RunningJwtAuthenticator } from '../jwt-authenticator.ts';
-import type { JwtConfig } from '../serve-config.ts';
+import { createJwtAuthenticator, type RunningJwtAuthenticator } from '../callers/jwt-authenticator.ts';
+import type { JwtConfig } from '../configuration/serve-config.ts';
 
 /** The issuers of the moment: those of the configuration until it, or the file that it names, changes. */
 export class LiveJwt implements Authenticator {

@@ -1,5 +1,5 @@
 import type { Logger } from '../../observe/logger.ts';
-import type { PemFile, ServeConfig } from '../serve-config.ts';
+import type { PemFile, ServeConfig } from '../configuration/serve-config.ts';
 import { applyConfiguration, type ConfigurationUsers } from './apply-configuration.ts';
 import type { ConfigurationSource } from './configuration-source.ts';
 import type { CredentialWatch } from './credential-watch.ts';

@@ -10,7 +10,7 @@ import {
 import type { FailureLog } from '../../observe/failure-log.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
-import { checkServerIdentity } from '../server-identity.ts';
+import { checkServerIdentity } from '../destinations/server-identity.ts';
 import { type OnExported, ReportingExporter } from './reporting-exporter.ts';
 import { RequestTrace } from './request-trace.ts';
 import type { TracingConfig } from './tracing-configuration.ts';

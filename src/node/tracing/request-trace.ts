@@ -20,7 +20,7 @@ import { auditIdOf } from '../../proxy/audit-id.ts';
 import type { Decision } from '../../proxy/decision.ts';
 import { type InboundRequest, queryOf } from '../../proxy/inbound.ts';
 import type { Destination } from '../../proxy/transport.ts';
-import { maskText } from '../mask-secrets.ts';
+import { maskText } from '../exchange/mask-secrets.ts';
 import { linesOf, remoteSpanContext } from './span-context.ts';
 
 export interface RequestTraceOptions {

@@ -1,4 +1,4 @@
-import { createFileSnapshotStore } from '../../node/file-snapshot-store.ts';
+import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from '../deliver.ts';
 import { writePlainSnapshot } from './plain-snapshot-file.ts';
 

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { checkServerIdentity } from '../../node/server-identity.ts';
+import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
 import { ownPathsPrefix } from '../../proxy/own-path-target.ts';
 import {
   type AdvertisedServer,

@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, request } from 'undici';
-import { checkServerIdentity } from '../../node/server-identity.ts';
+import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
 import { ReadError } from '../document-reader.ts';
 import type { WatchConnection } from '../watch-connection.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';

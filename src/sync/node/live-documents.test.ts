@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { classicAnswers } from '../../../test/support/fake-server-documents.ts';
 import { type HttpListener, httpsServer } from '../../../test/support/https-server.ts';
-import { NodeTransport } from '../../node/node-transport.ts';
+import { NodeTransport } from '../../node/destinations/node-transport.ts';
 import { readServer } from '../read-server.ts';
 import { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
 

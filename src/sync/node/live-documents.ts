@@ -1,6 +1,6 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
-import type { NodeTransport } from '../../node/node-transport.ts';
-import { requestDocument } from '../../node/request-document.ts';
+import type { NodeTransport } from '../../node/destinations/node-transport.ts';
+import { requestDocument } from '../../node/destinations/request-document.ts';
 import { ReadError, type ServerDocument, type ServerDocuments } from '../document-reader.ts';
 
 export interface LiveDocumentsOptions {

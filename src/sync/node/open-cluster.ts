@@ -1,4 +1,4 @@
-import { NodeTransport } from '../../node/node-transport.ts';
+import { NodeTransport } from '../../node/destinations/node-transport.ts';
 import type { Snapshot } from '../../snapshot/types.ts';
 import { addressOf } from '../api-endpoints.ts';
 import { systemClock } from '../clock.ts';

@@ -1,4 +1,4 @@
-import { NodeTransport } from '../../node/node-transport.ts';
+import { NodeTransport } from '../../node/destinations/node-transport.ts';
 import type { SyncServer } from '../sync-options.ts';
 import { liveDocuments } from './live-documents.ts';
 import { type ReadingOptions, readingOriginOf } from './run-sync-options.ts';

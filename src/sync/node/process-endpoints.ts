@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { startEndpointServer } from '../../node/endpoint-server.ts';
+import { startEndpointServer } from '../../node/serving/endpoint-server.ts';
 import { healthEndpoints } from '../../observe/health-endpoints.ts';
 import { type Logger, silentLogger } from '../../observe/logger.ts';
 import { syncHealth } from '../sync-health.ts';

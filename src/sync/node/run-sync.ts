@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { JWK } from 'jose';
-import { createFileSnapshotStore } from '../../node/file-snapshot-store.ts';
+import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
 import { silentLogger } from '../../observe/logger.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing-key.ts';

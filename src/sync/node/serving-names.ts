@@ -1,4 +1,4 @@
-import type { NodeTransport } from '../../node/node-transport.ts';
+import type { NodeTransport } from '../../node/destinations/node-transport.ts';
 
 /**
  * The DNS names in the serving certificate of the API server at `address`, checked as on every connection: by the

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import * as v from 'valibot';
-import { checkServerIdentity } from '../../node/server-identity.ts';
+import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/limits.ts';
 import { parseStoredSnapshotText, storedSnapshotText } from '../../snapshot/stored-snapshot-text.ts';
 import type { Delivery, SnapshotTarget } from '../deliver.ts';

@@ -2,7 +2,7 @@ import { createApp } from '../../../src/app.ts';
 import { parseAssertionKeys } from '../../../src/identity/assertion/assertion-keys.ts';
 import { PeerAssertionAuthenticator } from '../../../src/identity/assertion/peer-assertion.ts';
 import { X509Authenticator } from '../../../src/identity/x509.ts';
-import { NodeTransport } from '../../../src/node/node-transport.ts';
+import { NodeTransport } from '../../../src/node/destinations/node-transport.ts';
 import { silentLogger } from '../../../src/observe/logger.ts';
 import { type ConnectionInfo, inboundFromRequest } from '../../../src/proxy/inbound.ts';
 import { createAddressPolicy } from '../../../src/snapshot/address-policy.ts';

@@ -1,5 +1,8 @@
 import { parseAuthenticationConfiguration } from '../../../src/identity/jwt/parse-configuration.ts';
-import { createJwtAuthenticator, type RunningJwtAuthenticator } from '../../../src/node/jwt-authenticator.ts';
+import {
+  createJwtAuthenticator,
+  type RunningJwtAuthenticator,
+} from '../../../src/node/callers/jwt-authenticator.ts';
 import { silentLogger } from '../../../src/observe/logger.ts';
 import type { Cluster } from '../cluster.ts';
 import { authenticationConfiguration } from '../oidc-tokens.ts';

@@ -1,5 +1,5 @@
 import { validateServeOptions } from '../../../src/cli/validate-serve-options.ts';
-import { startRouter } from '../../../src/node/start-router.ts';
+import { startRouter } from '../../../src/node/process/start-router.ts';
 import { silentLogger } from '../../../src/observe/logger.ts';
 import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';

@@ -1,4 +1,4 @@
-import type { ServeConfig } from '../../../src/node/serve-config.ts';
+import type { ServeConfig } from '../../../src/node/configuration/serve-config.ts';
 import type { Protocol } from '../../support/security/recording-backend.ts';
 import type { Script } from './asked.ts';
 import type { Laboratory } from './laboratory.ts';

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { createPinoLogger } from '../../../src/node/pino-logger.ts';
+import { createPinoLogger } from '../../../src/node/logging/pino-logger.ts';
 import type { Logger } from '../../../src/observe/logger.ts';
 
 /**

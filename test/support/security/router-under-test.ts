@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type ServeOptionsResult, validateServeOptions } from '../../../src/cli/validate-serve-options.ts';
-import type { RunningRouter, ServeConfig } from '../../../src/node/serve-config.ts';
-import { startRouter } from '../../../src/node/start-router.ts';
+import type { RunningRouter, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
+import { startRouter } from '../../../src/node/process/start-router.ts';
 import { sealSnapshot } from '../../../src/snapshot/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing-key.ts';
 import { sealedMediaType } from '../../../src/snapshot/snapshot-endpoint.ts';

@@ -1,0 +1,97 @@
+import { parse as parseYaml, YAMLParseError } from 'yaml';
+import type { ParsedKeySet } from '../../identity/jwt/key-set.ts';
+import {
+  type ExternalIssuerConfig,
+  parseAuthenticationConfiguration,
+} from '../../identity/jwt/parse-configuration.ts';
+import type { SnapshotIssue } from '../../snapshot/issues.ts';
+import { CertificatePemError, parseCertificates } from './certificate-pem.ts';
+import { parseKeySetText } from './public-key-file.ts';
+
+/** A file with an AuthenticationConfiguration, and how the files that it names are read. */
+export interface AuthenticationConfigurationFile {
+  readonly path: string;
+  /** YAML or JSON. */
+  readonly text: string;
+  /** Those of service accounts, which have rules of their own. */
+  readonly disallowedIssuers: readonly string[];
+  /** UTF-8 text; throws when the file cannot be read. */
+  readonly readFile: (path: string) => string;
+}
+
+export type AuthenticationConfigurationResult =
+  /** Each warning and fault is a sentence that begins with the file. */
+  | {
+      readonly ok: true;
+      readonly issuers: readonly ExternalIssuerConfig[];
+      readonly warnings: readonly string[];
+    }
+  | { readonly ok: false; readonly faults: readonly string[] };
+
+/** Checks what `--authentication-config` names: the document, and the keys and certificates that it names or holds. */
+export async function readAuthenticationConfiguration(
+  file: AuthenticationConfigurationFile,
+): Promise<AuthenticationConfigurationResult> {
+  const { path, text, disallowedIssuers } = file;
+  const document = readYaml(text);
+  if (!document.ok) return { ok: false, faults: [`${path} ${document.fault}`] };
+  const parsed = parseAuthenticationConfiguration(document.value, disallowedIssuers);
+  if (!parsed.ok) return { ok: false, faults: parsed.issues.map((issue) => describe(path, issue)) };
+  const faults: string[] = [];
+  for (const [index, { keys }] of parsed.issuers.entries()) {
+    const place = `${path}: jwt[${index}].issuer`;
+    if (keys.kind === 'file') faults.push(...(await faultsOfKeyFile(keys.path, `${place}.jwksFile`, file)));
+    else if (keys.certificateAuthority !== undefined)
+      faults.push(...faultsOfCertificates(keys.certificateAuthority, `${place}.certificateAuthority`));
+  }
+  if (faults.length > 0) return { ok: false, faults };
+  const warnings = parsed.warnings.map((warning) => describe(path, warning));
+  return { ok: true, issuers: parsed.issuers, warnings };
+}
+
+/** What is wrong with a key file that was read, each fault with its place. */
+export function faultsOfKeys(where: string, { issues }: ParsedKeySet): readonly string[] {
+  return issues.map((issue) => describe(where, issue));
+}
+
+async function faultsOfKeyFile(
+  keyFile: string,
+  place: string,
+  { readFile }: AuthenticationConfigurationFile,
+): Promise<readonly string[]> {
+  let text: string;
+  try {
+    text = readFile(keyFile);
+  } catch (error) {
+    return [`cannot read ${keyFile}: ${error instanceof Error ? error.message : String(error)}`];
+  }
+  return faultsOfKeys(`${place}: ${keyFile}`, await parseKeySetText(text));
+}
+
+function faultsOfCertificates(pem: string, source: string): readonly string[] {
+  try {
+    parseCertificates({ pem, source });
+    return [];
+  } catch (error) {
+    if (!(error instanceof CertificatePemError)) throw error;
+    return [error.message];
+  }
+}
+
+function describe(where: string, { path, message }: SnapshotIssue): string {
+  return path === '' ? `${where} ${message}` : `${where}: ${path} ${message}`;
+}
+
+type YamlResult =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly fault: string };
+
+function readYaml(text: string): YamlResult {
+  try {
+    return { ok: true, value: parseYaml(text, { logLevel: 'error' }) };
+  } catch (error) {
+    // Without the parser's words: they quote the text, and it may be a key given by mistake.
+    const line = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
+    return { ok: false, fault: `is neither YAML nor JSON${line === undefined ? '' : `: see line ${line}`}` };
+  }
+}

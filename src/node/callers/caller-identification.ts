@@ -1,0 +1,46 @@
+import type { Authenticator } from '../../identity/authenticator.ts';
+import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
+import { X509Authenticator } from '../../identity/x509.ts';
+import type { InboundRequest } from '../../proxy/inbound.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
+import { canAssertLocally } from './destination-identity.ts';
+
+/** Who can be told from whom. */
+export interface CallerIdentification {
+  readonly authenticators: readonly Authenticator[];
+  readonly isVerifiedPeer: (inbound: InboundRequest) => boolean;
+}
+
+/** Authenticators that remember something, and so outlive a change of the configuration. */
+export interface LastingAuthenticators {
+  readonly assertion: Authenticator | undefined;
+  readonly jwt: Authenticator | undefined;
+}
+
+/**
+ * Without a way to tell the local server who calls, nobody is authenticated here: every caller's own credentials
+ * have to speak.
+ */
+export function callerIdentification(
+  config: ServeConfig,
+  { assertion, jwt }: LastingAuthenticators,
+): CallerIdentification {
+  const { requestHeader, clientCa } = config;
+  if (!canAssertLocally(config)) return { authenticators: [], isVerifiedPeer: () => false };
+  const others = [
+    // Before client certificates: a connection's own identity must not replace the one that it asserts.
+    ...(assertion === undefined ? [] : [assertion]),
+    ...(clientCa === undefined ? [] : [new X509Authenticator()]),
+    ...(jwt === undefined ? [] : [jwt]),
+  ];
+  if (requestHeader === undefined) return { authenticators: others, isVerifiedPeer: () => false };
+  const frontProxy = new RequestHeaderAuthenticator({
+    // To the authenticator, as to Kubernetes, an empty list is any name.
+    allowedNames: requestHeader.allowedNames === 'any' ? [] : requestHeader.allowedNames,
+    headerNames: config.identityHeaderNames,
+  });
+  return {
+    authenticators: [frontProxy, ...others],
+    isVerifiedPeer: (inbound) => frontProxy.isVerifiedPeer(inbound),
+  };
+}

@@ -1,0 +1,79 @@
+import { exportJWK, type JWK } from 'jose';
+import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
+import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
+import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
+import type { Authenticator } from '../../identity/authenticator.ts';
+import type {
+  IdentityMode,
+  IdentityTokenSigner,
+  IdentityTokenSigners,
+} from '../../identity/identity-token.ts';
+import { createOidcIssuer, type OidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
+import { createOidcTokenSigner, oidcTokenAlgorithm } from '../../identity/oidc-token/sign-oidc-token.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
+
+/** Makes the signers for the destinations that are told by a token who calls. */
+export function identityTokenSigners({ destinationIdentity }: ServeConfig): IdentityTokenSigners {
+  const { signingKey, assertionIssuer, oidc } = destinationIdentity;
+  const signerFor = (mode: IdentityMode): IdentityTokenSigner | undefined => {
+    if (signingKey === undefined || mode === 'front-proxy') return undefined;
+    const { key } = signingKey.loaded;
+    if (mode === 'assertion') return createAssertionSigner({ key, issuer: assertionIssuer });
+    return oidc && createOidcTokenSigner({ key, issuer: oidc.issuerUrl, audience: oidc.audience });
+  };
+  return { local: signerFor(destinationIdentity.local), peer: signerFor(destinationIdentity.peer) };
+}
+
+/** Whether an authenticated caller can be told to the local server at all. */
+export function canAssertLocally({ destinationIdentity, proxyClient }: ServeConfig): boolean {
+  return proxyClient !== undefined || destinationIdentity.local !== 'front-proxy';
+}
+
+/**
+ * Believes the assertions of the routers whose keys are pinned at the moment; while none is, assertions mean nothing.
+ * @param pinnedKeys asked for each assertion; the same set as long as nothing has changed.
+ */
+export function assertionAuthenticator(
+  config: ServeConfig,
+  pinnedKeys: () => AssertionKeySet,
+  logger: Logger,
+): Authenticator | undefined {
+  const { serverId, destinationIdentity } = config;
+  const { oidc } = destinationIdentity;
+  // Assertions are addressed to an API server ID, which a gateway does not have.
+  if (serverId === undefined) return undefined;
+  let pinned: AssertionKeySet = new Map();
+  let believed: AssertionKeySet = new Map();
+  const keys = (): AssertionKeySet => {
+    const now = pinnedKeys();
+    if (now !== pinned) {
+      pinned = now;
+      // Keys of the OIDC issuer are listed to be published, not to be believed.
+      believed = new Map([...now].filter(([, { issuer }]) => issuer !== oidc?.issuerUrl));
+    }
+    return believed;
+  };
+  const authenticator = new PeerAssertionAuthenticator({ keys, audience: serverId, logger });
+  return {
+    name: authenticator.name,
+    authenticate: (inbound) => (keys().size === 0 ? undefined : authenticator.authenticate(inbound)),
+  };
+}
+
+/** What API servers can ask about the tokens that are signed here; `undefined` without an issuer. */
+export async function oidcIssuer(
+  { destinationIdentity }: ServeConfig,
+  assertionKeys: AssertionKeySet,
+): Promise<OidcIssuer | undefined> {
+  const { oidc, signingKey } = destinationIdentity;
+  if (oidc === undefined || signingKey === undefined) return undefined;
+  const { publicJwk } = signingKey.loaded;
+  // Its keys before and after a rotation, and those of other routers that sign under the same issuer.
+  const others: JWK[] = [];
+  for (const { kid, alg, issuer, publicKey } of assertionKeys.values()) {
+    if (issuer !== oidc.issuerUrl || kid === publicJwk.kid || alg !== oidcTokenAlgorithm) continue;
+    others.push({ ...(await exportJWK(publicKey)), kid, alg, use: 'sig' });
+  }
+  return createOidcIssuer({ url: oidc.issuerUrl, publicKeys: [publicJwk, ...others] });
+}

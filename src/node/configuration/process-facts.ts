@@ -1,0 +1,17 @@
+import { createHash } from 'node:crypto';
+import type { ProcessFacts } from '../../observe/z-pages.ts';
+import { canonicalJson } from '../../snapshot/canonical-json.ts';
+import { maskFields } from '../exchange/mask-secrets.ts';
+import type { ServeConfig } from './serve-config.ts';
+
+/** What this process tells about itself under `/statusz` and `/flagz`. */
+export function processFacts({ commandLine }: Pick<ServeConfig, 'commandLine'>): ProcessFacts {
+  const masked = Object.entries(maskFields(commandLine.flags)).map(([name, value]) => [name, String(value)]);
+  return {
+    version: commandLine.version,
+    nodeVersion: process.version,
+    startedAt: performance.timeOrigin,
+    configHash: `sha256:${createHash('sha256').update(canonicalJson(commandLine.flags)).digest('hex')}`,
+    flags: Object.fromEntries(masked),
+  };
+}

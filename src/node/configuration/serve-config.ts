@@ -1,0 +1,230 @@
+import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
+import type { IdentityHeaderNames } from '../../identity/identity-header-names.ts';
+import type { IdentityMode } from '../../identity/identity-token.ts';
+import type { ExternalIssuerConfig } from '../../identity/jwt/parse-configuration.ts';
+import type { StalePolicy } from '../../proxy/decision.ts';
+import type { InFlightLimits } from '../../proxy/in-flight/requests-in-flight.ts';
+import type { LocalServerDownPolicy } from '../../proxy/options.ts';
+import type { AddressPolicyOptions } from '../../snapshot/address-policy.ts';
+import type { AdvertisedBy } from '../../snapshot/advertised-address.ts';
+import type { PinnedKeySet } from '../../snapshot/keys.ts';
+import type { LoadedSigningKey } from '../../snapshot/signing-key.ts';
+import type { AuditConfig } from '../audit/audit-config.ts';
+import type { TracingConfig } from '../tracing/tracing-configuration.ts';
+
+/** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
+export interface PemFile {
+  readonly path: string;
+  readonly pem: string;
+}
+
+/** A certificate (with its chain) and the private key that belongs to it. */
+export interface CertificatePair {
+  readonly certificate: PemFile;
+  readonly privateKey: PemFile;
+}
+
+/** Request-header authentication: whose word about the caller counts, and in which headers it stands. */
+export interface RequestHeaderConfig {
+  readonly clientCa: PemFile;
+  /** Common names of front proxies. `any`: every certificate of the CA (the flag was set to blank). */
+  readonly allowedNames: readonly string[] | 'any';
+}
+
+/** How destinations are told who calls, and which other routers are believed about it. */
+export interface DestinationIdentityConfig {
+  readonly local: IdentityMode;
+  readonly peer: IdentityMode;
+  /** What tokens are signed with; `undefined` where both modes are `front-proxy`. */
+  readonly signingKey: { readonly path: string; readonly loaded: LoadedSigningKey } | undefined;
+  /** `iss` of this router's own assertions. */
+  readonly assertionIssuer: string;
+  /** Public keys of other routers, each for one issuer; without them no assertion is believed. */
+  readonly assertionKeys:
+    | { readonly path: string; readonly text: string; readonly pinned: AssertionKeySet }
+    | undefined;
+  /** `undefined` where no mode is `oidc-token`. */
+  readonly oidc: { readonly issuerUrl: string; readonly audience: string } | undefined;
+}
+
+/** Whose tokens establish callers here. */
+export interface JwtConfig {
+  /** Those of `--authentication-config`. */
+  readonly issuers: readonly ExternalIssuerConfig[];
+  /** The file that they come from, read again when it changes; left out without one. */
+  readonly configurationFile?: { readonly path: string; readonly text: string } | undefined;
+  /** The cluster's own; `undefined` unless an operator has said so. */
+  readonly serviceAccounts:
+    | {
+        readonly issuers: readonly string[];
+        /** Paths; read again when keys are renewed. */
+        readonly keyFiles: readonly string[];
+        readonly apiAudiences: readonly string[];
+      }
+    | undefined;
+}
+
+/** The address peers should use for this router, and which setting it came from. */
+export interface AdvertisedAddress {
+  /** An IP address, IPv6 without brackets. */
+  readonly host: string;
+  /** 0 when the serving port is chosen by the system at start. */
+  readonly port: number;
+  readonly source: AdvertisedBy;
+}
+
+/** An address for the router's own endpoints. Plain HTTP on loopback, else HTTPS with the serving pair. */
+export interface AdminAddress {
+  /** An IP address, IPv6 without brackets. */
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+}
+
+export interface LoggingConfig {
+  readonly format: 'text' | 'json';
+  /** As kube-apiserver's `-v`: 4 and more shows debug lines. */
+  readonly verbosity: number;
+}
+
+/** How the health of the API servers is found out. */
+export interface HealthConfig {
+  /** Milliseconds between two probes of a healthy server. */
+  readonly interval: number;
+  /** Milliseconds that one probe may take. */
+  readonly timeout: number;
+  /** Probes in a row that must succeed before an unhealthy server is healthy. */
+  readonly rise: number;
+  /** Failures in a row that make a server unhealthy. */
+  readonly fall: number;
+  /** Milliseconds in which a recovered server comes back to its whole share of requests. */
+  readonly slowStart: number;
+}
+
+/** How a router ends, in the words of kube-apiserver's flags (k8s.io/apiserver pkg/server/genericapiserver.go). */
+export interface ShutdownConfig {
+  /** `--shutdown-delay-duration`: milliseconds in which it serves on while `/readyz` fails already. */
+  readonly delay: number;
+  /** `--shutdown-send-retry-after`: listens on until all requests have ended, and answers new ones with 429. */
+  readonly sendRetryAfter: boolean;
+  /** `--shutdown-watch-termination-grace-period`: milliseconds within which watches and tunnels end. */
+  readonly watchTerminationGracePeriod: number;
+}
+
+/** Everything `serve` was told, checked and read. Plain data; made only by `validateServeOptions`. */
+export interface ServeConfig {
+  /** ID of the local API server, as it stands in the snapshot; `undefined` in the gateway form, as `local` is. */
+  readonly serverId: string | undefined;
+  /** The feature gate UnknownVersionInteroperabilityProxy. Off: plain pass-through to the local server. */
+  readonly featureGateEnabled: boolean;
+  readonly local:
+    | {
+        /** `https://host:port`. */
+        readonly origin: string;
+        /** The name its serving certificate must carry. */
+        readonly serverName: string;
+        readonly ca: PemFile;
+      }
+    | undefined;
+  /** What becomes of requests for the local server while it is down. */
+  readonly localServerDownPolicy: LocalServerDownPolicy;
+  /** `undefined`: servers are not probed. */
+  readonly health: HealthConfig | undefined;
+  /** An IP address; `0.0.0.0` and `::` are all interfaces. */
+  readonly bindAddress: string;
+  /** 0: any free port. */
+  readonly securePort: number;
+  /** Other routers may listen there as well. */
+  readonly reusePort: boolean;
+  /** Clients are offered HTTP/1.1 only. */
+  readonly disableHttp2Serving: boolean;
+  readonly advertisedAddress: AdvertisedAddress | undefined;
+  /** Where health, metrics and z-pages are answered without asking who calls; `undefined`: nowhere. */
+  readonly admin: AdminAddress | undefined;
+  readonly serving: CertificatePair;
+  /** What peers' serving certificates are checked against; `undefined` with the gate off. */
+  readonly peerCa: PemFile | undefined;
+  /**
+   * The front-proxy pair; `undefined` only where no destination is told by X-Remote headers who calls: by tokens
+   * instead, or, with the gate off, not at all.
+   */
+  readonly proxyClient: CertificatePair | undefined;
+  readonly clientCa: PemFile | undefined;
+  readonly requestHeader: RequestHeaderConfig | undefined;
+  readonly jwt: JwtConfig;
+  readonly identityHeaderNames: IdentityHeaderNames;
+  readonly destinationIdentity: DestinationIdentityConfig;
+  /** Who may use `/.mixed-version-proxy/`. */
+  readonly allowedGroups: readonly string[];
+  readonly allowedUsers: readonly string[];
+  readonly snapshot: {
+    /** Where the last good snapshot is kept, as it was signed, and read from at start. */
+    readonly file: string | undefined;
+    /** Public keys that snapshots must be signed with; `undefined` only with the gate off. */
+    readonly keys:
+      | { readonly path: string; readonly text: string; readonly pinned: PinnedKeySet }
+      | undefined;
+    readonly stalePolicy: StalePolicy;
+  };
+  readonly extensionRouting: 'local' | 'extension';
+  /** Which of the addresses in a snapshot may be called. */
+  readonly peerAddresses: AddressPolicyOptions;
+  /** Milliseconds. */
+  readonly timeouts: {
+    /** For a whole request that is not long-running. */
+    readonly request: number;
+    /** For name resolution and the TCP connection to a server. */
+    readonly dial: number;
+    /** For the TLS handshake with a server, and with a client. */
+    readonly tlsHandshake: number;
+    /** Until the answer to a read begins that another server could be asked for; 0: no limit but `request`. */
+    readonly responseHeader: number;
+  };
+  readonly limits: {
+    readonly requestsInFlight: InFlightLimits;
+    /** `undefined`: as many as the limit of open files allows. */
+    readonly maxConnections: number | undefined;
+    readonly http2MaxStreamsPerConnection: number;
+    /** In [0, 0.02]. */
+    readonly goawayChance: number;
+  };
+  readonly shutdown: ShutdownConfig;
+  /** Milliseconds between two looks at the files named above, for changes. */
+  readonly fileCheckInterval: number;
+  readonly logging: LoggingConfig;
+  readonly observability: {
+    /** Count requests and serve `/.mixed-version-proxy/metrics`. */
+    readonly metrics: boolean;
+  };
+  /** What is kept of each request, beside its line in the log. */
+  readonly records: {
+    /** `undefined`: nothing is traced. */
+    readonly tracing: TracingConfig | undefined;
+    /** `undefined`: nothing is audited. */
+    readonly audit: AuditConfig | undefined;
+  };
+  /** What `/statusz` and `/flagz` tell about how the router was started. */
+  readonly commandLine: {
+    /** The version of the router, for example `v0.1.0`. */
+    readonly version: string;
+    /** Every flag with the value in use, defaults included. */
+    readonly flags: Readonly<Record<string, string>>;
+  };
+}
+
+/** A running router. */
+export interface RunningRouter {
+  /** Looks at every watched file at once and takes changed ones into use. Never rejects: faults are logged. */
+  reload(): Promise<void>;
+  /** `https://host:port` it listens on. */
+  readonly origin: string;
+  /** `http://host:port` or `https://host:port` of the admin address; `undefined` without one. */
+  readonly adminOrigin?: string | undefined;
+  /** Ends as `ServeConfig.shutdown` says: not ready, drained, closed. Resolves when that is done. */
+  shutdown(): Promise<void>;
+  /**
+   * Takes no new requests, lets those in flight end, then closes.
+   * @param graceMilliseconds after which what is still open (watches, tunnels) is cut. Default 10,000.
+   */
+  close(graceMilliseconds?: number): Promise<void>;
+}

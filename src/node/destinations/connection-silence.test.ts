@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { after, before, describe, mock, type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { eventually } from '../../../test/support/eventually.ts';
+import { type PeerOutgoing, startPeer } from '../../../test/support/node-exchange.ts';
+import { get, newTransport, send } from '../../../test/support/node-transport.ts';
+import { noticeSilence } from '../../http2/sockets/connection-silence.ts';
+import type { NodeTransport } from './node-transport.ts';
+
+const look = 15_000;
+
+describe('a connection that falls silent', () => {
+  // Once for all tests: a timer that is cleared after a reset would take one of the next test with it.
+  before(() => mock.timers.enable({ apis: ['setInterval'] }));
+  after(() => mock.timers.reset());
+
+  test('a connection is asked after 30 seconds without a byte, and given up 15 seconds later', () => {
+    const told: string[] = [];
+    let bytes = 100;
+    const stop = noticeSilence({
+      bytesRead: () => bytes,
+      onQuiet: () => told.push('quiet'),
+      onDead: () => told.push('dead'),
+    });
+    mock.timers.tick(look);
+    bytes++;
+    mock.timers.tick(2 * look);
+    assert.deepEqual(told, []);
+    mock.timers.tick(look);
+    assert.deepEqual(told, ['quiet']);
+    // The answer to a ping is a sign of life as any other.
+    bytes++;
+    mock.timers.tick(2 * look);
+    assert.deepEqual(told, ['quiet']);
+    mock.timers.tick(2 * look);
+    assert.deepEqual(told, ['quiet', 'quiet', 'dead']);
+    stop();
+    mock.timers.tick(10 * look);
+    assert.equal(told.length, 3);
+  });
+
+  test('a destination with a quiet watch is asked for a sign of life, and the watch goes on', async (context) => {
+    const { transport, relay, watches } = await startBehindRelay(context);
+    const watching = await send(transport, relay.destination, get(), { target: '/watch' });
+    const events = eventsOf(watching);
+    assert.equal(await events.next(), 'first ');
+    const [watch] = watches;
+    const session = watch?.stream?.session;
+    assert.ok(watch !== undefined && session !== undefined);
+    for (const event of ['second', 'third']) {
+      const asked = once(session, 'ping');
+      // The first look still finds what came before.
+      mock.timers.tick(3 * look);
+      await asked;
+      // On its way behind the answer to the ping: once it is read, that has been read, too.
+      watch.write(event);
+      assert.equal(await events.next(), event);
+    }
+    watch.end();
+    assert.equal(await events.next(), undefined);
+  });
+
+  test('a destination that is gone without a word is noticed although requests still go out to it', async (context) => {
+    const { transport, relay } = await startBehindRelay(context);
+    const watching = await send(transport, relay.destination, get(), { target: '/watch' });
+    relay.fallSilent();
+    let isBroken = false;
+    const broken = assert.rejects(watching.text()).then(() => {
+      isBroken = true;
+    });
+    // One look may still find what came before the silence.
+    for (let looks = 0; looks < 5 && !isBroken; looks++) {
+      const before = relay.swallowed();
+      send(transport, relay.destination, get(), { target: '/lost' }).catch(() => {});
+      await eventually(() => relay.swallowed() > before);
+      mock.timers.tick(look);
+      await setImmediate();
+    }
+    await broken;
+  });
+});
+
+/** What a watch brings, piece by piece; `undefined` at its end. */
+function eventsOf(watching: Response): { next(): Promise<string | undefined> } {
+  const reader = watching.body?.pipeThrough(new TextDecoderStream()).getReader();
+  assert.ok(reader !== undefined);
+  return { next: async () => (await reader.read()).value };
+}
+
+interface Relay {
+  readonly destination: Awaited<ReturnType<typeof startPeer>>['destination'];
+  /** Drops from now on whatever either side sends, and closes nothing. */
+  fallSilent(): void;
+  /** Pieces that were dropped. */
+  swallowed(): number;
+}
+
+/** A destination whose connections run through a relay, and that begins an answer without ending it. */
+async function startBehindRelay(
+  context: TestContext,
+): Promise<{ transport: NodeTransport; relay: Relay; watches: PeerOutgoing[] }> {
+  const watches: PeerOutgoing[] = [];
+  const peer = await startPeer(context, 'h2', (_incoming, outgoing) => {
+    outgoing.on('error', () => {});
+    outgoing.write('first ');
+    watches.push(outgoing);
+  });
+  let silent = false;
+  let swallowed = 0;
+  const sockets: Socket[] = [];
+  const server = createServer((near) => {
+    const far = connect(peer.port, '127.0.0.1');
+    sockets.push(near, far);
+    const pass = (from: Socket, to: Socket): void => {
+      from.on('error', () => {});
+      from.on('data', (piece) => {
+        if (silent) swallowed++;
+        else to.write(piece);
+      });
+    };
+    pass(near, far);
+    pass(far, near);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  // All on one connection: it is the one that falls silent.
+  const transport = newTransport(context, { limits: { spreadAt: 100 } });
+  const relay: Relay = {
+    destination: { ...peer.destination, origin: `https://127.0.0.1:${port}` },
+    fallSilent: () => {
+      silent = true;
+    },
+    swallowed: () => swallowed,
+  };
+  return { transport, relay, watches };
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
+import { failureOf, newTransport, send } from '../../../test/support/node-transport.ts';
+import {
+  dataFrame,
+  headFrame,
+  okFrames,
+  type RawHttp2Peer,
+  type RawHttp2Server,
+  startRawHttp2Server,
+  uint32,
+} from '../../../test/support/raw-http2-peer.ts';
+import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { inboundFromRequest } from '../../proxy/inbound.ts';
+
+const { none, endStream } = frameFlag;
+const refusedStream = 0x7;
+
+const reset = (stream: number, code: number): Buffer =>
+  frame(frameType.rstStream, none, stream, uint32(code));
+const goAway = (lastStream: number, code: number): Buffer =>
+  frame(frameType.goAway, none, 0, uint32(lastStream, code));
+
+type Answer = (peer: RawHttp2Peer, stream: number, count: number) => void;
+
+/** A destination that answers by how many requests there were before, on any connection. */
+async function startAnswering(
+  context: TestContext,
+  answer: Answer,
+): Promise<RawHttp2Server & { requests(): number }> {
+  let requests = 0;
+  const server = await startRawHttp2Server(context, {
+    onFrame: (peer, { type, stream }) => {
+      if (type === frameType.headers) answer(peer, stream, requests++);
+    },
+  });
+  return { ...server, requests: () => requests };
+}
+
+describe('a request that the destination did not process', () => {
+  for (const [name, refuse] of [
+    ['REFUSED_STREAM', (stream: number) => reset(stream, refusedStream)],
+    ['a GOAWAY that names an earlier one as the last', () => goAway(0, 0)],
+    ['a GOAWAY with an error code that names an earlier one as the last', () => goAway(0, 0xb)],
+  ] as const) {
+    test(`is sent again: ${name}`, async (context) => {
+      const server = await startAnswering(context, (peer, stream, count) => {
+        peer.write(count === 0 ? refuse(stream) : okFrames(stream, 'second time'));
+      });
+      const answer = await send(newTransport(context), server.destination);
+      assert.equal(await answer.text(), 'second time');
+      assert.equal(server.requests(), 2);
+    });
+
+    test(`is sent again once only: ${name}`, async (context) => {
+      const server = await startAnswering(context, (peer, stream) => peer.write(refuse(stream)));
+      const failure = await failureOf(send(newTransport(context), server.destination));
+      assert.equal(failure.requestMayHaveArrived, false);
+      assert.equal(server.requests(), 2);
+    });
+  }
+
+  test('is not sent again when part of its body was streamed', async (context) => {
+    const server = await startRawHttp2Server(context, {
+      onFrame: (peer, { type, stream }) => {
+        if (type === frameType.data) peer.write(reset(stream, refusedStream));
+      },
+    });
+    const request = new Request('https://router/', { method: 'POST', body: 'body' });
+    const failure = await failureOf(
+      send(newTransport(context), server.destination, inboundFromRequest(request)),
+    );
+    assert.equal(failure.requestMayHaveArrived, true);
+    assert.equal(server.peers.flatMap((peer) => peer.of(frameType.headers)).length, 1);
+  });
+});
+
+describe('a request that the destination may have processed is never sent again', () => {
+  for (const [name, end] of [
+    ['another reset', (peer, stream) => peer.write(reset(stream, 0x2))],
+    ['CANCEL', (peer, stream) => peer.write(reset(stream, 0x8))],
+    [
+      'a GOAWAY that includes it, and the end of the connection',
+      (peer, stream) => {
+        peer.write(goAway(stream, 0xb));
+        peer.socket.end();
+      },
+    ],
+    ['the end of the connection', (peer) => peer.socket.destroy()],
+    ['an answer that is no HTTP/2', (peer, stream) => peer.write(dataFrame(stream, 'data'))],
+  ] satisfies readonly (readonly [string, Answer])[]) {
+    test(name, async (context) => {
+      const server = await startAnswering(context, end);
+      const failure = await failureOf(send(newTransport(context), server.destination));
+      assert.equal(failure.requestMayHaveArrived, true);
+      assert.equal(server.requests(), 1);
+    });
+  }
+
+  test('REFUSED_STREAM behind its head: its answer breaks off', async (context) => {
+    const server = await startAnswering(context, (peer, stream) => {
+      peer.write(headFrame(stream, [':status', '200']), dataFrame(stream, 'half'));
+    });
+    const answer = await send(newTransport(context), server.destination);
+    server.peers[0]?.write(reset(1, refusedStream));
+    await assert.rejects(answer.text());
+    assert.equal(server.requests(), 1);
+  });
+});
+
+test('what is open below the last stream of a GOAWAY ends in peace, while new requests take another connection', async (context) => {
+  const server = await startAnswering(context, (peer, stream, count) => {
+    if (count === 0) peer.write(headFrame(stream, [':status', '200']), goAway(stream, 0));
+    else peer.write(okFrames(stream, 'elsewhere'));
+  });
+  const transport = newTransport(context);
+  const watch = await send(transport, server.destination);
+  // The head came in front of the GOAWAY, and in one segment with it.
+  await server.peers[0]?.settled();
+  assert.equal(await (await send(transport, server.destination)).text(), 'elsewhere');
+  assert.equal(server.peers.length, 2);
+  server.peers[0]?.write(dataFrame(1, 'to the end', endStream));
+  assert.equal(await watch.text(), 'to the end');
+  await eventually(() => server.peers[0]?.closed === true);
+});

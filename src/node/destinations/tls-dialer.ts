@@ -1,0 +1,272 @@
+import { isIP, type LookupFunction, type OnReadOpts } from 'node:net';
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
+import { type Destination, type DestinationTrust, TransportError } from '../../proxy/transport.ts';
+import type { AddressPolicy } from '../../snapshot/address-policy.ts';
+import type { DialObserver } from '../exchange/connection-observer.ts';
+import { guardedLookup, type ResolveName, refusedAddress } from './guarded-lookup.ts';
+import { checkServerIdentity } from './server-identity.ts';
+
+/** What this side trusts and what it proves itself with, PEM. */
+export interface TransportCredentials {
+  /** `--peer-ca-file`: what the serving certificates of the local server and of peers are checked against. */
+  readonly peerCertificateAuthorities: string;
+  /** `--proxy-client-cert-file` and `--proxy-client-key-file`. Without it no identity can be asserted. */
+  readonly frontProxy?: { readonly certificate: string; readonly key: string } | undefined;
+}
+
+export interface DialOptions {
+  readonly destination: Destination;
+  readonly presentFrontProxyCertificate: boolean;
+  /** In order of preference (RFC 7301). */
+  readonly protocols: readonly ('h2' | 'http/1.1')[];
+  /** Gives up early when the client went away. */
+  readonly signal?: AbortSignal | undefined;
+  /** Takes what is received, without a stream and without a buffer for each piece (`onread` of node:net). */
+  readonly onread?: OnReadOpts | undefined;
+}
+
+/** Which addresses may be dialled. */
+export interface DialGuard {
+  /** For destinations that a snapshot names, judged again at each dial; the local server's is configured. */
+  readonly addressPolicy: AddressPolicy;
+  /** Default: the system's resolver. */
+  readonly resolveName?: ResolveName | undefined;
+}
+
+/** Opens TLS connections to destinations and checks who answers. Holds the credentials of the moment. */
+export class TlsDialer {
+  #connectTimeout: number;
+  readonly #tlsHandshakeTimeout: number | undefined;
+  readonly #observer: DialObserver | undefined;
+  readonly #addressPolicy: AddressPolicy | undefined;
+  readonly #lookup: LookupFunction | undefined;
+  #credentials: TransportCredentials;
+  #peerContexts: PeerContexts;
+  /** Of extension servers: their bundles come and go with APIServices. The oldest stands first. */
+  #extensionContexts = new Map<string, SecureContext>();
+
+  /**
+   * @param connectTimeout milliseconds for name resolution and TCP, and for TLS unless that has its own.
+   * @param guard default: every address may be dialled.
+   * @param tlsHandshakeTimeout milliseconds from the TCP connection on. Default: what is left of `connectTimeout`.
+   * @throws when a certificate or key cannot be read.
+   */
+  constructor(
+    credentials: TransportCredentials,
+    connectTimeout: number,
+    guard?: DialGuard,
+    tlsHandshakeTimeout?: number,
+    observer?: DialObserver,
+  ) {
+    this.#observer = observer;
+    this.#connectTimeout = connectTimeout;
+    this.#tlsHandshakeTimeout = tlsHandshakeTimeout;
+    this.#addressPolicy = guard?.addressPolicy;
+    this.#lookup = guard && guardedLookup(guard.addressPolicy, guard.resolveName);
+    this.#credentials = credentials;
+    this.#peerContexts = newPeerContexts(credentials);
+  }
+
+  /**
+   * From the next connection on. The old credentials stay when the new ones are unusable.
+   * @throws when a certificate or key cannot be read.
+   */
+  update(credentials: TransportCredentials): void {
+    this.#peerContexts = newPeerContexts(credentials);
+    this.#credentials = credentials;
+    this.#extensionContexts = new Map();
+  }
+
+  /** Milliseconds. */
+  get connectTimeout(): number {
+    return this.#connectTimeout;
+  }
+
+  /** From the next connection on. @param connectTimeout as for the constructor */
+  setConnectTimeout(connectTimeout: number): void {
+    this.#connectTimeout = connectTimeout;
+  }
+
+  /** @throws {TransportError} `requestMayHaveArrived` is always false: a dial sends no request. */
+  dial(options: DialOptions): Promise<TLSSocket> {
+    const opening = this.#open(options);
+    const observer = this.#observer;
+    if (observer === undefined) return opening;
+    const { destination } = options;
+    const begun = performance.now();
+    opening.then(
+      (socket) => observer.connected(destination, socket, performance.now() - begun),
+      (error: unknown) => {
+        if (error instanceof TransportError) observer.failed(destination, error);
+      },
+    );
+    return opening;
+  }
+
+  async #open(options: DialOptions): Promise<TLSSocket> {
+    const { destination, protocols, signal, onread } = options;
+    const { serverName, trust } = destination;
+    const { hostname, port } = new URL(destination.origin);
+    // URL keeps the brackets of an IPv6 address; sockets want it bare.
+    const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+    const refusal = this.#refusal(destination, host);
+    if (refusal !== undefined) throw refusal;
+    const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
+    let tcpConnected = false;
+    let timedOut = false;
+    const socket = connect({
+      host,
+      ...(this.#lookup === undefined || destination.kind === 'local' ? {} : { lookup: this.#lookup }),
+      port: port === '' ? 443 : Number(port),
+      // The name is the destination's, never the address or the request's Host. No SNI for addresses (RFC 6066
+      // section 3), which are still checked below.
+      servername: isIP(serverName) === 0 ? serverName : '',
+      checkServerIdentity: (_name, certificate) => checkServerIdentity(serverName, certificate),
+      rejectUnauthorized: trust.kind !== 'insecure-skip-tls-verify',
+      secureContext: this.#context(options),
+      ALPNProtocols: [...protocols],
+      ...(onread === undefined ? {} : { onread }),
+    });
+    socket.setNoDelay(true).setKeepAlive(true, tcpKeepAliveDelay);
+    const giveUpAfter = (milliseconds: number, what: string): NodeJS.Timeout =>
+      setTimeout(() => {
+        timedOut = true;
+        socket.destroy(new Error(`${what} within ${milliseconds} ms`));
+      }, milliseconds);
+    let timer = giveUpAfter(this.#connectTimeout, 'not connected');
+    const abort = (): void => {
+      socket.destroy(new Error('the client went away'));
+    };
+    signal?.addEventListener('abort', abort);
+    const settled = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      socket.off('error', failed).off('close', closed);
+    };
+    const failed = (error: Error): void => {
+      settled();
+      const code = dialErrorCode({ timedOut, tcpConnected, aborted: signal?.aborted === true });
+      const message = `${destination.origin} as ${serverName}: ${error.message}`;
+      reject(new TransportError(code, message, { requestMayHaveArrived: false, cause: error }));
+    };
+    const closed = (): void => failed(new Error('closed during the TLS handshake'));
+    socket.once('connect', () => {
+      tcpConnected = true;
+      if (this.#tlsHandshakeTimeout === undefined) return;
+      clearTimeout(timer);
+      timer = giveUpAfter(this.#tlsHandshakeTimeout, 'no TLS handshake');
+    });
+    socket.once('secureConnect', () => {
+      settled();
+      resolve(socket);
+    });
+    socket.on('error', failed).on('close', closed);
+    // An error must never find nobody listening, also before and after somebody uses the socket.
+    socket.on('error', () => {});
+    if (signal?.aborted === true) abort();
+    return promise;
+  }
+
+  /** Sockets look up names only: an address that stands in the origin itself is judged here. */
+  #refusal(destination: Destination, host: string): TransportError | undefined {
+    if (this.#addressPolicy === undefined || destination.kind === 'local' || isIP(host) === 0)
+      return undefined;
+    const reason = refusedAddress(host, this.#addressPolicy);
+    if (reason === undefined) return undefined;
+    return new TransportError('ConnectFailed', `${destination.origin}: the address ${reason}`, {
+      requestMayHaveArrived: false,
+    });
+  }
+
+  #context({ destination, presentFrontProxyCertificate }: DialOptions): SecureContext {
+    const { trust } = destination;
+    if (trust.kind === 'peer-ca') {
+      return presentFrontProxyCertificate
+        ? this.#peerContexts.withCertificate
+        : this.#peerContexts.withoutCertificate;
+    }
+    const contexts = this.#extensionContexts;
+    const bundle = trust.kind === 'ca-bundle' ? (trust.pem ?? '') : '';
+    const key = `${presentFrontProxyCertificate} ${trust.kind} ${bundle}`;
+    let context = contexts.get(key);
+    if (context === undefined) {
+      const authorities = authoritiesOf(trust, this.#credentials);
+      try {
+        context = newContext(this.#credentials, presentFrontProxyCertificate, authorities);
+      } catch (cause) {
+        throw new TransportError('TLSFailed', `${destination.id}: its CA bundle cannot be read`, {
+          requestMayHaveArrived: false,
+          cause,
+        });
+      }
+      if (contexts.size >= maximumExtensionContexts) {
+        const [oldest] = contexts.keys();
+        if (oldest !== undefined) contexts.delete(oldest);
+      }
+      contexts.set(key, context);
+    }
+    return context;
+  }
+}
+
+/** Milliseconds of silence before the kernel asks whether the other side is still there. */
+const tcpKeepAliveDelay = 30_000;
+/** A handful is in use at any time. */
+const maximumExtensionContexts = 64;
+
+/**
+ * What API servers are reached with. Never evicted: whoever may create APIServices chooses how many bundles there
+ * are, and must not choose what peers are checked against.
+ */
+interface PeerContexts {
+  readonly withCertificate: SecureContext;
+  readonly withoutCertificate: SecureContext;
+}
+
+/** @throws when a certificate or key cannot be read. */
+function newPeerContexts(credentials: TransportCredentials): PeerContexts {
+  const authorities = authoritiesOf({ kind: 'peer-ca' }, credentials);
+  return {
+    withCertificate: newContext(credentials, true, authorities),
+    withoutCertificate: newContext(credentials, false, authorities),
+  };
+}
+
+/** @returns undefined for the runtime's own roots. */
+function authoritiesOf(trust: DestinationTrust, credentials: TransportCredentials): string[] | undefined {
+  switch (trust.kind) {
+    case 'peer-ca':
+      return [credentials.peerCertificateAuthorities];
+    case 'ca-bundle':
+      return trust.pem === undefined ? undefined : [trust.pem];
+    case 'insecure-skip-tls-verify':
+      return undefined;
+  }
+}
+
+/** @param authorities undefined: the runtime's own roots. */
+function newContext(
+  credentials: TransportCredentials,
+  withCertificate: boolean,
+  authorities: string[] | undefined,
+): SecureContext {
+  const { frontProxy } = credentials;
+  return createSecureContext({
+    // As kube-apiserver's own peer proxy: TLS 1.2 and up.
+    minVersion: 'TLSv1.2',
+    ...(authorities === undefined ? {} : { ca: authorities }),
+    ...(withCertificate && frontProxy !== undefined
+      ? { cert: frontProxy.certificate, key: frontProxy.key }
+      : {}),
+  });
+}
+
+function dialErrorCode(at: {
+  timedOut: boolean;
+  tcpConnected: boolean;
+  aborted: boolean;
+}): 'ClientGone' | 'Timeout' | 'TLSFailed' | 'ConnectFailed' {
+  if (at.aborted) return 'ClientGone';
+  if (at.timedOut) return 'Timeout';
+  return at.tcpConnected ? 'TLSFailed' : 'ConnectFailed';
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
+import {
+  credentials,
+  frontProxyAuthority,
+  type PeerOutgoing,
+  servingAuthority,
+  startPeer,
+  startRawPeer,
+} from '../../../test/support/node-exchange.ts';
+import { failureOf, get, newTransport, send } from '../../../test/support/node-transport.ts';
+import { inboundFromRequest } from '../../proxy/inbound.ts';
+
+for (const protocol of ['h2', 'http/1.1'] as const) {
+  describe(`a destination on ${protocol}`, () => {
+    test('that restarts is reached again, also when it speaks the other protocol then', async (context) => {
+      const transport = newTransport(context);
+      const peer = await startPeer(context, protocol, (_incoming, outgoing) => outgoing.end('before'));
+      assert.equal(await (await send(transport, peer.destination)).text(), 'before');
+      await peer.stop();
+      // The end of the old connection may be noticed only by asking on it.
+      let failure = await failureOf(send(transport, peer.destination));
+      if (failure.code === 'ConnectionClosed') failure = await failureOf(send(transport, peer.destination));
+      assert.equal(failure.code, 'ConnectFailed');
+      const other = protocol === 'h2' ? 'http/1.1' : 'h2';
+      await startPeer(context, other, (_incoming, outgoing) => outgoing.end('after'), { port: peer.port });
+      assert.equal(await (await send(transport, peer.destination)).text(), 'after');
+    });
+
+    test('that is no destination any more is let go, and what is in flight ends first', async (context) => {
+      let watch: { end(chunk: string): unknown } | undefined;
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        if (incoming.url !== '/watch') return outgoing.end();
+        outgoing.write('first ');
+        watch = outgoing;
+        return undefined;
+      });
+      const transport = newTransport(context);
+      await (await send(transport, peer.destination)).text();
+      const watching = await send(transport, peer.destination, get(), { target: '/watch' });
+      transport.retain(new Set());
+      watch?.end('last');
+      assert.equal(await watching.text(), 'first last');
+      await eventually(() => peer.openConnections() === 0);
+    });
+
+    test('that is let go while a request waits for its connection still gets that request', async (context) => {
+      const peer = await startPeer(context, protocol, (_incoming, outgoing) => outgoing.end('served'));
+      const transport = newTransport(context);
+      const sending = send(transport, peer.destination);
+      transport.retain(new Set());
+      assert.equal(await (await sending).text(), 'served');
+      await eventually(() => peer.openConnections() === 0);
+    });
+
+    test('whose trust has changed is let go, and what else is reached at its address is kept', async (context) => {
+      const peer = await startPeer(context, protocol, (_incoming, outgoing) => outgoing.end());
+      const transport = newTransport(context);
+      const kept = peer.destination;
+      const pem = servingAuthority.certificate;
+      const before = { ...kept, trust: { kind: 'ca-bundle', pem } } as const;
+      const after = { ...kept, trust: { kind: 'ca-bundle', pem: `${pem}\n` } } as const;
+      for (const destination of [kept, before]) await (await send(transport, destination)).text();
+      assert.equal(peer.openConnections(), 2);
+      transport.retainDestinations([kept, after]);
+      await eventually(() => peer.openConnections() === 1);
+      await (await send(transport, kept)).text();
+      assert.equal(peer.connections(), 2);
+    });
+
+    test('close() ends what is in flight and every connection', async (context) => {
+      const arrived = Promise.withResolvers<void>();
+      const peer = await startPeer(context, protocol, () => arrived.resolve());
+      const transport = newTransport(context);
+      const sending = failureOf(send(transport, peer.destination));
+      await arrived.promise;
+      transport.close();
+      await sending;
+      assert.equal((await failureOf(send(transport, peer.destination))).requestMayHaveArrived, false);
+      await eventually(() => peer.openConnections() === 0);
+    });
+
+    test('is shown the new certificate after a rotation', async (context) => {
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        const socket = 'stream' in incoming ? incoming.stream.session?.socket : incoming.socket;
+        outgoing.end(String((socket as import('node:tls').TLSSocket).getPeerCertificate().subject?.CN));
+      });
+      const transport = newTransport(context);
+      assert.equal(await (await send(transport, peer.destination)).text(), 'front-proxy-client');
+      const next = await frontProxyAuthority.issue({ commonName: 'next', usage: 'client' });
+      const frontProxy = { certificate: next.chain, key: next.privateKey };
+      transport.updateCredentials({ ...credentials, frontProxy });
+      assert.equal(await (await send(transport, peer.destination)).text(), 'next');
+      assert.throws(() =>
+        transport.updateCredentials({ ...credentials, frontProxy: { certificate: 'x', key: 'y' } }),
+      );
+      assert.equal(await (await send(transport, peer.destination)).text(), 'next');
+    });
+  });
+}
+
+test('a connection that nobody came to use is closed with its destination', async (context) => {
+  const shaken = Promise.withResolvers<void>();
+  const peer = await startRawPeer(context, (socket) => {
+    // Who does not read does not notice the end of a connection.
+    socket.resume();
+    shaken.resolve();
+  });
+  const transport = newTransport(context);
+  const leaving = new AbortController();
+  const inbound = inboundFromRequest(new Request('https://router/', { signal: leaving.signal }));
+  const sending = failureOf(send(transport, peer.destination, inbound));
+  await eventually(() => peer.connections() === 1);
+  leaving.abort();
+  assert.equal((await sending).code, 'ClientGone');
+  await shaken.promise;
+  transport.retain(new Set());
+  await eventually(() => peer.openConnections() === 0);
+});
+
+test('many streams spread over several HTTP/2 connections, each below its limit', async (context) => {
+  const watches: { end(): unknown }[] = [];
+  const peer = await startPeer(context, 'h2', (_incoming, outgoing) => {
+    outgoing.writeHead(200);
+    outgoing.write('x');
+    watches.push(outgoing);
+  });
+  // Only HTTP/2 connections are counted here: none is tried for reads.
+  const limits = { spreadAt: 4, streamsPerConnection: 8, http2Connections: 3 };
+  const transport = newTransport(context, { limits });
+  const answers: Response[] = [];
+  for (let index = 0; index < 24; index++) answers.push(await send(transport, peer.destination));
+  assert.equal(peer.connections(), 3);
+  // There is no room for one more, until one ends.
+  const waiting = send(transport, peer.destination);
+  // Had it left, it would have arrived long before a read that has to connect first is answered.
+  const elsewhere = await startPeer(context, 'h2', (_incoming, outgoing) => outgoing.end());
+  await (await send(transport, elsewhere.destination)).text();
+  assert.equal(watches.length, 24);
+  watches[0]?.end();
+  await answers[0]?.text();
+  assert.equal((await waiting).status, 200);
+  assert.equal(peer.connections(), 3);
+});
+
+test('a GOAWAY lets open streams end and sends new ones over a new connection', async (context) => {
+  let watch: { end(chunk: string): unknown } | undefined;
+  const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
+    if (incoming.url !== '/watch') return outgoing.end('new');
+    outgoing.write('first ');
+    watch = outgoing;
+    outgoing.stream?.session?.close();
+    return undefined;
+  });
+  const transport = newTransport(context);
+  const watching = await send(transport, peer.destination, get(), { target: '/watch' });
+  assert.equal(await (await send(transport, peer.destination)).text(), 'new');
+  watch?.end('last');
+  assert.equal(await watching.text(), 'first last');
+});
+
+describe('a destination that speaks HTTP/1.1 only', () => {
+  test('attack: requests that are given up at once open no connection each (CVE-2023-44487)', async (context) => {
+    const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => outgoing.end('body'));
+    const transport = newTransport(context);
+    // Its protocol is known then.
+    await (await send(transport, peer.destination)).text();
+    const givenUp = new AbortController();
+    const all = Array.from({ length: 200 }, () =>
+      send(
+        transport,
+        peer.destination,
+        inboundFromRequest(new Request('https://router/', { signal: givenUp.signal })),
+      ),
+    );
+    givenUp.abort();
+    for (const each of await Promise.allSettled(all)) assert.equal(each.status, 'rejected');
+    assert.equal(await (await send(transport, peer.destination)).text(), 'body');
+    assert.ok(peer.connections() <= 17, `${peer.connections()} connections`);
+  });
+
+  test('opens as many connections as there are requests at a time, a few after the other', async (context) => {
+    const outgoings: PeerOutgoing[] = [];
+    const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => {
+      outgoings.push(outgoing);
+      if (outgoings.length === 60) for (const each of outgoings) each.end('body');
+    });
+    const transport = newTransport(context);
+    const all = Array.from({ length: 60 }, async () => (await send(transport, peer.destination)).text());
+    for (const each of await Promise.all(all)) assert.equal(each, 'body');
+  });
+});

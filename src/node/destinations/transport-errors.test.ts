@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { UnprocessedRequestError } from '../../http2/client/request-errors.ts';
+import { TransportError } from '../../proxy/transport.ts';
+import { toTransportError } from './transport-errors.ts';
+
+const sent = { origin: 'https://10.0.0.1:6443', sent: true, bodyOpened: false };
+const withCode = (code: string, message = 'failed'): Error => Object.assign(new Error(message), { code });
+
+test('a destination that refuses our certificate after a TLS 1.3 handshake has processed nothing', () => {
+  for (const alert of [
+    'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+    'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
+    'ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE',
+    'ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED',
+    'ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN',
+    'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
+  ]) {
+    const error = toTransportError(withCode(alert), sent);
+    assert.equal(error.code, 'TLSFailed', alert);
+    assert.equal(error.requestMayHaveArrived, false, alert);
+    assert.equal(
+      toTransportError(withCode(alert), { ...sent, bodyOpened: true }).requestMayHaveArrived,
+      true,
+    );
+  }
+});
+
+test('any other TLS error in the middle of a connection says nothing about what arrived', () => {
+  const error = toTransportError(withCode('ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC'), sent);
+  assert.equal(error.code, 'TLSFailed');
+  assert.equal(error.requestMayHaveArrived, true);
+});
+
+test('each kind of failure has its code', () => {
+  const codes = {
+    ECONNRESET: 'ConnectionClosed',
+    UND_ERR_SOCKET: 'ConnectionClosed',
+    UND_ERR_CONNECT_TIMEOUT: 'Timeout',
+    ETIMEDOUT: 'Timeout',
+    HPE_INVALID_CONSTANT: 'InvalidResponse',
+    UND_ERR_HEADERS_OVERFLOW: 'InvalidResponse',
+    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'InvalidResponse',
+  };
+  for (const [code, expected] of Object.entries(codes)) {
+    assert.equal(toTransportError(withCode(code), sent).code, expected, code);
+  }
+  assert.equal(toTransportError(new Error('bad upgrade'), sent).code, 'InvalidResponse');
+  assert.equal(toTransportError('no error at all', sent).code, 'ConnectionClosed');
+});
+
+test('before a byte was written, or when refused, nothing arrived', () => {
+  const error = withCode('ECONNRESET');
+  assert.equal(toTransportError(error, { ...sent, sent: false }).requestMayHaveArrived, false);
+  const refused = toTransportError(new UnprocessedRequestError(error), sent);
+  assert.equal(refused.requestMayHaveArrived, false);
+  assert.equal(refused.cause, error);
+  const refusedWithBody = toTransportError(new UnprocessedRequestError(error), { ...sent, bodyOpened: true });
+  assert.equal(refusedWithBody.requestMayHaveArrived, true);
+});
+
+test('the message names the destination, for logs, and keeps the cause', () => {
+  const cause = withCode('ECONNRESET', 'read ECONNRESET');
+  const error = toTransportError(cause, sent);
+  assert.equal(error.message, 'https://10.0.0.1:6443: read ECONNRESET');
+  assert.equal(error.cause, cause);
+  const already = new TransportError('Timeout', 'slow', { requestMayHaveArrived: true });
+  assert.equal(toTransportError(already, sent), already);
+});

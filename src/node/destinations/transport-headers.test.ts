@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
+import {
+  destinationAt,
+  frontProxyAuthority,
+  type PeerIncoming,
+  type Protocol,
+  peerPair,
+  servingAuthority,
+  startPeer,
+  startRawPeer,
+} from '../../../test/support/node-exchange.ts';
+import { startRouter } from '../../../test/support/node-router.ts';
+import { everyoneVerified } from '../../../test/support/node-server.ts';
+import { allHeaders, firstHeader, toByteString } from '../../apimachinery/raw-headers.ts';
+
+const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
+
+/** The lines of a request without HTTP/2's pseudo headers. */
+function linesOf(incoming: PeerIncoming): string[] {
+  return incoming.rawHeaders.filter(
+    (_, index) => incoming.rawHeaders[index - (index % 2)]?.startsWith(':') !== true,
+  );
+}
+
+for (const protocol of protocols) {
+  describe(`towards a destination on ${protocol}`, () => {
+    test('trap 1: two X-Remote-Group lines arrive as two, a comma in a name stays in it', async (context) => {
+      let received: string[] = [];
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        received = linesOf(incoming);
+        outgoing.end();
+      });
+      const stamped = [
+        'X-Remote-User',
+        'alice',
+        'X-Remote-Group',
+        'a, b',
+        'X-Remote-Group',
+        toByteString('größe'),
+      ];
+      const router = await startRouter(context, { destination: peer.destination, stamped });
+
+      for (const answer of [await askHttp1(router.port), await askHttp2(http2Client(context, router.port))]) {
+        assert.equal(answer.status, 200);
+        assert.deepEqual(allHeaders(received, 'x-remote-group'), ['a, b', toByteString('größe')]);
+      }
+    });
+
+    test('a user in 1,000 groups gets through', async (context) => {
+      let count = 0;
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        count = allHeaders(incoming.rawHeaders, 'x-remote-group').length;
+        outgoing.end();
+      });
+      const groups = Array.from({ length: 1_000 }, (_, index) => [
+        'x-remote-group',
+        `system:serviceaccounts:namespace-${index}`,
+      ]).flat();
+      const router = await startRouter(context, {
+        destination: peer.destination,
+        stamped: groups,
+        server: { clientCertificateOf: everyoneVerified },
+      });
+      // The same number of lines on the way in, under a name that hygiene lets pass.
+      const headers = groups.map((line) => line.replace('x-remote-group', 'x-test-group'));
+
+      assert.equal((await askHttp1(router.port, { headers })).status, 200);
+      assert.equal(count, 1_000);
+      count = 0;
+      assert.equal((await askHttp2(http2Client(context, router.port), { headers })).status, 200);
+      assert.equal(count, 1_000);
+    });
+
+    test('trap 3: a gzip body passes byte for byte with its length', async (context) => {
+      const packed = gzipSync('{"kind":"Table"}'.repeat(1_000));
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        assert.equal(incoming.headers['accept-encoding'], 'gzip');
+        outgoing.setHeader('content-encoding', 'gzip');
+        outgoing.setHeader('content-length', String(packed.length));
+        outgoing.end(packed);
+      });
+      const router = await startRouter(context, { destination: peer.destination });
+      const request = { headers: ['accept-encoding', 'gzip'] };
+
+      for (const answer of [
+        await askHttp1(router.port, request),
+        await askHttp2(http2Client(context, router.port), request),
+      ]) {
+        assert.deepEqual(answer.body, packed);
+        assert.equal(firstHeader(answer.headers, 'content-encoding'), 'gzip');
+        assert.equal(firstHeader(answer.headers, 'content-length'), String(packed.length));
+      }
+    });
+
+    test('trap 4: the TLS name is the destination’s, whatever Host the client sends', async (context) => {
+      const hosts: (string | undefined)[] = [];
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        hosts.push(incoming.headers[':authority']?.toString() ?? incoming.headers.host);
+        outgoing.end();
+      });
+      const router = await startRouter(context, {
+        destination: peer.destination,
+        outbound: { headers: ['host', 'evil.example'] },
+      });
+
+      assert.equal((await askHttp1(router.port, { headers: ['x-forwarded-host', 'a'] })).status, 200);
+      assert.equal((await askHttp1(router.port, { headers: ['x-forwarded-host', 'b'] })).status, 200);
+      assert.deepEqual(hosts, [`127.0.0.1:${peer.port}`, `127.0.0.1:${peer.port}`]);
+      assert.equal(peer.connections(), 1, 'a new Host must not make a new connection');
+    });
+
+    test('repeated lines of an answer stay apart and in order', async (context) => {
+      const peer = await startPeer(context, protocol, (_incoming, outgoing) => {
+        outgoing.setHeader('Warning', ['299 - "first"', '299 - "second, with a comma"']);
+        outgoing.end('{}');
+      });
+      const router = await startRouter(context, { destination: peer.destination });
+      const expected = ['299 - "first"', '299 - "second, with a comma"'];
+
+      assert.deepEqual(allHeaders((await askHttp1(router.port)).headers, 'warning'), expected);
+      const overHttp2 = await askHttp2(http2Client(context, router.port));
+      assert.deepEqual(allHeaders(overHttp2.headers, 'warning'), expected);
+    });
+
+    test('the target is passed on byte for byte', async (context) => {
+      let target = '';
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        target = incoming.url ?? '';
+        outgoing.end();
+      });
+      const router = await startRouter(context, { destination: peer.destination });
+      const path = '/api/v1/namespaces/a%2Fb/services/x:1/proxy//y;z/?b=2&a=%20+&b=1&=';
+
+      await askHttp1(router.port, { path });
+      assert.equal(target, path);
+      target = '';
+      await askHttp2(http2Client(context, router.port), { path });
+      assert.equal(target, path);
+    });
+
+    test('without the front-proxy certificate another connection is used, and none is presented', async (context) => {
+      const subjects: (string | undefined)[] = [];
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        const socket = 'stream' in incoming ? incoming.stream.session?.socket : incoming.socket;
+        const { subject } = (socket as import('node:tls').TLSSocket).getPeerCertificate();
+        subjects.push(subject?.CN?.toString());
+        outgoing.end();
+      });
+      const presenting = await startRouter(context, { destination: peer.destination });
+      await askHttp1(presenting.port);
+      const silent = await startRouter(context, {
+        destination: peer.destination,
+        outbound: { presentFrontProxyCertificate: false },
+      });
+      await askHttp1(silent.port);
+      assert.deepEqual(subjects, ['front-proxy-client', undefined]);
+    });
+  });
+}
+
+test('trap 2: connection headers of an answer are removed and never crash the HTTP/2 server', async (context) => {
+  const peer = await startRawPeer(context, (socket) => {
+    socket.on('data', () => {
+      socket.write(
+        'HTTP/1.1 200 Fine\r\nConnection: keep-alive, X-Private\r\nKeep-Alive: timeout=5\r\nX-Private: 1\r\n' +
+          'Proxy-Connection: keep-alive\r\nTransfer-Encoding: chunked\r\nAudit-ID: 7\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+      );
+    });
+  });
+  const router = await startRouter(context, {
+    destination: peer.destination,
+    // As if hygiene had been forgotten: the process must live all the same.
+    onResponseHead: (head) => ({ kind: 'forward', headers: head.headers }),
+  });
+
+  const session = http2Client(context, router.port);
+  for (let round = 0; round < 2; round++) {
+    const answer = await askHttp2(session);
+    assert.equal(answer.status, 200);
+    assert.equal(answer.body.toString(), 'ok');
+    for (const name of ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding']) {
+      assert.equal(firstHeader(answer.headers, name), undefined, name);
+    }
+  }
+});
+
+test('both identities over one transport never share a connection', async (context) => {
+  const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
+    const socket = 'stream' in incoming ? incoming.stream.session?.socket : incoming.socket;
+    outgoing.end(String((socket as import('node:tls').TLSSocket).getPeerCertificate().subject?.CN));
+  });
+  const outbound = { presentFrontProxyCertificate: true };
+  const router = await startRouter(context, { destination: peer.destination, outbound });
+  const withCertificate = await askHttp1(router.port);
+  outbound.presentFrontProxyCertificate = false;
+  const without = await askHttp1(router.port);
+
+  assert.equal(withCertificate.body.toString(), 'front-proxy-client');
+  assert.equal(without.body.toString(), 'undefined');
+  assert.equal(peer.connections(), 2);
+});
+
+test('split Cookie lines of HTTP/2 become one', async (context) => {
+  let cookies: readonly string[] = [];
+  const peer = await startPeer(context, 'http/1.1', (incoming, outgoing) => {
+    cookies = allHeaders(incoming.rawHeaders, 'cookie');
+    outgoing.end();
+  });
+  const router = await startRouter(context, { destination: peer.destination });
+  await askHttp2(http2Client(context, router.port), { headers: ['cookie', 'a=1', 'cookie', 'b=2'] });
+  assert.deepEqual(cookies, ['a=1; b=2']);
+});
+
+test('the reason phrase of an HTTP/1.1 answer is kept', async (context) => {
+  const peer = await startRawPeer(context, (socket) => {
+    socket.once('data', () => socket.write('HTTP/1.1 200 All Quiet\r\nContent-Length: 0\r\n\r\n'));
+  });
+  const router = await startRouter(context, { destination: peer.destination });
+  assert.equal((await askHttp1(router.port)).statusMessage, 'All Quiet');
+});
+
+describe('trust', () => {
+  const handle = (_incoming: PeerIncoming, outgoing: { end(): unknown }): void => {
+    outgoing.end();
+  };
+
+  test('a serving certificate with another name is refused: TLSFailed, nothing sent', async (context) => {
+    let requests = 0;
+    const peer = await startPeer(context, 'h2', (_incoming, outgoing) => {
+      requests++;
+      outgoing.end();
+    });
+    const router = await startRouter(context, {
+      destination: destinationAt(peer.destination.origin, { serverName: 'other.example' }),
+    });
+    const answer = await askHttp1(router.port);
+    assert.equal(answer.status, 503);
+    assert.equal(router.failures[0]?.code, 'TLSFailed');
+    assert.equal(router.failures[0]?.requestMayHaveArrived, false);
+    assert.equal(requests, 0);
+  });
+
+  test('a certificate from an authority that is not the peers’ is refused', async (context) => {
+    const pair = await frontProxyAuthority.issue({ dnsNames: ['kubernetes.default.svc'], usage: 'server' });
+    const peer = await startPeer(context, 'h2', handle, { pair });
+    const router = await startRouter(context, { destination: peer.destination });
+    assert.equal((await askHttp1(router.port)).status, 503);
+    assert.equal(router.failures[0]?.code, 'TLSFailed');
+  });
+
+  test('an extension server is checked against its own bundle, not the peers’', async (context) => {
+    const pair = await frontProxyAuthority.issue({ dnsNames: ['metrics.kube-system.svc'], usage: 'server' });
+    const extension = await startPeer(context, 'h2', handle, { pair });
+    const { origin } = extension.destination;
+    const serverName = 'metrics.kube-system.svc';
+    const own = await startRouter(context, {
+      destination: destinationAt(origin, {
+        serverName,
+        trust: { kind: 'ca-bundle', pem: frontProxyAuthority.certificate },
+      }),
+    });
+    assert.equal((await askHttp1(own.port)).status, 200);
+    const others = await startRouter(context, {
+      destination: destinationAt(origin, {
+        serverName,
+        trust: { kind: 'ca-bundle', pem: servingAuthority.certificate },
+      }),
+    });
+    assert.equal((await askHttp1(others.port)).status, 503);
+    assert.equal(others.failures[0]?.code, 'TLSFailed');
+  });
+
+  test('a bundle that is no PEM fails its own destination only', async (context) => {
+    const peer = await startPeer(context, 'h2', handle);
+    const router = await startRouter(context, {
+      destination: destinationAt(peer.destination.origin, { trust: { kind: 'ca-bundle', pem: 'nonsense' } }),
+    });
+    assert.equal((await askHttp1(router.port)).status, 503);
+    assert.equal(router.failures[0]?.code, 'TLSFailed');
+  });
+
+  test('insecureSkipTLSVerify accepts any certificate', async (context) => {
+    const peer = await startPeer(context, 'h2', handle, { pair: peerPair });
+    const router = await startRouter(context, {
+      destination: destinationAt(peer.destination.origin, {
+        serverName: 'other.example',
+        trust: { kind: 'insecure-skip-tls-verify' },
+      }),
+    });
+    assert.equal((await askHttp1(router.port)).status, 200);
+  });
+});

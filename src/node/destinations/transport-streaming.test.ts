@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { constants } from 'node:http2';
+import { createRequire } from 'node:module';
+import { describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { drained } from '../../../test/support/drained.ts';
+import { type PeerOutgoing, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
+import { next, openOver } from '../../../test/support/node-open-answer.ts';
+import { startRouter } from '../../../test/support/node-router.ts';
+
+const mebibyte = 1024 * 1024;
+const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
+
+/** How a client learns that an answer broke off. */
+const brokenOff: Record<Protocol, string> = {
+  'http/1.1': 'ECONNRESET',
+  h2: `code ${constants.NGHTTP2_INTERNAL_ERROR}`,
+};
+
+/** Breaks an answer off in its middle, as a crashing server does. */
+function breakOff(outgoing: PeerOutgoing): void {
+  if ('stream' in outgoing) outgoing.stream.destroy(new Error('crashed'));
+  else outgoing.destroy();
+}
+
+for (const client of protocols) {
+  for (const upstream of protocols) {
+    describe(`a client on ${client}, a destination on ${upstream}`, () => {
+      const open = openOver[client];
+
+      test('a watch: the head comes before the first event, then each event at once', async (context) => {
+        let watch: PeerOutgoing | undefined;
+        const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
+          outgoing.writeHead(200, { 'content-type': 'application/json' });
+          outgoing.flushHeaders();
+          watch = outgoing;
+        });
+        const router = await startRouter(context, { destination: peer.destination });
+        // Resolves although the destination has not sent one byte of its body.
+        const answer = await open(context, router.port);
+        assert.equal(answer.status, 200);
+        for (const event of ['{"type":"ADDED"}\n', '{"type":"MODIFIED"}\n', '{"type":"DELETED"}\n']) {
+          watch?.write(event);
+          assert.equal(await next(answer.body), event);
+        }
+        watch?.end();
+        answer.body.resume();
+        assert.equal(await answer.ended, 'end');
+      });
+
+      test('trap 6: a watch is never cut for being quiet, before its head or after', async (context) => {
+        const peer = await startPeer(context, upstream, async (_incoming, outgoing) => {
+          // Timers of one process are called in their order: one of the router, set before, would have been first.
+          await delay(25);
+          outgoing.writeHead(200);
+          outgoing.flushHeaders();
+          await delay(25);
+          outgoing.end('event');
+        });
+        const router = await startRouter(context, {
+          destination: peer.destination,
+          outbound: { longRunning: true },
+          transport: { headTimeout: 10 },
+        });
+        const answer = await open(context, router.port);
+        assert.equal(await next(answer.body), 'event');
+      });
+
+      test('a client that goes away ends the request at the destination', async (context) => {
+        const gone = Promise.withResolvers<void>();
+        const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
+          outgoing.write('first');
+          outgoing.once('close', gone.resolve);
+        });
+        const router = await startRouter(context, { destination: peer.destination });
+        const answer = await open(context, router.port);
+        await next(answer.body);
+        answer.leave();
+        await gone.promise;
+      });
+
+      test('an answer that breaks off breaks the client’s stream, never ends it', async (context) => {
+        let answering: PeerOutgoing | undefined;
+        const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
+          outgoing.write('first');
+          answering = outgoing;
+        });
+        const router = await startRouter(context, { destination: peer.destination });
+        const answer = await open(context, router.port);
+        await next(answer.body);
+        assert.ok(answering);
+        breakOff(answering);
+        answer.body.resume();
+        assert.equal(await answer.ended, brokenOff[client]);
+      });
+
+      test('a slow reader holds up the destination, and gets everything in the end', async (context) => {
+        const total = 64 * mebibyte;
+        const chunk = Buffer.alloc(64 * 1024, 'x');
+        let written = 0;
+        const stalled = Promise.withResolvers<void>();
+        const peer = await startPeer(context, upstream, async (_incoming, outgoing) => {
+          while (written < total) {
+            written += chunk.length;
+            if (outgoing.write(chunk)) continue;
+            await drained(outgoing, stalled.resolve);
+          }
+          outgoing.end();
+        });
+        const router = await startRouter(context, { destination: peer.destination });
+        const answer = await open(context, router.port);
+        answer.body.pause();
+        await stalled.promise;
+        // Socket buffers of the kernel on both connections are the most of it.
+        assert.ok(written < 24 * mebibyte, `${written} bytes were taken from the destination`);
+        let received = 0;
+        answer.body.on('data', (data: Buffer) => {
+          received += data.length;
+        });
+        answer.body.resume();
+        assert.equal(await answer.ended, 'end');
+        assert.equal(received, total);
+      });
+    });
+  }
+}
+
+test('trap 6: a watch on HTTP/1.1 outlasts the five minutes after which undici gives up by itself', async (context) => {
+  // undici's own clock, moved as its own tests do.
+  const clock: { tick(milliseconds: number): void } = createRequire(import.meta.url)(
+    'undici/lib/util/timers.js',
+  );
+  let watch: PeerOutgoing | undefined;
+  const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => {
+    outgoing.writeHead(200);
+    outgoing.flushHeaders();
+    watch = outgoing;
+  });
+  const router = await startRouter(context, {
+    destination: peer.destination,
+    outbound: { longRunning: true },
+  });
+  const answer = await openOver.h2(context, router.port);
+  clock.tick(301_000);
+  clock.tick(301_000);
+  watch?.write('event');
+  assert.equal(await next(answer.body), 'event');
+});

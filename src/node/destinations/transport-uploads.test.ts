@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { constants } from 'node:http2';
+import { describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { drained } from '../../../test/support/drained.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { rawClient } from '../../../test/support/node-clients.ts';
+import { type PeerIncoming, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
+import { next, openOver } from '../../../test/support/node-open-answer.ts';
+import { startRouter } from '../../../test/support/node-router.ts';
+import { startServer } from '../../../test/support/node-server.ts';
+import { bodySourceOf } from '../exchange/body-source.ts';
+import { BodyStream } from '../exchange/body-stream.ts';
+
+const mebibyte = 1024 * 1024;
+const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
+
+for (const client of protocols) {
+  for (const upstream of protocols) {
+    describe(`a client on ${client}, a destination on ${upstream}`, () => {
+      const open = openOver[client];
+
+      test('an upload streams: the destination has the first part before the client has sent the last', async (context) => {
+        const first = Promise.withResolvers<string>();
+        const peer = await startPeer(context, upstream, async (incoming: PeerIncoming, outgoing) => {
+          let body = '';
+          for await (const part of incoming) {
+            body += String(part);
+            first.resolve(body);
+          }
+          outgoing.end(body);
+        });
+        const router = await startRouter(context, { destination: peer.destination });
+        const answering = open(context, router.port, async (body) => {
+          body.write('one ');
+          await first.promise;
+          body.end('two');
+        });
+        assert.equal(await first.promise, 'one ');
+        assert.equal(await next((await answering).body), 'one two');
+      });
+
+      test('an upload that breaks off never looks whole to the destination', async (context) => {
+        const outcome = Promise.withResolvers<string>();
+        const peer = await startPeer(context, upstream, (incoming, outgoing) => {
+          outgoing.writeHead(200);
+          outgoing.write('go on');
+          outgoing.on('error', () => {});
+          incoming.on('data', () => {});
+          // Node also ends the body of a stream that was reset.
+          incoming.once('end', () =>
+            outcome.resolve((outgoing.stream?.rstCode ?? 0) === 0 ? 'end' : 'aborted'),
+          );
+          incoming.once('aborted', () => outcome.resolve('aborted'));
+          incoming.once('error', () => outcome.resolve('aborted'));
+        });
+        const router = await startRouter(context, { destination: peer.destination });
+        const answer = await open(context, router.port, (body) => {
+          body.on('error', () => {});
+          body.write('half');
+        });
+        await next(answer.body);
+        answer.leave();
+        assert.equal(await outcome.promise, 'aborted');
+      });
+
+      test('an upload in progress is no silence: it may last longer than the wait for the head', async (context) => {
+        const peer = await startPeer(context, upstream, async (incoming: PeerIncoming, outgoing) => {
+          outgoing.end(String((await incoming.toArray()).length > 0));
+        });
+        const router = await startRouter(context, {
+          destination: peer.destination,
+          transport: { headTimeout: 400 },
+        });
+        const answer = await open(context, router.port, async (body) => {
+          // Until the wait for the head would be over twice, with pauses that are nothing beside it.
+          for (const begun = performance.now(); performance.now() - begun < 800; await delay(5)) {
+            body.write('part');
+          }
+          body.end();
+        });
+        assert.equal(answer.status, 200);
+      });
+
+      test('a destination that does not read holds up the upload', async (context) => {
+        const peer = await startPeer(context, upstream, (incoming: PeerIncoming, outgoing) => {
+          incoming.pause();
+          outgoing.writeHead(200);
+          outgoing.flushHeaders();
+        });
+        const router = await startRouter(context, { destination: peer.destination });
+        const chunk = Buffer.alloc(64 * 1024);
+        let written = 0;
+        const stalled = Promise.withResolvers<void>();
+        const answer = await open(context, router.port, async (body) => {
+          while (written < 64 * mebibyte) {
+            written += chunk.length;
+            if (body.write(chunk)) continue;
+            await drained(body, stalled.resolve);
+          }
+          stalled.resolve();
+        });
+        await stalled.promise;
+        assert.ok(written < 24 * mebibyte, `${written} bytes were taken from the client`);
+        answer.leave();
+      });
+
+      test('an answer before the end of the upload reaches the client', async (context) => {
+        const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
+          outgoing.writeHead(413, { 'content-type': 'text/plain' });
+          outgoing.end('too large');
+        });
+        const router = await startRouter(context, { destination: peer.destination });
+        const answer = await open(context, router.port, (body) => {
+          body.on('error', () => {});
+          body.write(Buffer.alloc(mebibyte));
+        });
+        assert.equal(answer.status, 413);
+        assert.equal(await next(answer.body), 'too large');
+        assert.equal(await answer.ended, 'end');
+      });
+    });
+  }
+}
+
+for (const client of protocols) {
+  test(`an upload on ${client} that HTTP/2 destinations answer before its end leaves no stream open there`, async (context) => {
+    const codes: number[] = [];
+    const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
+      incoming.on('error', () => {}).resume();
+      outgoing.on('error', () => {});
+      outgoing.stream?.once('close', () => codes.push(outgoing.stream?.rstCode ?? 0));
+      outgoing.end('early');
+    });
+    const router = await startRouter(context, { destination: peer.destination });
+    for (let upload = 0; upload < 3; upload++) {
+      const answer = await openOver[client](context, router.port, (body) => {
+        body.on('error', () => {});
+        body.write('a part');
+      });
+      assert.equal(await next(answer.body), 'early');
+    }
+    await eventually(() => codes.length === 3);
+    // Had one ended in good order, the destination would have taken the part for the whole.
+    assert.ok(!codes.includes(constants.NGHTTP2_NO_ERROR), `closed with ${codes}`);
+  });
+}
+
+test('an upload that HTTP/2 destinations answer at its end is not reset', async (context) => {
+  const codes: number[] = [];
+  const peer = await startPeer(context, 'h2', async (incoming, outgoing) => {
+    outgoing.stream?.once('close', () => codes.push(outgoing.stream?.rstCode ?? -1));
+    outgoing.end(String(Buffer.concat(await incoming.toArray()).length));
+  });
+  const router = await startRouter(context, { destination: peer.destination });
+  for (const length of [0, 1, 100_000, mebibyte]) {
+    const answer = await openOver.h2(context, router.port, (body) => body.end(Buffer.alloc(length)));
+    assert.equal(await next(answer.body), String(length));
+  }
+  await eventually(() => codes.length === 4);
+  assert.deepEqual(codes, [0, 0, 0, 0]);
+});
+
+test('the part of an upload that came before its answer never looks whole', async (context) => {
+  const outcome = Promise.withResolvers<string>();
+  const { port } = await startServer(context, async (_request, { inbound }) => {
+    const source = bodySourceOf(inbound);
+    assert.ok(source);
+    const body = new BodyStream(source, () => {});
+    body.once('end', () => outcome.resolve('end')).once('error', (error) => outcome.resolve(error.message));
+    await once(body, 'data');
+    return new Response('early');
+  });
+  const answer = await openOver.h2(context, port, (body) => {
+    body.on('error', () => {});
+    body.write('a part');
+  });
+  assert.equal(await next(answer.body), 'early');
+  assert.match(await outcome.promise, /before the end of the request body/);
+});
+
+/** One HTTP/2 frame (RFC 9113 section 4.1). */
+function frame(type: number, flags: number, stream: number, payload: readonly number[] = []): Buffer {
+  return Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream, ...payload]);
+}
+
+for (const upstream of protocols) {
+  test(`attack: an upload that is reset with NO_ERROR never looks whole to a destination on ${upstream}`, async (context) => {
+    const begun = Promise.withResolvers<void>();
+    const outcome = Promise.withResolvers<string>();
+    const peer = await startPeer(context, upstream, (incoming, outgoing) => {
+      outgoing.on('error', () => {});
+      incoming.on('data', () => begun.resolve());
+      incoming.once('end', () => outcome.resolve((outgoing.stream?.rstCode ?? 0) === 0 ? 'end' : 'aborted'));
+      incoming.once('aborted', () => outcome.resolve('aborted'));
+      incoming.once('error', () => outcome.resolve('aborted'));
+    });
+    const router = await startRouter(context, { destination: peer.destination });
+    const socket = await rawClient(context, router.port, 'h2');
+    socket.resume();
+    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    socket.write(frame(4, 0, 0));
+    // `:method: POST`, `:scheme: https`, `:path: /` and `:authority: x` (RFC 7541 appendix A).
+    socket.write(frame(1, 4, 1, [0x83, 0x87, 0x84, 0x41, 0x01, 0x78]));
+    socket.write(frame(0, 0, 1, [0x61]));
+    await begun.promise;
+    socket.write(frame(3, 0, 1, [0, 0, 0, 0]));
+    assert.equal(await outcome.promise, 'aborted');
+  });
+}

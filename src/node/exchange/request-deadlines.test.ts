@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { collectGarbage, inMegabytes, oldSpace } from '../../../test/support/security/memory.ts';
+import { RequestDeadlines } from './request-deadlines.ts';
+
+/** Deadlines on a clock that is moved by hand. */
+function startDeadlines(context: TestContext, timeout: number, onExpired?: (requests: number) => void) {
+  const clock = { now: 0 };
+  const deadlines = new RequestDeadlines({
+    timeout,
+    clock: () => clock.now,
+    ...(onExpired === undefined ? {} : { onExpired }),
+  });
+  context.after(() => deadlines.stop());
+  return { clock, deadlines };
+}
+
+test('a request is ended at its deadline, once, at most two looks late and never early', (context) => {
+  fc.assert(
+    fc.property(fc.nat({ max: 100_000 }), fc.integer({ min: 1, max: 120_000 }), (start, timeout) => {
+      const { clock, deadlines } = startDeadlines(context, timeout);
+      clock.now = start;
+      const ends: number[] = [];
+      deadlines.add({ expire: () => ends.push(clock.now) });
+      for (; clock.now < start + timeout + 5_000; clock.now += 333) deadlines.look();
+      const [end] = ends;
+      assert.equal(ends.length, 1);
+      assert.ok(end !== undefined && end >= start + timeout && end <= start + timeout + 2_333, `${end}`);
+      deadlines.stop();
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('what has ended by itself is left alone', (context) => {
+  const { clock, deadlines } = startDeadlines(context, 1_000);
+  const request = { expire: () => assert.fail('it was over') };
+  deadlines.remove(request, deadlines.add(request));
+  clock.now = 10_000;
+  deadlines.look();
+  assert.equal(deadlines.expired, 0);
+});
+
+test('a request that comes where another one was is not ended in its place, nor taken out for it', (context) => {
+  const { clock, deadlines } = startDeadlines(context, 1_000);
+  const first = { expire: () => assert.fail('it was over') };
+  const place = deadlines.add(first);
+  deadlines.remove(first, place);
+  clock.now = 5_000;
+  const ended: string[] = [];
+  assert.equal(deadlines.add({ expire: () => ended.push('second') }), place);
+  deadlines.look();
+  // Told twice that it is over, as a request may be that has both failed and closed.
+  deadlines.remove(first, place);
+  clock.now = 10_000;
+  deadlines.look();
+  deadlines.look();
+  assert.deepEqual(ended, ['second']);
+});
+
+test('what ends while others are being ended takes itself out, and each is ended once', (context) => {
+  const { clock, deadlines } = startDeadlines(context, 1_000);
+  const ended: number[] = [];
+  const requests = [0, 1, 2, 3].map((number) => ({
+    expire() {
+      ended.push(number);
+      for (const [index, each] of requests.entries()) deadlines.remove(each, places[index] as number);
+      // One that takes its place at once has all of its time.
+      deadlines.add({ expire: () => ended.push(10 + number) });
+    },
+  }));
+  const places = requests.map((request) => deadlines.add(request));
+  clock.now = 10_000;
+  deadlines.look();
+  assert.deepEqual(ended, [0, 1, 2, 3]);
+  clock.now = 20_000;
+  deadlines.look();
+  assert.deepEqual(
+    ended.toSorted((one, other) => one - other),
+    [0, 1, 2, 3, 10, 11, 12, 13],
+  );
+});
+
+test('a process that stood still ends what became due meanwhile, and nothing else', (context) => {
+  const told: number[] = [];
+  const { clock, deadlines } = startDeadlines(context, 60_000, (requests) => told.push(requests));
+  const ended: string[] = [];
+  deadlines.add({ expire: () => ended.push('before') });
+  clock.now = 3_600_000;
+  // It comes before the timer has had its turn.
+  deadlines.add({ expire: () => ended.push('after') });
+  deadlines.look();
+  assert.deepEqual(ended, ['before']);
+  clock.now += 62_000;
+  deadlines.look();
+  assert.deepEqual(ended, ['before', 'after']);
+  assert.deepEqual(told, [1, 1]);
+  assert.equal(deadlines.expired, 2);
+});
+
+test('a request that cannot be ended is told of, and keeps no other from its end', (context) => {
+  const failures: unknown[] = [];
+  const clock = { now: 0 };
+  const onFailed = (error: unknown) => failures.push(error);
+  const deadlines = new RequestDeadlines({ timeout: 1_000, clock: () => clock.now, onFailed });
+  context.after(() => deadlines.stop());
+  const failure = new Error('the stream is gone');
+  let ended = 0;
+  deadlines.add({
+    expire() {
+      throw failure;
+    },
+  });
+  deadlines.add({ expire: () => ended++ });
+  clock.now = 10_000;
+  deadlines.look();
+  assert.deepEqual(failures, [failure]);
+  assert.equal(ended, 1);
+  assert.equal(deadlines.expired, 2);
+});
+
+test('another time-out is for requests that begin after it, be it longer or shorter', (context) => {
+  const { clock, deadlines } = startDeadlines(context, 60_000, () => {});
+  const ended: string[] = [];
+  deadlines.add({ expire: () => ended.push('of 60 s') });
+  deadlines.setTimeout(10_000);
+  deadlines.add({ expire: () => ended.push('of 10 s') });
+  deadlines.setTimeout(120_000);
+  const finished = { expire: () => ended.push('finished') };
+  deadlines.remove(finished, deadlines.add(finished));
+  deadlines.add({ expire: () => ended.push('of 120 s') });
+  for (const [now, over] of [
+    [12_000, ['of 10 s']],
+    [62_000, ['of 10 s', 'of 60 s']],
+    [122_000, ['of 10 s', 'of 60 s', 'of 120 s']],
+  ] as const) {
+    clock.now = now;
+    deadlines.look();
+    assert.deepEqual(ended, over);
+  }
+  assert.equal(deadlines.expired, 3);
+});
+
+// As the entries of a `Set` do: 5.6 MiB of these 10.
+test('requests that are over keep none that came after them alive until all of the heap is collected', (context) => {
+  const { deadlines } = startDeadlines(context, 60_000);
+  const inFlight: { readonly request: { expire(): void }; readonly place: number }[] = [];
+  const oneMore = (): void => {
+    const request = { expire: () => {}, bytes: Array.from({ length: 128 }, () => 0) };
+    inFlight.push({ request, place: deadlines.add(request) });
+    if (inFlight.length <= 64) return;
+    const [oldest] = inFlight.splice(0, 1);
+    if (oldest !== undefined) deadlines.remove(oldest.request, oldest.place);
+  };
+  for (let count = 0; count < 200; count++) oneMore();
+  collectGarbage();
+  const before = oldSpace();
+  for (let count = 0; count < 10_000; count++) oneMore();
+  const grown = oldSpace() - before;
+  assert.ok(grown < 1024 * 1024, `${inMegabytes(grown)} became old`);
+});

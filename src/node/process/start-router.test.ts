@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { watchResources } from '../../../test/faults/laboratory/resources.ts';
+import { keptLog } from '../../../test/support/security/kept-log.ts';
+import {
+  clusterSnapshot,
+  snapshotKey,
+  startRouterUnderTest,
+  validateFlags,
+} from '../../../test/support/security/router-under-test.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
+import { sealSnapshot } from '../../snapshot/seal.ts';
+import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
+import { startRouter } from './start-router.ts';
+
+test('a wrong --server-id is noticed as soon as there is a snapshot', async (context) => {
+  const { logLines, push } = await startRouterUnderTest(context, {
+    snapshot: () => snapshotOf({ 'cp-a': ['v1/pods'], 'cp-b': ['v1/pods'] }),
+  });
+  // Each line is kept in two forms.
+  const warnings = (): string[] =>
+    logLines.filter((line) => line.startsWith('{"level"') && line.includes('--server-id'));
+  assert.equal(warnings().length, 1);
+  assert.match(warnings()[0] ?? '', /cp-a.*cp-b/);
+  assert.equal((await push(snapshotOf({ local: ['v1/pods'] }, { generation: 2 }))).status, 200);
+  assert.equal(warnings().length, 1);
+});
+
+test('a start that fails behind a restored snapshot leaves no connection, probe or timer behind', async (context) => {
+  const running = await startRouterUnderTest(context);
+  const directory = await temporaryDirectory(context);
+  const file = join(directory, 'snapshot');
+  const jws = await sealSnapshot(clusterSnapshot(running), snapshotKey);
+  await createFileSnapshotStore(file).save({ snapshot: jws });
+  const taken = await validateFlags({
+    'server-id': ['local'],
+    'local-server': [running.local.origin],
+    'secure-port': [String(running.port)],
+    'snapshot-file': [file],
+    'health-check-interval': ['1s'],
+  });
+  assert.ok(taken.ok, JSON.stringify(taken));
+  const asked = running.peer.connections;
+  const nothingIsLeft = watchResources();
+  await assert.rejects(startRouter(taken.config, keptLog([])), { code: 'AddressInUse' });
+  await nothingIsLeft();
+  assert.ok(running.peer.connections > asked, 'the restored snapshot was in use already');
+});

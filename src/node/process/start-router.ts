@@ -1,0 +1,281 @@
+import type { Logger } from '../../observe/logger.ts';
+import { RecentDecisions } from '../../observe/recent-decisions.ts';
+import { extensionDestination, peerDestination } from '../../proxy/destinations.ts';
+import { RetryBudget } from '../../proxy/retry.ts';
+import { ServerLoad } from '../../proxy/server-load.ts';
+import type { Destination } from '../../proxy/transport.ts';
+import { newPseudonym } from '../../proxy/via.ts';
+import { createMemorySnapshotStore } from '../../snapshot/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../snapshot/receiver.ts';
+import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import type { SnapshotStore } from '../../snapshot/snapshot-store.ts';
+import { processFacts } from '../configuration/process-facts.ts';
+import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
+import {
+  assertionAuthenticator,
+  canAssertLocally,
+  identityTokenSigners,
+} from '../callers/destination-identity.ts';
+import { NodeTransport } from '../destinations/node-transport.ts';
+import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
+import { ownServerCheck } from '../health/own-server-check.ts';
+import { followServers } from '../health/server-health.ts';
+import { createRouterMetrics } from '../metrics/create-router-metrics.ts';
+import type { ConfigurationUsers } from '../reload/apply-configuration.ts';
+import type { ConfigurationSource } from '../reload/configuration-source.ts';
+import { CredentialWatch } from '../reload/credential-watch.ts';
+import { filesAgain } from '../reload/files-again.ts';
+import { LiveAddressPolicy } from '../reload/live-address-policy.ts';
+import { LiveConfiguration } from '../reload/live-configuration.ts';
+import { LiveCredentials, serverTlsOf, transportCredentialsOf } from '../reload/live-credentials.ts';
+import { LiveHandlers } from '../reload/live-handlers.ts';
+import { LiveJwt } from '../reload/live-jwt.ts';
+import { createRequestRecords } from '../reload/request-records.ts';
+import { createRouterHandlers, type RouterParts } from '../reload/router-handlers.ts';
+import { TrafficControl } from '../reload/traffic-control.ts';
+import { watchRouterFiles } from '../reload/watch-router-files.ts';
+import { createRouterServer } from '../serving/server.ts';
+import { startAdminServer } from './admin-server.ts';
+import { advertisedServer } from './advertised-address.ts';
+import { createClusterDocuments } from './cluster-documents.ts';
+
+/** Milliseconds that requests in flight get to end when the router is closed. */
+const closeGrace = 10_000;
+
+export interface StartOptions {
+  /** Where the configuration comes from. Default: its settings stay, its files are read again when they change. */
+  readonly configurationSource?: ConfigurationSource | undefined;
+  /** Told of each changed configuration once it is in use. Must not throw. */
+  readonly onApplied?: (config: ServeConfig) => void;
+}
+
+/**
+ * Puts a router together from its configuration and starts it. Resolves once it listens; a snapshot that
+ * outlived the last run is in use by then.
+ * @throws when the address cannot be listened on, or a certificate or key cannot be used.
+ */
+export async function startRouter(
+  config: ServeConfig,
+  logger: Logger,
+  options: StartOptions = {},
+): Promise<RunningRouter> {
+  const opened: Opened = [];
+  try {
+    return await start(config, logger, options, opened);
+  } catch (error) {
+    // A restored snapshot has connections opened already, which would keep the process alive.
+    await closeAll(opened);
+    throw error;
+  }
+}
+
+/** What ends all that has been opened so far. */
+type Opened = (() => void | Promise<void>)[];
+
+/** The last opened first. */
+async function closeAll(opened: Opened): Promise<void> {
+  for (const close of opened.toReversed()) await close();
+}
+
+async function start(
+  config: ServeConfig,
+  logger: Logger,
+  { configurationSource, onApplied }: StartOptions,
+  opened: Opened,
+): Promise<RunningRouter> {
+  const live = new LiveConfiguration(config);
+  const credentials = new LiveCredentials(config);
+  const addressPolicy = new LiveAddressPolicy(config.peerAddresses);
+  const credentialWatch = new CredentialWatch(logger);
+  const traffic = new TrafficControl(config, logger);
+  opened.push(() => traffic.deadlines.stop());
+  const facts = processFacts(config);
+  const metrics = createRouterMetrics(config, facts, () => receiver.current());
+  const records = await createRequestRecords(config, logger, metrics);
+  opened.push(() => records.close());
+  const transport = new NodeTransport({
+    dialObserver: metrics?.connections,
+    ...traffic.transportOptions,
+    credentials: transportCredentialsOf(credentials.current),
+    guard: { addressPolicy },
+    onBrokenOff: (origin) => servers?.brokenOff(origin),
+    onConnectionLost: (origin) => servers?.connectionLost(origin),
+  });
+  opened.push(() => transport.close());
+  const outboundOptions = {
+    local: localDestination(config, credentials),
+    transport,
+    identityHeaderNames: config.identityHeaderNames,
+    identityTokens: identityTokenSigners(config),
+    pseudonym: newPseudonym(),
+  };
+  const documents = createClusterDocuments(outboundOptions, logger, () => metrics?.documentReadFailed());
+  const load = new ServerLoad(() => performance.now());
+  const servers =
+    config.health &&
+    followServers({
+      ...outboundOptions,
+      config: config.health,
+      endConnections: (destination, how) => transport.endConnections(destination, how),
+      logger,
+    });
+  // Before the transport, whose end would look like the servers'.
+  if (servers !== undefined) opened.push(() => servers.stop());
+  if (metrics !== undefined) servers?.health.observe(metrics);
+  const receiver = new SnapshotReceiver({
+    store: snapshotStore(config),
+    keys: () => credentials.current.snapshotKeys,
+    addressPolicy,
+    logger,
+    onPush: (result) => metrics?.snapshotPushed(result),
+  });
+  const { serverId } = config;
+  const checkOwnServer = serverId === undefined ? undefined : ownServerCheck(serverId, logger);
+  receiver.onChange((table) => {
+    checkOwnServer?.(table);
+    servers?.follow(table);
+    const destinations = destinationsOf(outboundOptions.local, table);
+    transport.retainDestinations(destinations);
+    metrics?.tableInUse(table, destinations);
+    if (config.featureGateEnabled) void documents.prepare(table);
+  });
+  await receiver.restore();
+  // The local server is known from the start.
+  if (receiver.current() === undefined) servers?.follow(undefined);
+
+  const jwt = new LiveJwt(config.jwt, logger);
+  opened.push(() => jwt.close());
+  const retryBudget = new RetryBudget();
+  const { clientCertificateOf } = credentials;
+  let listeningPort: number | undefined;
+  const parts: RouterParts = {
+    outbound: outboundOptions,
+    authenticators: {
+      assertion: assertionAuthenticator(config, () => credentials.current.assertionKeys, logger),
+      jwt,
+    },
+    retryBudget,
+    load,
+    health: servers?.health,
+    routingTable: receiver,
+    openApiV2: documents.openApiV2,
+    openApiV3: documents.openApiV3,
+    credentialFiles: credentialWatch.status,
+    advertised: () => advertisedServer(config, listeningPort),
+    settings: live,
+    recentDecisions: new RecentDecisions(),
+    traffic,
+    metrics,
+    records,
+    clientCertificateOf,
+    logger,
+  };
+  const buildHandlers: ConfigurationUsers['buildHandlers'] = (next, keys) =>
+    createRouterHandlers(next, keys, parts);
+  const handlers = new LiveHandlers(await buildHandlers(config, credentials.current.assertionKeys));
+  metrics?.lookAt({
+    credentialFiles: credentialWatch.status,
+    settings: live,
+    openApiV2: documents.openApiV2,
+    retryBudget: () => retryBudget.left,
+    health: () => servers?.health.reports() ?? [],
+  });
+  const server = createRouterServer({
+    fetch: handlers.fetch,
+    disableHttp2Serving: config.disableHttp2Serving,
+    tls: serverTlsOf(credentials.current),
+    clientCertificateOf,
+    onUpgrade: handlers.onUpgrade,
+    ...traffic.serverOptions(),
+    observer: metrics?.connections,
+    logger,
+  });
+  const admin = await startAdminServer(config, handlers, credentials.current.serving);
+  if (admin !== undefined) {
+    opened.push(() => admin.close());
+    logger.info({ origin: admin.origin }, 'Health and metrics');
+  }
+  const users: ConfigurationUsers = {
+    live,
+    credentials,
+    server,
+    admin,
+    transport,
+    handlers,
+    buildHandlers,
+    jwt,
+    traffic,
+    addressPolicy,
+    endPeerConnections() {
+      const table = receiver.current();
+      for (const peer of table === undefined ? [] : remoteDestinations(table)) {
+        transport.endConnections(peer, 'when-idle');
+      }
+    },
+    servers,
+    onApplied(next) {
+      metrics?.configured(processFacts(next).configHash);
+      onApplied?.(next);
+    },
+  };
+  watchRouterFiles(users, configurationSource ?? filesAgain(config), credentialWatch, logger);
+  const { port } = await server.listen(config.securePort, config.bindAddress, config.reusePort);
+  listeningPort = port;
+  if (canAssertLocally(config)) jwt.prepare();
+  credentialWatch.start(live.current.fileCheckInterval);
+  return {
+    origin: httpsOrigin(config.bindAddress, port),
+    adminOrigin: admin?.origin,
+    async reload() {
+      await Promise.all([records.reopen(), credentialWatch.reload()]);
+    },
+    async shutdown() {
+      await traffic.shutDown(server);
+      credentialWatch.stop();
+      await closeAll(opened);
+    },
+    async close(graceMilliseconds = closeGrace) {
+      credentialWatch.stop();
+      await server.close(graceMilliseconds);
+      await closeAll(opened);
+    },
+  };
+}
+
+/** `undefined` in the gateway form. */
+function localDestination(
+  { serverId, local }: ServeConfig,
+  credentials: LiveCredentials,
+): Destination | undefined {
+  if (serverId === undefined || local === undefined) return undefined;
+  return {
+    kind: 'local',
+    id: serverId,
+    origin: local.origin,
+    serverName: local.serverName,
+    // Asked anew for each request: its authority can change.
+    get trust() {
+      return credentials.localTrust();
+    },
+  };
+}
+
+function snapshotStore({ snapshot }: ServeConfig): SnapshotStore {
+  return snapshot.file === undefined ? createMemorySnapshotStore() : createFileSnapshotStore(snapshot.file);
+}
+
+/** Everywhere this router may still send to. */
+function destinationsOf(local: Destination | undefined, table: RoutingTable): readonly Destination[] {
+  return [...(local === undefined ? [] : [local]), ...remoteDestinations(table)];
+}
+
+function remoteDestinations(table: RoutingTable): readonly Destination[] {
+  return [
+    ...table.servers.flatMap((server) => peerDestination(server) ?? []),
+    ...table.snapshot.apiServices.flatMap((apiService) => extensionDestination(apiService) ?? []),
+  ];
+}
+
+function httpsOrigin(host: string, port: number): string {
+  return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

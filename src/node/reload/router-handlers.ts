@@ -1,0 +1,123 @@
+import { type AppOptions, createApp } from '../../app.ts';
+import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
+import { adminEndpoints } from '../../observe/admin-endpoints.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { RecentDecisions } from '../../observe/recent-decisions.ts';
+import { createRouter } from '../../proxy/create-router.ts';
+import type { OutboundOptions } from '../../proxy/outbound.ts';
+import type { RetryBudget } from '../../proxy/retry.ts';
+import type { ServerLoad } from '../../proxy/server-load.ts';
+import type { Destination } from '../../proxy/transport.ts';
+import { callerIdentification, type LastingAuthenticators } from '../callers/caller-identification.ts';
+import { processFacts } from '../configuration/process-facts.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
+import { oidcIssuer } from '../callers/destination-identity.ts';
+import type { NodeTransport } from '../destinations/node-transport.ts';
+import { type ClientCertificateOf, nodeInbound } from '../exchange/node-inbound.ts';
+import type { RouterMetrics } from '../metrics/router-metrics.ts';
+import type { FetchListenerOptions } from '../serving/fetch-listener.ts';
+import { type UpgradeListener, upgradeListener } from '../upgrades/upgrade.ts';
+import type { LiveConfiguration } from './live-configuration.ts';
+import type { RequestRecords } from './request-records.ts';
+import type { TrafficControl } from './traffic-control.ts';
+
+/** What every request meets first: made from one configuration, immutable, replaced whole. */
+export interface RouterHandlers {
+  readonly fetch: FetchListenerOptions['fetch'];
+  readonly onUpgrade: UpgradeListener;
+  /** What is answered at the admin address. */
+  readonly admin: (request: Request) => Response | Promise<Response>;
+}
+
+/** What lives as long as the router, whatever its configuration is. */
+export interface RouterParts
+  extends Pick<AppOptions, 'routingTable' | 'health' | 'openApiV2' | 'openApiV3'>,
+    Required<Pick<AppOptions, 'credentialFiles' | 'advertised'>> {
+  readonly settings: LiveConfiguration;
+  readonly outbound: OutboundOptions & {
+    readonly local: Destination | undefined;
+    readonly transport: NodeTransport;
+    readonly pseudonym: string;
+  };
+  readonly authenticators: LastingAuthenticators;
+  readonly load: ServerLoad;
+  readonly retryBudget: RetryBudget;
+  readonly traffic: TrafficControl;
+  readonly metrics: RouterMetrics | undefined;
+  readonly records: RequestRecords;
+  readonly recentDecisions: RecentDecisions;
+  readonly clientCertificateOf: ClientCertificateOf;
+  readonly logger: Logger;
+}
+
+/** Builds the way in from a configuration. Nothing is opened, so that one that is not used can be dropped. */
+export async function createRouterHandlers(
+  config: ServeConfig,
+  assertionKeys: AssertionKeySet,
+  parts: RouterParts,
+): Promise<RouterHandlers> {
+  const { outbound, traffic, metrics, records, recentDecisions, clientCertificateOf, logger } = parts;
+  const { transport } = outbound;
+  const routerOptions = {
+    ...outbound,
+    ...callerIdentification(config, parts.authenticators),
+    retryBudget: parts.retryBudget,
+    load: parts.load,
+    observers: [
+      ...(metrics === undefined ? [] : [metrics.requests]),
+      recentDecisions,
+      ...records.observers(config),
+    ],
+    serverId: config.serverId,
+    health: parts.health,
+    localServerDownPolicy: config.localServerDownPolicy,
+    routingTable: parts.routingTable,
+    openApiV2: parts.openApiV2,
+    openApiV3: parts.openApiV3,
+    stalePolicy: config.snapshot.stalePolicy,
+    extensionRouting: config.extensionRouting,
+    enabled: config.featureGateEnabled,
+    gate: traffic.gate,
+    logger,
+  };
+  const facts = processFacts(config);
+  const router = createRouter(routerOptions);
+  const app = createApp({
+    ...routerOptions,
+    router,
+    inbound: nodeInbound,
+    // Of the start: what it publishes is what tokens are signed with, whatever the key's file holds by now.
+    oidcIssuer: await oidcIssuer(parts.settings.started, assertionKeys),
+    allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
+    credentialFiles: parts.credentialFiles,
+    advertised: parts.advertised,
+    settings: parts.settings,
+    recentDecisions,
+    isShuttingDown: () => traffic.isShuttingDown,
+    metrics,
+    processFacts: facts,
+  });
+  const admin = adminEndpoints({
+    ...routerOptions,
+    snapshots: parts.routingTable,
+    advertised: parts.advertised,
+    credentialFiles: parts.credentialFiles,
+    settings: parts.settings,
+    isShuttingDown: () => traffic.isShuttingDown,
+    metrics,
+    processFacts: facts,
+  });
+  return {
+    fetch: app.fetch,
+    admin: (request) => admin.fetch(request),
+    onUpgrade: upgradeListener({
+      router,
+      dialer: transport.dialer,
+      clientCertificateOf,
+      headTimeout: config.timeouts.request,
+      openStreams: traffic.openStreams,
+      deadlines: traffic.deadlines,
+      logger,
+    }),
+  };
+}

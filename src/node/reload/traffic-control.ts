@@ -1,0 +1,128 @@
+import type { Logger } from '../../observe/logger.ts';
+import { RequestGate } from '../../proxy/in-flight/request-gate.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
+import type { NodeTransport, NodeTransportOptions } from '../destinations/node-transport.ts';
+import { OpenStreams } from '../exchange/open-streams.ts';
+import { RequestDeadlines } from '../exchange/request-deadlines.ts';
+import { defaultMaxConnections, readOpenFilesLimit } from '../serving/file-descriptor-limit.ts';
+import { GracefulShutdown } from '../serving/graceful-shutdown.ts';
+import type { RouterServer, RouterServerOptions } from '../serving/server.ts';
+
+/** What has limits of its own to be told of. */
+export interface LimitedParts {
+  readonly server: Pick<RouterServer, 'configure'>;
+  readonly transport: Pick<NodeTransport, 'setTimeouts'>;
+}
+
+/** File descriptors below which a router in front of a whole cluster runs out of them. */
+const fewOpenFiles = 4_096;
+
+/**
+ * Everything that bounds what clients can ask for: how long requests take, how many there are, how they end. Its
+ * counts are there for metrics.
+ */
+export class TrafficControl {
+  readonly gate: RequestGate;
+  readonly deadlines: RequestDeadlines;
+  readonly openStreams = new OpenStreams();
+  #config: ServeConfig;
+  readonly #logger: Logger;
+  #shutdown: GracefulShutdown | undefined;
+
+  constructor(config: ServeConfig, logger: Logger) {
+    const { limits, timeouts } = config;
+    this.#config = config;
+    this.#logger = logger;
+    this.gate = new RequestGate(limits.requestsInFlight);
+    this.deadlines = new RequestDeadlines({
+      timeout: timeouts.request,
+      onExpired: (requests) => {
+        logger.warn(
+          { requests, milliseconds: this.#config.timeouts.request },
+          'Requests took longer than --request-timeout',
+        );
+      },
+      onFailed: (error) => {
+        logger.error(
+          { error: String(error) },
+          'A request that took longer than --request-timeout could not be ended',
+        );
+      },
+    });
+  }
+
+  get isShuttingDown(): boolean {
+    return this.#shutdown?.isRunning === true;
+  }
+
+  get transportOptions(): Omit<NodeTransportOptions, 'credentials'> {
+    const { dial, tlsHandshake, responseHeader } = this.#config.timeouts;
+    return {
+      connectTimeout: dial,
+      tlsHandshakeTimeout: tlsHandshake,
+      // What no other server can be asked for waits for --request-timeout, which the API server has, too.
+      headTimeout: 0,
+      readSilence: responseHeader,
+      openStreams: this.openStreams,
+    };
+  }
+
+  /** Takes other limits, time-outs and another way to end into use, for what comes from now on. */
+  configure(config: ServeConfig, { server, transport }: LimitedParts): void {
+    const { limits, timeouts } = config;
+    const isJudgedAnew = limits.maxConnections !== this.#config.limits.maxConnections;
+    this.#config = config;
+    this.gate.setLimits(limits.requestsInFlight);
+    this.deadlines.setTimeout(timeouts.request);
+    transport.setTimeouts({ connect: timeouts.dial, readSilence: timeouts.responseHeader });
+    const openFiles = readOpenFilesLimit();
+    const maxConnections = limits.maxConnections ?? defaultMaxConnections(openFiles);
+    if (isJudgedAnew) this.#judge(openFiles, maxConnections);
+    server.configure({ goawayChance: limits.goawayChance, maxConnections });
+  }
+
+  /** Looks at the limit of open files; what is doubtful about it is logged. */
+  serverOptions(): Pick<RouterServerOptions, 'deadlines' | 'goawayChance' | 'limits'> {
+    const { limits, timeouts } = this.#config;
+    const openFiles = readOpenFilesLimit();
+    const maxConnections = limits.maxConnections ?? defaultMaxConnections(openFiles);
+    this.#judge(openFiles, maxConnections);
+    return {
+      deadlines: this.deadlines,
+      goawayChance: limits.goawayChance,
+      limits: {
+        maxConnections,
+        maxConcurrentStreams: limits.http2MaxStreamsPerConnection,
+        tlsHandshakeTimeout: timeouts.tlsHandshake,
+      },
+    };
+  }
+
+  /** Ends the router as configured; called again, it is the same shutdown. */
+  shutDown(server: RouterServer): Promise<void> {
+    this.#shutdown ??= new GracefulShutdown({
+      config: this.#config.shutdown,
+      requestTimeout: this.#config.timeouts.request,
+      server,
+      gate: this.gate,
+      openStreams: this.openStreams,
+      logger: this.#logger,
+    });
+    return this.#shutdown.run();
+  }
+
+  #judge(openFiles: number | undefined, maxConnections: number): void {
+    if (openFiles === undefined) return;
+    if (maxConnections > openFiles) {
+      this.#logger.warn(
+        { maxConnections, openFiles },
+        '--max-connections is more than the files that the process may open: raise its limit (ulimit -n, LimitNOFILE=)',
+      );
+    } else if (openFiles < fewOpenFiles) {
+      this.#logger.warn(
+        { maxConnections, openFiles },
+        'The process may open few files, and so few connections: raise its limit (ulimit -n, LimitNOFILE=)',
+      );
+    }
+  }
+}

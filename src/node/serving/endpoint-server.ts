@@ -1,0 +1,91 @@
+import { createServer, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { everyConnectionOf } from '../exchange/every-connection.ts';
+import { certificateError, listenError } from './server-error.ts';
+
+/** A serving certificate with its chain, and its key; PEM. */
+export interface EndpointTls {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface EndpointServerOptions {
+  /** An IP address. */
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Left out: plain HTTP. */
+  readonly tls?: EndpointTls | undefined;
+  readonly fetch: (request: Request) => Response | Promise<Response>;
+  /** The flag that a fault of the address names. */
+  readonly flag: `--${string}`;
+}
+
+/** A server of a process's own endpoints, for a kubelet and a monitor. */
+export interface EndpointServer {
+  /** `http://host:port` or `https://host:port`. */
+  readonly origin: string;
+  /** From the next connection on. @throws {ServerError} `InvalidServingCertificate`; the old pair stays then. */
+  setCertificate(tls: EndpointTls): void;
+  /** Cuts what is open. */
+  close(): Promise<void>;
+}
+
+/** They are asked every few seconds, by a handful: what takes longer, or comes in crowds, is somebody else. */
+const limits: ServerOptions = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 5_000,
+  // As Node's own: nobody sends a monitor's endpoint long heads.
+  maxHeaderSize: 16 * 1024,
+};
+const maximumConnections = 256;
+
+/** @throws {ServerError} when the address cannot be listened on, or the certificate cannot be used. */
+export async function startEndpointServer(options: EndpointServerOptions): Promise<EndpointServer> {
+  const { host, port, tls, fetch, flag } = options;
+  const listener = getRequestListener(fetch);
+  const secure = tls === undefined ? undefined : newTlsServer(tls, listener);
+  const server = secure ?? createServer(limits, listener);
+  server.maxConnections = maximumConnections;
+  const cutConnections = everyConnectionOf(server);
+  const address = await new Promise<AddressInfo>((resolve, reject) => {
+    const failed = (error: Error): void => reject(listenError(error, host, port, flag));
+    server.once('error', failed);
+    server.listen(port, host, () => {
+      server.off('error', failed);
+      resolve(server.address() as AddressInfo);
+    });
+  });
+  const scheme = secure === undefined ? 'http' : 'https';
+  return {
+    origin: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    setCertificate(next) {
+      try {
+        secure?.setSecureContext(contextOf(next));
+      } catch (error) {
+        throw certificateError(error);
+      }
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        cutConnections();
+      }),
+  };
+}
+
+function newTlsServer(tls: EndpointTls, listener: ReturnType<typeof getRequestListener>): TlsServer {
+  try {
+    return createTlsServer({ ...limits, ...contextOf(tls), handshakeTimeout: 10_000 }, listener);
+  } catch (error) {
+    throw certificateError(error);
+  }
+}
+
+/** TLS 1.2 as kube-apiserver's least. */
+function contextOf({ certificate, key }: EndpointTls) {
+  return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
+}

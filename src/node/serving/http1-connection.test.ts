@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { get, type Handled, serverOf } from '../../../test/support/answers-by-hand.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
+import { everyoneVerified } from '../../../test/support/node-server.ts';
+import { readUntil } from '../../../test/support/tls-client.ts';
+import { RequestDeadlines } from '../exchange/request-deadlines.ts';
+
+test('requests of one connection are answered one after the other, in their order, however they come', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  // Two in one piece; what has not been answered before is not overtaken.
+  client.write(get('/2'));
+  client.write(get('/3') + get('/4'));
+  for (const [index, target] of ['/1', '/2', '/3', '/4'].entries()) {
+    await eventually(() => handled.length === index + 1);
+    assert.equal(handled[index]?.inbound.target, target);
+    handled[index]?.answer(new Response(`answer to ${target}.`));
+    await readUntil(client, `answer to ${target}.`);
+  }
+});
+
+test('requests with and without bodies follow each other on a connection with not a byte lost', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  const chunked = ['POST /2 HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked', '', '4', 'body', '0', '', ''];
+  const sent = [get('/1'), chunked.join('\r\n'), get('/3')];
+  for (const [index, bytes] of sent.entries()) {
+    client.write(bytes);
+    await eventually(() => handled.length === index + 1);
+    const { inbound, answer } = handled[index] as Handled;
+    const body = inbound.hasBody ? await new Response(inbound.body()).text() : '';
+    answer(new Response(`${inbound.target}: ${body}.`));
+    await readUntil(client, `/${index + 1}: ${index === 1 ? 'body' : ''}.`);
+  }
+});
+
+test('a request that comes in pieces is read as if it had come whole, at whichever byte it is cut', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const bytes = `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody`;
+  for (let cut = 1; cut < bytes.length; cut++) {
+    handled.length = 0;
+    const client = await rawClient(context, port);
+    client.write(bytes.slice(0, cut));
+    // A record of TLS of its own.
+    await setImmediate();
+    client.write(bytes.slice(cut));
+    await eventually(() => handled.length === 1);
+    const [{ inbound, answer } = assert.fail()] = handled;
+    answer(new Response(`${inbound.method} ${await new Response(inbound.body()).text()}.`));
+    await readUntil(client, 'POST body.');
+    client.destroy();
+  }
+});
+
+test('a body that came with its head can be read by who is asked second', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody');
+  await eventually(() => handled.length === 1);
+  const [{ inbound } = assert.fail()] = handled;
+  assert.equal(inbound.bodySource?.isAwaited, false);
+  assert.equal(Buffer.from(inbound.bodySource?.takeWhole() ?? []).toString(), 'body');
+});
+
+test('a client that goes away while it waits is told of at once, and nobody else is', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const [leaving, staying] = [await rawClient(context, port), await rawClient(context, port)];
+  leaving.write(get('/1'));
+  staying.write(get('/2'));
+  await eventually(() => handled.length === 2);
+  const signals = new Map(handled.map(({ inbound }) => [inbound.target, inbound.signal]));
+  leaving.destroy();
+  await eventually(() => signals.get('/1')?.aborted === true);
+  assert.equal(signals.get('/2')?.aborted, false);
+  // Comes too late, and ends nothing else.
+  for (const { answer } of handled) answer(new Response('answered'));
+  await readUntil(staying, 'answered');
+  staying.write(get('/3'));
+  await eventually(() => handled.length === 3);
+  assert.equal(signals.get('/2')?.aborted, false);
+});
+
+test('a client that says that it sends no more is gone', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  const { signal } = (handled[0] as Handled).inbound;
+  client.end();
+  await eventually(() => signal.aborted);
+});
+
+test('a connection whose requests sent ahead have heads of more than one may have is ended', async (context) => {
+  const { port, handled } = await serverOf(context, { clientCertificateOf: everyoneVerified });
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  const large = get('/ahead', `X-Large: ${'x'.repeat(40 * 1024)}`);
+  client.write(large + large + large);
+  client.resume();
+  await eventually(() => handled[0]?.inbound.signal.aborted === true);
+  await eventually(() => client.closed);
+  assert.equal(handled.length, 1);
+});
+
+for (const [what, lines, status] of [
+  ['the client has called the last', ['Connection: close'], 200],
+  ['the router has called bad', [], 400],
+] as const) {
+  test(`what comes behind a request that ${what} is not carried out, be its answer on its way or gone`, async (context) => {
+    const { port, handled } = await serverOf(context);
+    const client = await rawClient(context, port);
+    client.write(get('/1', ...lines));
+    client.write(get('/ahead'));
+    await eventually(() => handled.length === 1);
+    handled[0]?.answer(new Response('last.', { status }));
+    await readUntil(client, 'last.');
+    for (let late = 0; late < 3; late++) {
+      client.write(get('/late'));
+      await setImmediate();
+    }
+    client.resume();
+    await eventually(() => client.closed);
+    assert.deepEqual(
+      handled.map(({ inbound }) => inbound.target),
+      ['/1'],
+    );
+  });
+}
+
+test('a read whose time is over gets a 503, and one whose answer has begun breaks off', async (context) => {
+  let now = 0;
+  const deadlines = new RequestDeadlines({ timeout: 5_000, clock: () => now });
+  context.after(() => deadlines.stop());
+  const { port, handled } = await serverOf(context, { deadlines });
+  const [early, late] = [await rawClient(context, port), await rawClient(context, port)];
+  early.write(get('/early'));
+  late.write(get('/late'));
+  await eventually(() => handled.length === 2);
+  for (const { inbound } of handled) {
+    inbound.limitDuration();
+    if (inbound.target !== '/late') continue;
+    const sink = inbound.answerSink();
+    sink.start(200, 'OK', []);
+    sink.write(Buffer.from('begun'));
+  }
+  await readUntil(late, 'begun');
+  now = 10_000;
+  deadlines.look();
+  await assert.rejects(readUntil(late, '0\r\n\r\n'));
+  const text = await readUntil(early, '"code":503}');
+  assert.match(text, /^HTTP\/1\.1 503 Service Unavailable\r\n.*\r\nAudit-ID: .*"reason":"Timeout"/is);
+  // The connection takes the next request, and an answer that comes too late is nobody's.
+  for (const { answer } of handled) answer(new Response('too late'));
+  early.write(get('/next'));
+  await eventually(() => handled.length === 3);
+  handled[2]?.answer(new Response('next.'));
+  assert.doesNotMatch(await readUntil(early, 'next.'), /too late/);
+});
+
+test('an answer that cannot be written ends its connection, not the process', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  const broken = new ReadableStream({ start: (controller) => controller.error(new Error('broken')) });
+  handled[0]?.answer(new Response(broken));
+  assert.doesNotMatch(await readToEnd(client), /0\r\n\r\n$/);
+});
+
+test('a request that the router calls bad is the last of its connection', async (context) => {
+  const { port, handled } = await serverOf(context);
+  const client = await rawClient(context, port);
+  client.write(get('/1'));
+  await eventually(() => handled.length === 1);
+  client.write(get('/2'));
+  handled[0]?.answer(new Response('bad', { status: 400 }));
+  assert.match(await readToEnd(client), /^HTTP\/1\.1 400 Bad Request\r\n.*\r\nConnection: close\r\n.*bad$/s);
+  assert.equal(handled.length, 1);
+});

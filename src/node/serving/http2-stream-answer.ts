@@ -1,0 +1,56 @@
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { AnswerWriter, IncomingStream } from '../../http2/server/incoming-stream.ts';
+import type { AnswerSink } from '../exchange/answer-sink.ts';
+
+/** An answer on its way into the stream that its request came on. */
+export class StreamAnswer implements AnswerSink, AnswerWriter {
+  readonly #stream: IncomingStream;
+  #onDrain: (() => void) | undefined;
+  #onGone: (() => void) | undefined;
+
+  constructor(stream: IncomingStream) {
+    this.#stream = stream;
+  }
+
+  attach(onDrain: () => void, onGone: () => void): void {
+    this.#onDrain = onDrain;
+    this.#onGone = onGone;
+    if (this.#stream.isClosed) onGone();
+    else this.#stream.writer = this;
+  }
+
+  release(): void {
+    this.#onDrain = undefined;
+    this.#onGone = undefined;
+  }
+
+  onRoom(): void {
+    this.#onDrain?.();
+  }
+
+  onClosed(): void {
+    this.#onGone?.();
+  }
+
+  start(status: number, _statusMessage: string, headers: RawHeaders): Response {
+    this.#stream.respond(status, headers);
+    return RESPONSE_ALREADY_SENT;
+  }
+
+  write(chunk: Uint8Array): boolean {
+    return this.#stream.write(chunk);
+  }
+
+  lend(chunk: Uint8Array): boolean {
+    return this.#stream.write(chunk);
+  }
+
+  end(): void {
+    this.#stream.end();
+  }
+
+  breakOff(): void {
+    this.#stream.breakOff();
+  }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+import { connect as connectTls } from 'node:tls';
+import { eventually } from '../../../test/support/eventually.ts';
+import { askHttp1, askHttp2, http2Client, rawClient } from '../../../test/support/node-clients.ts';
+import { frontProxyAuthority, peerPair } from '../../../test/support/node-exchange.ts';
+import { mirror, startServer as start, servingTls as tls } from '../../../test/support/node-server.ts';
+import { readUntil } from '../../../test/support/tls-client.ts';
+import { createRouterServer, type RouterServer } from './server.ts';
+import { ServerError } from './server-error.ts';
+
+describe('the life of the server', () => {
+  test('an address in use says which, and what to do', async (context) => {
+    const { port } = await start(context, mirror);
+    const second = createRouterServer({ fetch: mirror, tls, clientCertificateOf: () => ({}) });
+    await assert.rejects(second.listen(port, '127.0.0.1'), (error) => {
+      assert.ok(error instanceof ServerError);
+      assert.equal(error.code, 'AddressInUse');
+      assert.match(error.message, new RegExp(`127\\.0\\.0\\.1:${port} is in use`));
+      return true;
+    });
+  });
+
+  test('an address of another host says so', async () => {
+    const server = createRouterServer({ fetch: mirror, tls, clientCertificateOf: () => ({}) });
+    await assert.rejects(server.listen(0, '192.0.2.1'), { code: 'AddressNotAvailable' });
+  });
+
+  test('a certificate that is none, or not the key’s, is refused at once', () => {
+    for (const pair of [
+      { cert: 'nonsense', key: tls.key },
+      { cert: tls.cert, key: peerPair.privateKey },
+    ]) {
+      const create = (): RouterServer =>
+        createRouterServer({ fetch: mirror, tls: pair, clientCertificateOf: () => ({}) });
+      assert.throws(create, { code: 'InvalidServingCertificate' });
+    }
+  });
+
+  test('a new certificate is served from the next connection on; a broken one changes nothing', async (context) => {
+    const { port, server } = await start(context, mirror);
+    const next = await frontProxyAuthority.issue({
+      commonName: 'next',
+      ipAddresses: ['127.0.0.1'],
+      usage: 'server',
+    });
+    server.setSecureContext({ cert: next.chain, key: next.privateKey });
+    const served = async (): Promise<unknown> => {
+      const client = connectTls({ host: '127.0.0.1', port, ca: frontProxyAuthority.certificate });
+      await once(client, 'secureConnect');
+      const name = client.getPeerCertificate().subject.CN;
+      client.destroy();
+      return name;
+    };
+    assert.equal(await served(), 'next');
+    assert.throws(() => server.setSecureContext({ cert: 'nonsense', key: 'nonsense' }), {
+      code: 'InvalidServingCertificate',
+    });
+    assert.equal(await served(), 'next');
+  });
+
+  test('closing lets answers in progress end, tells HTTP/2 clients, and refuses new connections', async (context) => {
+    const answers: ((response: Response) => void)[] = [];
+    const { port, server } = await start(context, () => new Promise((resolve) => answers.push(resolve)));
+    const session = http2Client(context, port);
+    const goaway = once(session, 'goaway');
+    const overHttp2 = askHttp2(session);
+    const overHttp1 = askHttp1(port);
+    await eventually(() => answers.length === 2);
+    const closed = server.close(60_000);
+    await goaway;
+    await assert.rejects(askHttp1(port));
+    for (const answer of answers) answer(new Response('in time'));
+    assert.equal((await overHttp1).body.toString(), 'in time');
+    assert.equal((await overHttp2).body.toString(), 'in time');
+    await closed;
+  });
+
+  /** Nobody waits for an answer on them, and the client never ends them. */
+  const quiet: Record<string, (context: TestContext, port: number) => Promise<unknown>> = {
+    'no TLS handshake': async (context, port) => {
+      const socket = connectTcp(port, '127.0.0.1').on('error', () => {});
+      context.after(() => socket.destroy());
+      await once(socket, 'connect');
+    },
+    'HTTP/1.1 without a request': rawClient,
+    'half a head': async (context, port) => {
+      (await rawClient(context, port)).write('GET / HTTP/1.1\r\nHo');
+    },
+    'half a head behind an answer': async (context, port) => {
+      const client = await rawClient(context, port);
+      client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      await readUntil(client, '"hasBody":false}');
+      client.write('GET / HTTP/1.1\r\nHo');
+    },
+    'an HTTP/2 session that comes up meanwhile': async (context, port) => {
+      await once(http2Client(context, port), 'connect');
+    },
+    'HTTP/2 without a request under way': async (context, port) => {
+      await askHttp2(http2Client(context, port));
+    },
+  };
+  for (const [what, open] of Object.entries(quiet)) {
+    test(`closing does not wait for ${what}`, { timeout: 30_000 }, async (context) => {
+      const { port, server } = await start(context, mirror);
+      await open(context, port);
+      await server.close(120_000);
+    });
+  }
+
+  test('what outlasts the grace period is cut', async (context) => {
+    let asked = 0;
+    const { port, server } = await start(context, () => {
+      asked++;
+      return new Promise(() => {});
+    });
+    const cut = [assert.rejects(askHttp1(port)), assert.rejects(askHttp2(http2Client(context, port)))];
+    await eventually(() => asked === 2);
+    await server.close(50);
+    await Promise.all(cut);
+  });
+});

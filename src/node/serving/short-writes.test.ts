@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { constants } from 'node:http2';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { askHttp1, askHttp2, http2Client, type WireAnswer } from '../../../test/support/node-clients.ts';
+import { type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
+import { next, openOver } from '../../../test/support/node-open-answer.ts';
+import { startRouter } from '../../../test/support/node-router.ts';
+import { newTransport, send } from '../../../test/support/node-transport.ts';
+
+const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
+
+type Post = (context: TestContext, port: number, body: string) => Promise<WireAnswer>;
+
+/** Posts a body whose length is announced. */
+const post: Record<Protocol, Post> = {
+  'http/1.1': (_context, port, body) => askHttp1(port, { method: 'POST', body }),
+  h2: (context, port, body) =>
+    askHttp2(http2Client(context, port), {
+      method: 'POST',
+      body,
+      headers: ['content-length', String(body.length)],
+    }),
+};
+
+for (const client of protocols) {
+  for (const upstream of protocols) {
+    test(`short bodies from ${client} to ${upstream} arrive as they were sent, in one piece or in several`, async (context) => {
+      const peer = await startPeer(context, upstream, async (incoming, outgoing) => {
+        outgoing.end(Buffer.concat(await incoming.toArray()));
+      });
+      const router = await startRouter(context, { destination: peer.destination });
+      // Around what is sent in one piece, and around what Node reads and writes at a time.
+      for (const length of [1, 1_000, 16_383, 16_384, 16_385, 65_536, 65_537]) {
+        const body = 'abcdefg'.repeat(length).slice(0, length);
+        const answer = await post[client](context, router.port, body);
+        assert.equal(answer.body.toString(), body, `${length} bytes`);
+      }
+    });
+  }
+
+  test(`a short body from ${client} of which a part is late is waited for`, async (context) => {
+    const peer = await startPeer(context, 'h2', async (incoming, outgoing) => {
+      outgoing.writeHead(200);
+      outgoing.flushHeaders();
+      outgoing.end(Buffer.concat(await incoming.toArray()));
+    });
+    const router = await startRouter(context, { destination: peer.destination });
+    // The destination's head shows that it has the request, and no end of it yet.
+    let sendRest: (() => void) | undefined;
+    const answer = await openOver[client](context, router.port, (body) => {
+      body.write('first ');
+      sendRest = () => body.end('last');
+    });
+    assert.equal(answer.status, 200);
+    sendRest?.();
+    assert.equal(await text(answer.body), 'first last');
+  });
+
+  test(`a short write from ${client} that an HTTP/2 destination refuses unprocessed is sent again, once and whole`, async (context) => {
+    const bodies: string[] = [];
+    const peer = await startPeer(context, 'h2', async (incoming, outgoing) => {
+      outgoing.on('error', () => {});
+      const body = String(Buffer.concat(await incoming.toArray()));
+      bodies.push(body);
+      if (bodies.length === 1) outgoing.stream?.close(constants.NGHTTP2_REFUSED_STREAM);
+      else outgoing.end('created');
+    });
+    const router = await startRouter(context, { destination: peer.destination });
+    const answer = await post[client](context, router.port, 'body');
+    assert.equal(answer.body.toString(), 'created');
+    assert.deepEqual(bodies, ['body', 'body']);
+  });
+
+  test(`a short write from ${client} that may have been processed is never sent again`, async (context) => {
+    let requests = 0;
+    const peer = await startPeer(context, 'h2', async (incoming, outgoing) => {
+      outgoing.on('error', () => {});
+      await incoming.toArray();
+      requests++;
+      outgoing.stream?.close(constants.NGHTTP2_INTERNAL_ERROR);
+    });
+    const router = await startRouter(context, { destination: peer.destination });
+    const answer = await post[client](context, router.port, 'body');
+    assert.equal(answer.status, 503);
+    assert.equal(requests, 1);
+    assert.equal(router.failures[0]?.requestMayHaveArrived, true);
+  });
+
+  for (const upstream of protocols) {
+    test(`a head from ${upstream} whose announced body is late reaches a client on ${client} before it`, async (context) => {
+      const asked = Promise.withResolvers<() => void>();
+      const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
+        outgoing.writeHead(200, { 'content-length': '4' });
+        outgoing.flushHeaders();
+        asked.resolve(() => outgoing.end('late'));
+      });
+      const transport = newTransport(context);
+      const { destination } = peer;
+      const router = await startRouter(context, {
+        destination,
+        server: { fetch: (_request, { inbound }) => send(transport, destination, inbound) },
+      });
+      const answer = await openOver[client](context, router.port);
+      assert.equal(answer.status, 200);
+      (await asked.promise)();
+      const [body] = await once(answer.body, 'data');
+      assert.equal(String(body), 'late');
+    });
+
+    test(`an announced body from ${upstream} whose end is late reaches a client on ${client} before it`, async (context) => {
+      const asked = Promise.withResolvers<() => void>();
+      const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
+        outgoing.writeHead(200, { 'content-length': '5' });
+        outgoing.write('whole');
+        asked.resolve(() => outgoing.end());
+      });
+      const router = await startRouter(context, { destination: peer.destination });
+      const answer = await openOver[client](context, router.port);
+      assert.equal(await next(answer.body), 'whole');
+      (await asked.promise)();
+      assert.equal(await answer.ended, 'end');
+    });
+  }
+}
