@@ -221,10 +221,10 @@ test('connections to destinations are opened in one place, behind the address po
     // status and doctor, run by hand: status as its caller, doctor as a user without rights (buildOutboundRequest)
     // and, behind the address policy, as the sync job.
     'src/cli/ask-over-https.ts',
-    // A pool of HTTP/1.1 connections that the dialer opens, for `mutualTlsDispatchers`.
-    'src/node/destinations/http1-pool.ts',
     // Token issuers' documents, from the URLs of the configuration.
     'src/node/callers/issuer-fetch.ts',
+    // A pool of HTTP/1.1 connections that the dialer opens, for `mutualTlsDispatchers`.
+    'src/node/destinations/http1-pool.ts',
     'src/node/destinations/tls-dialer.ts',
     // An upgrade over a socket of the dialer.
     'src/node/upgrades/upgrade-dial.ts',

@@ -1,7 +1,7 @@
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Caller, UserInfo } from '../../identity/user-info.ts';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { identityTokenSigners } from '../../node/callers/destination-identity.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { InboundRequest } from '../../proxy/inbound.ts';
 import { buildOutboundRequest } from '../../proxy/outbound.ts';
 import { newPseudonym } from '../../proxy/via.ts';

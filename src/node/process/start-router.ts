@@ -9,13 +9,13 @@ import { createMemorySnapshotStore } from '../../snapshot/memory-snapshot-store.
 import { SnapshotReceiver } from '../../snapshot/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table.ts';
 import type { SnapshotStore } from '../../snapshot/snapshot-store.ts';
-import { processFacts } from '../configuration/process-facts.ts';
-import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
 import {
   assertionAuthenticator,
   canAssertLocally,
   identityTokenSigners,
 } from '../callers/destination-identity.ts';
+import { processFacts } from '../configuration/process-facts.ts';
+import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { ownServerCheck } from '../health/own-server-check.ts';
