@@ -1,24 +1,24 @@
 import { type Handler, Hono } from 'hono';
 import type { AllowedCallers } from './identity/authorize.ts';
 import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
-import type { CredentialFiles } from './observe/credential-files.ts';
-import { silentLogger } from './observe/logger.ts';
-import type { MetricsSource } from './observe/metrics-source.ts';
-import type { RecentDecisions } from './observe/recent-decisions.ts';
-import type { SettingsState } from './observe/setting-change.ts';
-import type { ProcessFacts } from './observe/z-pages.ts';
+import type { MetricsSource } from './own-paths/health-checks/metrics-source.ts';
+import { refuseDisguisedOwnPath } from './own-paths/refuse-own-path.ts';
+import type { CredentialFiles } from './own-paths/status/credential-files.ts';
+import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
+import type { SettingsState } from './own-paths/status/setting-change.ts';
+import type { AdvertisedSource } from './own-paths/tell-advertised-address.ts';
+import type { ProcessFacts } from './own-paths/z-pages.ts';
 import { createRouter } from './proxy/create-router.ts';
 import { forward } from './proxy/forward.ts';
-import { handleRequest } from './proxy/handle-request.ts';
-import { type HandlerEnvironment, webInbound } from './proxy/handler-environment.ts';
-import { internalError } from './proxy/internal-error.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
-import { ownPathsPrefix } from './proxy/own-path-target.ts';
-import { refuseDisguisedOwnPath } from './proxy/refuse-own-path.ts';
 import { replacementFor } from './proxy/replacement.ts';
-import type { Router } from './proxy/router.ts';
-import type { AdvertisedSource } from './proxy/tell-advertised-address.ts';
-import type { SnapshotReceiver } from './snapshot/receiver.ts';
+import { handleRequest } from './request/handle-request.ts';
+import { type HandlerEnvironment, webInbound } from './request/handler-environment.ts';
+import { internalError } from './request/internal-error.ts';
+import { ownPathsPrefix } from './request/own-path-target.ts';
+import type { Router } from './request/router.ts';
+import { silentLogger } from './runtime/logger.ts';
+import type { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
 
 export interface AppOptions extends MiddlewareOptions {
   /** Takes pushed snapshots; its table is the one that is routed by. */

@@ -8,8 +8,16 @@ export {
   type RequestInfoErrorCode,
 } from './apimachinery/request-info.ts';
 export { type AppOptions, createApp } from './app.ts';
-export type { DiscoveryView } from './discovery/discovery-view.ts';
-export { mergeDiscovery } from './discovery/merge-discovery.ts';
+export type { DiscoveryView } from './discovery/merging/discovery-view.ts';
+export { mergeDiscovery } from './discovery/merging/merge-discovery.ts';
+export { HealthMonitor, type HealthMonitorOptions } from './health/health-monitor.ts';
+export {
+  type HealthChange,
+  type HealthObserver,
+  ServerHealth,
+  type ServerHealthOptions,
+  type ServerHealthReport,
+} from './health/server-health.ts';
 export {
   type AssertionKey,
   type AssertionKeySet,
@@ -34,47 +42,29 @@ export { JwtAuthenticator, type JwtAuthenticatorOptions } from './identity/jwt/j
 export { parseKeySet } from './identity/jwt/key-set.ts';
 export { fixedKeys, type KeySource } from './identity/jwt/key-source.ts';
 export { keysFromDiscovery, keysFromUrl } from './identity/jwt/load-keys.ts';
-export { parseAuthenticationConfiguration } from './identity/jwt/parse-configuration.ts';
+export { parseAuthenticationConfiguration } from './identity/jwt/parse-jwt-configuration.ts';
 export { serviceAccountIssuer } from './identity/jwt/service-account-issuer.ts';
 export { externalIssuer, type TokenIssuer, type TokenPolicy } from './identity/jwt/token-issuer.ts';
 export { createOidcIssuer, type OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
 export { createOidcTokenSigner, type OidcTokenSignerOptions } from './identity/oidc-token/sign-oidc-token.ts';
 export { RequestHeaderAuthenticator } from './identity/request-header.ts';
 export { stampIdentity } from './identity/stamp-identity.ts';
-export type { Caller, UserInfo } from './identity/user-info.ts';
 export { X509Authenticator } from './identity/x509.ts';
-export type { Logger } from './observe/logger.ts';
+export { createProbe, type ProbeOptions } from './proxy/delivery/probe.ts';
+export { type Explanation, explainRequest } from './proxy/explain.ts';
+export { RequestGate } from './proxy/in-flight/request-gate.ts';
+export type { RequestKind } from './proxy/in-flight/request-kind.ts';
+export type { InFlightLimits, InFlightReading } from './proxy/in-flight/requests-in-flight.ts';
+export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
+export type { LocalServerDownPolicy, MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
+export type { HandlerEnvironment } from './request/handler-environment.ts';
+export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
 export type {
   AttemptFailure,
   DropReason,
   RequestObservation,
   RequestObserver,
-} from './observe/request-observer.ts';
-export {
-  type Decision,
-  type DecisionContext,
-  type DecisionReason,
-  type DecisionStep,
-  decide,
-  type StalePolicy,
-} from './proxy/decision.ts';
-export { type Explanation, explainRequest } from './proxy/explain.ts';
-export type { HandlerEnvironment } from './proxy/handler-environment.ts';
-export { HealthMonitor, type HealthMonitorOptions } from './proxy/health/health-monitor.ts';
-export { createProbe, type ProbeOptions } from './proxy/health/probe.ts';
-export {
-  type HealthChange,
-  type HealthObserver,
-  ServerHealth,
-  type ServerHealthOptions,
-  type ServerHealthReport,
-} from './proxy/health/server-health.ts';
-export { RequestGate } from './proxy/in-flight/request-gate.ts';
-export type { RequestKind } from './proxy/in-flight/request-kind.ts';
-export type { InFlightLimits, InFlightReading } from './proxy/in-flight/requests-in-flight.ts';
-export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './proxy/inbound.ts';
-export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
-export type { LocalServerDownPolicy, MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
+} from './request/request-observer.ts';
 export {
   type ByteCounter,
   type Destination,
@@ -82,17 +72,32 @@ export {
   type Transport,
   TransportError,
   type TransportErrorCode,
-} from './proxy/transport.ts';
-export { createAddressPolicy } from './snapshot/address-policy.ts';
-export { buildRoutingTable } from './snapshot/build-routing-table.ts';
-export { type PinnedKeySet, parseSnapshotKeys } from './snapshot/keys.ts';
-export { createMemorySnapshotStore } from './snapshot/memory-snapshot-store.ts';
-export { openSnapshot } from './snapshot/open.ts';
-export { parseSnapshot } from './snapshot/parse-snapshot.ts';
-export { SnapshotReceiver } from './snapshot/receiver.ts';
-export type { RoutingServer, RoutingTable } from './snapshot/routing-table.ts';
-export { sealSnapshot } from './snapshot/seal.ts';
-export { generateSigningKey, loadSigningKey, type SigningKey, signingKeyOf } from './snapshot/signing-key.ts';
-export { SnapshotError, type SnapshotErrorCode } from './snapshot/snapshot-error.ts';
-export type { SnapshotStore } from './snapshot/snapshot-store.ts';
-export type { Snapshot } from './snapshot/types.ts';
+} from './request/transport.ts';
+export type { Caller, UserInfo } from './request/user-info.ts';
+export {
+  type Decision,
+  type DecisionContext,
+  type DecisionReason,
+  type DecisionStep,
+  decide,
+  type StalePolicy,
+} from './routing/decision.ts';
+export type { Logger } from './runtime/logger.ts';
+export { createAddressPolicy } from './snapshot/addresses/address-policy.ts';
+export { parseSnapshot } from './snapshot/format/parse-snapshot.ts';
+export { SnapshotError, type SnapshotErrorCode } from './snapshot/format/snapshot-error.ts';
+export type { Snapshot } from './snapshot/format/types.ts';
+export { createMemorySnapshotStore } from './snapshot/receiving/memory-snapshot-store.ts';
+export { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
+export type { SnapshotStore } from './snapshot/receiving/snapshot-store.ts';
+export { buildRoutingTable } from './snapshot/routing-table/build-routing-table.ts';
+export type { RoutingServer, RoutingTable } from './snapshot/routing-table/routing-table.ts';
+export { type PinnedKeySet, parseSnapshotKeys } from './snapshot/signing/keys.ts';
+export { openSnapshot } from './snapshot/signing/open.ts';
+export { sealSnapshot } from './snapshot/signing/seal.ts';
+export {
+  generateSigningKey,
+  loadSigningKey,
+  type SigningKey,
+  signingKeyOf,
+} from './snapshot/signing/signing-key.ts';

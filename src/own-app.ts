@@ -1,19 +1,19 @@
 import { type Handler, Hono } from 'hono';
 import type { AppOptions } from './app.ts';
 import { defaultAllowedCallers } from './identity/authorize.ts';
-import { healthEndpoints } from './observe/health-endpoints.ts';
-import { silentLogger } from './observe/logger.ts';
-import { metricsEndpoints } from './observe/metrics-endpoints.ts';
-import { routerHealthChecks } from './observe/router-health-checks.ts';
-import { zPages } from './observe/z-pages.ts';
-import { type HandlerEnvironment, webInbound } from './proxy/handler-environment.ts';
-import { createServerChecks } from './proxy/health/server-checks.ts';
-import { internalError } from './proxy/internal-error.ts';
-import { oidcDocuments } from './proxy/oidc-documents.ts';
-import { ownPathsPrefix } from './proxy/own-path-target.ts';
-import { ownPaths } from './proxy/own-paths.ts';
-import { acceptOwnRequest, identifyCaller } from './proxy/own-request.ts';
-import type { Router } from './proxy/router.ts';
+import { healthEndpoints } from './own-paths/health-checks/health-endpoints.ts';
+import { routerHealthChecks } from './own-paths/health-checks/router-health-checks.ts';
+import { createServerChecks } from './own-paths/health-checks/server-checks.ts';
+import { metricsEndpoints } from './own-paths/metrics-endpoints.ts';
+import { oidcDocuments } from './own-paths/oidc-documents.ts';
+import { ownPaths } from './own-paths/own-paths.ts';
+import { acceptOwnRequest, identifyCaller } from './own-paths/own-request.ts';
+import { zPages } from './own-paths/z-pages.ts';
+import { type HandlerEnvironment, webInbound } from './request/handler-environment.ts';
+import { internalError } from './request/internal-error.ts';
+import { ownPathsPrefix } from './request/own-path-target.ts';
+import type { Router } from './request/router.ts';
+import { silentLogger } from './runtime/logger.ts';
 
 export interface OwnAppOptions extends AppOptions {
   readonly router: Router;

@@ -54,7 +54,7 @@ const chokepoints = {
     calledIn: [
       'src/apimachinery/remembered-requests.ts',
       'src/cli/doctor/ask-as-router.ts',
-      'src/proxy/ask-server.ts',
+      'src/proxy/delivery/ask-server.ts',
       'src/proxy/explain.ts',
     ],
   },
@@ -63,40 +63,54 @@ const chokepoints = {
     calledIn: ['src/proxy/create-router.ts'],
   },
   // Header hygiene and identity stamping.
-  cleanRequestHeaders: { definedIn: 'src/proxy/header-hygiene.ts', calledIn: ['src/proxy/outbound.ts'] },
-  stampIdentity: { definedIn: 'src/identity/stamp-identity.ts', calledIn: ['src/proxy/outbound.ts'] },
+  cleanRequestHeaders: {
+    definedIn: 'src/request/header-hygiene.ts',
+    calledIn: ['src/proxy/delivery/outbound.ts'],
+  },
+  stampIdentity: {
+    definedIn: 'src/identity/stamp-identity.ts',
+    calledIn: ['src/proxy/delivery/outbound.ts'],
+  },
   // What makes a request ready to leave: for callers, for what the router asks on its own account, and for what
   // doctor asks in its place.
   buildOutboundRequest: {
-    definedIn: 'src/proxy/outbound.ts',
-    calledIn: ['src/cli/doctor/ask-as-router.ts', 'src/proxy/ask-server.ts', 'src/proxy/delivery.ts'],
+    definedIn: 'src/proxy/delivery/outbound.ts',
+    calledIn: [
+      'src/cli/doctor/ask-as-router.ts',
+      'src/proxy/delivery/ask-server.ts',
+      'src/proxy/delivery/delivery.ts',
+    ],
   },
   // Who may use the router's own paths.
   onlyAllowedCallers: {
-    definedIn: 'src/proxy/only-allowed-callers.ts',
-    calledIn: ['src/observe/metrics-endpoints.ts', 'src/observe/z-pages.ts', 'src/proxy/own-paths.ts'],
+    definedIn: 'src/own-paths/only-allowed-callers.ts',
+    calledIn: [
+      'src/own-paths/metrics-endpoints.ts',
+      'src/own-paths/own-paths.ts',
+      'src/own-paths/z-pages.ts',
+    ],
   },
   // Whose word on a server's address counts; and what a router says of itself.
   createAdvertisedAddresses: {
-    definedIn: 'src/sync/advertised-addresses.ts',
+    definedIn: 'src/sync/content/advertised-addresses.ts',
     calledIn: ['src/sync/node/run-sync.ts'],
   },
   parseAdvertisedServer: {
-    definedIn: 'src/snapshot/advertised-address.ts',
+    definedIn: 'src/snapshot/addresses/advertised-address.ts',
     calledIn: ['src/sync/node/https-target.ts'],
   },
   // Redirects to elsewhere.
-  refuseRedirect: { definedIn: 'src/proxy/redirect.ts', calledIn: ['src/proxy/forward.ts'] },
+  refuseRedirect: { definedIn: 'src/proxy/delivery/redirect.ts', calledIn: ['src/proxy/forward.ts'] },
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
   faultOfHead: {
-    definedIn: 'src/node/exchange/request-head.ts',
+    definedIn: 'src/node/exchange/http1-request-head.ts',
     calledIn: ['src/node/serving/request-handler.ts', 'src/node/upgrades/upgrade-request.ts'],
   },
   // Which addresses may be dialled.
   // Also by status and doctor, which ask on connections of their own.
   guardedLookup: {
     definedIn: 'src/node/destinations/guarded-lookup.ts',
-    calledIn: ['src/cli/ask-over-https.ts', 'src/node/destinations/tls-dialer.ts'],
+    calledIn: ['src/cli/terminal/ask-over-https.ts', 'src/node/destinations/tls-dialer.ts'],
   },
 } as const;
 
@@ -112,17 +126,16 @@ for (const [name, { definedIn, calledIn }] of Object.entries(chokepoints)) {
 
 test('SnapshotReceiver.accept is called by the push endpoint and the sync job of a Worker alone', () => {
   assert.deepEqual(placesOf(/\breceiver\.accept\(/), [
-    'src/snapshot/snapshot-endpoint.ts',
-    'src/worker/sync/receiver-target.ts',
+    'src/edge/sync/receiver-target.ts',
+    'src/snapshot/receiving/snapshot-endpoint.ts',
   ]);
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
     // The door of the router, which takes requests; this one asks it, and refuses more besides.
-    'src/deno/refuse-rewritten-targets.ts',
-    'src/proxy/own-request.ts',
-    // One receiver among several, which hands the push on to the one that it extends.
-    'src/snapshot/sharing-receiver.ts',
-    'src/snapshot/snapshot-endpoint.ts',
-    'src/worker/sync/receiver-target.ts',
+    'src/edge/deno/refuse-rewritten-targets.ts',
+    'src/edge/sync/receiver-target.ts',
+    'src/own-paths/own-request.ts',
+    'src/snapshot/receiving/sharing-receiver.ts', // hands the push on to the receiver that it extends
+    'src/snapshot/receiving/snapshot-endpoint.ts',
   ]);
 });
 
@@ -132,7 +145,10 @@ test('a peer assertion is judged in one place', () => {
 });
 
 test('a transport is asked to send in two places, and both have the request from the chokepoint', () => {
-  assert.deepEqual(placesOf(/\btransport\.send\(/), ['src/proxy/ask-server.ts', 'src/proxy/forward.ts']);
+  assert.deepEqual(placesOf(/\btransport\.send\(/), [
+    'src/proxy/delivery/ask-server.ts',
+    'src/proxy/forward.ts',
+  ]);
   // Nobody else calls it under another name.
   assert.deepEqual(placesOf(/(?<!transport)\.send\(/), []);
   // What goes out of it goes to a dispatcher: ours, or undici's pool behind it.
@@ -153,13 +169,13 @@ test('a transport is asked to send in two places, and both have the request from
     sourceOf('src/proxy/forward.ts'),
     /router\.deliver\(request, \(outbound\) =>\s*transport\.send\(outbound, /,
   );
-  const question = sourceOf('src/proxy/ask-server.ts');
+  const question = sourceOf('src/proxy/delivery/ask-server.ts');
   assert.match(question, /const outbound = await buildOutboundRequest\(/);
   assert.match(question, /transport\.send\(outbound, /);
 });
 
 test('a WebSocket on a Worker is sent in one place, with the request from Router.deliver', () => {
-  const source = sourceOf('src/worker/websocket-upgrade.ts');
+  const source = sourceOf('src/edge/worker/websocket-upgrade.ts');
   assert.match(
     source,
     /router\.deliver\(request, async \(outbound\) => \{[^}]*await send\(outbound, inbound, /,
@@ -177,14 +193,14 @@ test('an upgrade is dialled in one place, with the request from Router.deliver',
 
 test('the order accept, identify, decide, carry, name, observe is spelled in one place, for requests and upgrades', () => {
   assert.deepEqual(placesOf(/\.admit\(/), [
-    'src/deno/refuse-rewritten-targets.ts',
-    'src/proxy/handle-request.ts',
+    'src/edge/deno/refuse-rewritten-targets.ts',
+    'src/request/handle-request.ts',
   ]);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
     'src/app.ts',
+    'src/edge/worker/websocket-upgrade.ts',
     'src/node/upgrades/upgrade.ts',
     'src/proxy/middleware.ts',
-    'src/worker/websocket-upgrade.ts',
   ]);
 });
 
@@ -199,7 +215,7 @@ test('a request by HTTP/2 comes through the adapter for fetch handlers, and no o
 });
 
 test('Router.deliver builds every outbound request itself, for the first try and the second', () => {
-  const delivery = sourceOf('src/proxy/delivery.ts');
+  const delivery = sourceOf('src/proxy/delivery/delivery.ts');
   assert.equal(delivery.match(/\bsend\(/g)?.length, 1, 'one place in it sends');
   assert.match(delivery, /buildOutboundRequest\(request, destination, /);
 });
@@ -210,7 +226,7 @@ test('an OutboundRequest is written down in one place', () => {
     // The sync job reads documents as itself: there is no caller in it.
     (file) => !file.startsWith('src/sync/'),
   );
-  assert.deepEqual(literals, ['src/proxy/outbound.ts']);
+  assert.deepEqual(literals, ['src/proxy/delivery/outbound.ts']);
 });
 
 test('connections to destinations are opened in one place, behind the address policy and the pinned name', () => {
@@ -220,7 +236,7 @@ test('connections to destinations are opened in one place, behind the address po
   assert.deepEqual(openers, [
     // status and doctor, run by hand: status as its caller, doctor as a user without rights (buildOutboundRequest)
     // and, behind the address policy, as the sync job.
-    'src/cli/ask-over-https.ts',
+    'src/cli/terminal/ask-over-https.ts',
     // Token issuers' documents, from the URLs of the configuration.
     'src/node/callers/issuer-fetch.ts',
     // A pool of HTTP/1.1 connections that the dialer opens, for `mutualTlsDispatchers`.

@@ -3,7 +3,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
-import type { Snapshot } from '../src/snapshot/types.ts';
+import type { Snapshot } from '../src/snapshot/format/types.ts';
 import { runRecording, snapshotFromFolder } from '../src/sync/node/index.ts';
 import { createAuthority } from './support/certificates.ts';
 import { httpsServer } from './support/https-server.ts';

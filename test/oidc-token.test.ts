@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createRemoteJWKSet, customFetch, jwtVerify } from 'jose';
 import { allHeaders } from '../src/apimachinery/raw-headers.ts';
-import { signPayload } from '../src/snapshot/signing-key.ts';
+import { signPayload } from '../src/snapshot/signing/signing-key.ts';
 import { identityLines, startTokenRouter } from './support/asserting-routers.ts';
 import { assertionKeysFile, speaker } from './support/assertions.ts';
 import { ask } from './support/security/ask.ts';

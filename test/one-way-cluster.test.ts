@@ -8,7 +8,7 @@ import { connect } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { after, before, describe, test } from 'node:test';
 import { Pool } from 'undici';
-import type { PreparedWorker } from '../src/worker/prepare.ts';
+import type { PreparedWorker } from '../src/edge/worker/prepare.ts';
 import { passages } from './support/counting-app.ts';
 import { findKubectls, kubectlMissing, overHttp1, runInContext } from './support/kubectl.ts';
 import { snapshotOf } from './support/snapshot-builder.ts';
@@ -19,8 +19,8 @@ const { startDemo } = await import('./support/running-demo.ts');
 const { Http2Pool } = await import('../src/http2/client/http2-pool.ts');
 const { NodeInboundRequest } = await import('../src/node/exchange/node-inbound.ts');
 const { StreamInbound } = await import('../src/node/serving/http2-stream-inbound.ts');
-const { createWorkerApp } = await import('../src/worker/worker-app.ts');
-const { silentLogger } = await import('../src/observe/logger.ts');
+const { createWorkerApp } = await import('../src/edge/worker/worker-app.ts');
+const { silentLogger } = await import('../src/runtime/logger.ts');
 
 /** Who has sent a request, by its User-Agent: probes and the sync job ask as well. */
 function sentBy(agent: string, lines: readonly unknown[]): boolean {

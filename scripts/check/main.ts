@@ -17,7 +17,7 @@ const steps = [
   ['biome', 'ci', '.', `--colors=${isTerminal ? 'force' : 'off'}`],
   [process.execPath, 'scripts/check/portable-core.ts'],
   [process.execPath, 'scripts/check/http2-room.ts'],
-  [process.execPath, 'scripts/check/node-rooms.ts'],
+  [process.execPath, 'scripts/check/rooms.ts'],
 ];
 
 const passed = await Promise.all(steps.map(runStep));

@@ -23,8 +23,8 @@ const runtimeNames = [
 const faults = [
   ...faultyImports(),
   ...(await faultyBundle('src/index.ts')),
-  ...(await faultyBundle('src/worker/index.ts')),
-  ...(await faultyBundle('src/deno/serve.ts')),
+  ...(await faultyBundle('src/edge/worker/index.ts')),
+  ...(await faultyBundle('src/edge/deno/serve.ts')),
 ];
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exit(1);
@@ -45,7 +45,7 @@ function faultyImports(): string[] {
 function importFault(file: string, imported: string): string | undefined {
   if (runtimeFolders.some((folder) => imported.startsWith(folder))) return 'that folder belongs to Node';
   if (imported.startsWith('src/') || portablePackages.test(imported)) return undefined;
-  if (imported.startsWith('cloudflare:') && file.startsWith('src/worker/')) return undefined;
+  if (imported.startsWith('cloudflare:') && file.startsWith('src/edge/')) return undefined;
   return 'the core may import hono, jose and valibot only';
 }
 

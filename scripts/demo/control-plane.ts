@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
+import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
-import type { Logger } from '../../src/observe/logger.ts';
+import type { Logger } from '../../src/runtime/logger.ts';
 import type { ExampleApiServer } from '../example-api-server/index.ts';
 import { createDemoCertificates, type DemoCertificates } from './certificates.ts';
 import { startCluster } from './cluster.ts';

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Logger } from '../../src/observe/logger.ts';
+import type { Logger } from '../../src/runtime/logger.ts';
 import { type RunSyncRouter, type RunSyncServer, runSync } from '../../src/sync/node/index.ts';
 import type { DemoCertificates } from './certificates.ts';
 

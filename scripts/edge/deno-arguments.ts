@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import type { EdgeConfiguration } from '../../src/deno/edge-configuration.ts';
-import { snapshotFileName } from '../../src/deno/start-deno-router.ts';
+import type { EdgeConfiguration } from '../../src/edge/deno/edge-configuration.ts';
+import { snapshotFileName } from '../../src/edge/deno/start-deno-router.ts';
 
-const entry = join(import.meta.dirname, '..', '..', 'src', 'deno', 'serve.ts');
+const entry = join(import.meta.dirname, '..', '..', 'src', 'edge', 'deno', 'serve.ts');
 
 /**
  * The arguments of `deno` for the router: the files of its configuration and nothing else to read, its snapshot to

@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/keygen.ts';
+import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { aborted } from '../demo/aborted.ts';
 import { type CertificatePaths, type DemoCertificates, syncJobName } from '../demo/certificates.ts';

@@ -11,7 +11,7 @@ import {
   type EdgeRuntime,
   listenAddress,
   readEdgeConfiguration,
-} from '../../src/deno/edge-configuration.ts';
+} from '../../src/edge/deno/edge-configuration.ts';
 import { shutdownSignal } from '../../src/node/process/shutdown-signal.ts';
 import type { EdgeTls, RunningEdge } from './running-edge.ts';
 import { startDenoProcess } from './start-deno.ts';

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
-import type { EdgeConfiguration } from '../../src/deno/edge-configuration.ts';
+import type { EdgeConfiguration } from '../../src/edge/deno/edge-configuration.ts';
 import { writePrivate } from '../demo/certificates.ts';
 import { denoArguments } from './deno-arguments.ts';
 import { startEdgeProcess } from './edge-process.ts';

@@ -9,7 +9,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { generateSigningKey } from '../../src/snapshot/signing-key.ts';
+import { generateSigningKey } from '../../src/snapshot/signing/signing-key.ts';
 import { freePort } from '../harness/free-port.ts';
 import { lifeOf } from '../harness/process-life.ts';
 import { spreadOf } from '../harness/statistics.ts';

@@ -14,7 +14,7 @@ export interface CodeUnion {
 export const codeUnions: readonly CodeUnion[] = [
   {
     heading: 'Decisions',
-    source: 'src/proxy/decision.ts',
+    source: 'src/routing/decision.ts',
     name: 'DecisionReason',
     introduction:
       'Why a request goes where it goes. Shown by `mixed-version-proxy explain`, `v1/explain`, the status page, and the log from `-v=4` on.',
@@ -50,26 +50,26 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Destinations that give no answer',
-    source: 'src/proxy/transport.ts',
+    source: 'src/request/transport.ts',
     name: 'TransportErrorCode',
     introduction:
       'In the log line of a failed attempt, and in `TransportError`. The client gets a second try elsewhere where that is safe, else 503 (502 for `InvalidResponse`).',
   },
   {
     heading: 'Attempts',
-    source: 'src/observe/request-observer.ts',
+    source: 'src/request/request-observer.ts',
     name: 'AttemptFailure',
     introduction: 'What request observers are told beside the codes above.',
   },
   {
     heading: 'Requests turned away',
-    source: 'src/observe/request-observer.ts',
+    source: 'src/request/request-observer.ts',
     name: 'DropReason',
     introduction: "For the router's own sake: see [limits.md](limits.md) and [shutdown.md](shutdown.md).",
   },
   {
     heading: 'Snapshots',
-    source: 'src/snapshot/snapshot-error.ts',
+    source: 'src/snapshot/format/snapshot-error.ts',
     name: 'SnapshotErrorCode',
     introduction:
       'Why a pushed snapshot was not taken: `Unsigned`, `UnknownKey` and `BadSignature` are answered with 401, `TooLarge` with 413, `Invalid` with 422 and every fault, `NotNewer` with 409. What was held is still held.',
@@ -132,7 +132,7 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Names of identity headers',
-    source: 'src/identity/identity-header-names.ts',
+    source: 'src/request/identity-header-names.ts',
     name: 'IdentityHeaderNamesErrorCode',
     introduction: 'In `--requestheader-*-headers`, at the start.',
     descriptions: {
@@ -166,13 +166,13 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Reading API servers',
-    source: 'src/sync/document-reader.ts',
+    source: 'src/sync/documents/server-documents.ts',
     name: 'ReadErrorCode',
     introduction: 'Of the sync job: the server keeps its last known set, marked stale.',
   },
   {
     heading: 'Discovery documents',
-    source: 'src/discovery/parse-document.ts',
+    source: 'src/discovery/forms/parse-document.ts',
     name: 'DiscoveryDocumentErrorCode',
     introduction: 'A document that cannot be used is never taken for "serves nothing".',
   },

@@ -1,10 +1,10 @@
 import type { Option } from 'commander';
-import { CliCommand } from '../../src/cli/cli-command.ts';
-import { processContext } from '../../src/cli/command-context.ts';
-import type { FlagDefinition, TakesEffect } from '../../src/cli/flag.ts';
+import type { FlagDefinition, TakesEffect } from '../../src/cli/flags/flag.ts';
+import { serveFlags } from '../../src/cli/flags/serve-flags.ts';
+import { syncFlags } from '../../src/cli/flags/sync-flag-groups.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { serveFlags } from '../../src/cli/serve-flags.ts';
-import { syncFlags } from '../../src/cli/sync-flag-groups.ts';
+import { CliCommand } from '../../src/cli/terminal/cli-command.ts';
+import { processContext } from '../../src/cli/terminal/command-context.ts';
 
 /** docs/flags.md, from the commands themselves. */
 export function flagsPage(): string {

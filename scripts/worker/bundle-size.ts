@@ -25,11 +25,9 @@ export function entryOf(modules: readonly WorkerModule[]): readonly WorkerModule
 
 /** What clients make an isolate load, one after the other: by the source files that are imported for it. */
 const occasions = {
-  'a start': ['src/worker/index.ts'],
-  'and the first request': ['src/worker/prepare.ts'],
-  'and its caller, where one is known by a certificate, token or assertion': [
-    'src/worker/identity/callers.ts',
-  ],
+  'a start': ['src/edge/worker/index.ts'],
+  'and the first request': ['src/edge/worker/prepare.ts'],
+  'and its caller, where one is known by a certificate, token or assertion': ['src/edge/identity/callers.ts'],
   "and kubectl's first command, which asks for discovery": ['src/proxy/merged-document.ts'],
 } as const;
 

@@ -29,7 +29,7 @@ export interface WorkerModule {
 export async function bundleWorker(): Promise<readonly WorkerModule[]> {
   const result = await build({
     absWorkingDir: root,
-    entryPoints: [{ in: 'src/worker/index.ts', out: 'index' }],
+    entryPoints: [{ in: 'src/edge/worker/index.ts', out: 'index' }],
     outdir: 'dist-worker',
     bundle: true,
     splitting: true,

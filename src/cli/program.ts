@@ -1,15 +1,15 @@
-import { CliCommand, type ReportExitCode } from './cli-command.ts';
-import type { CommandContext } from './command-context.ts';
+import { registerDemo } from './commands/demo.ts';
+import { registerKeygen } from './commands/keygen.ts';
+import { registerValidate } from './commands/validate.ts';
 import { registerCompletion } from './completion/register-completion.ts';
-import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor/register-doctor.ts';
-import { registerExplain } from './explain.ts';
-import { registerKeygen } from './keygen.ts';
-import { registerServe } from './serve.ts';
+import { registerExplain } from './explain/explain-command.ts';
+import { registerServe } from './serve/serve-command.ts';
 import { registerStatus } from './status/register-status.ts';
-import { registerSync } from './sync.ts';
-import { registerValidate } from './validate.ts';
-import { packageVersion, registerVersion } from './version.ts';
+import { registerSync } from './sync/sync-command.ts';
+import { CliCommand, type ReportExitCode } from './terminal/cli-command.ts';
+import type { CommandContext } from './terminal/command-context.ts';
+import { packageVersion, registerVersion } from './terminal/version.ts';
 
 /**
  * The command line: every subcommand there is.

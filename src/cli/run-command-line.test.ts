@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { commandContext, runCommand } from '../../test/support/command-context.ts';
-import { sealSnapshot } from '../snapshot/seal.ts';
-import { servedSetKey } from '../snapshot/served-set-key.ts';
-import { generateSigningKey, signingKeyOf } from '../snapshot/signing-key.ts';
-import type { ServedSet, Snapshot } from '../snapshot/types.ts';
-import { CliCommand } from './cli-command.ts';
+import { servedSetKey } from '../snapshot/format/served-set-key.ts';
+import type { ServedSet, Snapshot } from '../snapshot/format/types.ts';
+import { sealSnapshot } from '../snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../snapshot/signing/signing-key.ts';
 import { createProgram } from './program.ts';
+import { CliCommand } from './terminal/cli-command.ts';
 
 const files = new Map<string, string>();
 const now = Date.parse('2026-01-01T00:00:01Z');

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
-import type { CliCommand } from './cli-command.ts';
-import { type CommandContext, CommandFailure, type ExitCode } from './command-context.ts';
 import { createProgram } from './program.ts';
+import type { CliCommand } from './terminal/cli-command.ts';
+import { type CommandContext, CommandFailure, type ExitCode } from './terminal/command-context.ts';
 
 /** Runs one command line. Never throws for bad input; what is wrong is on standard error. */
 export async function runCommandLine(args: readonly string[], context: CommandContext): Promise<ExitCode> {

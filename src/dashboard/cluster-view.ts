@@ -1,5 +1,5 @@
-import type { RoutingTable } from '../snapshot/routing-table.ts';
-import type { Snapshot } from '../snapshot/types.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type ServedMatrix, servedMatrix } from './served-matrix.ts';
 import { type ServerColumn, serverColumns } from './server-columns.ts';
 import { type UpgradeState, upgradeState } from './upgrade-state.ts';

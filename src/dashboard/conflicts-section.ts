@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import { groupVersionString } from '../apimachinery/group-version.ts';
-import type { DiscoveryConflict } from '../discovery/merge-resource.ts';
-import type { RouterStatus } from '../observe/router-status.ts';
+import type { DiscoveryConflict } from '../discovery/merging/merge-resource.ts';
+import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { Markup } from './markup.ts';
 
 /** Resources that servers describe in ways that exclude each other (docs/discovery.md). */

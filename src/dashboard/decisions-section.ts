@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import type { RecentDecision } from '../observe/recent-decisions.ts';
+import type { RecentDecision } from '../own-paths/status/recent-decisions.ts';
 import { decisionTexts, reasonTexts } from './decision-text.ts';
 import { badge, type Markup, timeOfDay } from './markup.ts';
 import type { PageState } from './page-state.ts';

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
-import type { DecisionStep } from '../proxy/decision.ts';
 import type { ExplainedCandidate, Explanation, RequestToExplain } from '../proxy/explain.ts';
+import type { DecisionStep } from '../routing/decision.ts';
 import { decisionTexts, reasonTexts } from './decision-text.ts';
 import { type BadgeKind, badge, type Markup } from './markup.ts';
 

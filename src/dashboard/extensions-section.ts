@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import type { SnapshotApiService } from '../snapshot/types.ts';
+import type { SnapshotApiService } from '../snapshot/format/types.ts';
 import { badge, type Markup } from './markup.ts';
 
 /** Aggregated APIs, which stand beside the API servers. Empty where there are none. */

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { durationText } from './duration-text.ts';
+import { durationText } from '../runtime/duration-text.ts';
 
 /**
  * A piece of the page. Made by `html` alone, which escapes everything that is put into it unless it is such a piece

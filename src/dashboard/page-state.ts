@@ -1,9 +1,9 @@
-import { type HealthCheck, type HealthReport, reportHealth } from '../observe/health.ts';
-import { type LastProbe, LastProbes } from '../observe/last-probes.ts';
-import type { RecentDecision, RecentDecisions } from '../observe/recent-decisions.ts';
-import type { RouterStatus } from '../observe/router-status.ts';
+import { type HealthCheck, type HealthReport, reportHealth } from '../own-paths/health-checks/health.ts';
+import { type LastProbe, LastProbes } from '../own-paths/status/last-probes.ts';
+import type { RecentDecision, RecentDecisions } from '../own-paths/status/recent-decisions.ts';
+import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
 /** Everything that the status page shows, at one moment. */
 export interface PageState {

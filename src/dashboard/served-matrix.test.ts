@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
-import { buildRoutingTable } from '../snapshot/build-routing-table.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { clusterView } from './cluster-view.ts';
 
 function view(servers: Readonly<Record<string, ServerOptions>>) {

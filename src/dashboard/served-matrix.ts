@@ -1,6 +1,6 @@
 import { parseStorageVersionName } from '../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../apimachinery/version-priority.ts';
-import type { ServedSet } from '../snapshot/types.ts';
+import type { ServedSet } from '../snapshot/format/types.ts';
 import type { ServerColumn } from './server-columns.ts';
 
 /** `unknown`: nothing is known of this server's subresources; it is taken to serve it (see `ServedSet.subresources`). */

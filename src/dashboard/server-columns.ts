@@ -1,6 +1,6 @@
-import { compareServerVersions } from '../discovery/leadership.ts';
-import type { RoutingServer, RoutingTable } from '../snapshot/routing-table.ts';
-import type { ServedSet } from '../snapshot/types.ts';
+import { compareServerVersions } from '../discovery/forms/leading-server.ts';
+import type { ServedSet } from '../snapshot/format/types.ts';
+import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
 /** Servers of one version that serve the same: one column, however many they are. */
 export interface ServerColumn {

@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
-import { compareServerVersions } from '../discovery/leadership.ts';
-import type { RouterStatus, ServerHealthStatus } from '../observe/router-status.ts';
-import type { ProbeOutcome } from '../proxy/health/health-state.ts';
+import { compareServerVersions } from '../discovery/forms/leading-server.ts';
+import type { ProbeOutcome } from '../health/health-state.ts';
+import type { RouterStatus, ServerHealthStatus } from '../own-paths/status/router-status.ts';
 import { age, badge, count, type Markup } from './markup.ts';
 import type { PageState } from './page-state.ts';
 

@@ -1,5 +1,5 @@
 import type { Explanation, RequestToExplain } from '../proxy/explain.ts';
-import { ownPathsPrefix } from '../proxy/own-path-target.ts';
+import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
 import { clusterView } from './cluster-view.ts';
 import { explanationFragment } from './explain-section.ts';

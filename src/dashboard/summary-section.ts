@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import type { RouterStatus } from '../observe/router-status.ts';
+import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import { age, badge, count, type Markup, remaining } from './markup.ts';
 import type { PageState } from './page-state.ts';
 import type { UpgradeState } from './upgrade-state.ts';

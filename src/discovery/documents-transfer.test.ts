@@ -11,7 +11,7 @@ import {
   tableOf,
 } from '../../test/support/ask-discovery.ts';
 import { snapshotOfSets } from '../../test/support/recorded-cluster.ts';
-import { buildRoutingTable, withLifetime } from '../snapshot/build-routing-table.ts';
+import { buildRoutingTable, withLifetime } from '../snapshot/routing-table/build-routing-table.ts';
 import { prewarmDiscovery } from './documents.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { aggregatedV2, aggregatedV2beta1, answered, ask, tableOf } from '../../test/support/ask-discovery.ts';
 import { snapshotOfSets } from '../../test/support/recorded-cluster.ts';
-import { buildRoutingTable } from '../snapshot/build-routing-table.ts';
-import { servedSetFromDiscovery } from './served-set-of.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import { servedSetFromDiscovery } from './forms/served-set-of.ts';
 
 describe('the form of the answer', () => {
   test('is what kubectl 1.33 and 1.27 ask for, under exactly that content type', async () => {

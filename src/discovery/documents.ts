@@ -1,12 +1,12 @@
 import { notAcceptableMessage } from '../apimachinery/accept.ts';
 import { statusAnswer } from '../apimachinery/status.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
-import { type DiscoveryPath, parseDiscoveryPath } from './discovery-path.ts';
+import { pause } from '../runtime/pause.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { type DiscoveryPath, parseDiscoveryPath } from './forms/discovery-path.ts';
+import { acceptedMediaTypes, contentType, type DocumentForm, negotiateForm } from './forms/negotiate-form.ts';
+import { respondWith, vary } from './forms/respond.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
-import { acceptedMediaTypes, contentType, type DocumentForm, negotiateForm } from './negotiate-form.ts';
-import type { OpenApiV3Indexes } from './openapi-v3-indexes.ts';
-import { pause } from './pause.ts';
-import { respondWith, vary } from './respond.ts';
+import type { OpenApiV3Indexes } from './openapi-v3/openapi-v3-indexes.ts';
 
 /** What of a request decides which document it gets. */
 export interface DiscoveryRequest {

@@ -1,19 +1,19 @@
 import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
-import type { Snapshot } from '../snapshot/types.ts';
-import { aggregatedDocument } from './aggregated.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { aggregatedDocument } from './forms/aggregated.ts';
 import {
   apiGroupDocument,
   apiGroupListDocument,
   apiResourceListDocument,
   apiVersionsDocument,
-} from './classic.ts';
-import { type DiscoveryPath, discoveryPathString } from './discovery-path.ts';
-import { viewsOf } from './discovery-view.ts';
-import { type EncodedDocument, jsonDocument } from './encoded-document.ts';
-import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from './merge-discovery.ts';
-import type { DocumentForm } from './negotiate-form.ts';
-import { openApiV3Index } from './openapi-v3.ts';
+} from './forms/classic.ts';
+import { type DiscoveryPath, discoveryPathString } from './forms/discovery-path.ts';
+import { type EncodedDocument, jsonDocument } from './forms/encoded-document.ts';
+import type { DocumentForm } from './forms/negotiate-form.ts';
+import { viewsOf } from './merging/discovery-view.ts';
+import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from './merging/merge-discovery.ts';
+import { openApiV3Index } from './openapi-v3/openapi-v3.ts';
 
 /** The merged documents of one snapshot, each made when it is first asked for. */
 export interface MergedDocuments {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runInNewContext } from 'node:vm';
 import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
+import type { Caller, UserInfo } from '../request/user-info.ts';
 import { authenticate } from './authenticate.ts';
 import { AuthenticationError, type Authenticator } from './authenticator.ts';
 import { RequestHeaderAuthenticator } from './request-header.ts';
 import { stampIdentity } from './stamp-identity.ts';
-import type { Caller, UserInfo } from './user-info.ts';
 import { X509Authenticator } from './x509.ts';
 
 const chain = [new RequestHeaderAuthenticator({ allowedNames: ['front-proxy'] }), new X509Authenticator()];

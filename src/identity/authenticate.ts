@@ -1,9 +1,9 @@
 import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
-import type { InboundRequest } from '../proxy/inbound.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import type { Caller, UserInfo } from '../request/user-info.ts';
 import { AuthenticationError, type Authenticator } from './authenticator.ts';
 import { ClientCertificateError } from './client-certificate-error.ts';
 import { checkIdentityIsExpressible, IdentityTextError } from './identity-text.ts';
-import type { Caller, UserInfo } from './user-info.ts';
 import { hasWebsocketBearer } from './websocket-bearer.ts';
 
 const passthrough: Caller = Object.freeze({ kind: 'passthrough' });

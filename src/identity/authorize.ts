@@ -1,4 +1,4 @@
-import type { Caller } from './user-info.ts';
+import type { Caller } from '../request/user-info.ts';
 
 /** Who may use the router's own paths. */
 export interface AllowedCallers {

@@ -1,6 +1,6 @@
 import { toByteString } from '../apimachinery/raw-headers.ts';
+import type { UserInfo } from '../request/user-info.ts';
 import { AuthenticationError } from './authenticator.ts';
-import type { UserInfo } from './user-info.ts';
 
 export type IdentityTextErrorCode =
   /** CR, LF, NUL or another control character: it would end the header line or be refused on the way. */

@@ -1,4 +1,4 @@
-import type { UserInfo } from './user-info.ts';
+import type { UserInfo } from '../request/user-info.ts';
 
 /**
  * How a destination is told who calls: `X-Remote-*` headers over a connection with the front-proxy certificate,

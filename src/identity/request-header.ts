@@ -1,14 +1,14 @@
 import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
-import type { InboundRequest } from '../proxy/inbound.ts';
-import type { Authenticator } from './authenticator.ts';
-import { ClientCertificateError } from './client-certificate-error.ts';
 import {
   checkIdentityHeaderNames,
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
-} from './identity-header-names.ts';
+} from '../request/identity-header-names.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import type { Caller, UserInfo } from '../request/user-info.ts';
+import type { Authenticator } from './authenticator.ts';
+import { ClientCertificateError } from './client-certificate-error.ts';
 import { identityText } from './identity-text.ts';
-import type { Caller, UserInfo } from './user-info.ts';
 
 export interface RequestHeaderOptions {
   /**

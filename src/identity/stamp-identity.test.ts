@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
 import { headerLines } from '../apimachinery/raw-headers.ts';
-import { cleanRequestHeaders } from '../proxy/header-hygiene.ts';
-import type { IdentityHeaderNames } from './identity-header-names.ts';
+import { cleanRequestHeaders } from '../request/header-hygiene.ts';
+import type { IdentityHeaderNames } from '../request/identity-header-names.ts';
+import type { Caller, UserInfo } from '../request/user-info.ts';
 import { RequestHeaderAuthenticator } from './request-header.ts';
 import { stampIdentity } from './stamp-identity.ts';
-import type { Caller, UserInfo } from './user-info.ts';
 
 function callerOf(user: Partial<UserInfo>): Caller {
   return {

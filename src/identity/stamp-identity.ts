@@ -1,14 +1,14 @@
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
-import { rememberingNames } from '../apimachinery/remembered-names.ts';
+import { rememberingNames } from '../apimachinery/remembered-by-name.ts';
 import {
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
   identityHeaderMatcher,
   peerAssertionHeader,
-} from './identity-header-names.ts';
+} from '../request/identity-header-names.ts';
+import type { Caller, UserInfo } from '../request/user-info.ts';
 import { IdentityTextError, identityHeaderValue } from './identity-text.ts';
 import type { IdentityToken } from './identity-token.ts';
-import type { Caller, UserInfo } from './user-info.ts';
 import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bearer.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { InboundRequest, VerifiedClientCertificate } from '../proxy/inbound.ts';
+import type { InboundRequest, VerifiedClientCertificate } from '../request/inbound.ts';
+import type { Caller } from '../request/user-info.ts';
 import type { Authenticator } from './authenticator.ts';
-import type { Caller } from './user-info.ts';
 
 /** Names the credential that a caller used (k8s.io/apiserver pkg/authentication/user, CredentialIDKey). */
 const credentialIdKey = 'authentication.kubernetes.io/credential-id';

@@ -1,12 +1,17 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import type { Caller } from '../identity/user-info.ts';
-import { auditIdOf } from '../proxy/audit-id.ts';
-import type { Decision } from '../proxy/decision.ts';
-import type { InboundRequest } from '../proxy/inbound.ts';
-import type { Destination } from '../proxy/transport.ts';
-import type { Logger } from './logger.ts';
-import type { AttemptFailure, DropReason, RequestObservation, RequestObserver } from './request-observer.ts';
+import { auditIdOf } from '../request/audit-id.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import type {
+  AttemptFailure,
+  DropReason,
+  RequestObservation,
+  RequestObserver,
+} from '../request/request-observer.ts';
+import type { Destination } from '../request/transport.ts';
+import type { Caller } from '../request/user-info.ts';
+import type { Decision } from '../routing/decision.ts';
+import type { Logger } from '../runtime/logger.ts';
 
 /** From this `-v` on there is a line for each request, as in kube-apiserver (k8s.io/apiserver pkg/server/httplog). */
 export const accessLogVerbosity = 3;

@@ -4,28 +4,28 @@ import { type RequestInfo, RequestInfoError } from '../apimachinery/request-info
 import { statusResponse } from '../apimachinery/status.ts';
 import { authenticate } from '../identity/authenticate.ts';
 import { AuthenticationError } from '../identity/authenticator.ts';
-import { defaultIdentityHeaderNames } from '../identity/identity-header-names.ts';
-import type { Caller } from '../identity/user-info.ts';
-import { silentLogger } from '../observe/logger.ts';
-import { observeRequest } from '../observe/observed-request.ts';
-import type { RoutingServer } from '../snapshot/routing-table.ts';
-import { auditIdOf } from './audit-id.ts';
+import { auditIdOf } from '../request/audit-id.ts';
+import { hasVerifiedRerouteMark } from '../request/header-hygiene.ts';
+import { defaultIdentityHeaderNames } from '../request/identity-header-names.ts';
+import { type InboundRequest, queryOf } from '../request/inbound.ts';
+import { observeRequest } from '../request/observed-request.ts';
+import { RetryBudget } from '../request/retry.ts';
+import type { Admission, AdmittedRequest, Router } from '../request/router.ts';
+import type { Caller } from '../request/user-info.ts';
+import { hasPassedThrough, newPseudonym } from '../request/via.ts';
 import {
   type Decision,
   type DecisionContext,
   decide,
   defaultStalePolicy,
   isServedByDepartedServer,
-} from './decision.ts';
-import { createDelivery } from './delivery.ts';
+} from '../routing/decision.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
+import { createDelivery } from './delivery/delivery.ts';
+import { ServerLoad } from './delivery/server-load.ts';
 import { createExpiryLog } from './expiry-log.ts';
-import { hasVerifiedRerouteMark } from './header-hygiene.ts';
-import { type InboundRequest, queryOf } from './inbound.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
-import { RetryBudget } from './retry.ts';
-import type { Admission, AdmittedRequest, Router } from './router.ts';
-import { ServerLoad } from './server-load.ts';
-import { hasPassedThrough, newPseudonym } from './via.ts';
 
 const gateIsOff: Decision = Object.freeze({
   decision: 'local',

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
-import { type Logger, silentLogger } from '../observe/logger.ts';
-import { buildRoutingTable, withLifetime } from '../snapshot/build-routing-table.ts';
+import { type Logger, silentLogger } from '../runtime/logger.ts';
+import { buildRoutingTable, withLifetime } from '../snapshot/routing-table/build-routing-table.ts';
 import { createExpiryLog } from './expiry-log.ts';
 
 test('the log says once that the snapshot is past its lifetime, and once that one is in force again', () => {

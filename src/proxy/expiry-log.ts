@@ -1,6 +1,6 @@
-import type { Logger } from '../observe/logger.ts';
-import { isExpired, type RoutingTable } from '../snapshot/routing-table.ts';
-import type { StalePolicy } from './decision.ts';
+import type { StalePolicy } from '../routing/decision.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { isExpired, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
 /**
  * Says in the log when the snapshot in use is past its lifetime, and when one in force has come again: once each.

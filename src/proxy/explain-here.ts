@@ -1,5 +1,5 @@
-import type { RoutingTable } from '../snapshot/routing-table.ts';
-import { defaultStalePolicy } from './decision.ts';
+import { defaultStalePolicy } from '../routing/decision.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type Explanation, explainRequest, type RequestToExplain } from './explain.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { buildRoutingTable } from '../snapshot/build-routing-table.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
-import { servedSetKey } from '../snapshot/served-set-key.ts';
-import type { ServedSet } from '../snapshot/types.ts';
+import { servedSetKey } from '../snapshot/format/served-set-key.ts';
+import type { ServedSet } from '../snapshot/format/types.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type ExplainContext, type Explanation, explainRequest } from './explain.ts';
 
 const createdAt = '2026-01-01T00:00:00Z';

@@ -5,19 +5,19 @@ import {
   RequestInfoError,
   type RequestInfoErrorCode,
 } from '../apimachinery/request-info.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
+import type { HealthStatus } from '../health/health-state.ts';
+import { rerouteMarkHeader } from '../request/header-hygiene.ts';
+import { queryOf } from '../request/inbound.ts';
+import type { Destination } from '../request/transport.ts';
 import {
   type Decision,
   type DecisionContext,
   type DecisionReason,
   type DecisionStep,
   decide,
-} from './decision.ts';
-import { extensionDestination, peerDestination } from './destinations.ts';
-import { rerouteMarkHeader } from './header-hygiene.ts';
-import type { HealthStatus } from './health/health-state.ts';
-import { queryOf } from './inbound.ts';
-import type { Destination } from './transport.ts';
+} from '../routing/decision.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { extensionDestination, peerDestination } from './delivery/destinations.ts';
 
 /** A request to explain. Nothing is sent anywhere. */
 export interface RequestToExplain {

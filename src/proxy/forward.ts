@@ -1,10 +1,10 @@
-import { withAuditIdForClient } from './audit-id.ts';
-import { cleanResponseHeaders } from './header-hygiene.ts';
-import { denialOfWhatSnapshotSays } from './not-served.ts';
-import { refuseRedirect } from './redirect.ts';
+import { withAuditIdForClient } from '../request/audit-id.ts';
+import { cleanResponseHeaders } from '../request/header-hygiene.ts';
+import type { AdmittedRequest, Router } from '../request/router.ts';
+import type { Transport } from '../request/transport.ts';
+import { denialOfWhatSnapshotSays } from './delivery/not-served.ts';
+import { refuseRedirect } from './delivery/redirect.ts';
 import type { Replacement } from './replacement.ts';
-import type { AdmittedRequest, Router } from './router.ts';
-import type { Transport } from './transport.ts';
 
 /**
  * Sends an admitted request where its decision says and passes the answer on, streamed and untouched

@@ -1,15 +1,15 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
+import { answerOpenApiV2 } from '../discovery/answer-openapi-v2.ts';
 import { answerDiscovery } from '../discovery/documents.ts';
-import { answerOpenApiV2 } from '../discovery/openapi-v2/answer-openapi-v2.ts';
-import { buildRoutingTable } from '../snapshot/build-routing-table.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
-import type { Snapshot } from '../snapshot/types.ts';
-import { mayUsePeers } from './decide-document.ts';
-import { defaultStalePolicy } from './decision.ts';
-import { queryOf } from './inbound.ts';
+import { queryOf } from '../request/inbound.ts';
+import type { AdmittedRequest } from '../request/router.ts';
+import { mayUsePeers } from '../routing/decide-document.ts';
+import { defaultStalePolicy } from '../routing/decision.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 import type { Replacement } from './replacement.ts';
-import type { AdmittedRequest } from './router.ts';
 
 /** What of a router's options a merged document is made with. */
 export type MergedDocumentOptions = Pick<

@@ -4,8 +4,8 @@ import { Hono } from 'hono';
 import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { receiverHolding } from '../../test/support/test-app.ts';
-import type { Snapshot } from '../snapshot/types.ts';
-import type { HandlerEnvironment } from './handler-environment.ts';
+import type { HandlerEnvironment } from '../request/handler-environment.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
 import { mixedVersionProxy } from './middleware.ts';
 
 /** Somebody's own API server, with the filter in front of its handlers. */

@@ -1,10 +1,14 @@
 import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
-import { silentLogger } from '../observe/logger.ts';
+import { handleRequest } from '../request/handle-request.ts';
+import {
+  type GetInboundRequest,
+  type HandlerEnvironment,
+  webInbound,
+} from '../request/handler-environment.ts';
+import { silentLogger } from '../runtime/logger.ts';
 import { createRouter } from './create-router.ts';
 import { forward } from './forward.ts';
-import { handleRequest } from './handle-request.ts';
-import { type GetInboundRequest, type HandlerEnvironment, webInbound } from './handler-environment.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 import { replacementFor } from './replacement.ts';
 

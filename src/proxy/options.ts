@@ -1,18 +1,18 @@
 import type { MergedOpenApiV2 } from '../discovery/openapi-v2/merged-openapi-v2.ts';
-import type { OpenApiV3Indexes } from '../discovery/openapi-v3-indexes.ts';
+import type { OpenApiV3Indexes } from '../discovery/openapi-v3/openapi-v3-indexes.ts';
+import type { ServerHealth } from '../health/server-health.ts';
 import type { Authenticator } from '../identity/authenticator.ts';
-import type { IdentityHeaderNames } from '../identity/identity-header-names.ts';
 import type { IdentityTokenSigners } from '../identity/identity-token.ts';
-import type { Logger } from '../observe/logger.ts';
-import type { RequestObserver } from '../observe/request-observer.ts';
-import type { RoutingTable } from '../snapshot/routing-table.ts';
-import type { StalePolicy } from './decision.ts';
-import type { ServerHealth } from './health/server-health.ts';
+import type { IdentityHeaderNames } from '../request/identity-header-names.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import type { RequestObserver } from '../request/request-observer.ts';
+import type { RetryBudget } from '../request/retry.ts';
+import type { Destination, Transport } from '../request/transport.ts';
+import type { StalePolicy } from '../routing/decision.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { ServerLoad } from './delivery/server-load.ts';
 import type { RequestGate } from './in-flight/request-gate.ts';
-import type { InboundRequest } from './inbound.ts';
-import type { RetryBudget } from './retry.ts';
-import type { ServerLoad } from './server-load.ts';
-import type { Destination, Transport } from './transport.ts';
 
 /** Where the routing table comes from: the snapshot receiver, or anything that holds one. */
 export interface RoutingTableSource {

@@ -1,7 +1,7 @@
-import type { RoutingTable } from '../snapshot/routing-table.ts';
+import type { AdmittedRequest } from '../request/router.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { knowledgeMissing } from './delivery/undelivered.ts';
 import type { MergedDocumentOptions } from './merged-document.ts';
-import type { AdmittedRequest } from './router.ts';
-import { knowledgeMissing } from './undelivered.ts';
 
 /** Given the code of a server's response: what is answered in its place, or `undefined` to pass it on. */
 export type Replacement = (status: number) => Response | undefined;

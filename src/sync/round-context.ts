@@ -1,6 +1,6 @@
-import { createServerReaders, type ServerReaders } from './server-readers.ts';
-import { createServiceAddressReader, type ServiceAddressReader } from './service-addresses.ts';
-import { createSharedObjectsReader, type SharedObjectsReader } from './shared-objects-reader.ts';
+import { createServiceAddressReader, type ServiceAddressReader } from './cluster/service-addresses.ts';
+import { createServerReaders, type ServerReaders } from './servers/server-readers.ts';
+import { createSharedObjectsReader, type SharedObjectsReader } from './servers/shared-objects-reader.ts';
 import { type ResolvedSyncOptions, resolveSyncOptions, type SyncOptions } from './sync-options.ts';
 
 /** What rounds carry on from one to the next. */

@@ -1,14 +1,14 @@
-import { describeIssues } from '../snapshot/issues.ts';
-import { parseSnapshot } from '../snapshot/parse-snapshot.ts';
-import type { Snapshot } from '../snapshot/types.ts';
-import { buildSnapshot } from './build-snapshot.ts';
-import type { ClusterObjects } from './cluster-objects.ts';
-import type { ClusterView } from './cluster-source.ts';
-import { withDeadline } from './deadline.ts';
-import type { ServerDocuments } from './document-reader.ts';
+import { withDeadline } from '../runtime/deadline.ts';
+import { describeIssues } from '../snapshot/format/issues.ts';
+import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
+import type { ClusterObjects } from './cluster/cluster-objects.ts';
+import type { ClusterView } from './cluster/cluster-source.ts';
+import type { SyncServer } from './cluster/sync-server.ts';
+import { buildSnapshot } from './content/build-snapshot.ts';
+import type { ServerDocuments } from './documents/server-documents.ts';
 import type { RoundContext } from './round-context.ts';
-import type { ServerReading } from './server-reading.ts';
-import type { SyncServer } from './sync-options.ts';
+import type { ServerReading } from './servers/server-reading.ts';
 
 export interface RoundOutcome {
   /** What is known after the round; `undefined` while nothing is known of any server. */

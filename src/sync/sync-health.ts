@@ -1,4 +1,4 @@
-import { type HealthCheck, ping } from '../observe/health.ts';
+import { type HealthCheck, ping } from '../own-paths/health-checks/health.ts';
 import type { SyncStatus } from './sync-loop.ts';
 
 /** Rounds begin every second and wait two seconds at the most for slow servers. */

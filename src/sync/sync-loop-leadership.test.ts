@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { eventually } from '../../test/support/eventually.ts';
 import { classicAnswers, fakeServer, refusesConnections } from '../../test/support/fake-server-documents.ts';
 import { manualClock } from '../../test/support/manual-clock.ts';
-import type { Snapshot } from '../snapshot/types.ts';
-import { type AdvertisedAddresses, createAdvertisedAddresses } from './advertised-addresses.ts';
-import type { Delivery, DeliveryResult } from './deliver.ts';
-import type { Leadership } from './leadership.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
+import { type AdvertisedAddresses, createAdvertisedAddresses } from './content/advertised-addresses.ts';
+import type { Delivery, DeliveryResult } from './delivery/deliver.ts';
+import type { Leadership } from './election/leadership.ts';
 import { createSyncLoop } from './sync-loop.ts';
 
 /** A leadership that the test hands out and takes away. */

@@ -8,9 +8,9 @@ import {
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
 import { manualClock } from '../../test/support/manual-clock.ts';
-import { silentLogger } from '../observe/logger.ts';
-import type { Snapshot } from '../snapshot/types.ts';
-import type { DeliveryResult } from './deliver.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
+import type { DeliveryResult } from './delivery/deliver.ts';
 import { createSyncLoop } from './sync-loop.ts';
 import { syncOnce } from './sync-once.ts';
 import type { SyncOptions } from './sync-options.ts';

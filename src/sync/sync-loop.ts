@@ -1,9 +1,10 @@
-import type { Snapshot } from '../snapshot/types.ts';
-import { createPublication } from './publication.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
+import type { SyncServer } from './cluster/sync-server.ts';
+import { createPublication } from './delivery/publication.ts';
+import { createTargetDelivery, type TargetStatus } from './delivery/target-delivery.ts';
 import { type RoundOutcome, runRound } from './round.ts';
 import { createRoundContext } from './round-context.ts';
-import type { SyncOptions, SyncServer } from './sync-options.ts';
-import { createTargetDelivery, type TargetStatus } from './target-delivery.ts';
+import type { SyncOptions } from './sync-options.ts';
 
 export interface ServerStatus {
   readonly id: string;

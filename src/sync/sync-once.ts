@@ -1,9 +1,9 @@
-import type { Snapshot } from '../snapshot/types.ts';
-import { backOffDelay } from './clock.ts';
-import { type Delivery, type DeliveryResult, type SnapshotTarget, sealDelivery } from './deliver.ts';
+import { backOffDelay } from '../runtime/clock.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
+import { type Delivery, type DeliveryResult, type SnapshotTarget, sealDelivery } from './delivery/deliver.ts';
 import { type RoundOutcome, runRound } from './round.ts';
 import { createRoundContext, type RoundContext } from './round-context.ts';
-import type { ServerReading } from './server-reading.ts';
+import type { ServerReading } from './servers/server-reading.ts';
 import type { ResolvedSyncOptions, SyncOptions } from './sync-options.ts';
 
 /** Deliveries to one target before it is given up: CI and cron come again. */

@@ -1,23 +1,15 @@
-import { type Logger, silentLogger } from '../observe/logger.ts';
-import type { SigningKey } from '../snapshot/signing-key.ts';
-import type { Snapshot } from '../snapshot/types.ts';
-import type { AdvertisedAddresses } from './advertised-addresses.ts';
-import type { ServerDescription, SnapshotOptions } from './build-snapshot.ts';
-import { type BackOff, type Clock, systemClock } from './clock.ts';
-import type { ClusterSource } from './cluster-source.ts';
-import type { SnapshotTarget } from './deliver.ts';
-import type { ServerDocuments } from './document-reader.ts';
-import { type Leadership, soleLeader } from './leadership.ts';
-import type { SyncObserver } from './observer.ts';
-import { type SteadyClock, steadyClock } from './steady-clock.ts';
-
-/** An API server that the sync job reads. */
-export interface SyncServer extends ServerDescription {
-  /** Another object where the server answers elsewhere: it is read anew then. */
-  readonly documents: ServerDocuments;
-  /** Names the process that serves under the ID, where that is known: another one is read at once. */
-  readonly incarnation?: string | undefined;
-}
+import { type BackOff, type Clock, systemClock } from '../runtime/clock.ts';
+import { type Logger, silentLogger } from '../runtime/logger.ts';
+import { type SteadyClock, steadyClock } from '../runtime/steady-clock.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
+import type { SigningKey } from '../snapshot/signing/signing-key.ts';
+import type { ClusterSource } from './cluster/cluster-source.ts';
+import type { SyncServer } from './cluster/sync-server.ts';
+import type { AdvertisedAddresses } from './content/advertised-addresses.ts';
+import type { SnapshotOptions } from './content/build-snapshot.ts';
+import type { SnapshotTarget } from './delivery/deliver.ts';
+import type { SyncObserver } from './delivery/observer.ts';
+import { type Leadership, soleLeader } from './election/leadership.ts';
 
 /** Milliseconds, except where a name says otherwise. */
 export interface SyncTiming {

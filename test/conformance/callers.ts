@@ -1,6 +1,6 @@
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
-import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
-import type { UserInfo } from '../../src/identity/user-info.ts';
+import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
+import type { UserInfo } from '../../src/request/user-info.ts';
 import { localId } from '../support/decision-rows.ts';
 import { front } from './credentials.ts';
 

@@ -1,6 +1,6 @@
 import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
-import type { UserInfo } from '../../src/identity/user-info.ts';
-import type { StalePolicy } from '../../src/proxy/decision.ts';
+import type { UserInfo } from '../../src/request/user-info.ts';
+import type { StalePolicy } from '../../src/routing/decision.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClientRequest, Exchange, StreamedAnswer, WireClient } from './wire/exchange.ts';
 

@@ -1,5 +1,5 @@
-import { sealSnapshot } from '../../src/snapshot/seal.ts';
-import { sealedMediaType } from '../../src/snapshot/snapshot-endpoint.ts';
+import { sealedMediaType } from '../../src/snapshot/receiving/snapshot-endpoint.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { admin, assertedBy } from './callers.ts';
 import { type Cluster, clusterSnapshot } from './cluster.ts';
 import {

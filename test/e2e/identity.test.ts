@@ -8,12 +8,12 @@ import { after, before, describe, test } from 'node:test';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { createCertificateAuthority } from '../../scripts/demo/certificate-authority.ts';
 import { serveFlags } from '../../scripts/demo/routers.ts';
-import { validateServeOptions } from '../../src/cli/validate-serve-options.ts';
+import { validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
 import { createAssertionSigner } from '../../src/index.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
-import { silentLogger } from '../../src/observe/logger.ts';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing-key.ts';
+import { silentLogger } from '../../src/runtime/logger.ts';
+import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
 import { findKubectls, type Kubectl, kubectlMissing, runKubectl } from '../support/kubectl.ts';
 import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
 

@@ -4,9 +4,9 @@ import { Agent, request } from 'undici';
 import type { ExampleApiServer } from '../../scripts/example-api-server/index.ts';
 import { MergedOpenApiV2 } from '../../src/discovery/openapi-v2/merged-openapi-v2.ts';
 import type { ReadServerDocument } from '../../src/discovery/openapi-v2/server-document.ts';
-import { OpenApiV3Indexes } from '../../src/discovery/openapi-v3-indexes.ts';
-import { silentLogger } from '../../src/observe/logger.ts';
-import { buildRoutingTable } from '../../src/snapshot/build-routing-table.ts';
+import { OpenApiV3Indexes } from '../../src/discovery/openapi-v3/openapi-v3-indexes.ts';
+import { silentLogger } from '../../src/runtime/logger.ts';
+import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import { clusterAuthority, clusterClient, exampleCluster } from '../support/example-cluster.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JWK } from 'jose';
-import { signingKeyFile } from '../../src/cli/keygen.ts';
+import { signingKeyFile } from '../../src/cli/commands/keygen.ts';
 import { runSyncOnce } from '../../src/sync/node/index.ts';
 import { htmlPage, hugeDocument, jsonText } from '../support/garbage-answers.ts';
 import { type RecordedRouters, startRecordedRouters } from '../support/recorded-routers.ts';

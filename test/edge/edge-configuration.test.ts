@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { denoArguments } from '../../scripts/edge/deno-arguments.ts';
 import { workerdConfig } from '../../scripts/edge/workerd-config.ts';
 import { writeWorkerdDirectory } from '../../scripts/edge/workerd-directory.ts';
-import { readEdgeConfiguration } from '../../src/deno/edge-configuration.ts';
+import { readEdgeConfiguration } from '../../src/edge/deno/edge-configuration.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const root = join(import.meta.dirname, '..', '..');

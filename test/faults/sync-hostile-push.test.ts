@@ -3,15 +3,15 @@ import { after, before, test } from 'node:test';
 import { Agent, request } from 'undici';
 import { createEmbeddedCluster, type EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
 import { type OwnPathsClient, ownPathsClient } from '../../scripts/measure/own-paths-client.ts';
-import { canonicalJson } from '../../src/snapshot/canonical-json.ts';
-import { sealedSnapshotType, sealSnapshot } from '../../src/snapshot/seal.ts';
+import { canonicalJson } from '../../src/runtime/canonical-json.ts';
+import type { Snapshot } from '../../src/snapshot/format/types.ts';
+import { sealedSnapshotType, sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import {
   generateSigningKey,
   type SigningKey,
   signingKeyOf,
   signPayload,
-} from '../../src/snapshot/signing-key.ts';
-import type { Snapshot } from '../../src/snapshot/types.ts';
+} from '../../src/snapshot/signing/signing-key.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
 
 // What a sync job that was taken over, or has gone mad, may push: validly signed, over the router's real endpoint.

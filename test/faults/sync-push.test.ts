@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect as connectTcp, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { sealSnapshot } from '../../src/snapshot/seal.ts';
-import { signingKeyOf } from '../../src/snapshot/signing-key.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
+import { signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
 import { askRouter, eventuallyAnswers, startSync, syncCluster } from '../support/sync-cluster.ts';
 

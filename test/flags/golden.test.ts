@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
-import { readServeInput } from '../../src/cli/serve-input.ts';
-import { generateSigningKey } from '../../src/snapshot/signing-key.ts';
+import { readServeInput } from '../../src/cli/serve/serve-input.ts';
+import { generateSigningKey } from '../../src/snapshot/signing/signing-key.ts';
 import { commandContext, runCommand } from '../support/command-context.ts';
 import { completeServeOptions, serveFiles } from '../support/serve-options.ts';
 

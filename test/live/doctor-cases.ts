@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { syncJobName } from '../../scripts/demo/certificates.ts';
 import { writeKubeconfig } from '../../scripts/demo/kubeconfig.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
-import { readTextFile } from '../../src/cli/read-text-file.ts';
 import { runCommandLine } from '../../src/cli/run-command-line.ts';
+import { readTextFile } from '../../src/cli/terminal/read-text-file.ts';
 import { commandContext } from '../support/command-context.ts';
 import type { GetSuite } from './live-suite.ts';
 

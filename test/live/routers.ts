@@ -3,7 +3,7 @@ import { serveFlags } from '../../scripts/demo/routers.ts';
 import { commandModule, flagArguments } from '../../scripts/harness/command.ts';
 import { freePort } from '../../scripts/harness/free-port.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
-import { silentLogger } from '../../src/observe/logger.ts';
+import { silentLogger } from '../../src/runtime/logger.ts';
 import type { LiveCertificates } from './certificates.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
 import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
-import { ServerHealth } from '../../src/proxy/health/server-health.ts';
-import type { OutboundRequest } from '../../src/proxy/transport.ts';
+import { ServerHealth } from '../../src/health/server-health.ts';
+import type { OutboundRequest } from '../../src/request/transport.ts';
 import type { Http1ApiServerDouble } from '../support/api-server-double.ts';
 import { localId } from '../support/decision-rows.ts';
 import { recordingTransport } from '../support/recording-transport.ts';

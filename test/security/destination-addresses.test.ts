@@ -3,9 +3,12 @@ import type { LookupAddress } from 'node:dns';
 import { test } from 'node:test';
 import type { ResolveName } from '../../src/node/destinations/guarded-lookup.ts';
 import { TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
-import type { Destination } from '../../src/proxy/transport.ts';
-import { TransportError } from '../../src/proxy/transport.ts';
-import { type AddressPolicyOptions, createAddressPolicy } from '../../src/snapshot/address-policy.ts';
+import type { Destination } from '../../src/request/transport.ts';
+import { TransportError } from '../../src/request/transport.ts';
+import {
+  type AddressPolicyOptions,
+  createAddressPolicy,
+} from '../../src/snapshot/addresses/address-policy.ts';
 import { ask } from '../support/security/ask.ts';
 import { clusterAuthority } from '../support/security/certificates.ts';
 import { sendAndReadToEnd } from '../support/security/raw-http1.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
-import { sealSnapshot } from '../../src/snapshot/seal.ts';
-import { sealedMediaType } from '../../src/snapshot/snapshot-endpoint.ts';
+import { sealedMediaType } from '../../src/snapshot/receiving/snapshot-endpoint.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { ask, type WireAnswer } from '../support/security/ask.ts';
 import type { Client } from '../support/security/certificates.ts';
 import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';

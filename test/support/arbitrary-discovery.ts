@@ -5,7 +5,7 @@ import type {
   APISubresourceDiscovery,
   APIVersionDiscovery,
 } from '../../src/apimachinery/discovery-types.ts';
-import type { DiscoveryView } from '../../src/discovery/discovery-view.ts';
+import type { DiscoveryView } from '../../src/discovery/merging/discovery-view.ts';
 
 // Objects like those JSON.parse makes, for deepEqual.
 const plain = { noNullPrototype: true };

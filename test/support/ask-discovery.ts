@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
 import { answerDiscovery, type DiscoveryRequest } from '../../src/discovery/documents.ts';
-import { servedSetFromDiscovery } from '../../src/discovery/served-set-of.ts';
-import { buildRoutingTable } from '../../src/snapshot/build-routing-table.ts';
-import type { RoutingTable } from '../../src/snapshot/routing-table.ts';
+import { servedSetFromDiscovery } from '../../src/discovery/forms/served-set-of.ts';
+import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../../src/snapshot/routing-table/routing-table.ts';
 import { recordedSnapshot, snapshotOfSets } from './recorded-cluster.ts';
 
 export const aggregatedV2 = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { validateServeOptions } from '../../src/cli/validate-serve-options.ts';
+import { validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
 import { createPinoLogger } from '../../src/node/logging/pino-logger.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
-import { sealSnapshot } from '../../src/snapshot/seal.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { assertionKeysFile, type Speaker, speaker } from './assertions.ts';
 import { clusterAuthority, frontProxyAuthority, proxyClientPair } from './security/certificates.ts';
 import {

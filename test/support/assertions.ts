@@ -3,14 +3,14 @@ import { CompactSign, importJWK, type JWK } from 'jose';
 import { peerAssertionType } from '../../src/identity/assertion/assertion-claims.ts';
 import { type AssertionKeySet, parseAssertionKeys } from '../../src/identity/assertion/assertion-keys.ts';
 import type { IdentityTokenRequest } from '../../src/identity/identity-token.ts';
-import type { UserInfo } from '../../src/identity/user-info.ts';
-import type { SnapshotAlgorithm } from '../../src/snapshot/keys.ts';
+import type { UserInfo } from '../../src/request/user-info.ts';
+import type { SnapshotAlgorithm } from '../../src/snapshot/signing/keys.ts';
 import {
   type GeneratedSigningKey,
   generateSigningKey,
   type SigningKey,
   signingKeyOf,
-} from '../../src/snapshot/signing-key.ts';
+} from '../../src/snapshot/signing/signing-key.ts';
 
 /** A key pair that may speak for one issuer. */
 export interface Speaker extends GeneratedSigningKey {

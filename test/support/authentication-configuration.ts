@@ -1,4 +1,4 @@
-import { parseAuthenticationConfiguration } from '../../src/identity/jwt/parse-configuration.ts';
+import { parseAuthenticationConfiguration } from '../../src/identity/jwt/parse-jwt-configuration.ts';
 
 export type Part = Readonly<Record<string, unknown>>;
 

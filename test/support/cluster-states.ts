@@ -1,6 +1,10 @@
-import type { ClusterInput } from '../../src/sync/cluster-input.ts';
-import { type ClusterState, initialClusterState, nextClusterState } from '../../src/sync/cluster-state.ts';
-import type { IdentityLease } from '../../src/sync/identity-lease.ts';
+import type { ClusterInput } from '../../src/sync/cluster/cluster-input.ts';
+import {
+  type ClusterState,
+  initialClusterState,
+  nextClusterState,
+} from '../../src/sync/cluster/cluster-state.ts';
+import type { IdentityLease } from '../../src/sync/cluster/identity-lease.ts';
 
 export const startOfTime = Date.UTC(2026, 0, 31);
 

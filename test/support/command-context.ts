@@ -1,5 +1,5 @@
-import type { CommandContext } from '../../src/cli/command-context.ts';
 import { runCommandLine } from '../../src/cli/run-command-line.ts';
+import type { CommandContext } from '../../src/cli/terminal/command-context.ts';
 
 /** What a command wrote, gathered. */
 export interface Written {

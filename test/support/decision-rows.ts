@@ -1,5 +1,5 @@
-import type { Decision, DecisionContext, DecisionReason } from '../../src/proxy/decision.ts';
-import type { Snapshot, SnapshotApiService } from '../../src/snapshot/types.ts';
+import type { Decision, DecisionContext, DecisionReason } from '../../src/routing/decision.ts';
+import type { Snapshot, SnapshotApiService } from '../../src/snapshot/format/types.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 
 /** ID of the local API server in every row. */

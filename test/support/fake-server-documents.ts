@@ -1,4 +1,8 @@
-import { ReadError, type ServerDocument, type ServerDocuments } from '../../src/sync/document-reader.ts';
+import {
+  ReadError,
+  type ServerDocument,
+  type ServerDocuments,
+} from '../../src/sync/documents/server-documents.ts';
 
 /** What a fake server answers under one path: JSON with code 200, a whole answer, or its own way to fail. */
 export type FakeAnswer = object | (() => ServerDocument | Promise<ServerDocument>);

@@ -1,4 +1,4 @@
-import { parseSnapshot } from '../../src/snapshot/parse-snapshot.ts';
+import { parseSnapshot } from '../../src/snapshot/format/parse-snapshot.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 
 /** A valid snapshot in which every field is used. */

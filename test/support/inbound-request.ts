@@ -1,5 +1,5 @@
 import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
-import type { ConnectionInfo, InboundRequest, VerifiedClientCertificate } from '../../src/proxy/inbound.ts';
+import type { ConnectionInfo, InboundRequest, VerifiedClientCertificate } from '../../src/request/inbound.ts';
 
 /** A GET without a body, as a runtime would hand it over. */
 export function inboundRequest(headers: RawHeaders = [], connection: ConnectionInfo = {}): InboundRequest {

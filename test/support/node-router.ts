@@ -8,15 +8,15 @@ import {
   type RouterServerOptions,
 } from '../../src/node/serving/server.ts';
 import { upgradeListener } from '../../src/node/upgrades/upgrade.ts';
-import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/proxy/header-hygiene.ts';
-import type { InboundRequest } from '../../src/proxy/inbound.ts';
-import type { AdmittedRequest, Router } from '../../src/proxy/router.ts';
+import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/request/header-hygiene.ts';
+import type { InboundRequest } from '../../src/request/inbound.ts';
+import type { AdmittedRequest, Router } from '../../src/request/router.ts';
 import {
   type Destination,
   type OnResponseHead,
   type OutboundRequest,
   TransportError,
-} from '../../src/proxy/transport.ts';
+} from '../../src/request/transport.ts';
 import { credentials, outboundTo, routerPair } from './node-exchange.ts';
 import { noRequestInfo } from './request-info.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { NodeTransport, type NodeTransportOptions } from '../../src/node/destinations/node-transport.ts';
-import { inboundFromRequest } from '../../src/proxy/inbound.ts';
-import { type Destination, TransportError } from '../../src/proxy/transport.ts';
+import { inboundFromRequest } from '../../src/request/inbound.ts';
+import { type Destination, TransportError } from '../../src/request/transport.ts';
 import { credentials, outboundTo } from './node-exchange.ts';
 
 /** A transport of its own, closed at the end of the test. */

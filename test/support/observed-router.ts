@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { sealSnapshot } from '../../src/snapshot/seal.ts';
-import { signingKeyOf } from '../../src/snapshot/signing-key.ts';
-import type { Snapshot, SnapshotApiService } from '../../src/snapshot/types.ts';
+import type { Snapshot, SnapshotApiService } from '../../src/snapshot/format/types.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
+import { signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
 import { type Format, type ParsedFamily, parseScrape } from './prometheus-text.ts';
 import { snapshotOf } from './snapshot-builder.ts';

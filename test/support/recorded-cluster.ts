@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
 import { storageVersionName } from '../../src/apimachinery/group-version.ts';
-import { groupsFromClassic } from '../../src/discovery/classic-to-aggregated.ts';
-import { parseAggregated } from '../../src/discovery/parse-aggregated.ts';
+import { groupsFromClassic } from '../../src/discovery/forms/classic-to-aggregated.ts';
+import { parseAggregated } from '../../src/discovery/forms/parse-aggregated.ts';
 import {
   type ParsedAPIResourceList,
   parseAPIGroupList,
   parseAPIResourceList,
   parseAPIVersions,
-} from '../../src/discovery/parse-classic.ts';
-import { parseOpenApiV3Index } from '../../src/discovery/parse-openapi-v3.ts';
-import { servedSetFromDiscovery } from '../../src/discovery/served-set-of.ts';
-import type { ServedSet, Snapshot } from '../../src/snapshot/types.ts';
+} from '../../src/discovery/forms/parse-classic.ts';
+import { servedSetFromDiscovery } from '../../src/discovery/forms/served-set-of.ts';
+import { parseOpenApiV3Index } from '../../src/discovery/openapi-v3/parse-openapi-v3.ts';
+import type { ServedSet, Snapshot } from '../../src/snapshot/format/types.ts';
 import { type SnapshotOptions, servedSetKeyOf, snapshotOf } from './snapshot-builder.ts';
 
 export type RecordedClusterName = 'kubernetes-1.25-1.26' | 'kubernetes-1.26-batch-disabled';

@@ -1,4 +1,4 @@
-import type { Logger } from '../../src/observe/logger.ts';
+import type { Logger } from '../../src/runtime/logger.ts';
 
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';

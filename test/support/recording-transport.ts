@@ -1,5 +1,5 @@
-import type { InboundRequest } from '../../src/proxy/inbound.ts';
-import type { OnResponseHead, OutboundRequest, Transport } from '../../src/proxy/transport.ts';
+import type { InboundRequest } from '../../src/request/inbound.ts';
+import type { OnResponseHead, OutboundRequest, Transport } from '../../src/request/transport.ts';
 
 /** A transport that keeps what was sent and answers with what it is told to. */
 export interface RecordingTransport extends Transport {

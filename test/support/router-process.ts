@@ -3,7 +3,7 @@ import { serveFlags } from '../../scripts/demo/routers.ts';
 import type { ExampleApiServer } from '../../scripts/example-api-server/index.ts';
 import { flagArguments } from '../../scripts/harness/command.ts';
 import type { EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
-import { silentLogger } from '../../src/observe/logger.ts';
+import { silentLogger } from '../../src/runtime/logger.ts';
 import { type CommandProcess, startCommandProcess } from './command-process.ts';
 import { eventually } from './eventually.ts';
 

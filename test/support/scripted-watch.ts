@@ -1,5 +1,5 @@
-import type { ServerDocument } from '../../src/sync/document-reader.ts';
-import type { WatchAnswer, WatchConnection } from '../../src/sync/watch-connection.ts';
+import type { ServerDocument } from '../../src/sync/documents/server-documents.ts';
+import type { WatchAnswer, WatchConnection } from '../../src/sync/documents/watch-connection.ts';
 import { jsonDocument } from './fake-server-documents.ts';
 
 /** A watch that was opened, and what to do with it. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { storageVersionName } from '../../src/apimachinery/group-version.ts';
-import { canonicalJson } from '../../src/snapshot/canonical-json.ts';
+import { canonicalJson } from '../../src/runtime/canonical-json.ts';
 import {
   type ServedSet,
   type Snapshot,
@@ -9,7 +9,7 @@ import {
   type SnapshotServer,
   snapshotApiVersion,
   snapshotKind,
-} from '../../src/snapshot/types.ts';
+} from '../../src/snapshot/format/types.ts';
 
 /**
  * What one server serves, each line as it stands in a URL: `v1/pods`, `v1/pods/log`, `batch/v1/jobs`,

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
-import { type Logger, silentLogger } from '../../src/observe/logger.ts';
-import { type AddressPolicyOptions, createAddressPolicy } from '../../src/snapshot/address-policy.ts';
-import { type PinnedKeySet, parseSnapshotKeys } from '../../src/snapshot/keys.ts';
-import { createMemorySnapshotStore } from '../../src/snapshot/memory-snapshot-store.ts';
-import { SnapshotReceiver } from '../../src/snapshot/receiver.ts';
-import { type SnapshotRenewal, sealRenewal } from '../../src/snapshot/renewal.ts';
-import { sealSnapshot } from '../../src/snapshot/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing-key.ts';
-import type { SnapshotStore } from '../../src/snapshot/snapshot-store.ts';
-import { sealedDigest } from '../../src/snapshot/verify-sealed.ts';
+import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
+import {
+  type AddressPolicyOptions,
+  createAddressPolicy,
+} from '../../src/snapshot/addresses/address-policy.ts';
+import { createMemorySnapshotStore } from '../../src/snapshot/receiving/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
+import type { SnapshotStore } from '../../src/snapshot/receiving/snapshot-store.ts';
+import { type PinnedKeySet, parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
+import { type SnapshotRenewal, sealRenewal } from '../../src/snapshot/signing/renewal.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { sealedDigest } from '../../src/snapshot/signing/verify-sealed.ts';
 import { type SnapshotOptions, snapshotOf } from './snapshot-builder.ts';
 
 /** Two keys, both pinned: one that is on its way out, and the next one. */

@@ -1,14 +1,14 @@
 import { type AppOptions, createApp } from '../../src/app.ts';
 import { RequestHeaderAuthenticator } from '../../src/identity/request-header.ts';
 import { X509Authenticator } from '../../src/identity/x509.ts';
-import { type ConnectionInfo, inboundFromRequest } from '../../src/proxy/inbound.ts';
-import { createAddressPolicy } from '../../src/snapshot/address-policy.ts';
-import { parseSnapshotKeys } from '../../src/snapshot/keys.ts';
-import { createMemorySnapshotStore } from '../../src/snapshot/memory-snapshot-store.ts';
-import { SnapshotReceiver } from '../../src/snapshot/receiver.ts';
-import { sealSnapshot } from '../../src/snapshot/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing-key.ts';
-import type { Snapshot } from '../../src/snapshot/types.ts';
+import { type ConnectionInfo, inboundFromRequest } from '../../src/request/inbound.ts';
+import { createAddressPolicy } from '../../src/snapshot/addresses/address-policy.ts';
+import type { Snapshot } from '../../src/snapshot/format/types.ts';
+import { createMemorySnapshotStore } from '../../src/snapshot/receiving/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
+import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
 import { localId } from './decision-rows.ts';
 import { type RecordingTransport, recordingTransport } from './recording-transport.ts';
 

@@ -10,7 +10,7 @@ test('a start loads no more than its limit: no library but Hono, and nothing tha
   assert.deepEqual(sizeFaults(modules), []);
   const inputs = entryOf(modules).flatMap((module) => [...module.inputs.keys()]);
   assert.ok(inputs.includes('src/app.ts'));
-  assert.ok(inputs.includes('src/proxy/decision.ts'));
+  assert.ok(inputs.includes('src/routing/decision.ts'));
   const late =
     /node_modules\/(?!hono\/)|src\/sync\/|src\/own-app|src\/proxy\/(?:middleware|own-paths|explain)|src\/snapshot\/(?:receiver|schema)|merge/;
   assert.deepEqual(

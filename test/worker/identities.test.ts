@@ -5,7 +5,7 @@ import { createLocalJWKSet, jwtVerify } from 'jose';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
-import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
+import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
 import type { ApiServerDouble, SeenRequest } from '../support/api-server-double.ts';
 import { assertionKeysFile, pinned, speaker } from '../support/assertions.ts';
 import { startWorkerCluster, verified, type WorkerCluster } from '../support/edge/worker-cluster.ts';

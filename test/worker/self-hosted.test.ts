@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { startWorkerd } from '../../scripts/edge/start-workerd.ts';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
-import { peerAssertionHeader } from '../../src/identity/identity-header-names.ts';
+import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
 import { assertionKeysFile, speaker } from '../support/assertions.ts';
 import { askEdge, edgeProcessCluster, startEdge } from '../support/edge/edge-process.ts';
 

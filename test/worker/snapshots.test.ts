@@ -1,9 +1,9 @@
 // Isolates of one Worker on real workerd, which keep their snapshot in one Durable Object or one KV namespace.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { sealedRenewalLimit, sealedSnapshotLimit } from '../../src/snapshot/limits.ts';
-import { sealSnapshot } from '../../src/snapshot/seal.ts';
-import type { DurableObjectNamespace } from '../../src/worker/bindings.ts';
+import type { DurableObjectNamespace } from '../../src/edge/platform/bindings.ts';
+import { sealedRenewalLimit, sealedSnapshotLimit } from '../../src/snapshot/format/limits.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { speaker } from '../support/assertions.ts';
 import { administrator, startWorkerCluster, type WorkerCluster } from '../support/edge/worker-cluster.ts';
 import { eventually } from '../support/eventually.ts';

@@ -7,9 +7,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
-import { chooseServer } from '../../../src/proxy/choose-server.ts';
-import { type DecisionContext, decide } from '../../../src/proxy/decision.ts';
-import { buildRoutingTable } from '../../../src/snapshot/build-routing-table.ts';
+import { chooseServer } from '../../../src/routing/choose-server.ts';
+import { type DecisionContext, decide } from '../../../src/routing/decision.ts';
+import { buildRoutingTable } from '../../../src/snapshot/routing-table/build-routing-table.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 
 const batchSize = 2_000;

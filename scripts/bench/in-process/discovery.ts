@@ -7,19 +7,19 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Hono } from 'hono';
 import { createApp } from '../../../src/app.ts';
-import { viewsOf } from '../../../src/discovery/discovery-view.ts';
 import { prewarmDiscovery } from '../../../src/discovery/documents.ts';
-import { mergeDiscovery } from '../../../src/discovery/merge-discovery.ts';
 import { mergedDocumentsOf } from '../../../src/discovery/merged-documents.ts';
+import { viewsOf } from '../../../src/discovery/merging/discovery-view.ts';
+import { mergeDiscovery } from '../../../src/discovery/merging/merge-discovery.ts';
 import { MergedOpenApiV2 } from '../../../src/discovery/openapi-v2/merged-openapi-v2.ts';
 import { X509Authenticator } from '../../../src/identity/x509.ts';
-import { silentLogger } from '../../../src/observe/logger.ts';
-import { inboundFromRequest } from '../../../src/proxy/inbound.ts';
-import { createAddressPolicy } from '../../../src/snapshot/address-policy.ts';
-import { buildRoutingTable } from '../../../src/snapshot/build-routing-table.ts';
-import { createMemorySnapshotStore } from '../../../src/snapshot/memory-snapshot-store.ts';
-import { SnapshotReceiver } from '../../../src/snapshot/receiver.ts';
-import type { RoutingTable } from '../../../src/snapshot/routing-table.ts';
+import { inboundFromRequest } from '../../../src/request/inbound.ts';
+import { silentLogger } from '../../../src/runtime/logger.ts';
+import { createAddressPolicy } from '../../../src/snapshot/addresses/address-policy.ts';
+import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../../src/snapshot/receiving/receiver.ts';
+import { buildRoutingTable } from '../../../src/snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../../../src/snapshot/routing-table/routing-table.ts';
 import { differingServers, largeOpenApiV2 } from './large-documents.ts';
 
 const table = buildRoutingTable(differingServers(100, 3));

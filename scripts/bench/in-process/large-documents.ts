@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { APIGroupDiscovery, APIResourceDiscovery } from '../../../src/apimachinery/discovery-types.ts';
-import { servedSetFromDiscovery } from '../../../src/discovery/served-set-of.ts';
-import { canonicalJson } from '../../../src/snapshot/canonical-json.ts';
-import { type Snapshot, snapshotApiVersion, snapshotKind } from '../../../src/snapshot/types.ts';
+import { servedSetFromDiscovery } from '../../../src/discovery/forms/served-set-of.ts';
+import { canonicalJson } from '../../../src/runtime/canonical-json.ts';
+import { type Snapshot, snapshotApiVersion, snapshotKind } from '../../../src/snapshot/format/types.ts';
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 

@@ -6,12 +6,12 @@ import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
 import { DestinationSeriesIndex } from '../../../src/node/metrics/destination-series.ts';
 import { createMetricRegistry } from '../../../src/node/metrics/metric-registry.ts';
 import { RequestMetrics } from '../../../src/node/metrics/request-metrics.ts';
-import { observeRequest } from '../../../src/observe/observed-request.ts';
-import type { RequestObserver } from '../../../src/observe/request-observer.ts';
-import type { Decision } from '../../../src/proxy/decision.ts';
-import type { InboundRequest } from '../../../src/proxy/inbound.ts';
-import type { Destination } from '../../../src/proxy/transport.ts';
-import { buildRoutingTable } from '../../../src/snapshot/build-routing-table.ts';
+import type { InboundRequest } from '../../../src/request/inbound.ts';
+import { observeRequest } from '../../../src/request/observed-request.ts';
+import type { RequestObserver } from '../../../src/request/request-observer.ts';
+import type { Destination } from '../../../src/request/transport.ts';
+import type { Decision } from '../../../src/routing/decision.ts';
+import { buildRoutingTable } from '../../../src/snapshot/routing-table/build-routing-table.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 
 const requests = 200_000;

@@ -7,16 +7,16 @@
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { APIGroupDiscovery } from '../../../src/apimachinery/discovery-types.ts';
-import { servedSetFromDiscovery } from '../../../src/discovery/served-set-of.ts';
-import { createAddressPolicy } from '../../../src/snapshot/address-policy.ts';
-import { parseSnapshotKeys } from '../../../src/snapshot/keys.ts';
-import { createMemorySnapshotStore } from '../../../src/snapshot/memory-snapshot-store.ts';
-import { SnapshotReceiver } from '../../../src/snapshot/receiver.ts';
-import { sealSnapshot } from '../../../src/snapshot/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing-key.ts';
-import type { Snapshot } from '../../../src/snapshot/types.ts';
-import { buildSnapshot } from '../../../src/sync/build-snapshot.ts';
-import type { ServerReading } from '../../../src/sync/server-reading.ts';
+import { servedSetFromDiscovery } from '../../../src/discovery/forms/served-set-of.ts';
+import { createAddressPolicy } from '../../../src/snapshot/addresses/address-policy.ts';
+import type { Snapshot } from '../../../src/snapshot/format/types.ts';
+import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../../src/snapshot/receiving/receiver.ts';
+import { parseSnapshotKeys } from '../../../src/snapshot/signing/keys.ts';
+import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
+import { buildSnapshot } from '../../../src/sync/content/build-snapshot.ts';
+import type { ServerReading } from '../../../src/sync/servers/server-reading.ts';
 
 const serverCount = 50;
 const resourceCount = 400;

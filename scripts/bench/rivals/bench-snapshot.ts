@@ -1,10 +1,10 @@
-import { servedSetKey } from '../../../src/snapshot/served-set-key.ts';
+import { servedSetKey } from '../../../src/snapshot/format/served-set-key.ts';
 import {
   type ServedSet,
   type Snapshot,
   snapshotApiVersion,
   snapshotKind,
-} from '../../../src/snapshot/types.ts';
+} from '../../../src/snapshot/format/types.ts';
 
 const groups = 40;
 const resourcesOfGroup = 10;

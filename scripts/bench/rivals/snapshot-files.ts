@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sealSnapshot } from '../../../src/snapshot/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing-key.ts';
-import { storedSnapshotText } from '../../../src/snapshot/stored-snapshot-text.ts';
-import type { Snapshot } from '../../../src/snapshot/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/types.ts';
+import { storedSnapshotText } from '../../../src/snapshot/receiving/stored-snapshot-text.ts';
+import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
 
 /** Signs a snapshot with a key made for it and writes what `--snapshot-file` and `--snapshot-keys` name. */
 export async function writeSnapshotFiles(

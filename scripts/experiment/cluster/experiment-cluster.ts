@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/cli/keygen.ts';
+import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/cli/commands/keygen.ts';
 import { createDemoCertificates } from '../../demo/certificates.ts';
 import { ExampleStore, type KubernetesVersionName } from '../../example-api-server/index.ts';
 import { freePort } from '../../harness/free-port.ts';

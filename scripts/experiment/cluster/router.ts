@@ -1,6 +1,6 @@
 import { request } from 'node:https';
 import { join } from 'node:path';
-import { silentLogger } from '../../../src/observe/logger.ts';
+import { silentLogger } from '../../../src/runtime/logger.ts';
 import type { DemoCertificates } from '../../demo/certificates.ts';
 import { serveFlags } from '../../demo/routers.ts';
 import { commandModule, flagArguments } from '../../harness/command.ts';

@@ -1,6 +1,6 @@
 import { Argument } from 'commander';
-import type { CliCommand, ReportExitCode } from '../cli-command.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import type { CommandContext } from '../terminal/command-context.ts';
 import { bashCompletion } from './bash.ts';
 import { commandModel } from './command-model.ts';
 import { fishCompletion } from './fish.ts';

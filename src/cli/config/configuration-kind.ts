@@ -1,8 +1,8 @@
 import * as v from 'valibot';
-import { deprecationNotice, descriptionOf } from '../deprecated-flags.ts';
-import type { ConfigurableFlagGroup, FlagDefinition } from '../flag.ts';
-import { type ServeFlagName, serveFlagGroups } from '../serve-flags.ts';
-import { type SyncFlagName, syncFlagGroups } from '../sync-flag-groups.ts';
+import { deprecationNotice, descriptionOf } from '../flags/deprecated-flags.ts';
+import type { ConfigurableFlagGroup, FlagDefinition } from '../flags/flag.ts';
+import { type ServeFlagName, serveFlagGroups } from '../flags/serve-flags.ts';
+import { type SyncFlagName, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 
 /** The version of the file format; of other kinds of this program, too. */
 export const configurationVersion = 'mixed-version-proxy/v1alpha1';

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
-import type { RawOptions } from '../flag.ts';
-import type { FlagFault } from '../flag-values.ts';
+import type { RawOptions } from '../flags/flag.ts';
+import type { FlagFault } from '../flags/flag-values.ts';
 import type { ConfigurationFault, ConfiguredValue, FilePosition } from './parse-configuration.ts';
 
 /** What a configuration file sets, as if it had been given by flags. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { serveFlags } from '../serve-flags.ts';
+import { serveFlags } from '../flags/serve-flags.ts';
 import { type ConfigurationSection, routerConfiguration } from './configuration-kind.ts';
 import { describeConfigurationFault } from './configured-options.ts';
 import { parseConfiguration } from './parse-configuration.ts';

@@ -10,9 +10,9 @@ import {
   parseAllDocuments,
   visit,
 } from 'yaml';
-import { fieldPath, quoted } from '../../snapshot/issues.ts';
-import { removedServeFlags } from '../removed-flags.ts';
-import { similarName } from '../similar-name.ts';
+import { fieldPath, quoted } from '../../snapshot/format/issues.ts';
+import { removedServeFlags } from '../flags/removed-flags.ts';
+import { similarName } from '../terminal/similar-name.ts';
 import {
   type ConfigurationField,
   type ConfigurationKind,

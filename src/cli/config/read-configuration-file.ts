@@ -1,4 +1,4 @@
-import { type CommandContext, CommandFailure, readInputFile } from '../command-context.ts';
+import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
 import type { ConfigurationKind } from './configuration-kind.ts';
 import {
   type ConfiguredOptions,

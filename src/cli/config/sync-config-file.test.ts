@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { commandContext, runCommand } from '../../../test/support/command-context.ts';
-import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing-key.ts';
-import { CommandFailure } from '../command-context.ts';
-import { type SyncArguments, syncFlagGroups } from '../sync-flag-groups.ts';
-import { readSyncInput } from '../sync-input.ts';
+import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/signing-key.ts';
+import { type SyncArguments, syncFlagGroups } from '../flags/sync-flag-groups.ts';
+import { readSyncInput } from '../sync/sync-input.ts';
+import { CommandFailure } from '../terminal/command-context.ts';
 import { type ConfigurationSection, syncConfiguration } from './configuration-kind.ts';
 import { parseConfiguration } from './parse-configuration.ts';
 

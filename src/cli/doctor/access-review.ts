@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { SyncPermission } from '../../sync/sync-permissions.ts';
-import type { HttpsAnswer } from '../ask-over-https.ts';
+import type { HttpsAnswer } from '../terminal/ask-over-https.ts';
 import type { Question } from './question.ts';
 
 /** Why a server does not say whether something is allowed. */

@@ -1,11 +1,11 @@
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import type { Caller, UserInfo } from '../../identity/user-info.ts';
 import { identityTokenSigners } from '../../node/callers/destination-identity.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
-import { buildOutboundRequest } from '../../proxy/outbound.ts';
-import { newPseudonym } from '../../proxy/via.ts';
-import { askOverHttps, type HttpsAnswer } from '../ask-over-https.ts';
+import { buildOutboundRequest } from '../../proxy/delivery/outbound.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { Caller, UserInfo } from '../../request/user-info.ts';
+import { newPseudonym } from '../../request/via.ts';
+import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
 import type { ExaminedServer } from './examined-server.ts';
 import { longestAnswer, patience, type Question, questionHeaders } from './question.ts';
 

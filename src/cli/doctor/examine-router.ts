@@ -1,5 +1,5 @@
-import type { CommandContext } from '../command-context.ts';
-import { readServeInput, type ServeArguments } from '../serve-input.ts';
+import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
+import type { CommandContext } from '../terminal/command-context.ts';
 import { askAsRouter } from './ask-as-router.ts';
 import { certificateFindings } from './certificate-findings.ts';
 import { type ExaminedServer, examinedServers } from './examined-server.ts';

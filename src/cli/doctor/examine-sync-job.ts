@@ -1,5 +1,5 @@
 import type { ClusterAccess, ClusterCredentials } from '../../sync/node/cluster-access.ts';
-import { messageOf } from '../command-context.ts';
+import { messageOf } from '../terminal/command-context.ts';
 import type { ExaminedServer } from './examined-server.ts';
 import type { Finding } from './finding.ts';
 import { type ReadServer, syncRightsFindings } from './sync-rights-findings.ts';

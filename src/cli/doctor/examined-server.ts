@@ -1,7 +1,7 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { Destination } from '../../proxy/transport.ts';
-import { type AddressPolicy, createAddressPolicy } from '../../snapshot/address-policy.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import type { Destination } from '../../request/transport.ts';
+import { type AddressPolicy, createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
 /** A server that the router may send to, and how it is to be checked. */
 export interface ExaminedServer extends Destination {

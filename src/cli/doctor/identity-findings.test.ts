@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RequestRecord } from '../../../scripts/example-api-server/index.ts';
 import { findingsOf, installation } from '../../../test/support/doctor-installation.ts';
-import { peerAssertionHeader } from '../../identity/identity-header-names.ts';
 import type { IdentityMode } from '../../identity/identity-token.ts';
-import { generateSigningKey } from '../../snapshot/signing-key.ts';
+import { peerAssertionHeader } from '../../request/identity-header-names.ts';
+import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
 import type { ExaminedServer } from './examined-server.ts';
 import { identityFindings } from './identity-findings.ts';
 

@@ -1,6 +1,6 @@
 import { parseCertificates, subjectOf } from '../../node/callers/certificate-pem.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { messageOf } from '../command-context.ts';
+import { messageOf } from '../terminal/command-context.ts';
 import { type AskAsRouter, canAssert, doctorUser } from './ask-as-router.ts';
 import type { ExaminedServer } from './examined-server.ts';
 import type { Finding } from './finding.ts';

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { messageOf } from '../command-context.ts';
+import { messageOf } from '../terminal/command-context.ts';
 import type { Finding } from './finding.ts';
 
 /** Whether others can read the private keys. */

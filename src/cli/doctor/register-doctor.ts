@@ -1,10 +1,10 @@
 import { Option } from 'commander';
-import type { CliCommand, ReportExitCode } from '../cli-command.ts';
-import type { CommandContext } from '../command-context.ts';
-import { addExaminedServeFlags, type GivenOptions } from '../serve-arguments.ts';
-import type { ServeArguments } from '../serve-input.ts';
-import { type Line, renderLines, type Style } from '../styled-text.ts';
-import { type ColorMode, colorOption, isColored } from '../terminal-color.ts';
+import { addExaminedServeFlags, type GivenOptions } from '../serve/serve-arguments.ts';
+import type { ServeArguments } from '../serve/serve-input.ts';
+import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import type { CommandContext } from '../terminal/command-context.ts';
+import { type Line, renderLines, type Style } from '../terminal/styled-text.ts';
+import { type ColorMode, colorOption, isColored } from '../terminal/terminal-color.ts';
 import { examineRouter } from './examine-router.ts';
 import { examineSyncJob } from './examine-sync-job.ts';
 import { exitCodeOf, type Finding } from './finding.ts';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { HttpsAnswer } from '../ask-over-https.ts';
+import type { HttpsAnswer } from '../terminal/ask-over-https.ts';
 import type { Question } from './question.ts';
 
 /** Whom a server takes the caller for. */

@@ -1,7 +1,7 @@
-import { durationText } from '../../dashboard/duration-text.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
-import { messageOf } from '../command-context.ts';
+import { durationText } from '../../runtime/duration-text.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { messageOf } from '../terminal/command-context.ts';
 import type { AskAsRouter } from './ask-as-router.ts';
 import type { ExaminedServer } from './examined-server.ts';
 import type { Finding } from './finding.ts';

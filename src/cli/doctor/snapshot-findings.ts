@@ -1,8 +1,8 @@
-import { durationText } from '../../dashboard/duration-text.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
-import { type CommandContext, CommandFailure } from '../command-context.ts';
-import { readSnapshotInput } from '../snapshot-input.ts';
+import { durationText } from '../../runtime/duration-text.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import type { Finding } from './finding.ts';
 
 export interface SnapshotFindings {

@@ -1,8 +1,8 @@
-import type { AddressPolicy } from '../../snapshot/address-policy.ts';
+import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { ClusterCredentials } from '../../sync/node/cluster-access.ts';
 import { type SyncPermission, syncPermissions } from '../../sync/sync-permissions.ts';
-import { askOverHttps, type HttpsAnswer } from '../ask-over-https.ts';
-import { messageOf } from '../command-context.ts';
+import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
+import { messageOf } from '../terminal/command-context.ts';
 import { missingOf } from './access-review.ts';
 import type { Finding } from './finding.ts';
 import { grantCommands } from './grant-commands.ts';

@@ -1,5 +1,5 @@
-import { sealedSnapshotLimit } from '../../snapshot/limits.ts';
-import { askOverHttps, type HttpsAnswer } from '../ask-over-https.ts';
+import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
 import type { RouterConnection } from './router-connection.ts';
 
 /** The largest answer is the snapshot, as plain JSON. */

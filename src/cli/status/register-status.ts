@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Option } from 'commander';
 import { clusterView } from '../../dashboard/cluster-view.ts';
-import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
-import { parseSnapshotText } from '../../snapshot/parse-snapshot.ts';
-import type { HttpsAnswer } from '../ask-over-https.ts';
-import type { CliCommand, ReportExitCode } from '../cli-command.ts';
-import { type CommandContext, CommandFailure, messageOf } from '../command-context.ts';
-import { type ColorMode, colorOption, isColored } from '../terminal-color.ts';
+import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import type { HttpsAnswer } from '../terminal/ask-over-https.ts';
+import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { type ColorMode, colorOption, isColored } from '../terminal/terminal-color.ts';
 import { askRouter } from './ask-router.ts';
 import {
   type RouterConnection,

@@ -1,6 +1,6 @@
-import { parseHttpsOrigin } from '../../snapshot/host-port.ts';
-import { type CommandContext, CommandFailure, messageOf } from '../command-context.ts';
-import { readFlagFile } from '../flag-files.ts';
+import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
+import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { readFlagFile } from '../terminal/flag-files.ts';
 
 /** The flags that say where a router is and as whom to ask it, as commander gives them. */
 export interface RouterConnectionFlags {

@@ -6,7 +6,7 @@ const health = v.object({
   since: v.nullable(v.string()),
 });
 
-/** What the command shows of `v1/status` (src/observe/router-status.ts); a newer router may say more. */
+/** What the command shows of `v1/status` (src/own-paths/status/router-status.ts); a newer router may say more. */
 const statusViewSchema = v.object({
   form: v.string(),
   serverId: v.nullable(v.string()),

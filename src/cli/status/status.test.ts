@@ -6,9 +6,9 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { startRouterWithFiles } from '../../../test/support/started-router.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
 import { clusterView } from '../../dashboard/cluster-view.ts';
-import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
-import { sealSnapshot } from '../../snapshot/seal.ts';
-import { signingKeyOf } from '../../snapshot/signing-key.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import { sealSnapshot } from '../../snapshot/signing/seal.ts';
+import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 import { type StatusReport, statusText } from './status-text.ts';
 import type { StatusView } from './status-view.ts';
 

@@ -1,4 +1,4 @@
-import type { Line, Segment } from '../styled-text.ts';
+import type { Line, Segment } from '../terminal/styled-text.ts';
 
 /** Columns as wide as their widest cell, two spaces apart; nothing behind the last one. */
 export function textTable(rows: readonly (readonly Segment[])[]): readonly Line[] {

@@ -1,6 +1,6 @@
-import { EncodedDocument } from '../encoded-document.ts';
-import { DiscoveryDocumentError } from '../parse-document.ts';
-import { pause } from '../pause.ts';
+import { pause } from '../../runtime/pause.ts';
+import { EncodedDocument } from '../forms/encoded-document.ts';
+import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import { addMissing, type DocumentCodec, type DocumentParts } from './document-parts.ts';
 import type { ServerCopies, ServerCopy } from './server-copies.ts';
 import { type ServerDocument, ServerDocumentError } from './server-document.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { openApiV2Json } from '../../../test/support/openapi-v2.ts';
-import { DiscoveryDocumentError } from '../parse-document.ts';
+import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import { jsonCodec } from './json-codec.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -1,5 +1,5 @@
-import { DiscoveryDocumentError } from '../parse-document.ts';
-import { pause } from '../pause.ts';
+import { pause } from '../../runtime/pause.ts';
+import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import {
   concatenate,
   type DocumentCodec,

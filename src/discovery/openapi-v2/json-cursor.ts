@@ -1,4 +1,4 @@
-import { DiscoveryDocumentError } from '../parse-document.ts';
+import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;

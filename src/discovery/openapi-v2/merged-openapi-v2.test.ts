@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type OpenApiV2Content, openApiV2Bytes } from '../../../test/support/openapi-v2.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { silentLogger } from '../../observe/logger.ts';
-import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { MergedOpenApiV2, openApiV2Codecs } from './merged-openapi-v2.ts';
 import { type ServerDocument, ServerDocumentError, type ServerDocumentRequest } from './server-document.ts';
 

@@ -1,7 +1,7 @@
-import type { Logger } from '../../observe/logger.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
-import type { EncodedDocument } from '../encoded-document.ts';
-import { Refreshed } from '../refreshed.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import type { EncodedDocument } from '../forms/encoded-document.ts';
+import { Refreshed } from '../forms/refreshed.ts';
 import { buildDocument, type DocumentProblem, requireDocument } from './build-document.ts';
 import type { DocumentCodec } from './document-parts.ts';
 import { jsonCodec } from './json-codec.ts';

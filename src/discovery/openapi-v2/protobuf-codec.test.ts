@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { openApiV2Protobuf } from '../../../test/support/openapi-v2.ts';
-import { DiscoveryDocumentError } from '../parse-document.ts';
+import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import { addMissing } from './document-parts.ts';
 import { protobufCodec } from './protobuf-codec.ts';
 

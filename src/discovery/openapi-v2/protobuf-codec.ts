@@ -1,4 +1,4 @@
-import { DiscoveryDocumentError } from '../parse-document.ts';
+import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import {
   concatenate,
   type DocumentCodec,

@@ -1,4 +1,4 @@
-import { DiscoveryDocumentError } from '../parse-document.ts';
+import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 
 /** One field of a message, undecoded (https://protobuf.dev/programming-guides/encoding/). */
 export interface ProtobufField {

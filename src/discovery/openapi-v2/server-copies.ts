@@ -1,5 +1,5 @@
-import { gunzip, gzip } from '../encoded-document.ts';
-import { DiscoveryDocumentError } from '../parse-document.ts';
+import { gunzip, gzip } from '../forms/encoded-document.ts';
+import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import {
   type ReadServerDocument,
   type ServerDocument,

@@ -1,4 +1,4 @@
-import type { RoutingServer } from '../../snapshot/routing-table.ts';
+import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
 
 export const openApiV2Path = '/openapi/v2';
 

@@ -1,5 +1,5 @@
-import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table.ts';
-import { compareLeadership } from '../leadership.ts';
+import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { compareLeadership } from '../forms/leading-server.ts';
 
 /** Servers that serve the same, so that one of them can speak for all. */
 export interface DocumentSource {

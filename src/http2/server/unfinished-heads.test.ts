@@ -9,7 +9,7 @@ import {
 } from '../../../test/support/raw-http2-client.ts';
 import { fieldBlock } from '../../../test/support/security/hpack.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
-import type { VerifiedClientCertificate } from '../../proxy/inbound.ts';
+import type { VerifiedClientCertificate } from '../../request/inbound.ts';
 import { UnfinishedHeads } from './unfinished-heads.ts';
 
 const { none, endStream, endHeaders } = frameFlag;

@@ -1,8 +1,15 @@
 import * as v from 'valibot';
-import { describeIssues, fieldPath, type SnapshotIssue } from '../../snapshot/issues.ts';
-import { parseJsonText } from '../../snapshot/json-text.ts';
-import { boolean, expected, isJsonObject, listOf, strict, wholeNumber } from '../../snapshot/schema-parts.ts';
-import type { UserInfo } from '../user-info.ts';
+import type { UserInfo } from '../../request/user-info.ts';
+import { describeIssues, fieldPath, type SnapshotIssue } from '../../snapshot/format/issues.ts';
+import { parseJsonText } from '../../snapshot/format/json-text.ts';
+import {
+  boolean,
+  expected,
+  isJsonObject,
+  listOf,
+  strict,
+  wholeNumber,
+} from '../../snapshot/format/schema-parts.ts';
 
 /** Pinned as `typ`, so that nothing else that the same key signs passes for an assertion (RFC 8725 section 3.11). */
 export const peerAssertionType = 'mixed-version-proxy-identity+jwt';

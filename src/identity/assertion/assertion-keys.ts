@@ -1,5 +1,5 @@
-import { type ParseKeysResult, type PinnedKey, parsePinnedKeys } from '../../snapshot/keys.ts';
-import { isVisibleAscii } from '../../snapshot/names.ts';
+import { isVisibleAscii } from '../../snapshot/addresses/names.ts';
+import { type ParseKeysResult, type PinnedKey, parsePinnedKeys } from '../../snapshot/signing/keys.ts';
 
 /** A public key that speaks for one router. */
 export interface AssertionKey extends PinnedKey {

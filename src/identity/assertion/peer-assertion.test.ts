@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { jane, janesRequest, pinned, signedAt, speaker } from '../../../test/support/assertions.ts';
 import { inboundRequest, withCertificate } from '../../../test/support/inbound-request.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { ConnectionInfo, InboundRequest } from '../../proxy/inbound.ts';
+import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
 import { authenticate } from '../authenticate.ts';
 import { RequestHeaderAuthenticator } from '../request-header.ts';
 import { X509Authenticator } from '../x509.ts';

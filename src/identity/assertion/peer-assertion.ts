@@ -1,10 +1,10 @@
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
-import { type Logger, silentLogger } from '../../observe/logger.ts';
-import { carriesRerouteMark } from '../../proxy/header-hygiene.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
+import { carriesRerouteMark } from '../../request/header-hygiene.ts';
+import { peerAssertionHeader } from '../../request/identity-header-names.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { Caller } from '../../request/user-info.ts';
+import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { Authenticator } from '../authenticator.ts';
-import { peerAssertionHeader } from '../identity-header-names.ts';
-import type { Caller } from '../user-info.ts';
 import { PeerAssertionError } from './peer-assertion-error.ts';
 import { AssertionVerifier, type AssertionVerifierOptions } from './verify-assertion.ts';
 

@@ -1,6 +1,6 @@
-import { type SigningKey, signPayload } from '../../snapshot/signing-key.ts';
+import { randomNonce } from '../../runtime/random-nonce.ts';
+import { type SigningKey, signPayload } from '../../snapshot/signing/signing-key.ts';
 import { checkTokenLength, type IdentityTokenSigner } from '../identity-token.ts';
-import { randomNonce } from '../random-nonce.ts';
 import { assertionPayload, maximumAssertionLifetime, peerAssertionType } from './assertion-claims.ts';
 
 export interface AssertionSignerOptions {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { janesRequest, pinned, signedAt, speaker } from '../../../test/support/assertions.ts';
-import type { Logger } from '../../observe/logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { AssertionKeySet } from './assertion-keys.ts';
 import { ReplayWindow } from './replay-window.ts';
 import type { SharedNonces } from './shared-nonces.ts';

@@ -1,8 +1,8 @@
-import { type Logger, silentLogger } from '../../observe/logger.ts';
-import { SnapshotError, type SnapshotErrorCode } from '../../snapshot/snapshot-error.ts';
-import { type VerifiedPayload, verifySealed } from '../../snapshot/verify-sealed.ts';
+import type { UserInfo } from '../../request/user-info.ts';
+import { type Logger, silentLogger } from '../../runtime/logger.ts';
+import { SnapshotError, type SnapshotErrorCode } from '../../snapshot/format/snapshot-error.ts';
+import { type VerifiedPayload, verifySealed } from '../../snapshot/signing/verify-sealed.ts';
 import { maximumTokenLength } from '../identity-token.ts';
-import type { UserInfo } from '../user-info.ts';
 import {
   assertionLeeway,
   maximumAssertionLifetime,

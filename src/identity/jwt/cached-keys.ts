@@ -1,4 +1,4 @@
-import { type Logger, silentLogger } from '../../observe/logger.ts';
+import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { KeySet } from './key-set.ts';
 import type { KeySource, LoadKeys } from './key-source.ts';
 import { TokenError } from './token-error.ts';

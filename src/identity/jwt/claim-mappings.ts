@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../snapshot/schema-parts.ts';
-import type { UserInfo } from '../user-info.ts';
+import type { UserInfo } from '../../request/user-info.ts';
+import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
 import { type Claims, claimAt, isTextList } from './claims.ts';
 import { TokenError } from './token-error.ts';
 

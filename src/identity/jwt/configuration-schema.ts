@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { expected, listOf, strict } from '../../snapshot/schema-parts.ts';
+import { expected, listOf, strict } from '../../snapshot/format/schema-parts.ts';
 
 /** Kubernetes' own versions of the file; it can be the very file that the kube-apiservers read. */
 const kubernetesVersions = [

@@ -1,5 +1,5 @@
-import { parseJsonText } from '../../snapshot/json-text.ts';
-import { readText } from '../../snapshot/read-text.ts';
+import { readText } from '../../runtime/read-text.ts';
+import { parseJsonText } from '../../snapshot/format/json-text.ts';
 
 /** What is needed of an answer; the web's `Response` has this shape. */
 export interface DocumentResponse {

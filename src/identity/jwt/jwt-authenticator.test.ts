@@ -12,8 +12,8 @@ import {
   testNow,
   tokenSigner,
 } from '../../../test/support/token-signer.ts';
+import type { Caller } from '../../request/user-info.ts';
 import { AuthenticationError } from '../authenticator.ts';
-import type { Caller } from '../user-info.ts';
 import { JwtAuthenticator } from './jwt-authenticator.ts';
 import { fixedKeys } from './key-source.ts';
 import { TokenError, type TokenErrorCode } from './token-error.ts';

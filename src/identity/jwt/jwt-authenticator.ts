@@ -1,8 +1,8 @@
 import { decodeJwt } from 'jose';
-import { type Logger, silentLogger } from '../../observe/logger.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { Caller } from '../../request/user-info.ts';
+import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { AuthenticationError, type Authenticator } from '../authenticator.ts';
-import type { Caller } from '../user-info.ts';
 import { bearerToken } from './bearer-token.ts';
 import { TokenError } from './token-error.ts';
 import type { TokenIssuer } from './token-issuer.ts';

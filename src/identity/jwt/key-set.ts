@@ -1,6 +1,6 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import { fieldPath, IssueList, type SnapshotIssue } from '../../snapshot/issues.ts';
-import { isJsonObject } from '../../snapshot/schema-parts.ts';
+import { fieldPath, IssueList, type SnapshotIssue } from '../../snapshot/format/issues.ts';
+import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
 import { algorithmsOfKey, type SignatureAlgorithm } from './algorithms.ts';
 
 /** A public key of an issuer. */

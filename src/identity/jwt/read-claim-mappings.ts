@@ -1,5 +1,5 @@
-import { fieldPath, type IssueList, quoted } from '../../snapshot/issues.ts';
-import { isDns1123Subdomain } from '../../snapshot/names.ts';
+import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
+import { fieldPath, type IssueList, quoted } from '../../snapshot/format/issues.ts';
 import type { ClaimMappings, ClaimReference, PrefixedClaimReference } from './claim-mappings.ts';
 import type {
   ClaimMappingsConfiguration,

@@ -1,4 +1,4 @@
-import { fieldPath, type IssueList, quoted } from '../../snapshot/issues.ts';
+import { fieldPath, type IssueList, quoted } from '../../snapshot/format/issues.ts';
 import type { IssuerConfiguration } from './configuration-schema.ts';
 import { wellKnownUrl } from './load-keys.ts';
 

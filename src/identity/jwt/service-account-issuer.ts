@@ -1,6 +1,6 @@
-import { isDns1123Label, isDns1123Subdomain } from '../../snapshot/names.ts';
-import { isJsonObject } from '../../snapshot/schema-parts.ts';
-import type { UserInfo } from '../user-info.ts';
+import type { UserInfo } from '../../request/user-info.ts';
+import { isDns1123Label, isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
+import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
 import {
   audiencesOf,
   type Claims,

@@ -1,4 +1,4 @@
-import type { UserInfo } from '../user-info.ts';
+import type { UserInfo } from '../../request/user-info.ts';
 import { type ClaimMappings, mapClaims } from './claim-mappings.ts';
 import { type Claims, type ClockTolerance, checkAudience, checkTimes, claimAt } from './claims.ts';
 import type { KeySource } from './key-source.ts';

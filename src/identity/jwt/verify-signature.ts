@@ -1,5 +1,5 @@
 import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose';
-import { isJsonObject } from '../../snapshot/schema-parts.ts';
+import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
 import { requireSignatureAlgorithm, type SignatureAlgorithm } from './algorithms.ts';
 import type { Claims } from './claims.ts';
 import type { KeySet } from './key-set.ts';

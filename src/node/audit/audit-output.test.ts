@@ -7,7 +7,7 @@ import { auditEvent, auditIdsOf } from '../../../test/support/audit-events.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { FailureLog } from '../../observe/failure-log.ts';
+import { FailureLog } from '../../runtime/failure-log.ts';
 import { AuditLog } from './audit-log.ts';
 import { type AuditOutput, DescriptorOutput, FileOutput } from './audit-output.ts';
 

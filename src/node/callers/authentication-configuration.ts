@@ -3,8 +3,8 @@ import type { ParsedKeySet } from '../../identity/jwt/key-set.ts';
 import {
   type ExternalIssuerConfig,
   parseAuthenticationConfiguration,
-} from '../../identity/jwt/parse-configuration.ts';
-import type { SnapshotIssue } from '../../snapshot/issues.ts';
+} from '../../identity/jwt/parse-jwt-configuration.ts';
+import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { CertificatePemError, parseCertificates } from './certificate-pem.ts';
 import { parseKeySetText } from './public-key-file.ts';
 

@@ -1,7 +1,7 @@
 import type { Authenticator } from '../../identity/authenticator.ts';
 import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
 import { X509Authenticator } from '../../identity/x509.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { canAssertLocally } from './destination-identity.ts';
 

@@ -1,6 +1,6 @@
 import { constants, X509Certificate } from 'node:crypto';
 import { type DetailedPeerCertificate, TLSSocket, type TlsOptions } from 'node:tls';
-import type { ConnectionInfo, VerifiedClientCertificate } from '../../proxy/inbound.ts';
+import type { ConnectionInfo, VerifiedClientCertificate } from '../../request/inbound.ts';
 import type { RequestCarrier } from '../exchange/node-inbound.ts';
 import type { ClientAuthorities } from './client-authorities.ts';
 import { findAuthority } from './client-chain.ts';

@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import type { VerifiedClientCertificate } from '../../proxy/inbound.ts';
+import type { VerifiedClientCertificate } from '../../request/inbound.ts';
 import type { ClientAuthorities } from './client-authorities.ts';
 
 /** Where a client's chain ends, or why it does not count. */

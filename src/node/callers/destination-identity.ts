@@ -10,7 +10,7 @@ import type {
 } from '../../identity/identity-token.ts';
 import { createOidcIssuer, type OidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
 import { createOidcTokenSigner, oidcTokenAlgorithm } from '../../identity/oidc-token/sign-oidc-token.ts';
-import type { Logger } from '../../observe/logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 
 /** Makes the signers for the destinations that are told by a token who calls. */

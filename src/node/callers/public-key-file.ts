@@ -1,7 +1,7 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { type ParsedKeySet, parseKeySet } from '../../identity/jwt/key-set.ts';
-import type { SnapshotIssue } from '../../snapshot/issues.ts';
-import { parseJsonText } from '../../snapshot/json-text.ts';
+import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
+import { parseJsonText } from '../../snapshot/format/json-text.ts';
 
 const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ProcessFacts } from '../../observe/z-pages.ts';
-import { canonicalJson } from '../../snapshot/canonical-json.ts';
+import type { ProcessFacts } from '../../own-paths/z-pages.ts';
+import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { maskFields } from '../exchange/mask-secrets.ts';
 import type { ServeConfig } from './serve-config.ts';
 

@@ -1,14 +1,14 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { IdentityHeaderNames } from '../../identity/identity-header-names.ts';
 import type { IdentityMode } from '../../identity/identity-token.ts';
-import type { ExternalIssuerConfig } from '../../identity/jwt/parse-configuration.ts';
-import type { StalePolicy } from '../../proxy/decision.ts';
+import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import type { InFlightLimits } from '../../proxy/in-flight/requests-in-flight.ts';
 import type { LocalServerDownPolicy } from '../../proxy/options.ts';
-import type { AddressPolicyOptions } from '../../snapshot/address-policy.ts';
-import type { AdvertisedBy } from '../../snapshot/advertised-address.ts';
-import type { PinnedKeySet } from '../../snapshot/keys.ts';
-import type { LoadedSigningKey } from '../../snapshot/signing-key.ts';
+import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
+import type { StalePolicy } from '../../routing/decision.ts';
+import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
+import type { AdvertisedBy } from '../../snapshot/addresses/advertised-address.ts';
+import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';
 import type { AuditConfig } from '../audit/audit-config.ts';
 import type { TracingConfig } from '../tracing/tracing-configuration.ts';
 

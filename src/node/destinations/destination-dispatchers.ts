@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { type Destination, isSameTrust } from '../../proxy/transport.ts';
+import { type Destination, isSameTrust } from '../../request/transport.ts';
 
 /**
  * Makes what carries requests to one destination.

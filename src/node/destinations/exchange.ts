@@ -1,5 +1,5 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { type ByteCounter, type OnResponseHead, TransportError } from '../../proxy/transport.ts';
+import { type ByteCounter, type OnResponseHead, TransportError } from '../../request/transport.ts';
 import type { AnswerSink } from '../exchange/answer-sink.ts';
 import { contentLength } from '../exchange/content-length.ts';
 import { toTransportError } from './transport-errors.ts';

@@ -1,7 +1,7 @@
 import { type LookupAddress, type LookupOptions, lookup as resolveName } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { type AddressPolicy, checkIpAddress } from '../../snapshot/address-policy.ts';
-import { parseIpAddress } from '../../snapshot/ip-address.ts';
+import { type AddressPolicy, checkIpAddress } from '../../snapshot/addresses/address-policy.ts';
+import { parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
 
 /** Resolves a name to every address it has. `node:dns` has it; tests bring a hostile one. */
 export type ResolveName = (

@@ -2,7 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import { type Dispatcher, Pool } from 'undici';
 import type { OpenHttp1 } from '../../http2/client/http1-fallback.ts';
 import { requestLines } from '../../http2/fields/connection-headers.ts';
-import { maximumHeaderBytes } from '../exchange/server-limits.ts';
+import { maximumHeaderBytes } from '../exchange/serving-limits.ts';
 import { limitAnswers } from './limited-answers.ts';
 
 export interface Http1PoolOptions {

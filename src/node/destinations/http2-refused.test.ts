@@ -12,7 +12,7 @@ import {
   uint32,
 } from '../../../test/support/raw-http2-peer.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
-import { inboundFromRequest } from '../../proxy/inbound.ts';
+import { inboundFromRequest } from '../../request/inbound.ts';
 
 const { none, endStream } = frameFlag;
 const refusedStream = 0x7;

@@ -1,5 +1,5 @@
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { TransportError } from '../../proxy/transport.ts';
+import { TransportError } from '../../request/transport.ts';
 
 /**
  * Refuses what is coded in another way than in chunks: a parser takes the chunks off, the line goes with them, and what

@@ -1,7 +1,7 @@
 import type { OnReadOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { Http2Pool } from '../../http2/client/http2-pool.ts';
-import { maximumHeaderBytes, streamWindow } from '../exchange/server-limits.ts';
+import { maximumHeaderBytes, streamWindow } from '../exchange/serving-limits.ts';
 import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import type { DispatcherFor } from './destination-dispatchers.ts';
 import { http1Pool } from './http1-pool.ts';

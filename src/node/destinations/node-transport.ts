@@ -1,13 +1,13 @@
-import type { ConnectionEnd } from '../../proxy/health/connection-closer.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
-import { isRead } from '../../proxy/retry.ts';
+import type { ConnectionEnd } from '../../health/connection-closer.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import { isRead } from '../../request/retry.ts';
 import {
   type Destination,
   type OnResponseHead,
   type OutboundRequest,
   type Transport,
   TransportError,
-} from '../../proxy/transport.ts';
+} from '../../request/transport.ts';
 import { type AnswerSink, answerSinkFor } from '../exchange/answer-sink.ts';
 import { bodySourceOf } from '../exchange/body-source.ts';
 import { BodyStream } from '../exchange/body-stream.ts';

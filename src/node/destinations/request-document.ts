@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { type Destination, TransportError } from '../../proxy/transport.ts';
+import { type Destination, TransportError } from '../../request/transport.ts';
 import type { AnswerSink } from '../exchange/answer-sink.ts';
 import type { NodeTransport } from './node-transport.ts';
 

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { type PeerOutgoing, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
 import { newTransport, send } from '../../../test/support/node-transport.ts';
-import { inboundFromRequest } from '../../proxy/inbound.ts';
+import { inboundFromRequest } from '../../request/inbound.ts';
 
 for (const protocol of ['h2', 'http/1.1'] as const) {
   describe(`whoever follows a destination is told of answers that break off (${protocol})`, () => {

@@ -10,7 +10,7 @@ import {
   startRawPeer,
 } from '../../../test/support/node-exchange.ts';
 import { failureOf, get, newTransport, send } from '../../../test/support/node-transport.ts';
-import { inboundFromRequest } from '../../proxy/inbound.ts';
+import { inboundFromRequest } from '../../request/inbound.ts';
 
 for (const protocol of ['h2', 'http/1.1'] as const) {
   describe(`a destination on ${protocol}`, () => {

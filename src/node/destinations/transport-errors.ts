@@ -3,7 +3,7 @@ import {
   RequestHeadTooLargeError,
   UnprocessedRequestError,
 } from '../../http2/client/request-errors.ts';
-import { TransportError, type TransportErrorCode } from '../../proxy/transport.ts';
+import { TransportError, type TransportErrorCode } from '../../request/transport.ts';
 
 /** OpenSSL's alerts by which a destination refuses our client certificate. TLS 1.3 sends them after the handshake. */
 const certificateRefused =

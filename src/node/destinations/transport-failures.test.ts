@@ -13,8 +13,8 @@ import {
 } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
 import { failureOf, newTransport, send } from '../../../test/support/node-transport.ts';
-import { inboundFromRequest } from '../../proxy/inbound.ts';
-import type { TransportError } from '../../proxy/transport.ts';
+import { inboundFromRequest } from '../../request/inbound.ts';
+import type { TransportError } from '../../request/transport.ts';
 import type { NodeBindings } from '../exchange/node-inbound.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { type PeerOutgoing, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
-import type { OnResponseHead } from '../../proxy/transport.ts';
+import type { OnResponseHead } from '../../request/transport.ts';
 import type { AnswerSink } from '../exchange/answer-sink.ts';
 import { Exchange } from './exchange.ts';
 

@@ -1,5 +1,5 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
 import { NodeInboundRequest } from './node-inbound.ts';
 import { WebAnswer } from './web-answer.ts';
 

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { InboundRequest } from '../../proxy/inbound.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
 import { NodeInboundRequest } from './node-inbound.ts';
 import { BodySource } from './request-body.ts';
 

@@ -1,5 +1,5 @@
 import { GatheredWrites, type PieceWriter } from '../../http2/sockets/gathered-writes.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
 
 /** Bytes of a lent piece up to which a copy of its own is cheaper than a buffer that is used again. */
 export const maximumCopied = 4_096;

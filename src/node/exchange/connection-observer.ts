@@ -1,5 +1,5 @@
 import type { TLSSocket } from 'node:tls';
-import type { Destination, TransportError } from '../../proxy/transport.ts';
+import type { Destination, TransportError } from '../../request/transport.ts';
 
 /** Told of connections of clients, for metrics. Must not throw. */
 export interface ServerObserver {

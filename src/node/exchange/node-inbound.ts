@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { ObservedRequest } from '../../observe/observed-request.ts';
-import { auditIdHeader, auditIdOf } from '../../proxy/audit-id.ts';
-import type { GetInboundRequest } from '../../proxy/handler-environment.ts';
-import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../proxy/inbound.ts';
+import { auditIdHeader, auditIdOf } from '../../request/audit-id.ts';
+import type { GetInboundRequest } from '../../request/handler-environment.ts';
+import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
+import type { ObservedRequest } from '../../request/observed-request.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import { BodyStream } from './body-stream.ts';
 import { contentLength } from './content-length.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { statusAnswer, statusResponse } from '../../apimachinery/status.ts';
-import { isRead } from '../../proxy/retry.ts';
-import { retryAfterSeconds } from '../../proxy/undelivered.ts';
+import { retryAfterSeconds } from '../../proxy/delivery/undelivered.ts';
+import { isRead } from '../../request/retry.ts';
 
 /*
  * Ends an exchange that took too long, past whoever is still working on its answer, as kube-apiserver's time-out

@@ -1,5 +1,5 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
 import { answerLines, hasContent, reasonPhrase } from './answer-lines.ts';
 import type { AnswerSink } from './answer-sink.ts';
 

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/limits.ts';
-import type { SnapshotStore, StoredSnapshot } from '../../snapshot/snapshot-store.ts';
-import { parseStoredSnapshotText, storedSnapshotText } from '../../snapshot/stored-snapshot-text.ts';
+import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import type { SnapshotStore, StoredSnapshot } from '../../snapshot/receiving/snapshot-store.ts';
+import {
+  parseStoredSnapshotText,
+  storedSnapshotText,
+} from '../../snapshot/receiving/stored-snapshot-text.ts';
 import { checkReplaceable } from './replaceable-file.ts';
 
 /**

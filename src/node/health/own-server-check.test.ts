@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { buildRoutingTable } from '../../snapshot/build-routing-table.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { ownServerCheck } from './own-server-check.ts';
 
 const tableOf = (...ids: readonly string[]): RoutingTable =>

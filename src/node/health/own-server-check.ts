@@ -1,5 +1,5 @@
-import type { Logger } from '../../observe/logger.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
 /** IDs that one line of the log names. */
 const namedIds = 10;

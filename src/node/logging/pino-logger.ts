@@ -1,5 +1,5 @@
 import { type DestinationStream, destination, pino } from 'pino';
-import type { Logger } from '../../observe/logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { LoggingConfig } from '../configuration/serve-config.ts';
 import { maskFields, maskText } from '../exchange/mask-secrets.ts';
 import { textLine } from './text-log.ts';

@@ -1,5 +1,5 @@
 import type { TLSSocket } from 'node:tls';
-import type { Destination, TransportError } from '../../proxy/transport.ts';
+import type { Destination, TransportError } from '../../request/transport.ts';
 import type { DialObserver, ServerObserver } from '../exchange/connection-observer.ts';
 import type { DestinationSeriesIndex } from './destination-series.ts';
 import type { MetricRegistry } from './metric-registry.ts';

@@ -1,5 +1,5 @@
-import type { ProcessFacts } from '../../observe/z-pages.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import type { ProcessFacts } from '../../own-paths/z-pages.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { RouterMetrics } from './router-metrics.ts';
 

@@ -1,6 +1,6 @@
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { type RequestKind, requestKindOf } from '../../proxy/in-flight/request-kind.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { otherLabel } from './metric-family.ts';
 
 /** Label values of one request, from a bounded set each. */

@@ -1,16 +1,16 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { Caller } from '../../identity/user-info.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
 import type {
   AttemptFailure,
   DropReason,
   RequestObservation,
   RequestObserver,
-} from '../../observe/request-observer.ts';
-import type { Decision } from '../../proxy/decision.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
-import type { Destination } from '../../proxy/transport.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
+} from '../../request/request-observer.ts';
+import type { Destination } from '../../request/transport.ts';
+import type { Caller } from '../../request/user-info.ts';
+import type { Decision } from '../../routing/decision.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { DestinationSeries, DestinationSeriesIndex } from './destination-series.ts';
 import type { HistogramSeries, NumberSeries } from './metric-family.ts';
 import type { MetricRegistry } from './metric-registry.ts';

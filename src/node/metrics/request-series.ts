@@ -1,5 +1,5 @@
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { type HistogramSeries, type NumberSeries, otherLabel } from './metric-family.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 import { codeLabel, labelsOfRefused, type RequestLabels, requestLabels, scopeOf } from './request-labels.ts';

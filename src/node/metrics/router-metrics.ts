@@ -1,10 +1,10 @@
-import type { HealthEndpoint } from '../../observe/health-endpoints.ts';
-import type { MetricsSource, Scrape } from '../../observe/metrics-source.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
-import type { HealthObserver, ServerHealthReport } from '../../proxy/health/server-health.ts';
-import type { Destination } from '../../proxy/transport.ts';
-import type { PushResult } from '../../snapshot/receiver.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
+import type { HealthEndpoint } from '../../own-paths/health-checks/health-endpoints.ts';
+import type { MetricsSource, Scrape } from '../../own-paths/health-checks/metrics-source.ts';
+import type { RequestObserver } from '../../request/request-observer.ts';
+import type { Destination } from '../../request/transport.ts';
+import type { PushResult } from '../../snapshot/receiving/receiver.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { MetricsPath } from './catalogue.ts';
 import { ConnectionMetrics } from './connection-metrics.ts';
 import { DestinationSeriesIndex } from './destination-series.ts';

@@ -1,8 +1,8 @@
 import type { DocumentProblem } from '../../discovery/openapi-v2/build-document.ts';
-import type { CredentialFiles } from '../../observe/credential-files.ts';
-import { documentStatus } from '../../observe/document-status.ts';
-import type { SettingsState } from '../../observe/setting-change.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import type { CredentialFiles } from '../../own-paths/status/credential-files.ts';
+import { documentStatus } from '../../own-paths/status/document-status.ts';
+import type { SettingsState } from '../../own-paths/status/setting-change.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 
 /** What is looked at when a scrape comes. Left out: it is not there (yet). */

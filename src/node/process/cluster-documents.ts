@@ -1,9 +1,12 @@
 import { prewarmDiscovery } from '../../discovery/documents.ts';
 import { MergedOpenApiV2 } from '../../discovery/openapi-v2/merged-openapi-v2.ts';
-import { OpenApiV3Indexes } from '../../discovery/openapi-v3-indexes.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { createDocumentReader, type DocumentReaderOptions } from '../../proxy/read-server-document.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
+import { OpenApiV3Indexes } from '../../discovery/openapi-v3/openapi-v3-indexes.ts';
+import {
+  createDocumentReader,
+  type DocumentReaderOptions,
+} from '../../proxy/delivery/read-server-document.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
 /** The merged documents of a router that has a background to make them in. */
 export interface ClusterDocuments {

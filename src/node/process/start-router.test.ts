@@ -11,7 +11,7 @@ import {
 } from '../../../test/support/security/router-under-test.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { sealSnapshot } from '../../snapshot/seal.ts';
+import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { startRouter } from './start-router.ts';
 

@@ -1,14 +1,14 @@
-import type { Logger } from '../../observe/logger.ts';
-import { RecentDecisions } from '../../observe/recent-decisions.ts';
-import { extensionDestination, peerDestination } from '../../proxy/destinations.ts';
-import { RetryBudget } from '../../proxy/retry.ts';
-import { ServerLoad } from '../../proxy/server-load.ts';
-import type { Destination } from '../../proxy/transport.ts';
-import { newPseudonym } from '../../proxy/via.ts';
-import { createMemorySnapshotStore } from '../../snapshot/memory-snapshot-store.ts';
-import { SnapshotReceiver } from '../../snapshot/receiver.ts';
-import type { RoutingTable } from '../../snapshot/routing-table.ts';
-import type { SnapshotStore } from '../../snapshot/snapshot-store.ts';
+import { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
+import { extensionDestination, peerDestination } from '../../proxy/delivery/destinations.ts';
+import { ServerLoad } from '../../proxy/delivery/server-load.ts';
+import { RetryBudget } from '../../request/retry.ts';
+import type { Destination } from '../../request/transport.ts';
+import { newPseudonym } from '../../request/via.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { createMemorySnapshotStore } from '../../snapshot/receiving/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
+import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
   assertionAuthenticator,
   canAssertLocally,
@@ -18,8 +18,8 @@ import { processFacts } from '../configuration/process-facts.ts';
 import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
+import { followServers } from '../health/followed-servers.ts';
 import { ownServerCheck } from '../health/own-server-check.ts';
-import { followServers } from '../health/server-health.ts';
 import { createRouterMetrics } from '../metrics/create-router-metrics.ts';
 import type { ConfigurationUsers } from '../reload/apply-configuration.ts';
 import type { ConfigurationSource } from '../reload/configuration-source.ts';
@@ -36,8 +36,8 @@ import { TrafficControl } from '../reload/traffic-control.ts';
 import { watchRouterFiles } from '../reload/watch-router-files.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { startAdminServer } from './admin-server.ts';
-import { advertisedServer } from './advertised-address.ts';
 import { createClusterDocuments } from './cluster-documents.ts';
+import { advertisedServer } from './own-advertised-address.ts';
 
 /** Milliseconds that requests in flight get to end when the router is closed. */
 const closeGrace = 10_000;

@@ -1,8 +1,8 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import { createAddressPolicy } from '../../snapshot/address-policy.ts';
+import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
-import type { FollowedServers } from '../health/server-health.ts';
+import type { FollowedServers } from '../health/followed-servers.ts';
 import type { EndpointServer } from '../serving/endpoint-server.ts';
 import type { RouterServer } from '../serving/server.ts';
 import type { LiveAddressPolicy } from './live-address-policy.ts';

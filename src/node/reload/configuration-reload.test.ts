@@ -7,8 +7,8 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { type StartedRouter, startRouterWithFiles } from '../../../test/support/started-router.ts';
 import { askOverHttp1, askOverHttp2, openHttp1, openHttp2 } from '../../../test/support/tls-client.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
-import { sealSnapshot } from '../../snapshot/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing-key.ts';
+import { sealSnapshot } from '../../snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 
 const pods = '/api/v1/pods';
 const own = '/.mixed-version-proxy/v1';

@@ -1,4 +1,4 @@
-import type { SettingChange } from '../../observe/setting-change.ts';
+import type { SettingChange } from '../../own-paths/status/setting-change.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 
 /** What flags, configuration file and the files that they name come to now, checked as at the start. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
-import { credentialFileWarnings } from '../../observe/credential-files.ts';
+import { credentialFileWarnings } from '../../own-paths/status/credential-files.ts';
 import { CredentialFileReport } from './credential-file-report.ts';
 import type { FileGroupState } from './file-group.ts';
 

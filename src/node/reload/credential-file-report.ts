@@ -3,7 +3,7 @@ import {
   type CredentialFiles,
   daysLeft,
   type KeyFileStatus,
-} from '../../observe/credential-files.ts';
+} from '../../own-paths/status/credential-files.ts';
 import { parseCertificates, subjectOf } from '../callers/certificate-pem.ts';
 import type { ExpiringCertificate } from './expiry.ts';
 import type { FileGroupState, WatchedFile } from './file-group.ts';

@@ -1,5 +1,5 @@
-import type { CredentialFiles } from '../../observe/credential-files.ts';
-import type { Logger } from '../../observe/logger.ts';
+import type { CredentialFiles } from '../../own-paths/status/credential-files.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import { CredentialFileReport } from './credential-file-report.ts';
 import { ExpiryReminder } from './expiry.ts';
 import type { FileGroup } from './file-group.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from '../../observe/logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 
 const day = 86_400_000;
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../../observe/logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { FileGroup, FileGroupState, WatchedFile } from './file-group.ts';
 
 export interface FileReloaderOptions {

@@ -2,7 +2,7 @@ import {
   type AddressPolicy,
   type AddressPolicyOptions,
   createAddressPolicy,
-} from '../../snapshot/address-policy.ts';
+} from '../../snapshot/addresses/address-policy.ts';
 
 /** The address policy of the moment, for those who ask it anew for each snapshot and each dial. */
 export class LiveAddressPolicy implements AddressPolicy {

@@ -1,4 +1,4 @@
-import type { SettingChange, SettingsState } from '../../observe/setting-change.ts';
+import type { SettingChange, SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 
 /** The configuration of the moment: what the router was started with until its file changes. */

@@ -1,6 +1,6 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { DestinationTrust } from '../../proxy/transport.ts';
-import type { PinnedKeySet } from '../../snapshot/keys.ts';
+import type { DestinationTrust } from '../../request/transport.ts';
+import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { type ClientAuthorities, readClientAuthorities } from '../callers/client-authorities.ts';
 import { ClientCertificateReader, clientCertificateTlsOptions } from '../callers/client-certificate.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';

@@ -1,6 +1,9 @@
 import type { Authenticator } from '../../identity/authenticator.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { createJwtAuthenticator, type RunningJwtAuthenticator } from '../callers/jwt-authenticator.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import {
+  createJwtAuthenticator,
+  type RunningJwtAuthenticator,
+} from '../callers/configured-jwt-authenticator.ts';
 import type { JwtConfig } from '../configuration/serve-config.ts';
 
 /** The issuers of the moment: those of the configuration until it, or the file that it names, changes. */

@@ -5,8 +5,8 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { startRouterWithFiles } from '../../../test/support/started-router.ts';
 import { askOverHttp2, openHttp1, openHttp2, readUntil } from '../../../test/support/tls-client.ts';
-import { sealSnapshot } from '../../snapshot/seal.ts';
-import { signingKeyOf } from '../../snapshot/signing-key.ts';
+import { sealSnapshot } from '../../snapshot/signing/seal.ts';
+import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 
 const own = '/.mixed-version-proxy/v1';
 

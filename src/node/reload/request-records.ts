@@ -1,8 +1,8 @@
 import { accessLog, accessLogVerbosity } from '../../observe/access-log.ts';
 import { requestAudit } from '../../observe/audit/request-audit.ts';
-import { FailureLog } from '../../observe/failure-log.ts';
-import type { Logger } from '../../observe/logger.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { RequestObserver } from '../../request/request-observer.ts';
+import { FailureLog } from '../../runtime/failure-log.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { AuditConfig } from '../audit/audit-config.ts';
 import { AuditLog } from '../audit/audit-log.ts';
 import { type AuditOutput, DescriptorOutput, FileOutput } from '../audit/audit-output.ts';

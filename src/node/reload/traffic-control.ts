@@ -1,5 +1,5 @@
-import type { Logger } from '../../observe/logger.ts';
 import { RequestGate } from '../../proxy/in-flight/request-gate.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport, NodeTransportOptions } from '../destinations/node-transport.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from '../../observe/logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { PemFile, ServeConfig } from '../configuration/serve-config.ts';
 import { applyConfiguration, type ConfigurationUsers } from './apply-configuration.ts';
 import type { ConfigurationSource } from './configuration-source.ts';

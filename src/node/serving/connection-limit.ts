@@ -1,5 +1,5 @@
 import type { Server } from 'node:net';
-import type { Logger } from '../../observe/logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 
 /** Milliseconds between two log lines about connections that were turned away. */
 const complaintInterval = 10_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { resolveAdvertisedAddress } from '../process/advertised-address.ts';
+import { resolveAdvertisedAddress } from '../process/own-advertised-address.ts';
 import {
   chooseHostAddress,
   defaultRouteInterfaces,

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { statusResponse } from '../../apimachinery/status.ts';
-import type { Logger } from '../../observe/logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { NodeBindings, NodeInboundRequest } from '../exchange/node-inbound.ts';
 
 export interface FetchListenerOptions {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../../observe/logger.ts';
 import type { RequestGate } from '../../proxy/in-flight/request-gate.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { ShutdownConfig } from '../configuration/serve-config.ts';
 import type { OpenStreams } from '../exchange/open-streams.ts';
 import type { RouterServer } from './server.ts';

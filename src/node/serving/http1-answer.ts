@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { rememberingNames } from '../../apimachinery/remembered-names.ts';
+import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
 import { connectionSpecific } from '../../http2/fields/connection-headers.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
 import { answerLines, hasContent, reasonPhrase } from '../exchange/answer-lines.ts';
 import type { AnswerSink } from '../exchange/answer-sink.ts';
 import { byteString } from '../exchange/byte-string.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import { announcesBody } from '../../proxy/inbound.ts';
+import { announcesBody } from '../../request/inbound.ts';
 import type { AnswerSink } from '../exchange/answer-sink.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import { endHttp1TimedOut } from '../exchange/request-timed-out.ts';

@@ -1,13 +1,13 @@
 import type { TLSSocket } from 'node:tls';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.ts';
-import { silentLogger } from '../../observe/logger.ts';
+import { silentLogger } from '../../runtime/logger.ts';
 import {
   maximumHeaderBytesOf,
   maximumHeaderLines,
   type ServerLimits,
   streamWindow,
-} from '../exchange/server-limits.ts';
+} from '../exchange/serving-limits.ts';
 import { headTooLargeResponse } from './client-error.ts';
 import { answerFailure } from './fetch-listener.ts';
 import { StreamInbound } from './http2-stream-inbound.ts';

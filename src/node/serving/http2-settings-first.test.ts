@@ -5,7 +5,7 @@ import { startPeer } from '../../../test/support/node-exchange.ts';
 import { failureOf, newTransport, send } from '../../../test/support/node-transport.ts';
 import { okFrames, settingsFrame, startRawHttp2Server } from '../../../test/support/raw-http2-peer.ts';
 import { frameType } from '../../../test/support/security/raw-http2.ts';
-import { inboundFromRequest } from '../../proxy/inbound.ts';
+import { inboundFromRequest } from '../../request/inbound.ts';
 
 const write = (): ReturnType<typeof inboundFromRequest> =>
   inboundFromRequest(new Request('https://router/', { method: 'POST', body: '{}' }));

@@ -2,7 +2,7 @@ import { constants } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { SecureContextOptions, TLSSocket, TlsOptions } from 'node:tls';
-import { maximumHeaderBytesOf, maximumHeaderLines, type ServerLimits } from '../exchange/server-limits.ts';
+import { maximumHeaderBytesOf, maximumHeaderLines, type ServerLimits } from '../exchange/serving-limits.ts';
 import { certificateError } from './server-error.ts';
 
 /** The serving pair, PEM, and what `clientCertificateTlsOptions` says about client certificates. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { maximumHeaderBytesOf } from '../exchange/server-limits.ts';
+import { maximumHeaderBytesOf } from '../exchange/serving-limits.ts';
 
 /** Requests that may wait on one HTTP/1.1 connection; as many as HTTP/2 streams on one of its own. */
 const maximumWaiting = 100;

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { statusAnswer } from '../../apimachinery/status.ts';
-import { type Logger, silentLogger } from '../../observe/logger.ts';
+import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { ServerObserver } from '../exchange/connection-observer.ts';
+import { faultOfHead } from '../exchange/http1-request-head.ts';
 import type { ClientCertificateOf, NodeInboundOptions } from '../exchange/node-inbound.ts';
 import type { RequestDeadlines } from '../exchange/request-deadlines.ts';
-import { faultOfHead } from '../exchange/request-head.ts';
 import { type FetchListener, type FetchListenerOptions, fetchListener } from './fetch-listener.ts';
 import { Http1Inbound } from './http1-inbound.ts';
 import { releaseUnreadHttp1Body } from './unread-body.ts';

@@ -7,9 +7,9 @@ import {
   ParentBasedSampler,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
-import type { FailureLog } from '../../observe/failure-log.ts';
-import type { Logger } from '../../observe/logger.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { RequestObserver } from '../../request/request-observer.ts';
+import type { FailureLog } from '../../runtime/failure-log.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import { checkServerIdentity } from '../destinations/server-identity.ts';
 import { type OnExported, ReportingExporter } from './reporting-exporter.ts';
 import { RequestTrace } from './request-trace.ts';

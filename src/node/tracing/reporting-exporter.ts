@@ -1,5 +1,5 @@
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
-import type { FailureLog } from '../../observe/failure-log.ts';
+import type { FailureLog } from '../../runtime/failure-log.ts';
 
 type ExportResult = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 

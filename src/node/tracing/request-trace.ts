@@ -11,15 +11,15 @@ import {
 } from '@opentelemetry/api';
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { Caller } from '../../identity/user-info.ts';
-import type { AttemptFailure, DropReason, RequestObservation } from '../../observe/request-observer.ts';
 import { routeTemplate, spanName } from '../../observe/tracing/span-name.ts';
 import { readTraceContext } from '../../observe/tracing/trace-context.ts';
 import { isTraceContextTrusted } from '../../observe/tracing/trusted-trace-context.ts';
-import { auditIdOf } from '../../proxy/audit-id.ts';
-import type { Decision } from '../../proxy/decision.ts';
-import { type InboundRequest, queryOf } from '../../proxy/inbound.ts';
-import type { Destination } from '../../proxy/transport.ts';
+import { auditIdOf } from '../../request/audit-id.ts';
+import { type InboundRequest, queryOf } from '../../request/inbound.ts';
+import type { AttemptFailure, DropReason, RequestObservation } from '../../request/request-observer.ts';
+import type { Destination } from '../../request/transport.ts';
+import type { Caller } from '../../request/user-info.ts';
+import type { Decision } from '../../routing/decision.ts';
 import { maskText } from '../exchange/mask-secrets.ts';
 import { linesOf, remoteSpanContext } from './span-context.ts';
 

@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { requestLines } from '../../http2/fields/connection-headers.ts';
-import { type OutboundRequest, TransportError } from '../../proxy/transport.ts';
+import { type OutboundRequest, TransportError } from '../../request/transport.ts';
 import { maximumAnswerHeaderBytes, maximumAnswerLines } from '../destinations/answer-limits.ts';
 import { invalidResponse, refuseOtherCodings } from '../destinations/invalid-response.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { ObservedRequest } from '../../observe/observed-request.ts';
-import { namedAnswer } from '../../proxy/audit-id.ts';
-import type { ConnectionInfo, InboundRequest } from '../../proxy/inbound.ts';
+import { namedAnswer } from '../../request/audit-id.ts';
+import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
+import type { ObservedRequest } from '../../request/observed-request.ts';
 import { ExchangeEnd } from '../exchange/exchange-end.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
 import { writeLastAnswer } from '../exchange/raw-answer.ts';

@@ -1,5 +1,5 @@
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { faultOfHead } from '../exchange/request-head.ts';
+import { faultOfHead } from '../exchange/http1-request-head.ts';
 
 /** What Kubernetes upgrades to: exec, attach and port-forward, in their newer and their older form. */
 const allowedTokens: ReadonlySet<string> = new Set(['websocket', 'spdy/3.1']);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import type { UserInfo } from '../../identity/user-info.ts';
+import type { UserInfo } from '../../request/user-info.ts';
 import { judgeAudit } from './audit-policy.ts';
 import { parseAuditPolicy } from './parse-audit-policy.ts';
 

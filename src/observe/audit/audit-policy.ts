@@ -1,5 +1,5 @@
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { UserInfo } from '../../identity/user-info.ts';
+import type { UserInfo } from '../../request/user-info.ts';
 import type { AuditLevel, AuditStage } from './audit-event.ts';
 
 /** Resources of one API group; the core group is the empty string. */

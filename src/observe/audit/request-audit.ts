@@ -1,11 +1,11 @@
 import { isLongRunning } from '../../apimachinery/long-running.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { Caller, UserInfo } from '../../identity/user-info.ts';
-import { auditIdOf } from '../../proxy/audit-id.ts';
-import type { Decision } from '../../proxy/decision.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
-import type { Destination } from '../../proxy/transport.ts';
-import type { DropReason, RequestObservation, RequestObserver } from '../request-observer.ts';
+import { auditIdOf } from '../../request/audit-id.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { DropReason, RequestObservation, RequestObserver } from '../../request/request-observer.ts';
+import type { Destination } from '../../request/transport.ts';
+import type { Caller, UserInfo } from '../../request/user-info.ts';
+import type { Decision } from '../../routing/decision.ts';
 import type { AuditEvent, AuditResponseStatus, AuditSink, AuditStage } from './audit-event.ts';
 import { type AuditDecision, type AuditPolicy, judgeAudit } from './audit-policy.ts';
 import {

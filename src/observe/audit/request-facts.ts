@@ -1,8 +1,8 @@
 import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { UserInfo } from '../../identity/user-info.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
-import { parseIPv4, parseIPv6 } from '../../snapshot/ip-address.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { UserInfo } from '../../request/user-info.ts';
+import { parseIPv4, parseIPv6 } from '../../snapshot/addresses/ip-address.ts';
 import type { AuditObjectReference, AuditUser } from './audit-event.ts';
 
 /** Longer ones are cut (k8s.io/apiserver pkg/audit/request.go). */

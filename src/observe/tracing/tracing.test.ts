@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { inboundRequest } from '../../../test/support/inbound-request.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import type { Caller } from '../../identity/user-info.ts';
+import type { Caller } from '../../request/user-info.ts';
 import { spanName } from './span-name.ts';
 import { readTraceContext, traceContextLines } from './trace-context.ts';
 import { isTraceContextTrusted } from './trusted-trace-context.ts';

@@ -1,6 +1,6 @@
-import type { Caller } from '../../identity/user-info.ts';
-import { carriesRerouteMark } from '../../proxy/header-hygiene.ts';
-import type { InboundRequest } from '../../proxy/inbound.ts';
+import { carriesRerouteMark } from '../../request/header-hygiene.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { Caller } from '../../request/user-info.ts';
 
 /** Whose trace contexts kube-apiserver goes on with (k8s.io/apiserver pkg/endpoints/filters/traces.go). */
 const trustedGroups: ReadonlySet<string> = new Set(['system:masters', 'system:monitoring']);

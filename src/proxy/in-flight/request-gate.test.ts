@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import type { Caller } from '../../identity/user-info.ts';
-import { ObservedRequest } from '../../observe/observed-request.ts';
-import type { InboundRequest } from '../inbound.ts';
-import type { AdmittedRequest } from '../router.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import { ObservedRequest } from '../../request/observed-request.ts';
+import type { AdmittedRequest } from '../../request/router.ts';
+import type { Caller } from '../../request/user-info.ts';
 import { RequestGate } from './request-gate.ts';
 
 const passthrough: Caller = { kind: 'passthrough' };

@@ -1,6 +1,6 @@
 import { statusResponse } from '../../apimachinery/status.ts';
-import type { Caller } from '../../identity/user-info.ts';
-import type { AdmittedRequest } from '../router.ts';
+import type { AdmittedRequest } from '../../request/router.ts';
+import type { Caller } from '../../request/user-info.ts';
 import { requestKindOf } from './request-kind.ts';
 import { type InFlightLimits, type InFlightReading, RequestsInFlight } from './requests-in-flight.ts';
 

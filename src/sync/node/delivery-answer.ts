@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { heldGenerationCause } from '../../snapshot/snapshot-endpoint.ts';
-import type { DeliveryResult } from '../deliver.ts';
+import { heldGenerationCause } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import type { DeliveryResult } from '../delivery/deliver.ts';
 
 /** A router's answers are a short JSON document or a Status, which may list a hundred issues. */
 export const maximumAnswerBytes = 256 * 1024;

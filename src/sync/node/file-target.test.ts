@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing-key.ts';
-import { renewDelivery, sealDelivery } from '../deliver.ts';
+import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { renewDelivery, sealDelivery } from '../delivery/deliver.ts';
 import { fileTarget } from './file-target.ts';
 
 const snapshot = snapshotOf({ a: ['v1/pods'] });

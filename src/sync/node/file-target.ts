@@ -1,5 +1,5 @@
 import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
-import type { Delivery, DeliveryResult, SnapshotTarget } from '../deliver.ts';
+import type { Delivery, DeliveryResult, SnapshotTarget } from '../delivery/deliver.ts';
 import { writePlainSnapshot } from './plain-snapshot-file.ts';
 
 export interface FileTargetOptions {

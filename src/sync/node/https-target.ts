@@ -1,14 +1,14 @@
 import { Agent, request } from 'undici';
 import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
-import { ownPathsPrefix } from '../../proxy/own-path-target.ts';
+import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import {
   type AdvertisedServer,
   advertisedAddressHeader,
   parseAdvertisedServer,
-} from '../../snapshot/advertised-address.ts';
-import { sealedSnapshotLimit } from '../../snapshot/limits.ts';
-import { parseEntityTag, sealedMediaType } from '../../snapshot/snapshot-endpoint.ts';
-import type { Delivery, DeliveryResult, SnapshotTarget } from '../deliver.ts';
+} from '../../snapshot/addresses/advertised-address.ts';
+import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import { parseEntityTag, sealedMediaType } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import type { Delivery, DeliveryResult, SnapshotTarget } from '../delivery/deliver.ts';
 import {
   type DeliveryAnswer,
   maximumAnswerBytes,

@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import * as v from 'valibot';
 import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
-import type { LeaseClient, LeaseRecord, StoredLease } from '../lease-record.ts';
+import type { LeaseClient, LeaseRecord, StoredLease } from '../election/lease-record.ts';
 import { isPassing, readAnswerText, statusOf } from './delivery-answer.ts';
 
 export interface LeaseClientOptions {

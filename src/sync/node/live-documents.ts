@@ -1,7 +1,7 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { NodeTransport } from '../../node/destinations/node-transport.ts';
 import { requestDocument } from '../../node/destinations/request-document.ts';
-import { ReadError, type ServerDocument, type ServerDocuments } from '../document-reader.ts';
+import { ReadError, type ServerDocument, type ServerDocuments } from '../documents/server-documents.ts';
 
 export interface LiveDocumentsOptions {
   /** Holds the certificates: its "front-proxy" pair is the sync job's own client certificate here. */

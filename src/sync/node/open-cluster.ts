@@ -1,11 +1,11 @@
 import { NodeTransport } from '../../node/destinations/node-transport.ts';
-import type { Snapshot } from '../../snapshot/types.ts';
-import { addressOf } from '../api-endpoints.ts';
-import { systemClock } from '../clock.ts';
-import { type ClusterSource, createClusterSource } from '../cluster-source.ts';
-import type { ClusterTiming } from '../cluster-timing.ts';
-import type { ServerDocuments } from '../document-reader.ts';
-import type { SyncServer } from '../sync-options.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { Snapshot } from '../../snapshot/format/types.ts';
+import { addressOf } from '../cluster/api-endpoints.ts';
+import { type ClusterSource, createClusterSource } from '../cluster/cluster-source.ts';
+import type { ClusterTiming } from '../cluster/cluster-timing.ts';
+import type { SyncServer } from '../cluster/sync-server.ts';
+import type { ServerDocuments } from '../documents/server-documents.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { kubernetesConnection } from './kubernetes-connection.ts';
 import { liveDocuments } from './live-documents.ts';

@@ -1,5 +1,5 @@
 import { NodeTransport } from '../../node/destinations/node-transport.ts';
-import type { SyncServer } from '../sync-options.ts';
+import type { SyncServer } from '../cluster/sync-server.ts';
 import { liveDocuments } from './live-documents.ts';
 import { type ReadingOptions, readingOriginOf } from './run-sync-options.ts';
 

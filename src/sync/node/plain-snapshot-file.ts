@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { checkReplaceable } from '../../node/files/replaceable-file.ts';
-import type { Snapshot } from '../../snapshot/types.ts';
+import type { Snapshot } from '../../snapshot/format/types.ts';
 
 /** Writes a snapshot as indented JSON, beside the file and renamed over it: nobody ever reads half of one. */
 export async function writePlainSnapshot(file: string, snapshot: Snapshot): Promise<void> {

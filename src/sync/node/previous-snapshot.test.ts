@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { silentLogger } from '../../observe/logger.ts';
-import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/keys.ts';
-import { createMemorySnapshotStore } from '../../snapshot/memory-snapshot-store.ts';
-import { sealSnapshot } from '../../snapshot/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing-key.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { createMemorySnapshotStore } from '../../snapshot/receiving/memory-snapshot-store.ts';
+import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
+import { sealSnapshot } from '../../snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 import { previousSnapshot, type SnapshotHolder } from './previous-snapshot.ts';
 
 const old = await generateSigningKey('EdDSA');

@@ -1,8 +1,8 @@
-import type { Logger } from '../../observe/logger.ts';
-import type { PinnedKeySet } from '../../snapshot/keys.ts';
-import { openSnapshot } from '../../snapshot/open.ts';
-import type { SnapshotStore } from '../../snapshot/snapshot-store.ts';
-import type { Snapshot } from '../../snapshot/types.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Snapshot } from '../../snapshot/format/types.ts';
+import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
+import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import { openSnapshot } from '../../snapshot/signing/open.ts';
 
 /** Something outside that a snapshot was delivered to and can be asked back from. */
 export interface SnapshotHolder {

@@ -1,8 +1,8 @@
 import { Hono } from 'hono';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { startEndpointServer } from '../../node/serving/endpoint-server.ts';
-import { healthEndpoints } from '../../observe/health-endpoints.ts';
-import { type Logger, silentLogger } from '../../observe/logger.ts';
+import { healthEndpoints } from '../../own-paths/health-checks/health-endpoints.ts';
+import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { syncHealth } from '../sync-health.ts';
 import type { SyncStatus } from '../sync-loop.ts';
 import type { SyncMetrics } from './sync-metrics.ts';

@@ -1,13 +1,13 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseAPIGroupList, parseAPIVersions } from '../../discovery/parse-classic.ts';
-import { isDns1123Subdomain } from '../../snapshot/names.ts';
-import { apiServicesOf, apiServicesPath } from '../api-services.ts';
-import type { ServerDocument, ServerDocuments } from '../document-reader.ts';
-import { getJsonIfServed } from '../json-document.ts';
-import { createLimiter } from '../limiter.ts';
-import { listObjects, listObjectsIfServed } from '../list-objects.ts';
-import { type NamedService, serviceEndpointsPath, servicePath } from '../service-address.ts';
+import { parseAPIGroupList, parseAPIVersions } from '../../discovery/forms/parse-classic.ts';
+import { createLimiter } from '../../runtime/limiter.ts';
+import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
+import { apiServicesOf, apiServicesPath } from '../cluster/api-services.ts';
+import { type NamedService, serviceEndpointsPath, servicePath } from '../cluster/service-address.ts';
+import { getJsonIfServed } from '../documents/json-document.ts';
+import { listObjects, listObjectsIfServed } from '../documents/list-objects.ts';
+import type { ServerDocument, ServerDocuments } from '../documents/server-documents.ts';
 import { aggregatedFiles, recordedFileName } from './recorded-documents.ts';
 import { type SharedList, sharedLists } from './shared-lists.ts';
 

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { apiServicesPath } from '../api-services.ts';
-import { customResourceDefinitionsPath } from '../custom-resource-groups.ts';
-import { ReadError, type ServerDocument, type ServerDocuments } from '../document-reader.ts';
+import { apiServicesPath } from '../cluster/api-services.ts';
+import { customResourceDefinitionsPath } from '../cluster/custom-resource-groups.ts';
+import { ReadError, type ServerDocument, type ServerDocuments } from '../documents/server-documents.ts';
 
 /** Objects that all servers share stand once, in the cluster's folder. */
 const sharedFiles: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
 import type { JWK } from 'jose';
-import type { Logger } from '../../observe/logger.ts';
-import type { PinnedKeySet } from '../../snapshot/keys.ts';
-import type { ServerDescription } from '../build-snapshot.ts';
-import type { SyncObserver } from '../observer.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import type { ServerDescription } from '../cluster/sync-server.ts';
+import type { SyncObserver } from '../delivery/observer.ts';
 import type { SyncTiming } from '../sync-options.ts';
 import type { ClusterAccessOptions } from './cluster-access.ts';
 import type { FileTargetOptions } from './file-target.ts';

@@ -1,13 +1,17 @@
 import { hostname } from 'node:os';
 import type { JWK } from 'jose';
 import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
-import { silentLogger } from '../../observe/logger.ts';
-import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/keys.ts';
-import { signingKeyOf } from '../../snapshot/signing-key.ts';
-import { type AdvertisedAddresses, createAdvertisedAddresses } from '../advertised-addresses.ts';
-import { systemClock } from '../clock.ts';
-import type { ClusterTiming } from '../cluster-timing.ts';
-import { createLeaderElector, type LeaderElector, leaderElectionTiming } from '../leader-election.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
+import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import type { ClusterTiming } from '../cluster/cluster-timing.ts';
+import { type AdvertisedAddresses, createAdvertisedAddresses } from '../content/advertised-addresses.ts';
+import {
+  createLeaderElector,
+  type LeaderElector,
+  leaderElectionTiming,
+} from '../election/leader-election.ts';
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
 import type { SyncOptions } from '../sync-options.ts';

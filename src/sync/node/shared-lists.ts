@@ -1,8 +1,8 @@
-import { apiEndpointsPath, apiEndpointsSelector } from '../api-endpoints.ts';
-import { apiServicesPath } from '../api-services.ts';
-import { customResourceDefinitionsPath } from '../custom-resource-groups.ts';
-import { identityLeaseSelectors, leasesPath } from '../identity-lease.ts';
-import { storageVersionsPath } from '../storage-versions.ts';
+import { apiEndpointsPath, apiEndpointsSelector } from '../cluster/api-endpoints.ts';
+import { apiServicesPath } from '../cluster/api-services.ts';
+import { customResourceDefinitionsPath } from '../cluster/custom-resource-groups.ts';
+import { identityLeaseSelectors, leasesPath } from '../cluster/identity-lease.ts';
+import { storageVersionsPath } from '../cluster/storage-versions.ts';
 
 /** A list that all servers of a cluster share through etcd, and the file of a recording that holds it. */
 export interface SharedList {

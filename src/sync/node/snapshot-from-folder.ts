@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import type { JWK } from 'jose';
-import { snapshotLimits } from '../../snapshot/limits.ts';
-import { signingKeyOf } from '../../snapshot/signing-key.ts';
-import type { ServerDescription } from '../build-snapshot.ts';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { snapshotLimits } from '../../snapshot/format/limits.ts';
+import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import type { ServerDescription } from '../cluster/sync-server.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
 import { type FileTargetOptions, fileTarget } from './file-target.ts';
 import { recordedDocuments } from './recorded-documents.ts';

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { SyncObserver } from '../observer.ts';
+import type { SyncObserver } from '../delivery/observer.ts';
 import type { SyncStatus } from '../sync-loop.ts';
 
 /** Metrics of a sync job, for Prometheus. */

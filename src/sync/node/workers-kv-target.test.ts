@@ -3,9 +3,9 @@ import { type TestContext, test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { httpsServer } from '../../../test/support/https-server.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing-key.ts';
-import { parseStoredSnapshotText } from '../../snapshot/stored-snapshot-text.ts';
-import { renewDelivery, sealDelivery } from '../deliver.ts';
+import { parseStoredSnapshotText } from '../../snapshot/receiving/stored-snapshot-text.ts';
+import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { renewDelivery, sealDelivery } from '../delivery/deliver.ts';
 import { workersKvTarget } from './workers-kv-target.ts';
 
 // Against a stand-in for Cloudflare's API that answers as its documentation says, over real HTTPS. The service itself

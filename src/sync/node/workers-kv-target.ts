@@ -1,9 +1,12 @@
 import { Agent, request } from 'undici';
 import * as v from 'valibot';
 import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
-import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/limits.ts';
-import { parseStoredSnapshotText, storedSnapshotText } from '../../snapshot/stored-snapshot-text.ts';
-import type { Delivery, SnapshotTarget } from '../deliver.ts';
+import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import {
+  parseStoredSnapshotText,
+  storedSnapshotText,
+} from '../../snapshot/receiving/stored-snapshot-text.ts';
+import type { Delivery, SnapshotTarget } from '../delivery/deliver.ts';
 import { maximumAnswerBytes, readAnswerText, unreachable } from './delivery-answer.ts';
 
 export interface WorkersKvTargetOptions {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { CompactSign } from 'jose';
 import type { StatusReason } from '../../../src/apimachinery/status.ts';
-import { sealedSnapshotType, sealSnapshot } from '../../../src/snapshot/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing-key.ts';
-import { sealedMediaType } from '../../../src/snapshot/snapshot-endpoint.ts';
-import type { Snapshot } from '../../../src/snapshot/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/types.ts';
+import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
+import { sealedSnapshotType, sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
 import { admin, user } from '../callers.ts';
 import { clusterSnapshot } from '../cluster.ts';
 import type { CaseGroup, WholeAnswer, World } from '../conformance-case.ts';
@@ -39,7 +39,7 @@ export const ownPaths: CaseGroup = {
     {
       id: 'own-paths/disguised',
       rule: 'Other spellings of an own path are a 400 Status',
-      citation: 'src/proxy/own-path-target.ts',
+      citation: 'src/request/own-path-target.ts',
       async run(world) {
         for (const target of [
           '/%2emixed-version-proxy/v1/snapshot',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { statusResponse } from '../../../src/apimachinery/status.ts';
-import worker, { type WorkerEnvironment } from '../../../src/worker/index.ts';
+import worker, { type WorkerEnvironment } from '../../../src/edge/worker/index.ts';
 import type { BunHostSettings } from './bun-settings.ts';
 
 /** The parts of Bun that are used here (bun.sh/docs/api/http). */

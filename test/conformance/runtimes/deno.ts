@@ -11,12 +11,12 @@ const spdyRefusedByDeno = {
     '`Deno.serve` itself answers a SPDY upgrade with an empty 400, before the router sees it. `node:https` on Deno hands it over; the entry here is made of `Deno.serve`.',
 } as const;
 
-/** `src/deno/serve.ts` under `deno run`, with signed assertions towards the servers. */
+/** `src/edge/deno/serve.ts` under `deno run`, with signed assertions towards the servers. */
 export const deno: ConformanceRuntime = {
   id: 'deno',
   title: 'Deno',
   description:
-    '`src/deno/serve.ts` on Deno with the permissions it needs, TLS in front; servers are told by signed assertions.',
+    '`src/edge/deno/serve.ts` on Deno with the permissions it needs, TLS in front; servers are told by signed assertions.',
   missing: () => (denoBinary() === undefined ? denoMissing : undefined),
   lacks: {
     http2: onlyHttp1,

@@ -3,12 +3,12 @@ import { parseAssertionKeys } from '../../../src/identity/assertion/assertion-ke
 import { PeerAssertionAuthenticator } from '../../../src/identity/assertion/peer-assertion.ts';
 import { X509Authenticator } from '../../../src/identity/x509.ts';
 import { NodeTransport } from '../../../src/node/destinations/node-transport.ts';
-import { silentLogger } from '../../../src/observe/logger.ts';
-import { type ConnectionInfo, inboundFromRequest } from '../../../src/proxy/inbound.ts';
-import { createAddressPolicy } from '../../../src/snapshot/address-policy.ts';
-import { parseSnapshotKeys } from '../../../src/snapshot/keys.ts';
-import { createMemorySnapshotStore } from '../../../src/snapshot/memory-snapshot-store.ts';
-import { SnapshotReceiver } from '../../../src/snapshot/receiver.ts';
+import { type ConnectionInfo, inboundFromRequest } from '../../../src/request/inbound.ts';
+import { silentLogger } from '../../../src/runtime/logger.ts';
+import { createAddressPolicy } from '../../../src/snapshot/addresses/address-policy.ts';
+import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/memory-snapshot-store.ts';
+import { SnapshotReceiver } from '../../../src/snapshot/receiving/receiver.ts';
+import { parseSnapshotKeys } from '../../../src/snapshot/signing/keys.ts';
 import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
 import type { RouterSettings } from '../conformance-case.ts';
@@ -22,7 +22,7 @@ import { urlParsed } from './reservations.ts';
 const noConnection = {
   kind: 'does not apply',
   because:
-    'These cases write bytes on a connection, or want an answer in front of the answer; a handler that is called with a `Request` has neither. A `Connection` line that a Node `Request` carries meets the same hygiene (`src/proxy/header-hygiene.test.ts`).',
+    'These cases write bytes on a connection, or want an answer in front of the answer; a handler that is called with a `Request` has neither. A `Connection` line that a Node `Request` carries meets the same hygiene (`src/request/header-hygiene.test.ts`).',
 } as const;
 
 const noUpgrade = {

@@ -1,9 +1,9 @@
-import { parseAuthenticationConfiguration } from '../../../src/identity/jwt/parse-configuration.ts';
+import { parseAuthenticationConfiguration } from '../../../src/identity/jwt/parse-jwt-configuration.ts';
 import {
   createJwtAuthenticator,
   type RunningJwtAuthenticator,
-} from '../../../src/node/callers/jwt-authenticator.ts';
-import { silentLogger } from '../../../src/observe/logger.ts';
+} from '../../../src/node/callers/configured-jwt-authenticator.ts';
+import { silentLogger } from '../../../src/runtime/logger.ts';
 import type { Cluster } from '../cluster.ts';
 import { authenticationConfiguration } from '../oidc-tokens.ts';
 

@@ -1,6 +1,6 @@
-import { validateServeOptions } from '../../../src/cli/validate-serve-options.ts';
+import { validateServeOptions } from '../../../src/cli/serve/validate-serve-options.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
-import { silentLogger } from '../../../src/observe/logger.ts';
+import { silentLogger } from '../../../src/runtime/logger.ts';
 import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
 import type { RouterSettings } from '../conformance-case.ts';

@@ -1,9 +1,9 @@
 import type { StatusPageSources } from '../../../src/dashboard/status-page.ts';
-import type { RouterStatus } from '../../../src/observe/router-status.ts';
+import type { HealthStatus } from '../../../src/health/health-state.ts';
+import type { RouterStatus } from '../../../src/own-paths/status/router-status.ts';
 import type { Explanation } from '../../../src/proxy/explain.ts';
-import type { HealthStatus } from '../../../src/proxy/health/health-state.ts';
-import type { RoutingTable } from '../../../src/snapshot/routing-table.ts';
-import type { ServedSet, SnapshotServer } from '../../../src/snapshot/types.ts';
+import type { ServedSet, SnapshotServer } from '../../../src/snapshot/format/types.ts';
+import type { RoutingTable } from '../../../src/snapshot/routing-table/routing-table.ts';
 
 /** What an attacker would write into a field: it leaves text, attributes, comments and scripts alike. */
 export function hostileText(field: string): string {

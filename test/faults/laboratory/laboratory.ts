@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { RunningRouter, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
-import type { Snapshot } from '../../../src/snapshot/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/types.ts';
 import { eventually } from '../../support/eventually.ts';
 import { keptLog } from '../../support/security/kept-log.ts';
 import { pushSnapshot, validateFlags } from '../../support/security/router-under-test.ts';

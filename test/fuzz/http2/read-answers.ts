@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { streamWindow } from '../../../src/node/exchange/server-limits.ts';
+import { streamWindow } from '../../../src/node/exchange/serving-limits.ts';
 import { statusOf } from '../../support/security/hpack.ts';
 import { type Frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
 import { initialWindow } from './client-frames.ts';

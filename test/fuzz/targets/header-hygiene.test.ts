@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { allHeaders, headerLines } from '../../../src/apimachinery/raw-headers.ts';
-import { defaultIdentityHeaderNames } from '../../../src/identity/identity-header-names.ts';
 import { stampIdentity } from '../../../src/identity/stamp-identity.ts';
-import type { Caller } from '../../../src/identity/user-info.ts';
-import { cleanRequestHeaders } from '../../../src/proxy/header-hygiene.ts';
+import { cleanRequestHeaders } from '../../../src/request/header-hygiene.ts';
+import { defaultIdentityHeaderNames } from '../../../src/request/identity-header-names.ts';
+import type { Caller } from '../../../src/request/user-info.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { mutated } from '../mutation.ts';
 

@@ -1,4 +1,4 @@
-import type { Snapshot } from '../../../src/snapshot/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/types.ts';
 import { type Http1ApiServerDouble, openApiServer } from '../api-server-double.ts';
 import { type Speaker, speaker } from '../assertions.ts';
 import { type Authority, type CertificatePair, createAuthority } from '../certificates.ts';

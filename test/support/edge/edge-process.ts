@@ -9,7 +9,7 @@ import type {
   StartEdgeOptions,
 } from '../../../scripts/edge/running-edge.ts';
 import { allHeaders, firstHeader } from '../../../src/apimachinery/raw-headers.ts';
-import { sealSnapshot } from '../../../src/snapshot/seal.ts';
+import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import type { CertificatePair } from '../certificates.ts';
 import { type OidcProvider, oidcProvider } from '../oidc-provider.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';

@@ -1,5 +1,5 @@
 import type { Miniflare } from 'miniflare';
-import { sealSnapshot } from '../../../src/snapshot/seal.ts';
+import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import {
   replayObject,
   type StartWorkersOptions,

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { createPinoLogger } from '../../../src/node/logging/pino-logger.ts';
-import type { Logger } from '../../../src/observe/logger.ts';
+import type { Logger } from '../../../src/runtime/logger.ts';
 
 /**
  * A logger at its most talkative that keeps everything in `lines`: what the logger of `serve` writes, and what it

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { type ServeOptionsResult, validateServeOptions } from '../../../src/cli/validate-serve-options.ts';
+import {
+  type ServeOptionsResult,
+  validateServeOptions,
+} from '../../../src/cli/serve/validate-serve-options.ts';
 import type { RunningRouter, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
-import { sealSnapshot } from '../../../src/snapshot/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing-key.ts';
-import { sealedMediaType } from '../../../src/snapshot/snapshot-endpoint.ts';
-import type { Snapshot } from '../../../src/snapshot/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/types.ts';
+import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
+import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
 import type { FlagChanges } from '../serve-options.ts';
 import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
 import { ask, type WireAnswer } from './ask.ts';

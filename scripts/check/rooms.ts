@@ -1,0 +1,141 @@
+/**
+ * Holds the rooms of src to their order: what stands in one imports from its own and from those below it only, so there
+ * is no circle of folders, nor one of modules that load each other. A room is small enough to be looked over, and no two
+ * files share a name. Exits 1 and names every fault.
+ */
+import { basename, dirname } from 'node:path';
+import { importsOf, loadedBy, sourceFiles } from './imports.ts';
+
+/** From the top down (docs/architecture.md, "Folders"). */
+const rooms = [
+  // What is started.
+  'src/cli',
+  'src/cli/doctor',
+  'src/cli/status',
+  'src/cli/explain',
+  'src/cli/commands',
+  'src/cli/sync',
+  'src/cli/serve',
+  'src/cli/completion',
+  'src/cli/config',
+  'src/cli/snapshot',
+  'src/cli/flags',
+  'src/cli/terminal',
+  'src/edge/worker',
+  'src/edge/deno',
+  'src/edge/sync',
+  'src/edge/snapshot',
+  'src/edge/identity',
+  'src/edge/configuration',
+  'src/edge/platform',
+  'src/sync/node',
+  'src/node',
+  'src/node/process',
+  'src/node/reload',
+  'src/node/serving',
+  'src/node/upgrades',
+  'src/node/health',
+  'src/node/callers',
+  'src/node/logging',
+  'src/node/metrics',
+  'src/node/configuration',
+  'src/node/tracing',
+  'src/node/audit',
+  'src/node/destinations',
+  'src/node/files',
+  'src/node/exchange',
+  // HTTP/2 by itself.
+  'src/http2/server',
+  'src/http2/client',
+  'src/http2/frames',
+  'src/http2/sockets',
+  'src/http2/hpack',
+  'src/http2/fields',
+  // The sync job.
+  'src/sync',
+  'src/sync/election',
+  'src/sync/content',
+  'src/sync/servers',
+  'src/sync/cluster',
+  'src/sync/documents',
+  'src/sync/delivery',
+  // The router.
+  'src',
+  'src/own-paths',
+  'src/dashboard/client',
+  'src/dashboard',
+  'src/own-paths/health-checks',
+  'src/own-paths/status',
+  'src/observe',
+  'src/observe/audit',
+  'src/observe/tracing',
+  'src/proxy',
+  'src/proxy/in-flight',
+  'src/proxy/delivery',
+  'src/health',
+  'src/identity/jwt',
+  'src/identity/assertion',
+  'src/identity/oidc-token',
+  'src/identity',
+  'src/request',
+  'src/discovery',
+  'src/discovery/merging',
+  'src/routing',
+  'src/discovery/openapi-v3',
+  'src/discovery/openapi-v2',
+  'src/discovery/forms',
+  // The snapshot.
+  'src/snapshot/receiving',
+  'src/snapshot/routing-table',
+  'src/snapshot/signing',
+  'src/snapshot/format',
+  'src/snapshot/addresses',
+  // The ground floor.
+  'src/apimachinery',
+  'src/runtime',
+];
+const maximumFiles = 25;
+/** Entries of a room, and of a program. */
+const namesOfMany = ['index.ts', 'main.ts'];
+
+const faults: string[] = [];
+const files = sourceFiles();
+const named = new Map<string, string>();
+for (const file of files) {
+  const name = basename(file);
+  const other = named.get(name);
+  if (other !== undefined && !namesOfMany.includes(name)) faults.push(`${file}: ${other} has that name too`);
+  named.set(name, file);
+  const room = rooms.indexOf(dirname(file));
+  if (room === -1) faults.push(`${file}: its folder has no place in the order of scripts/check/rooms.ts`);
+  for (const imported of importsOf(file)) {
+    if (!imported.startsWith('src/') || dirname(imported) === dirname(file)) continue;
+    if (rooms.indexOf(dirname(imported)) < room) {
+      faults.push(`${file}: imports ${imported}, which stands above it`);
+    }
+  }
+}
+for (const room of rooms) {
+  const count = files.filter((file) => dirname(file) === room).length;
+  if (count === 0) faults.push(`${room}: no such folder, or nothing in it`);
+  if (count > maximumFiles) faults.push(`${room}: ${count} files, more than ${maximumFiles}`);
+}
+faults.push(...circles());
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) process.exit(1);
+console.log(`src: ${rooms.length} rooms, imports run downward`);
+
+/** Circles of modules within one folder; the order of the folders leaves no others. */
+function circles(): string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, way: readonly string[]): void => {
+    const start = way.indexOf(file);
+    if (start !== -1) found.push(`${[...way.slice(start), file].join(' -> ')}: a circle`);
+    if (start !== -1 || done.has(file)) return;
+    for (const imported of loadedBy(file)) visit(imported, [...way, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+  return found;
+}

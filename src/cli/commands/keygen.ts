@@ -1,0 +1,113 @@
+import { chmod, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Option } from 'commander';
+import type { JWK } from 'jose';
+import { makeDirectory } from '../../node/files/make-directory.ts';
+import { describeKeysIssue } from '../../snapshot/signing/describe-keys-issue.ts';
+import {
+  parseSnapshotKeys,
+  type SnapshotAlgorithm,
+  snapshotAlgorithms,
+} from '../../snapshot/signing/keys.ts';
+import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
+import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+
+/** Secret, for the sync job alone. */
+export const signingKeyFile = 'snapshot-signing-key.json';
+/** Public, for every router. */
+export const publicKeysFile = 'snapshot-keys.json';
+
+export function registerKeygen(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  program
+    .command('keygen')
+    .helpGroup('Set up:')
+    .summary('Make a key pair for signing snapshots or assertions')
+    .description(
+      `Make a key pair for signing snapshots: ${signingKeyFile} for the sync job, and ${publicKeysFile} for every router. Keys that are in ${publicKeysFile} already stay valid beside the new one, for rotation. A pair of the same kind signs assertions about callers: the private key goes to serve --assertion-signing-key, and the public one, with an "issuer" added, to --assertion-keys of the routers that are to believe it.`,
+    )
+    .examples(
+      { comment: 'The first key pair.', line: 'keygen --out keys' },
+      {
+        comment:
+          'Rotation: put the old private key aside, give the routers both public keys, then the sync job the new private one.',
+        line: 'keygen --out keys',
+      },
+    )
+    .requiredOption('--out <directory>', 'Where to write both files; made if needed.')
+    .addOption(
+      new Option('--algorithm <name>', 'Signature algorithm.').choices(snapshotAlgorithms).default('EdDSA'),
+    )
+    .action(async (options: { readonly out: string; readonly algorithm: SnapshotAlgorithm }) => {
+      const kid = await generateKeyFiles(options.out, options.algorithm);
+      await context.writeOutput(
+        `key ${kid} (${options.algorithm})\n${join(options.out, signingKeyFile)}  private, for the sync job\n${join(options.out, publicKeysFile)}  public, for every router\n`,
+      );
+      report(0);
+    });
+}
+
+/**
+ * Writes a new key pair. A private key that is there already is never touched.
+ * @returns the new key's ID
+ * @throws {CommandFailure} when nothing was written, and why
+ */
+export async function generateKeyFiles(directory: string, algorithm: SnapshotAlgorithm): Promise<string> {
+  const privatePath = join(directory, signingKeyFile);
+  const publicPath = join(directory, publicKeysFile);
+  const { kid, privateJwk, publicJwk } = await generateSigningKey(algorithm);
+  try {
+    await makeDirectory(directory, 0o700);
+    const known = await readPublicKeys(publicPath);
+    // Exclusive: checking first and writing later would leave a gap for another run to fall into.
+    const file = await open(privatePath, 'wx', 0o600);
+    try {
+      await file.writeFile(jsonText(privateJwk));
+    } finally {
+      await file.close();
+    }
+    try {
+      await replace(publicPath, jsonText({ keys: [...known, publicJwk] }));
+    } catch (error) {
+      // A private key whose public half is nowhere is of no use to anyone.
+      await rm(privatePath, { force: true });
+      throw error;
+    }
+    return kid;
+  } catch (cause) {
+    if (cause instanceof CommandFailure) throw cause;
+    const taken = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST';
+    const reason = taken
+      ? `${privatePath} exists: move it away first; it is never overwritten`
+      : `cannot write to ${directory}: ${messageOf(cause)}`;
+    throw new CommandFailure(1, [reason], { cause });
+  }
+}
+
+async function readPublicKeys(path: string): Promise<readonly JWK[]> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+  const result = await parseSnapshotKeys(text);
+  if (!result.ok) {
+    const faults = result.issues.map((issue) => describeKeysIssue(path, issue));
+    throw new CommandFailure(1, [`${path} is in the way: it is no set of public snapshot keys`, ...faults]);
+  }
+  return (JSON.parse(text) as { readonly keys: readonly JWK[] }).keys;
+}
+
+/** Routers may read the file at any moment: they see the old one or the new one, whole. */
+async function replace(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  await writeFile(temporary, text, { mode: 0o644 });
+  await chmod(temporary, 0o644);
+  await rename(temporary, path);
+}
+
+function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

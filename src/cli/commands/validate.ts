@@ -1,0 +1,72 @@
+import { syncConfiguration } from '../config/configuration-kind.ts';
+import { configurationKindOf } from '../config/parse-configuration.ts';
+import { readServeInput } from '../serve/serve-input.ts';
+import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
+import { readSnapshotKeysInput } from '../snapshot/snapshot-keys-input.ts';
+import { readSyncInput } from '../sync/sync-input.ts';
+import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
+
+interface ValidateOptions {
+  readonly snapshotKeys?: string;
+  readonly config?: string;
+}
+
+export function registerValidate(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  program
+    .command('validate')
+    .helpGroup('Inspect:')
+    .summary('Check a snapshot or a configuration file')
+    .description(
+      'Check a snapshot file as a router would, or a configuration file with everything it names. Every fault is printed with its path, for a configuration file with line and column, too; exit code 2 if there is one.',
+    )
+    .examples(
+      {
+        comment: 'Check a signed snapshot, signature included.',
+        line: 'validate snapshot.jws --snapshot-keys snapshot-keys.json',
+      },
+      {
+        comment: 'Check a configuration file, certificates and keys included.',
+        line: 'validate --config router.yaml',
+      },
+    )
+    .argument('[file]', 'Snapshot, as JSON or signed.')
+    .option('--snapshot-keys <file>', 'Public keys (JWK Set) that a signed snapshot is checked with.')
+    .option(
+      '--config <file>',
+      'A RouterConfiguration or a SyncConfiguration, checked in the place of a snapshot.',
+    )
+    .action(async (file: string | undefined, { config, snapshotKeys }: ValidateOptions) => {
+      if (config === undefined && file !== undefined) await validateSnapshot(context, file, snapshotKeys);
+      else if (config !== undefined && file === undefined && snapshotKeys === undefined)
+        await validateConfiguration(context, config);
+      else
+        throw new CommandFailure(2, ['name one thing to check: a snapshot file, or --config with its file']);
+      report(0);
+    });
+}
+
+async function validateSnapshot(
+  context: CommandContext,
+  file: string,
+  keys: string | undefined,
+): Promise<void> {
+  const { table, notes } = await readSnapshotInput(context, file, keys);
+  for (const note of notes) context.writeError(`note: ${note}\n`);
+  const { generation, createdAt } = table.snapshot.metadata;
+  await context.writeOutput(
+    `${file} is valid: generation ${generation} of ${createdAt} with ${table.servers.length} servers\n`,
+  );
+}
+
+async function validateConfiguration(context: CommandContext, file: string): Promise<void> {
+  const kind = configurationKindOf(readInputFile(context, '--config', file));
+  if (kind === syncConfiguration.kind) await validateSync(context, file);
+  else await readServeInput({ flags: {}, configurationFiles: [file], dryRun: [], unknown: [] }, context);
+  await context.writeOutput(`${file} is valid, with everything it names\n`);
+}
+
+async function validateSync(context: CommandContext, file: string): Promise<void> {
+  const { flags } = readSyncInput({ config: [file] }, context);
+  if (flags.snapshotKeys !== undefined) await readSnapshotKeysInput(context, flags.snapshotKeys);
+}

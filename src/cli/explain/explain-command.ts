@@ -1,0 +1,170 @@
+import { Option } from 'commander';
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { type Explanation, explainRequest, type RequestToExplain } from '../../proxy/explain.ts';
+import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
+import { parseRfc3339 } from '../../runtime/rfc3339.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
+import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
+import { explainLines } from './explain-lines.ts';
+import { isMethod, notesOnRequest } from './explain-notes.ts';
+import { explanationText } from './explain-text.ts';
+
+interface ExplainOptions {
+  readonly snapshot?: string;
+  readonly snapshotKeys?: string;
+  readonly serverId?: string;
+  readonly as?: string;
+  readonly header?: readonly string[];
+  readonly fromVerifiedPeer?: true;
+  readonly snapshotStalePolicy?: StalePolicy;
+  readonly localServerDown?: true;
+  readonly extensionRouting: 'local' | 'extension';
+  readonly at?: string;
+  readonly stdin?: true;
+  readonly output: 'text' | 'json';
+}
+
+export function registerExplain(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  program
+    .command('explain')
+    .helpGroup('Inspect:')
+    .summary('Say where a request would go, and why')
+    .description(
+      'Say where a request would go, and why: by the functions that route, without sending anything.',
+    )
+    .examples(
+      {
+        comment: 'Where does a request go, seen from the server cp-a?',
+        line: 'explain GET /apis/batch/v1/jobs --snapshot snapshot.json --server-id cp-a',
+      },
+      {
+        comment: 'Many at once: JSON lines in, one JSON line out for each.',
+        line: 'explain --stdin --snapshot snapshot.json < requests.jsonl',
+      },
+    )
+    .argument('[METHOD]', 'HTTP method, for example GET.')
+    .argument('[URL]', 'Path with its query, or an https:// URL.')
+    .option(
+      '--snapshot <file>',
+      'Snapshot, as JSON or signed. Without it: what happens before the first one arrives.',
+    )
+    .option('--snapshot-keys <file>', 'Public keys (JWK Set) that a signed snapshot is checked with.')
+    .option('--server-id <id>', 'ID of the local API server. Without it: as seen from a gateway.')
+    .option('--local-server-down', 'The local server is down, and peers take its place where they can.')
+    .option(
+      '--as <user>',
+      'The caller. Decisions are the same for every user; shown so that it is not in doubt.',
+    )
+    .option('-H, --header <line>', 'A header of the request, as "Name: value". Repeatable.', collect)
+    .option('--from-verified-peer', 'The request comes from a verified peer, whose reroute mark counts.')
+    .addOption(
+      new Option('--snapshot-stale-policy <policy>', 'As given to serve. Default: serve-stale.').choices([
+        'local',
+        'serve-stale',
+        'unavailable',
+      ]),
+    )
+    .addOption(
+      new Option('--extension-routing <where>', 'As given to serve.')
+        .choices(['local', 'extension'])
+        .default('local'),
+    )
+    .option('--at <time>', 'Decide as of this time (RFC 3339), for a snapshot from the past. Default: now.')
+    .option('--stdin', 'Read {"method","url","headers"?} lines from standard input.')
+    .addOption(
+      new Option('-o, --output <form>', 'Form of the answer.').choices(['text', 'json']).default('text'),
+    )
+    .action(async (method: string | undefined, url: string | undefined, options: ExplainOptions) => {
+      report(await runExplain(method, url, options, context));
+    });
+}
+
+async function runExplain(
+  method: string | undefined,
+  url: string | undefined,
+  options: ExplainOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const headers = parseHeaderLines(options.header ?? []);
+  const now = readTime(options.at, context);
+  const { table, notes } = await readTable(options, context);
+  const explain = (request: RequestToExplain): Explanation =>
+    explainRequest(request, table, {
+      serverId: options.serverId,
+      localServerIsDown: options.localServerDown === true,
+      now,
+      stalePolicy: options.snapshotStalePolicy ?? defaultStalePolicy,
+      extensionRouting: options.extensionRouting,
+      fromVerifiedPeer: options.fromVerifiedPeer === true,
+    });
+
+  if (options.stdin === true) {
+    if (method !== undefined)
+      throw new CommandFailure(2, ['--stdin takes no METHOD and URL: they come in the lines']);
+    for (const note of notes) context.writeError(`note: ${note}\n`);
+    return explainLines(context, explain);
+  }
+  if (method === undefined || url === undefined) {
+    throw new CommandFailure(2, ['METHOD and URL are required, for example: explain GET /api/v1/pods']);
+  }
+  if (!isMethod(method)) {
+    throw new CommandFailure(2, [`${JSON.stringify(method)} cannot be an HTTP method: name one such as GET`]);
+  }
+  const request = { method, url, headers };
+  const explained = explain(request);
+  const explanation = {
+    ...explained,
+    notes: [...notes, ...notesOnRequest(method, url), ...notesFor(options), ...explained.notes],
+  };
+  await context.writeOutput(
+    options.output === 'json'
+      ? `${JSON.stringify({ ...explanation, user: options.as }, null, 2)}\n`
+      : explanationText(request, explanation, table),
+  );
+  return 0;
+}
+
+async function readTable(
+  options: ExplainOptions,
+  context: CommandContext,
+): Promise<{ table: RoutingTable | undefined; notes: readonly string[] }> {
+  if (options.snapshot === undefined) {
+    return { table: undefined, notes: ['no --snapshot: seen from a router that has none yet'] };
+  }
+  const input = await readSnapshotInput(context, options.snapshot, options.snapshotKeys);
+  const { serverId } = options;
+  if (serverId === undefined || input.table.server(serverId) !== undefined) return input;
+  const known = input.table.servers.map(({ id }) => id).join(', ');
+  return { ...input, notes: [...input.notes, `the snapshot has no server ${serverId}; it has ${known}`] };
+}
+
+function notesFor({ serverId, as }: ExplainOptions): string[] {
+  const notes: string[] = [];
+  if (serverId === undefined) notes.push('no --server-id: seen from a gateway, to which no server is local');
+  if (as !== undefined)
+    notes.push(`the decision is the same for every user; the destination is told of ${as}`);
+  return notes;
+}
+
+function parseHeaderLines(lines: readonly string[]): RawHeaders {
+  return lines.flatMap((line) => {
+    const colon = line.indexOf(':');
+    if (colon < 1) throw new CommandFailure(2, [`--header must be "Name: value", not "${line}"`]);
+    return [line.slice(0, colon), line.slice(colon + 1).trim()];
+  });
+}
+
+function readTime(text: string | undefined, context: CommandContext): number {
+  if (text === undefined) return context.clock();
+  const time = parseRfc3339(text);
+  if (time === undefined) {
+    throw new CommandFailure(2, [`--at must be a time such as 2026-01-31T12:00:00Z, not "${text}"`]);
+  }
+  return time;
+}
+
+function collect(value: string, previous: readonly string[] | undefined): readonly string[] {
+  return [...(previous ?? []), value];
+}

@@ -1,0 +1,262 @@
+import { identityModes } from '../../identity/identity-token.ts';
+import type { FlagGroup } from './flag.ts';
+import { boolean, choice, duration, featureGates, file, list, text, wholeNumber } from './flag-types.ts';
+
+/** Which API server is local, and how it and its peers are reached and known. */
+export const mixedVersionFlagGroup = {
+  heading: 'Mixed version proxy flags:',
+  flags: [
+    {
+      name: 'feature-gates',
+      key: 'featureGates',
+      value: featureGates,
+      change: 'restart',
+      default: 'UnknownVersionInteroperabilityProxy=true',
+      description: 'With the gate off, every request goes to the local API server.',
+    },
+    {
+      name: 'server-id',
+      key: 'localServer.id',
+      value: text('ID'),
+      change: 'restart',
+      description:
+        'ID of the local API server: the name of its identity Lease in kube-system, as the snapshot has it. Required, unless --gateway is set.',
+    },
+    {
+      name: 'local-server',
+      key: 'localServer.url',
+      value: text('https://host:port'),
+      change: 'restart',
+      description: 'Where the local API server listens. Required, unless --gateway is set.',
+    },
+    {
+      name: 'local-server-name',
+      key: 'localServer.serverName',
+      value: text('name'),
+      change: 'restart',
+      default: 'kubernetes.default.svc',
+      description: "Name that the local API server's serving certificate must carry.",
+    },
+    {
+      name: 'local-server-ca-file',
+      key: 'localServer.caFile',
+      value: file,
+      change: 'at-once',
+      description:
+        "CA bundle for the local API server's serving certificate. Defaults to --peer-ca-file; required with the gate off.",
+    },
+    {
+      name: 'peer-ca-file',
+      key: 'peers.caFile',
+      value: file,
+      change: 'at-once-while-on',
+      description:
+        "CA bundle that peers' serving certificates are checked against. Required with the gate on.",
+    },
+    {
+      name: 'proxy-client-cert-file',
+      key: 'frontProxy.certFile',
+      value: file,
+      change: 'at-once-while-on',
+      description: 'Front-proxy client certificate, which proves this router to API servers and peers.',
+    },
+    {
+      name: 'proxy-client-key-file',
+      key: 'frontProxy.keyFile',
+      value: file,
+      change: 'at-once-while-on',
+      description: 'Private key for --proxy-client-cert-file.',
+    },
+    {
+      name: 'extension-routing',
+      key: 'extensionRouting',
+      value: choice('local', 'extension'),
+      change: 'at-once',
+      default: 'local',
+      description:
+        'Where requests for aggregated APIs go: through the local aggregator, or straight to the extension API server.',
+    },
+    {
+      name: 'allowed-peer-cidrs',
+      key: 'peers.allowedCIDRs',
+      value: list('CIDR'),
+      change: 'at-once',
+      description:
+        'Accept peers only at addresses in these blocks. Default: any but loopback, link-local and metadata addresses.',
+    },
+    {
+      name: 'allow-loopback-peers',
+      key: 'peers.allowLoopback',
+      value: boolean,
+      change: 'at-once',
+      default: 'false',
+      description: 'Accept peers at loopback addresses. For demos and tests on one machine.',
+    },
+  ],
+} as const satisfies FlagGroup;
+
+/** Where snapshots come from, and what happens without a current one. */
+export const snapshotFlagGroup = {
+  heading: 'Snapshot flags:',
+  flags: [
+    {
+      name: 'snapshot-file',
+      key: 'snapshot.file',
+      value: file,
+      change: 'restart',
+      description: 'Where the last good snapshot is kept across restarts, and read from at start.',
+    },
+    {
+      name: 'snapshot-keys',
+      key: 'snapshot.keysFile',
+      value: file,
+      change: 'at-once-while-on',
+      description: 'Public keys (JWK Set) that snapshots must be signed with. Required with the gate on.',
+    },
+    {
+      name: 'snapshot-stale-policy',
+      key: 'snapshot.stalePolicy',
+      value: choice('local', 'serve-stale', 'unavailable'),
+      change: 'at-once',
+      default: 'serve-stale',
+      description:
+        'What to do with a snapshot past its lifetime: serve-stale goes on by it; local gives the local server all but what only peers served, which is 503; unavailable answers 503.',
+    },
+  ],
+} as const satisfies FlagGroup;
+
+/** In front of one API server, or in front of all. */
+export const deploymentFormFlagGroup = {
+  heading: 'Deployment form flags:',
+  flags: [
+    {
+      name: 'gateway',
+      key: 'gateway',
+      value: boolean,
+      change: 'restart',
+      default: 'false',
+      description:
+        'Stand in front of all API servers of the snapshot, none of them closer than another, in place of one: without --server-id and --local-server.',
+    },
+    {
+      name: 'local-server-down-policy',
+      key: 'localServer.downPolicy',
+      value: choice('peer', 'unavailable'),
+      change: 'at-once',
+      default: 'peer',
+      description:
+        'While the local API server is down, send requests that peers can answer to a peer, or answer 503.',
+    },
+  ],
+} as const satisfies FlagGroup;
+
+/** How the health of the API servers is found out, and what it changes. */
+export const healthFlagGroup = {
+  heading: 'Server health flags:',
+  flags: [
+    {
+      name: 'health-check-interval',
+      key: 'health.checkInterval',
+      value: duration('0s', '1h'),
+      change: 'at-once-while-on',
+      default: '5s',
+      description:
+        'How often each API server is asked for /readyz; five times as often while it is unhealthy or in doubt. 0s: never, so that only requests tell.',
+    },
+    {
+      name: 'health-check-timeout',
+      key: 'health.checkTimeout',
+      value: duration('100ms', '1h'),
+      change: 'at-once',
+      default: '5s',
+      description: 'How long the answer to a health check may take.',
+    },
+    {
+      name: 'health-check-rise',
+      key: 'health.rise',
+      value: wholeNumber(1, 100),
+      change: 'at-once',
+      default: '2',
+      description: 'Health checks in a row that must succeed before an unhealthy server is healthy.',
+    },
+    {
+      name: 'health-check-fall',
+      key: 'health.fall',
+      value: wholeNumber(1, 100),
+      change: 'at-once',
+      default: '3',
+      description: 'Health checks in a row that must fail, or connections, before a server is unhealthy.',
+    },
+    {
+      name: 'slow-start-duration',
+      key: 'health.slowStart',
+      value: duration('0s', '1h'),
+      change: 'at-once',
+      default: '30s',
+      description: 'How long a recovered server takes to come back to its whole share of requests.',
+    },
+  ],
+} as const satisfies FlagGroup;
+
+/** How destinations are told who calls, and which other routers are believed about it. */
+export const destinationIdentityFlagGroup = {
+  heading: 'Peer identity flags:',
+  flags: [
+    {
+      name: 'peer-identity',
+      key: 'peers.identity',
+      value: choice(...identityModes),
+      change: 'restart',
+      default: 'front-proxy',
+      description:
+        'How peers are told who calls: by X-Remote headers over mTLS, by a signed assertion (peers that are routers), or by an OIDC bearer token (peers that are API servers).',
+    },
+    {
+      name: 'local-identity',
+      key: 'localServer.identity',
+      value: choice(...identityModes),
+      change: 'restart',
+      default: 'front-proxy',
+      description: 'The same for the local server.',
+    },
+    {
+      name: 'assertion-signing-key',
+      key: 'assertions.signingKeyFile',
+      value: file,
+      change: 'restart',
+      description:
+        'Private key (JWK, as keygen makes it) that assertions and OIDC tokens are signed with. OIDC tokens take an ES256 key.',
+    },
+    {
+      name: 'assertion-issuer',
+      key: 'assertions.issuer',
+      value: text('ID'),
+      change: 'restart',
+      description:
+        "Name under which this router's assertions are signed. Defaults to --server-id, or 'gateway' with --gateway.",
+    },
+    {
+      name: 'oidc-issuer-url',
+      key: 'oidc.issuerURL',
+      value: text('https://host/path'),
+      change: 'restart',
+      description:
+        'Issuer of the OIDC tokens that this router makes, as the API servers are configured with it. Discovery document and keys are served below it.',
+    },
+    {
+      name: 'oidc-audience',
+      key: 'oidc.audience',
+      value: text('audience'),
+      change: 'restart',
+      description: 'Audience of the OIDC tokens that this router makes.',
+    },
+    {
+      name: 'assertion-keys',
+      key: 'assertions.keysFile',
+      value: file,
+      change: 'at-once',
+      description:
+        'Public keys (JWK Set) of other routers whose signed assertions are believed; each key names its router in "issuer". Default: nobody\'s are.',
+    },
+  ],
+} as const satisfies FlagGroup;

@@ -1,0 +1,82 @@
+import * as v from 'valibot';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { maskText } from '../../node/exchange/mask-secrets.ts';
+import type { SettingChange } from '../../own-paths/status/setting-change.ts';
+import { splitList } from '../flags/flag-values.ts';
+import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/serve-flags.ts';
+
+/** The settings that differ between two configurations, by when the later one counts. */
+export interface ConfigurationChanges {
+  readonly live: readonly SettingChange[];
+  readonly needsRestart: readonly SettingChange[];
+}
+
+type ServeFlag = (typeof serveFlags)[number];
+
+/** Compares values, not how they are written: a default that is spelled out is no change. Pure. */
+export function configurationChanges(before: RawServeOptions, after: RawServeOptions): ConfigurationChanges {
+  const live: SettingChange[] = [];
+  const needsRestart: SettingChange[] = [];
+  for (const flag of serveFlags) {
+    const [inUse, configured] = [valueIn(flag, before), valueIn(flag, after)];
+    if (JSON.stringify(inUse) === JSON.stringify(configured)) continue;
+    const change = settingChange(flag, describeValue(inUse), describeValue(configured));
+    (isLive(flag, inUse, configured) ? live : needsRestart).push(change);
+  }
+  return { live, needsRestart };
+}
+
+/**
+ * What a router that was started with `started` goes by once its file says `next`: the new values of the settings
+ * that can change while it runs, the old ones of the others. Pure.
+ */
+export function liveOptions(started: RawServeOptions, next: RawServeOptions): RawServeOptions {
+  const options: Partial<Record<ServeFlagName, readonly string[]>> = {};
+  for (const flag of serveFlags) {
+    const [old, other] = [valueIn(flag, started), valueIn(flag, next)];
+    const values = isLive(flag, old, other) ? next[flag.name] : started[flag.name];
+    if (values !== undefined) options[flag.name] = values;
+  }
+  return options;
+}
+
+/** The settings that differ between what is shown of two configurations under `/flagz`. Pure. */
+export function changedSettings(
+  inUse: ServeConfig['commandLine']['flags'],
+  configured: ServeConfig['commandLine']['flags'],
+): readonly SettingChange[] {
+  return serveFlags.flatMap((flag) => {
+    const [before = '', after = ''] = [inUse[flag.name], configured[flag.name]];
+    return before === after ? [] : [settingChange(flag, describeText(before), describeText(after))];
+  });
+}
+
+/** `undefined`: not given, and without a default. A flag that is given blank has a value: an empty one. */
+type Value = readonly string[] | undefined;
+
+function valueIn({ name, value, default: usual }: ServeFlag, raw: RawServeOptions): Value {
+  const given = raw[name] ?? (usual === undefined ? undefined : [usual]);
+  return value.kind === 'list' ? given?.flatMap(splitList) : given?.slice(-1);
+}
+
+function isLive(flag: ServeFlag, before: Value, after: Value): boolean {
+  const { change } = flag;
+  return change === 'at-once' || (change === 'at-once-while-on' && isOn(flag, before) === isOn(flag, after));
+}
+
+function isOn(flag: ServeFlag, value: Value): boolean {
+  // A duration of nothing turns off what it is of.
+  return value !== undefined && v.safeParse(flag.value.given, value[0] ?? '').output !== 0;
+}
+
+function settingChange({ name, key }: ServeFlag, inUse: string, configured: string): SettingChange {
+  return { flag: `--${name}`, key, inUse, configured };
+}
+
+function describeValue(value: Value): string {
+  return value === undefined ? '(not set)' : describeText(value.join(','));
+}
+
+function describeText(text: string): string {
+  return text === '' ? '(empty)' : maskText(text);
+}

@@ -1,0 +1,98 @@
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { ConfigurationReading, ConfigurationSource } from '../../node/reload/configuration-source.ts';
+import type { SettingChange } from '../../own-paths/status/setting-change.ts';
+import { routerConfiguration } from '../config/configuration-kind.ts';
+import {
+  type ConfiguredOptions,
+  configuredOptions,
+  describeConfigurationFault,
+  locateFault,
+  withFlags,
+} from '../config/configured-options.ts';
+import { parseConfiguration } from '../config/parse-configuration.ts';
+import { deprecationWarnings } from '../flags/deprecated-flags.ts';
+import type { FlagFault } from '../flags/flag-values.ts';
+import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/serve-flags.ts';
+import { changedSettings, configurationChanges, liveOptions } from './configuration-changes.ts';
+import type { ServeOptionsResult } from './validate-serve-options.ts';
+
+export interface ConfigurationSourceOptions {
+  /** The configuration file as it was read at start; `undefined` without one. */
+  readonly started: ConfiguredOptions<ServeFlagName> | undefined;
+  /** What was given by flags, which win over the file for as long as the process runs. */
+  readonly flags: RawServeOptions;
+  /** What the files held that were read at start, by path. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** Checks options as at the start, with the files that they name; with what these hold, where it is given. */
+  readonly validate: (
+    raw: RawServeOptions,
+    texts: ReadonlyMap<string, string>,
+  ) => Promise<ServeOptionsResult>;
+}
+
+/** Reads all that a running router goes by again, by the checks of the start. */
+export function createConfigurationSource(options: ConfigurationSourceOptions): ConfigurationSource {
+  const { started, flags, validate } = options;
+  const startedOptions = withFlags(started, flags);
+  let inUseOptions = startedOptions;
+
+  return {
+    file: started && { path: started.file, text: started.text },
+    async read(given, inUse) {
+      const configured = started && configuredFrom(started.file, given.get(started.file) ?? started.text);
+      const nextOptions = withFlags(configured, flags);
+      // What only a restart can take goes by what it was started with, whatever its file holds by now.
+      const texts = new Map([...given, ...textsOfTheStart(startedOptions, options.texts)]);
+      const describe = (faults: readonly FlagFault[]) =>
+        faults.map((fault) => locateFault(fault, configured, flags));
+      const whole = await validate(nextOptions, texts);
+      if (!whole.ok) throw refusal(describe(whole.faults));
+      const warnings = describe([...deprecationWarnings(serveFlags, nextOptions), ...whole.warnings]);
+      const reading = (
+        config: ServeConfig,
+        taken: RawServeOptions,
+        needsRestart: readonly SettingChange[],
+      ): ConfigurationReading => ({
+        config,
+        changed: changedSettings(inUse, config.commandLine.flags),
+        needsRestart,
+        warnings,
+        taken() {
+          inUseOptions = taken;
+        },
+      });
+      const { needsRestart } = configurationChanges(startedOptions, nextOptions);
+      if (needsRestart.length === 0) return reading(whole.config, nextOptions, []);
+      // Some values go together: what can change now may be at fault without what cannot.
+      const partialOptions = liveOptions(startedOptions, nextOptions);
+      const partial = await validate(partialOptions, texts);
+      if (partial.ok) return reading(partial.config, partialOptions, needsRestart);
+      // Then the settings stay, all of them, and only what their files hold is taken.
+      const same = await validate(inUseOptions, texts);
+      if (!same.ok) throw refusal(describe(same.faults));
+      const pending = changedSettings(inUse, whole.config.commandLine.flags);
+      return reading(same.config, inUseOptions, pending);
+    },
+  };
+}
+
+function textsOfTheStart(
+  options: RawServeOptions,
+  texts: ReadonlyMap<string, string>,
+): readonly (readonly [string, string])[] {
+  return serveFlags.flatMap(({ name, value, change }) => {
+    const path = options[name]?.at(-1) ?? '';
+    const text = value.isPath === true && change === 'restart' ? texts.get(path) : undefined;
+    return text === undefined ? [] : [[path, text] as const];
+  });
+}
+
+function configuredFrom(file: string, text: string): ConfiguredOptions<ServeFlagName> {
+  const parsed = parseConfiguration(text, routerConfiguration);
+  if (parsed.ok) return configuredOptions(file, text, parsed.values);
+  throw refusal(parsed.faults.map((fault) => describeConfigurationFault(file, fault)));
+}
+
+function refusal(faults: readonly string[]): Error {
+  return new Error(faults.join('; '));
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { type FlagChanges, ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
+
+let check: ServeOptionsCheck;
+before(async () => {
+  check = new ServeOptionsCheck(await serveFiles());
+});
+
+const gateway: FlagChanges = { gateway: ['true'], 'server-id': undefined, 'local-server': undefined };
+
+describe('the gateway form', () => {
+  test('has no local server', async () => {
+    const config = await check.config(gateway);
+    assert.equal(config.serverId, undefined);
+    assert.equal(config.local, undefined);
+    assert.equal(config.snapshot.stalePolicy, 'serve-stale');
+    assert.equal(config.peerCa?.path, 'ca.crt');
+    const strict = await check.config({ ...gateway, 'snapshot-stale-policy': ['unavailable'] });
+    assert.equal(strict.snapshot.stalePolicy, 'unavailable');
+  });
+
+  test('has to be asked for: a forgotten --server-id does not make one', async () => {
+    assert.deepEqual(await check.faults({ 'server-id': undefined, 'local-server': undefined }), [
+      '--server-id',
+      '--local-server',
+    ]);
+  });
+
+  test('refuses every flag of a local server, all at once', async () => {
+    assert.deepEqual(
+      await check.faults({
+        gateway: ['true'],
+        'local-server-name': ['kubernetes'],
+        'local-server-ca-file': ['ca.crt'],
+        'local-identity': ['front-proxy'],
+        'local-server-down-policy': ['peer'],
+        'snapshot-stale-policy': ['local'],
+        'assertion-keys': ['snapshot-keys.json'],
+      }),
+      [
+        '--server-id',
+        '--local-server',
+        '--local-server-name',
+        '--local-server-ca-file',
+        '--local-identity',
+        '--local-server-down-policy',
+        '--snapshot-stale-policy',
+        '--assertion-keys',
+        // And what is wrong with the file itself.
+        '--assertion-keys',
+      ],
+    );
+  });
+
+  test('needs the feature gate', async () => {
+    const faults = await check.faults({
+      ...gateway,
+      'feature-gates': ['UnknownVersionInteroperabilityProxy=false'],
+      'peer-ca-file': undefined,
+    });
+    assert.ok(faults.includes('--gateway'));
+  });
+
+  test('tells every server by the way that is for peers', async () => {
+    const { destinationIdentity } = await check.config(gateway);
+    assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);
+    assert.deepEqual(await check.faults({ ...gateway, 'proxy-client-key-file': undefined }), [
+      '--proxy-client-key-file',
+    ]);
+  });
+});
+
+test('peers take the place of a local server that is down, unless that is turned off', async () => {
+  assert.equal((await check.config()).localServerDownPolicy, 'peer');
+  const off = await check.config({ 'local-server-down-policy': ['unavailable'] });
+  assert.equal(off.localServerDownPolicy, 'unavailable');
+  assert.deepEqual(await check.faults({ 'local-server-down-policy': ['never'] }), [
+    '--local-server-down-policy',
+  ]);
+});

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { assertionKeysFile, speaker } from '../../../test/support/assertions.ts';
+import { type FlagChanges, ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
+
+const routerA = await speaker('cp-a');
+const routerB = await speaker('cp-b', 'ES256');
+
+let check: ServeOptionsCheck;
+before(async () => {
+  check = new ServeOptionsCheck(
+    new Map([
+      ...(await serveFiles()),
+      ['edwards.json', JSON.stringify(routerA.privateJwk)],
+      ['ecdsa.json', JSON.stringify(routerB.privateJwk)],
+      ['public.json', JSON.stringify(routerA.publicJwk)],
+      ['routers.json', assertionKeysFile([routerA, routerB])],
+      ['unbound.json', JSON.stringify({ keys: [routerA.publicJwk] })],
+    ]),
+  );
+});
+
+const assertion: FlagChanges = {
+  'peer-identity': ['assertion'],
+  'assertion-signing-key': ['edwards.json'],
+};
+const oidcToken: FlagChanges = {
+  'peer-identity': ['oidc-token'],
+  'local-identity': ['oidc-token'],
+  'assertion-signing-key': ['ecdsa.json'],
+  'oidc-issuer-url': ['https://router.example/oidc'],
+  'oidc-audience': ['kubernetes'],
+};
+const withoutPair: FlagChanges = { 'proxy-client-cert-file': undefined, 'proxy-client-key-file': undefined };
+
+describe('the identity flags of serve', () => {
+  it('have everyone told by X-Remote headers and nobody believed when none is given', async () => {
+    const { destinationIdentity } = await check.config();
+    assert.deepEqual(destinationIdentity, {
+      local: 'front-proxy',
+      peer: 'front-proxy',
+      signingKey: undefined,
+      assertionIssuer: 'cp-a',
+      assertionKeys: undefined,
+      oidc: undefined,
+    });
+  });
+
+  it('take a key to sign assertions with, under the server ID unless another name is given', async () => {
+    const { destinationIdentity } = await check.config({ ...assertion, 'assertion-keys': ['routers.json'] });
+    assert.equal(destinationIdentity.peer, 'assertion');
+    assert.equal(destinationIdentity.local, 'front-proxy');
+    assert.equal(destinationIdentity.assertionIssuer, 'cp-a');
+    assert.equal(destinationIdentity.signingKey?.loaded.key.kid, routerA.kid);
+    assert.deepEqual(
+      [...(destinationIdentity.assertionKeys?.pinned.keys() ?? [])],
+      [routerA.kid, routerB.kid],
+    );
+    const named = await check.config({ ...assertion, 'assertion-issuer': ['edge/eu'] });
+    assert.equal(named.destinationIdentity.assertionIssuer, 'edge/eu');
+  });
+
+  it('take an issuer for OIDC tokens', async () => {
+    const { destinationIdentity } = await check.config(oidcToken);
+    assert.deepEqual(destinationIdentity.oidc, {
+      issuerUrl: 'https://router.example/oidc',
+      audience: 'kubernetes',
+    });
+  });
+
+  it('need the front-proxy pair wherever somebody is told by X-Remote headers, and nowhere else', async () => {
+    const pair = ['--proxy-client-cert-file', '--proxy-client-key-file'];
+    assert.deepEqual(await check.faults({ ...assertion, ...withoutPair }), pair);
+    assert.deepEqual(
+      await check.faults({ ...assertion, ...withoutPair, 'local-identity': ['assertion'] }),
+      [],
+    );
+    assert.deepEqual(await check.faults({ ...oidcToken, ...withoutPair }), []);
+    assert.deepEqual(await check.faults({ ...oidcToken, ...withoutPair, 'peer-identity': undefined }), pair);
+    assert.deepEqual(
+      await check.faults({ ...oidcToken, ...withoutPair, 'extension-routing': ['extension'] }),
+      pair,
+    );
+  });
+
+  for (const [what, changes, faults] of [
+    ['a mode that there is not', { 'peer-identity': ['jwt'] }, ['--peer-identity']],
+    ['assertions without a key', { 'peer-identity': ['assertion'] }, ['--assertion-signing-key']],
+    [
+      'OIDC tokens with nothing else said',
+      { 'local-identity': ['oidc-token'] },
+      ['--assertion-signing-key', '--oidc-issuer-url', '--oidc-audience'],
+    ],
+    [
+      'a key file that is not there',
+      { ...assertion, 'assertion-signing-key': ['missing.json'] },
+      ['--assertion-signing-key'],
+    ],
+    [
+      'the public half of a key',
+      { ...assertion, 'assertion-signing-key': ['public.json'] },
+      ['--assertion-signing-key'],
+    ],
+    [
+      'an algorithm that kube-apiserver does not accept',
+      { ...oidcToken, 'assertion-signing-key': ['edwards.json'] },
+      ['--assertion-signing-key'],
+    ],
+    [
+      'an issuer URL that is none',
+      { ...oidcToken, 'oidc-issuer-url': ['http://router.example'] },
+      ['--oidc-issuer-url'],
+    ],
+    [
+      'one name for both issuers',
+      { ...oidcToken, 'local-identity': ['assertion'], 'assertion-issuer': ['https://router.example/oidc'] },
+      ['--assertion-issuer'],
+    ],
+    [
+      'an issuer that no log line can hold',
+      { ...assertion, 'assertion-issuer': ['a b'] },
+      ['--assertion-issuer'],
+    ],
+    ['public keys that are bound to nobody', { 'assertion-keys': ['unbound.json'] }, ['--assertion-keys']],
+    [
+      'a key that the other routers know as someone else’s',
+      { ...assertion, 'assertion-keys': ['routers.json'], 'assertion-issuer': ['edge'] },
+      ['--assertion-keys'],
+    ],
+    [
+      'what no mode uses',
+      {
+        'assertion-signing-key': ['edwards.json'],
+        'assertion-issuer': ['edge'],
+        'oidc-issuer-url': ['https://router.example'],
+        'oidc-audience': ['kubernetes'],
+      },
+      ['--assertion-signing-key', '--assertion-issuer', '--oidc-issuer-url', '--oidc-audience'],
+    ],
+    [
+      'peers to be told while the gate is off',
+      {
+        ...assertion,
+        'feature-gates': ['UnknownVersionInteroperabilityProxy=false'],
+        'peer-ca-file': undefined,
+        'local-server-ca-file': ['ca.crt'],
+      },
+      ['--peer-identity'],
+    ],
+  ] as const satisfies readonly (readonly [string, FlagChanges, readonly string[]])[]) {
+    it(`refuse ${what}`, async () => {
+      assert.deepEqual(await check.faults(changes), faults);
+    });
+  }
+
+  it('repeat nothing of a secret file that they refuse', async () => {
+    const messages = await check.messages({ ...assertion, 'assertion-signing-key': ['secret.key'] });
+    assert.doesNotMatch(messages, /hunter2/);
+  });
+});

@@ -1,0 +1,169 @@
+import {
+  type AssertionKeySet,
+  foreignIssuer,
+  isIssuerName,
+  parseAssertionKeys,
+} from '../../identity/assertion/assertion-keys.ts';
+import type { IdentityMode } from '../../identity/identity-token.ts';
+import { checkIssuerUrl } from '../../identity/oidc-token/oidc-issuer.ts';
+import { oidcTokenAlgorithm } from '../../identity/oidc-token/sign-oidc-token.ts';
+import type { DestinationIdentityConfig } from '../../node/configuration/serve-config.ts';
+import { describeKeysIssue } from '../../snapshot/signing/describe-keys-issue.ts';
+import { loadSigningKey } from '../../snapshot/signing/signing-key.ts';
+import { unknownVersionInteroperabilityProxy } from '../flags/feature-gates.ts';
+import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
+import type { ServeFlagName } from '../flags/serve-flags.ts';
+import type { CertificateFiles } from './certificate-files.ts';
+
+type SigningKeyFile = NonNullable<DestinationIdentityConfig['signingKey']>;
+type AssertionKeysFile = NonNullable<DestinationIdentityConfig['assertionKeys']>;
+
+/** `undefined` for what could not be read. */
+export interface IdentityModes {
+  readonly local: IdentityMode | undefined;
+  readonly peer: IdentityMode | undefined;
+}
+
+/** Reads how destinations are told who calls. */
+export function readIdentityModes(
+  values: FlagValues,
+  report: FlagReport,
+  featureGateEnabled: boolean,
+): IdentityModes {
+  if (!featureGateEnabled && values.isGiven('peer-identity')) {
+    report.fault(
+      'peer-identity',
+      `--peer-identity requires ${unknownVersionInteroperabilityProxy} feature to be turned on`,
+    );
+  }
+  return {
+    local: values.value('local-identity'),
+    peer: values.value('peer-identity'),
+  };
+}
+
+/**
+ * Reads what the identity of callers is asserted with, and which other routers are believed about it.
+ * @param serverId the default issuer of assertions.
+ */
+export async function readDestinationIdentityFlags(
+  values: FlagValues,
+  report: FlagReport,
+  files: CertificateFiles,
+  { local, peer }: IdentityModes,
+  serverId: string | undefined,
+): Promise<DestinationIdentityConfig | undefined> {
+  const modes = [local, peer];
+  const signingKey = await readSigningKey(values, report, files, modes);
+  const assertionIssuer = readAssertionIssuer(values, report, modes) ?? serverId;
+  const oidc = readOidcFlags(values, report, modes);
+  const assertionKeys = await readAssertionKeys(values, report, files);
+  if (local === undefined || peer === undefined || assertionIssuer === undefined) return undefined;
+
+  if (modes.includes('oidc-token') && signingKey !== undefined) rejectOtherAlgorithm(signingKey, report);
+  if (modes.includes('assertion')) {
+    if (assertionIssuer === oidc?.issuerUrl) {
+      report.fault(
+        'assertion-issuer',
+        '--assertion-issuer must differ from --oidc-issuer-url, or an API server could take an assertion for a token',
+      );
+    }
+    if (signingKey !== undefined && assertionKeys !== undefined) {
+      rejectForeignIssuer(signingKey, assertionKeys.pinned, assertionIssuer, report);
+    }
+  }
+  return { local, peer, signingKey, assertionIssuer, assertionKeys, oidc };
+}
+
+type Modes = readonly (IdentityMode | undefined)[];
+
+async function readSigningKey(
+  values: FlagValues,
+  report: FlagReport,
+  files: CertificateFiles,
+  modes: Modes,
+): Promise<SigningKeyFile | undefined> {
+  const flag = 'assertion-signing-key';
+  const mode = modes.find((each) => each === 'assertion' || each === 'oidc-token');
+  if (mode === undefined) return rejectUnused(values, report, flag, '"assertion" or "oidc-token"');
+  const path = values.required(flag, `identity in the form "${mode}" is signed with it`);
+  const text = path === undefined ? undefined : files.text(flag, path);
+  if (path === undefined || text === undefined) return undefined;
+  try {
+    return { path, loaded: await loadSigningKey(text) };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return report.fault(flag, `--${flag}: ${path}: ${error.message}`);
+  }
+}
+
+function readAssertionIssuer(values: FlagValues, report: FlagReport, modes: Modes): string | undefined {
+  const flag = 'assertion-issuer';
+  if (!modes.includes('assertion')) return rejectUnused(values, report, flag, '"assertion"');
+  const issuer = values.text(flag);
+  if (issuer === undefined || isIssuerName(issuer)) return issuer;
+  return report.fault(flag, `--${flag} must be printable ASCII characters without spaces, at most 512`);
+}
+
+function readOidcFlags(
+  values: FlagValues,
+  report: FlagReport,
+  modes: Modes,
+): DestinationIdentityConfig['oidc'] {
+  if (!modes.includes('oidc-token')) {
+    rejectUnused(values, report, 'oidc-issuer-url', '"oidc-token"');
+    rejectUnused(values, report, 'oidc-audience', '"oidc-token"');
+    return undefined;
+  }
+  const issuerUrl = values.required(
+    'oidc-issuer-url',
+    'API servers know the tokens by it and fetch the keys there',
+  );
+  const audience = values.required('oidc-audience', 'API servers take only tokens that are meant for them');
+  const fault = issuerUrl === undefined ? undefined : checkIssuerUrl(issuerUrl);
+  if (fault !== undefined) {
+    return report.fault('oidc-issuer-url', `--oidc-issuer-url ${fault}: "${issuerUrl}"`);
+  }
+  return issuerUrl === undefined || audience === undefined ? undefined : { issuerUrl, audience };
+}
+
+async function readAssertionKeys(
+  values: FlagValues,
+  report: FlagReport,
+  files: CertificateFiles,
+): Promise<AssertionKeysFile | undefined> {
+  const flag = 'assertion-keys';
+  const path = values.text(flag);
+  const text = path === undefined ? undefined : files.text(flag, path);
+  if (path === undefined || text === undefined) return undefined;
+  const result = await parseAssertionKeys(text);
+  if (result.ok) return { path, text, pinned: result.keys };
+  for (const issue of result.issues) report.fault(flag, `--${flag}: ${describeKeysIssue(path, issue)}`);
+  return undefined;
+}
+
+/** A flag that does nothing would leave its author believing that it does. */
+function rejectUnused(values: FlagValues, report: FlagReport, flag: ServeFlagName, modes: string): undefined {
+  if (!values.isGiven(flag)) return undefined;
+  return report.fault(flag, `--${flag} needs --peer-identity or --local-identity to be ${modes}`);
+}
+
+function rejectOtherAlgorithm({ path, loaded }: SigningKeyFile, report: FlagReport): void {
+  const { alg } = loaded.key;
+  if (alg === oidcTokenAlgorithm) return;
+  report.fault(
+    'assertion-signing-key',
+    `--assertion-signing-key: ${path} holds an ${alg} key, but kube-apiserver takes no ${alg} tokens: make one with keygen --algorithm ${oidcTokenAlgorithm}`,
+  );
+}
+
+function rejectForeignIssuer(
+  { loaded }: SigningKeyFile,
+  pinned: AssertionKeySet,
+  assertionIssuer: string,
+  report: FlagReport,
+): void {
+  const fault = foreignIssuer(loaded.key.kid, assertionIssuer, pinned);
+  if (fault === undefined) return;
+  report.fault('assertion-keys', `--assertion-keys ${fault}: correct the file or set --assertion-issuer`);
+}

@@ -1,0 +1,92 @@
+import type { RequestHeaderConfig } from '../../node/configuration/serve-config.ts';
+import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
+import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
+import type { ServeFlagName } from '../flags/serve-flags.ts';
+import type { CertificateFile } from './certificate-files.ts';
+
+/** RFC 9110 section 5.6.2: what a header name is made of. */
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** Reads which headers hold the caller's identity. */
+export function readIdentityHeaderNames(values: FlagValues, report: FlagReport): IdentityHeaderNames {
+  const names = (flag: ServeFlagName): readonly string[] => {
+    const entries = values.list(flag);
+    for (const entry of entries) {
+      if (entry.trim() !== '' && !token.test(entry)) {
+        report.fault(flag, `--${flag}: "${entry}" is no header name`);
+      }
+    }
+    return entries;
+  };
+  const headers: IdentityHeaderNames = {
+    username: names('requestheader-username-headers'),
+    uid: names('requestheader-uid-headers'),
+    group: names('requestheader-group-headers'),
+    extraPrefix: names('requestheader-extra-headers-prefix'),
+  };
+  expectStandardHeaders(headers, report);
+  return headers;
+}
+
+/**
+ * API servers write the standard names. Leaving one out is a warning upstream, for the UID an error
+ * (k8s.io/apiserver pkg/server/options/authentication.go).
+ */
+function expectStandardHeaders(headers: IdentityHeaderNames, report: FlagReport): void {
+  const without = (flag: ServeFlagName, what: string, entries: readonly string[], standard: string) => {
+    const missing =
+      entries.length > 0 && !entries.some((entry) => entry.toLowerCase() === standard.toLowerCase());
+    return missing
+      ? `--${flag} is set without specifying the standard ${standard} ${what} - API aggregation will not work`
+      : undefined;
+  };
+  const doubtful = [
+    ['requestheader-username-headers', 'header', headers.username, 'X-Remote-User'],
+    ['requestheader-group-headers', 'header', headers.group, 'X-Remote-Group'],
+    ['requestheader-extra-headers-prefix', 'header prefix', headers.extraPrefix, 'X-Remote-Extra-'],
+  ] as const;
+  for (const [flag, what, entries, standard] of doubtful) {
+    const message = without(flag, what, entries, standard);
+    if (message !== undefined) report.warn(flag, message);
+  }
+  const uid = without('requestheader-uid-headers', 'header', headers.uid, 'X-Remote-Uid');
+  if (uid !== undefined) report.fault('requestheader-uid-headers', uid);
+}
+
+/** Reads whose X-Remote headers are believed; `undefined` when nobody's are. */
+export function readRequestHeaderFlags(
+  values: FlagValues,
+  report: FlagReport,
+  clientCa: CertificateFile | undefined,
+): RequestHeaderConfig | undefined {
+  const allowedNames = readAllowedNames(values, report);
+  if (clientCa === undefined || allowedNames === undefined) return undefined;
+  return { clientCa: { path: clientCa.path, pem: clientCa.pem }, allowedNames };
+}
+
+function readAllowedNames(
+  values: FlagValues,
+  report: FlagReport,
+): RequestHeaderConfig['allowedNames'] | undefined {
+  const flag = 'requestheader-allowed-names';
+  const withAuthority = values.isGiven('requestheader-client-ca-file');
+  if (!values.isGiven(flag)) {
+    // Upstream reads a flag that was forgotten as "any"; here "any" has to be said.
+    return withAuthority
+      ? report.fault(
+          flag,
+          `--${flag} is required beside --requestheader-client-ca-file: name the front proxies, or set it to blank to allow any Common Name`,
+        )
+      : undefined;
+  }
+  if (!withAuthority) {
+    return report.fault(flag, `--${flag} needs --requestheader-client-ca-file beside it`);
+  }
+  const names = values.list(flag, { mayBeBlank: true });
+  if (names.length > 0) return names;
+  report.warn(
+    flag,
+    `--${flag} is blank: every holder of a certificate of --requestheader-client-ca-file may speak for any user`,
+  );
+  return 'any';
+}

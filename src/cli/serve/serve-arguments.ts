@@ -1,0 +1,80 @@
+import type { Option } from 'commander';
+import type { FlagGroup } from '../flags/flag.ts';
+import { flagOption, type GivenOptions, occurrencesOf } from '../flags/flag-option.ts';
+import { boolean, file } from '../flags/flag-types.ts';
+import { serveFlagGroups } from '../flags/serve-flags.ts';
+import { unknownArguments } from '../flags/unknown-arguments.ts';
+import type { CliCommand } from '../terminal/cli-command.ts';
+import type { ServeArguments } from './serve-input.ts';
+
+export type { GivenOptions } from '../flags/flag-option.ts';
+
+/** Reads what `serve` was called with, out of all options of the command. */
+export type ReadServeArguments = (options: GivenOptions) => ServeArguments;
+
+/** Flags of `serve` about its other flags. They have no key in a configuration file. */
+const configurationFlagGroup = {
+  heading: 'Configuration flags:',
+  flags: [
+    {
+      name: 'config',
+      value: file,
+      description:
+        'A RouterConfiguration, YAML or JSON, with a key for every flag below. Flags that are given win over it, one by one. Paths in it are relative to its folder.',
+    },
+    {
+      name: 'dry-run',
+      value: boolean,
+      default: 'false',
+      description:
+        'Check flags, configuration file, certificates and keys, and end: exit code 0 when the router could start with them, 2 with a line for every fault.',
+    },
+  ],
+} as const satisfies FlagGroup;
+
+const groups: readonly FlagGroup[] = [configurationFlagGroup, ...serveFlagGroups];
+
+/**
+ * Gives a command every flag of `serve`, each in the group that it has in the help. Unknown flags and arguments are
+ * reported with everything else that is wrong, instead of ending the run at the first one.
+ */
+export function addServeFlags(command: CliCommand): ReadServeArguments {
+  return addFlags(command, (option, heading) => option.helpGroup(heading));
+}
+
+/**
+ * The same for a command that looks at an installation: the flags are taken and completed, and all but `--config` are
+ * left to the help of `serve`. `--dry-run` is not among them: such a command starts nothing.
+ */
+export function addExaminedServeFlags(command: CliCommand): ReadServeArguments {
+  return addFlags(command, (option) => {
+    if (option.long === '--dry-run') return undefined;
+    if (option.long !== '--config') return option.hideHelp();
+    option.description =
+      'The RouterConfiguration of the router. Other flags of serve win over it, or take its place.';
+    return option;
+  });
+}
+
+function addFlags(
+  command: CliCommand,
+  shown: (option: Option, heading: string) => Option | undefined,
+): ReadServeArguments {
+  command.allowUnknownOption().allowExcessArguments();
+  const names = new Map<string, string>();
+  for (const group of groups) {
+    for (const flag of group.flags) {
+      const option = shown(flagOption(flag), group.heading);
+      if (option === undefined) continue;
+      names.set(option.attributeName(), flag.name);
+      command.addOption(option);
+    }
+  }
+  return (options) => {
+    const given = occurrencesOf(options, names);
+    const { config = [], 'dry-run': dryRun = [], ...flags } = given;
+    const known = command.options.flatMap(({ long }) => (typeof long === 'string' ? [long.slice(2)] : []));
+    const unknown = unknownArguments(command.args, known, command.name());
+    return { flags, configurationFiles: config, dryRun, unknown };
+  };
+}

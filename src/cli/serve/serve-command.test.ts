@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { commandContext } from '../../../test/support/command-context.ts';
+import { completeServeOptions, serveFiles } from '../../../test/support/serve-options.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { CliCommand } from '../terminal/cli-command.ts';
+import { CommandFailure } from '../terminal/command-context.ts';
+import { registerServe, type StartRouter } from './serve-command.ts';
+
+const complete = Object.entries(completeServeOptions).map(([name, [value]]) => `--${name}=${value}`);
+let files: ReadonlyMap<string, string>;
+
+before(async () => {
+  files = await serveFiles();
+});
+
+const cannotListen: StartRouter = async () => {
+  throw new Error('listen EADDRINUSE: address already in use 0.0.0.0:6443');
+};
+
+/** Runs `serve` with a router that records what it is started with. */
+async function start(
+  args: readonly string[],
+  startRouter: StartRouter = cannotListen,
+  shutdownSignal?: Promise<'SIGTERM'>,
+  onReloadSignal?: (listener: () => void) => void,
+) {
+  let config: ServeConfig | undefined;
+  let failure: unknown;
+  let code: number | undefined;
+  const { context, written } = commandContext(files, {
+    ...(shutdownSignal === undefined ? {} : { shutdownSignal }),
+    ...(onReloadSignal === undefined ? {} : { onReloadSignal }),
+  });
+  const program = new CliCommand('mixed-version-proxy').exitOverride();
+  registerServe(
+    program,
+    context,
+    (reported) => {
+      code = reported;
+    },
+    async () => (given, logger, options) => {
+      config = given;
+      return startRouter(given, logger, options);
+    },
+  );
+  await program.parseAsync(['serve', ...args], { from: 'user' }).catch((error: unknown) => {
+    failure = error;
+  });
+  if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
+  return {
+    config,
+    code: code ?? failure?.exitCode,
+    lines: failure?.lines ?? [],
+    errors: written.errors,
+    output: written.output,
+  };
+}
+
+describe('serve', () => {
+  it('starts with what its flags say, and ends with exit code 1 when the router cannot', async () => {
+    const { config, code, lines } = await start([...complete, '--secure-port=7443']);
+    assert.equal(config?.securePort, 7443);
+    assert.equal(config?.serverId, 'cp-a');
+    assert.equal(code, 1);
+    assert.deepEqual(lines, [
+      'the router cannot start: listen EADDRINUSE: address already in use 0.0.0.0:6443',
+    ]);
+  });
+
+  it('takes values behind = and behind a space, repeated lists, and -v in all spellings', async () => {
+    for (const verbosity of [['-v', '5'], ['-v5'], ['-v=5'], ['--v=5'], ['--v', '5']]) {
+      const { config } = await start([...complete, ...verbosity]);
+      assert.equal(config?.logging.verbosity, 5, verbosity.join(' '));
+    }
+    const { config } = await start([
+      ...complete,
+      '--bind-address',
+      '127.0.0.1',
+      '--allowed-users=alice,bob',
+      '--allowed-users',
+      'carol',
+      '--logging-format=json',
+    ]);
+    assert.equal(config?.bindAddress, '127.0.0.1');
+    assert.deepEqual(config?.allowedUsers, ['alice', 'bob', 'carol']);
+    assert.equal(config?.logging.format, 'json');
+  });
+
+  it('takes a boolean flag alone or with a value', async () => {
+    for (const [flag, expected] of [
+      ['--allow-loopback-peers', true],
+      ['--allow-loopback-peers=true', true],
+      ['--allow-loopback-peers=false', false],
+    ] as const) {
+      const { config } = await start([flag, ...complete]);
+      assert.equal(config?.peerAddresses.allowLoopbackPeers, expected, flag);
+    }
+  });
+
+  it('prints a warning and starts all the same', async () => {
+    const { config, errors } = await start([
+      ...complete.filter((flag) => !flag.startsWith('--snapshot-file')),
+    ]);
+    assert.ok(config);
+    assert.match(errors, /^warning: --snapshot-file is not set/m);
+  });
+
+  it('has the router read its files again on SIGHUP, also when it comes during the start', async () => {
+    const { promise: asked, resolve: ask } = Promise.withResolvers<'SIGTERM'>();
+    let reloads = 0;
+    let hangUp = (): void => assert.fail('nobody listens for SIGHUP');
+    const { code } = await start(
+      complete,
+      async () => {
+        // A start takes time: signals come in between.
+        await Promise.resolve();
+        hangUp();
+        return {
+          origin: 'https://127.0.0.1:6443',
+          reload: async () => {
+            reloads++;
+            if (reloads === 1) hangUp();
+            else ask('SIGTERM');
+          },
+          shutdown: async () => {},
+          close: async () => {},
+        };
+      },
+      asked,
+      (listener) => {
+        hangUp = listener;
+      },
+    );
+    assert.equal(code, 0);
+    assert.equal(reloads, 2);
+  });
+
+  it('outlives a SIGHUP during a start that fails, and says why it failed', async () => {
+    const { code, lines } = await start(complete, cannotListen, undefined, (listener) => listener());
+    assert.equal(code, 1);
+    assert.match(lines.join(), /the router cannot start/);
+  });
+
+  it('ends with exit code 2 and a line for every fault, and starts nothing', async () => {
+    const { config, code, lines } = await start(['--server-id=cp-a', '--secure-port=x', '--peer-ca-file=']);
+    assert.equal(config, undefined);
+    assert.equal(code, 2);
+    assert.ok(lines.includes('empty value in "--peer-ca-file"'), lines.join('\n'));
+    assert.ok(lines.includes('--secure-port must be a whole number from 0 to 65535, not "x"'));
+    assert.ok(lines.length > 4);
+  });
+
+  it('names unknown flags and stray arguments beside every other fault', async () => {
+    const { code, lines } = await start(['--frobnicate=1', '--sever-id', 'cp-a', '--secure-port=x']);
+    assert.equal(code, 2);
+    assert.ok(lines.includes('unknown flag --frobnicate'), lines.join('\n'));
+    assert.ok(lines.includes('unknown flag --sever-id: did you mean --server-id?'));
+    assert.ok(lines.some((line) => line.startsWith('--secure-port must be')));
+    const { lines: stray } = await start([...complete, 'now']);
+    assert.ok(stray.includes('unexpected argument "now": serve takes flags only'), stray.join('\n'));
+    const { lines: file } = await start([...complete, 'router.yaml']);
+    assert.match(
+      file.join('\n'),
+      /takes flags only; a configuration file is given as --config=router\.yaml$/m,
+    );
+  });
+
+  it('says of a removed flag what to do instead', async () => {
+    const { code, lines } = await start([...complete, '--plain-requests=false']);
+    assert.equal(code, 2);
+    assert.deepEqual(lines, [
+      "--plain-requests was removed: leave it out, every HTTP/1.1 request is read by Node's parser",
+    ]);
+  });
+
+  it('checks everything and starts nothing with --dry-run', async () => {
+    const whole = await start(['--dry-run', ...complete]);
+    assert.equal(whole.code, 0);
+    assert.equal(whole.config, undefined);
+    assert.match(whole.output, /nothing is wrong/);
+    const faulty = await start([...complete, '--dry-run', '--secure-port=x']);
+    assert.equal(faulty.code, 2);
+    assert.equal((await start([...complete, '--dry-run=perhaps'])).code, 2);
+    assert.equal((await start([...complete, '--dry-run=false'])).code, 1);
+  });
+
+  it('shuts the router down once it is asked to end, and then ends with exit code 0', async () => {
+    const { promise: asked, resolve: ask } = Promise.withResolvers<'SIGTERM'>();
+    const events: string[] = [];
+    const { code, errors } = await start(
+      [...complete, '--logging-format=json', '--secure-port=0'],
+      async () => {
+        // Asked during the start already: not lost.
+        ask('SIGTERM');
+        events.push('started');
+        return {
+          origin: 'https://127.0.0.1:6443',
+          reload: async () => {},
+          shutdown: async () => {
+            events.push('shut down');
+          },
+          close: async () => {},
+        };
+      },
+      asked,
+    );
+    assert.equal(code, 0);
+    assert.deepEqual(events, ['started', 'shut down']);
+    const [serving] = errors
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.equal(serving.msg, 'Serving');
+    assert.equal(serving.advertisedAddress.port, 6443);
+  });
+});

@@ -1,0 +1,120 @@
+import type { RunningRouter, ServeConfig } from '../../node/configuration/serve-config.ts';
+import { createPinoLogger } from '../../node/logging/pino-logger.ts';
+import type { StartOptions } from '../../node/process/start-router.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import {
+  type CommandContext,
+  CommandFailure,
+  type ExitCode,
+  messageOf,
+} from '../terminal/command-context.ts';
+import { packageVersion } from '../terminal/version.ts';
+import { addServeFlags, type GivenOptions } from './serve-arguments.ts';
+import { readServeInput, type ServeArguments } from './serve-input.ts';
+
+/** Starts a router and resolves once it listens; rejects when it cannot. */
+export type StartRouter = (
+  config: ServeConfig,
+  logger: Logger,
+  options: StartOptions,
+) => Promise<ServingRouter>;
+
+/** What the command does with a router: look where it is, reload it, end it. */
+export type ServingRouter = Omit<RunningRouter, 'close'>;
+
+/** @param loadStartRouter asked only when the command runs, so that other commands start without a server's code */
+export function registerServe(
+  program: CliCommand,
+  context: CommandContext,
+  report: ReportExitCode,
+  loadStartRouter: () => Promise<StartRouter>,
+): void {
+  const command = program
+    .command('serve')
+    .helpGroup('Run:')
+    .summary('Run the router')
+    .description(
+      'Run the router in front of a kube-apiserver. Requests for resources that it does not serve go to a peer that does.',
+    )
+    .examples(
+      {
+        comment: 'Beside the kube-apiserver of one control-plane node.',
+        line: [
+          'serve --server-id=apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa --local-server=https://127.0.0.1:6444',
+          '--tls-cert-file=apiserver.crt --tls-private-key-file=apiserver.key',
+          '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
+          '--proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key',
+          '--requestheader-client-ca-file=front-proxy-ca.crt --requestheader-allowed-names=front-proxy-client',
+          '--snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        ].join(' '),
+      },
+      {
+        comment: 'In front of all kube-apiservers.',
+        line: [
+          'serve --gateway --tls-cert-file=gateway.crt --tls-private-key-file=gateway.key',
+          '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
+          '--proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key',
+          '--snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        ].join(' '),
+      },
+    );
+  const readArguments = addServeFlags(command);
+  command.action(async (options: GivenOptions) => {
+    report(await runServe(readArguments(options), context, loadStartRouter));
+  });
+}
+
+async function runServe(
+  given: ServeArguments,
+  context: CommandContext,
+  loadStartRouter: () => Promise<StartRouter>,
+): Promise<ExitCode> {
+  const { config, isDryRun, configurationSource } = await readServeInput(given, context);
+  if (isDryRun) {
+    await context.writeOutput('nothing is wrong: the router can start with this configuration\n');
+    return 0;
+  }
+  const logger = createPinoLogger(config.logging, { write: context.writeError });
+  const startRouter = await loadStartRouter();
+  // Installed before the start, so that a signal during it is not lost.
+  const signal = context.shutdownSignal();
+  const starting = startRouter(config, logger, {
+    configurationSource,
+    onApplied: ({ logging }) => logger.configure(logging),
+  });
+  context.onReloadSignal(() => {
+    starting.then(
+      (router) => router.reload(),
+      // The start has failed, and says so below.
+      () => {},
+    );
+  });
+  const router = await starting.catch((cause: unknown) => {
+    throw new CommandFailure(1, [`the router cannot start: ${messageOf(cause)}`], { cause });
+  });
+  logger.info(
+    {
+      version: packageVersion(),
+      origin: router.origin,
+      ...(router.adminOrigin === undefined ? {} : { adminOrigin: router.adminOrigin }),
+      form: config.serverId === undefined ? 'gateway' : 'sidecar',
+      serverId: config.serverId,
+      advertisedAddress: withListeningPort(config.advertisedAddress, router.origin),
+      featureGateEnabled: config.featureGateEnabled,
+    },
+    'Serving',
+  );
+  logger.info({ signal: await signal }, 'Shutting down');
+  await router.shutdown();
+  logger.info({}, 'Ended');
+  return 0;
+}
+
+/** With `--secure-port=0` the port is known only now. */
+function withListeningPort(
+  advertised: ServeConfig['advertisedAddress'],
+  origin: string,
+): ServeConfig['advertisedAddress'] {
+  return advertised?.port === 0 ? { ...advertised, port: Number(new URL(origin).port) } : advertised;
+}

@@ -1,0 +1,53 @@
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
+
+type TrafficConfig = Pick<ServeConfig, 'timeouts' | 'limits' | 'shutdown'>;
+
+/** Reads how long requests may take, how many there may be and how the router ends; `undefined` after a fault. */
+export function readTrafficFlags(values: FlagValues, report: FlagReport): TrafficConfig | undefined {
+  const timeouts = readTimeouts(values, report);
+  const limits = readLimits(values);
+  const shutdown = values.values({
+    delay: 'shutdown-delay-duration',
+    sendRetryAfter: 'shutdown-send-retry-after',
+    watchTerminationGracePeriod: 'shutdown-watch-termination-grace-period',
+  });
+  if (timeouts === undefined || limits === undefined || shutdown === undefined) return undefined;
+  return { timeouts, limits, shutdown };
+}
+
+function readTimeouts(values: FlagValues, report: FlagReport): TrafficConfig['timeouts'] | undefined {
+  const timeouts = values.values({
+    request: 'request-timeout',
+    dial: 'dial-timeout',
+    tlsHandshake: 'tls-handshake-timeout',
+    responseHeader: 'response-header-timeout',
+  });
+  if (timeouts === undefined) return undefined;
+  const { request, responseHeader } = timeouts;
+  const isGiven = values.isGiven('response-header-timeout');
+  if (isGiven && responseHeader >= request) {
+    report.warn(
+      'response-header-timeout',
+      '--response-header-timeout is not shorter than --request-timeout: no request ever waits that long',
+    );
+  }
+  // What is left is for the second server.
+  return isGiven ? timeouts : { ...timeouts, responseHeader: Math.min(responseHeader, (request * 3) / 4) };
+}
+
+function readLimits(values: FlagValues): TrafficConfig['limits'] | undefined {
+  const requestsInFlight = values.values({
+    readOnly: 'max-requests-inflight',
+    mutating: 'max-mutating-requests-inflight',
+    longRunning: 'max-long-running-requests',
+  });
+  const maxConnections = values.value('max-connections');
+  const others = values.values({
+    http2MaxStreamsPerConnection: 'http2-max-streams-per-connection',
+    goawayChance: 'goaway-chance',
+  });
+  if (requestsInFlight === undefined || others === undefined) return undefined;
+  // Left out, it is what the process can have; one that is at fault has been reported.
+  return { requestsInFlight, maxConnections, ...others };
+}

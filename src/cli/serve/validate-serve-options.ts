@@ -1,0 +1,183 @@
+import { sharedAuthority } from '../../node/callers/client-authorities.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { HostNetwork } from '../../node/serving/default-interface.ts';
+import { readFeatureGate, rejectFlagsThatNeedTheGate } from '../flags/feature-gates.ts';
+import { type FlagFault, FlagReport, FlagValues } from '../flags/flag-values.ts';
+import { flagsInUse } from '../flags/flags-in-use.ts';
+import type { RawServeOptions } from '../flags/serve-flags.ts';
+import { packageVersion } from '../terminal/version.ts';
+import { readAddressFlags, readPeerAddressPolicy, warnOfUnusableAddress } from './address-flags.ts';
+import { readAdminFlags } from './admin-flags.ts';
+import { type CertificateFile, CertificateFiles, type ReadTextFile } from './certificate-files.ts';
+import { identityModesOf, readDeploymentForm } from './deployment-form-flags.ts';
+import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
+import { readDestinationIdentityFlags, readIdentityModes } from './destination-identity-flags.ts';
+import { readHealthFlags } from './health-flags.ts';
+import { readJwtFlags } from './jwt-flags.ts';
+import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
+import { readRequestRecordsFlags } from './request-records-flags.ts';
+import { readSnapshotFlags } from './snapshot-flags.ts';
+import { readTrafficFlags } from './traffic-flags.ts';
+
+/** Under which name a gateway's assertions are signed unless it is given another. */
+const gatewayIssuer = 'gateway';
+
+/** What the checks need to know of the world. */
+export interface ServeEnvironment {
+  readonly readFile: ReadTextFile;
+  readonly network: HostNetwork;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export type ServeOptionsResult =
+  | { readonly ok: true; readonly config: ServeConfig; readonly warnings: readonly FlagFault[] }
+  | { readonly ok: false; readonly faults: readonly FlagFault[]; readonly warnings: readonly FlagFault[] };
+
+/** Checks everything that `serve` was given, reads the files it names, and reports every fault at once. */
+export async function validateServeOptions(
+  raw: RawServeOptions,
+  environment: ServeEnvironment,
+): Promise<ServeOptionsResult> {
+  const report = new FlagReport();
+  const values = new FlagValues(raw, report);
+  const files = new CertificateFiles(environment.readFile, environment.now, report);
+
+  const featureGateEnabled = readFeatureGate(values, report);
+  if (!featureGateEnabled) rejectFlagsThatNeedTheGate(values, report);
+
+  const form = readDeploymentForm(values, report, featureGateEnabled);
+  const { serverId, localServerDownPolicy } = form;
+  const health = readHealthFlags(values, report, featureGateEnabled);
+  const addresses = readAddressFlags(values, report, environment.network);
+  const admin = readAdminFlags(values, report);
+  const serving = readServingPair(values, files);
+  if (!form.isGateway && addresses !== undefined && serving !== undefined) {
+    warnOfUnusableAddress(addresses, serving, report);
+  }
+  const clientCa = files.certificates('client-ca-file', values.text('client-ca-file'));
+  const requestHeaderCa = files.certificates(
+    'requestheader-client-ca-file',
+    values.text('requestheader-client-ca-file'),
+  );
+  rejectSharedAuthority(clientCa, requestHeaderCa, report);
+  const requestHeader = readRequestHeaderFlags(values, report, requestHeaderCa);
+  const identityHeaderNames = readIdentityHeaderNames(values, report);
+  const jwt = await readJwtFlags(values, report, files);
+  const peerCa = featureGateEnabled ? readPeerCa(values, files) : undefined;
+  const local = form.isGateway
+    ? undefined
+    : readLocalServer(values, report, files, peerCa, featureGateEnabled);
+  const identityModes = identityModesOf(form, readIdentityModes(values, report, featureGateEnabled));
+  const destinationIdentity = await readDestinationIdentityFlags(
+    values,
+    report,
+    files,
+    identityModes,
+    form.isGateway ? gatewayIssuer : serverId,
+  );
+  const proxyClient = readProxyClientPair(values, files, report, featureGateEnabled, identityModes);
+  checkAuthentication(values, report);
+  const snapshot = await readSnapshotFlags(values, report, files, featureGateEnabled);
+  const extensionRouting = values.value('extension-routing');
+  const peerAddresses = readPeerAddressPolicy(values, report);
+  const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });
+  const allowedUsers = values.list('allowed-users', { mayBeBlank: true });
+  const traffic = readTrafficFlags(values, report);
+  const observability = values.values({ metrics: 'enable-metrics' });
+  const records = readRequestRecordsFlags({ values, report, files });
+  const fileCheckInterval = values.value('file-check-interval');
+  const logging = values.values({ format: 'logging-format', verbosity: 'v' });
+
+  const { faults, warnings } = report;
+  const complete =
+    (form.isGateway || (serverId !== undefined && local !== undefined)) &&
+    localServerDownPolicy !== undefined &&
+    health !== undefined &&
+    addresses !== undefined &&
+    serving !== undefined &&
+    destinationIdentity !== undefined &&
+    snapshot !== undefined &&
+    extensionRouting !== undefined &&
+    peerAddresses !== undefined &&
+    traffic !== undefined &&
+    observability !== undefined &&
+    fileCheckInterval !== undefined &&
+    logging !== undefined;
+  if (faults.length > 0 || !complete) return { ok: false, faults, warnings };
+  const config: ServeConfig = {
+    serverId,
+    featureGateEnabled,
+    local,
+    localServerDownPolicy,
+    health: health === 'off' ? undefined : health,
+    ...addresses,
+    admin,
+    serving,
+    peerCa: peerCa === undefined ? undefined : pemOf(peerCa),
+    proxyClient,
+    clientCa: clientCa === undefined ? undefined : pemOf(clientCa),
+    requestHeader,
+    jwt,
+    identityHeaderNames,
+    destinationIdentity,
+    allowedGroups,
+    allowedUsers,
+    snapshot,
+    extensionRouting,
+    peerAddresses,
+    ...traffic,
+    observability,
+    records,
+    fileCheckInterval,
+    logging,
+    commandLine: { version: packageVersion(), flags: flagsInUse(raw) },
+  };
+  return { ok: true, config, warnings };
+}
+
+function readServingPair(values: FlagValues, files: CertificateFiles): ServeConfig['serving'] | undefined {
+  const certificate = values.required('tls-cert-file', 'the certificate that clients see');
+  const key = values.required('tls-private-key-file', 'the private key for --tls-cert-file');
+  return files.pair('tls-cert-file', certificate, 'tls-private-key-file', key);
+}
+
+/** One authority for both would let every ordinary client pass for a front proxy, or the other way round. */
+function rejectSharedAuthority(
+  clientCa: CertificateFile | undefined,
+  requestHeaderCa: CertificateFile | undefined,
+  report: FlagReport,
+): void {
+  const authorities = {
+    clientCa: clientCa?.certificates ?? [],
+    requestHeaderCa: requestHeaderCa?.certificates ?? [],
+  };
+  if (sharedAuthority(authorities) === undefined) return;
+  report.fault(
+    'requestheader-client-ca-file',
+    '--requestheader-client-ca-file and --client-ca-file hold the same CA key: give front proxies a CA of their own, or any client certificate could speak for any user',
+  );
+}
+
+/** Callers can only be known where something establishes who they are; to name some without it is a mistake. */
+function checkAuthentication(values: FlagValues, report: FlagReport): void {
+  const ways = [
+    'client-ca-file',
+    'requestheader-client-ca-file',
+    'authentication-config',
+    'service-account-issuer',
+    'assertion-keys',
+  ] as const;
+  if (ways.some((name) => values.isGiven(name))) return;
+  for (const name of ['allowed-users', 'allowed-groups'] as const) {
+    if (!values.isGiven(name)) continue;
+    report.fault(
+      name,
+      `--${name} names callers, but nothing here establishes who a caller is: set --client-ca-file to know them by their certificates`,
+    );
+  }
+  report.warn(
+    'client-ca-file',
+    "none of --client-ca-file, --requestheader-client-ca-file, --authentication-config and --service-account-issuer is set: no caller is authenticated here, and the router's own paths are closed to everyone",
+  );
+}

@@ -1,0 +1,102 @@
+import { base64url } from 'jose';
+import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
+import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
+import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
+import type { Snapshot } from '../../snapshot/format/types.ts';
+import { buildRoutingTable, withLifetime } from '../../snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import { openSnapshot } from '../../snapshot/signing/open.ts';
+import { openRenewal } from '../../snapshot/signing/renewal.ts';
+import { sealedDigest } from '../../snapshot/signing/verify-sealed.ts';
+import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
+import { readSnapshotKeysInput } from './snapshot-keys-input.ts';
+
+export interface SnapshotInput {
+  readonly table: RoutingTable;
+  /** What a reader has to know about it, such as that no signature was checked. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Reads a snapshot file to look at: plain JSON, or signed as routers take and store it (the snapshot on the first
+ * line, its last renewal on the second). With keys, both signatures must hold; without, only the content of the
+ * snapshot is looked at, and the notes say so.
+ * @throws {CommandFailure} exit code 2, one line for each fault with its path.
+ */
+export async function readSnapshotInput(
+  context: CommandContext,
+  path: string,
+  keysPath: string | undefined,
+): Promise<SnapshotInput> {
+  const keys = keysPath === undefined ? undefined : await readSnapshotKeysInput(context, keysPath);
+  const text = readInputFile(context, 'snapshot', path).trim();
+  if (/^[[{]/.test(text)) {
+    if (keys !== undefined) {
+      throw new CommandFailure(2, [`${path} is not signed, so --snapshot-keys cannot be applied to it`]);
+    }
+    const table = buildRoutingTable(await parse(path, text));
+    return { table, notes: ['the snapshot is not signed: no router takes it'] };
+  }
+  const [sealed = '', renewal] = text.split(/\r?\n/);
+  if (keys !== undefined) return openSealed(path, sealed, renewal, keys);
+  const ignored = renewal === undefined ? '' : ', and its renewal was not looked at';
+  return {
+    table: buildRoutingTable(await parse(path, payloadText(path, sealed))),
+    notes: [`the signature of the snapshot was not checked${ignored}: give --snapshot-keys`],
+  };
+}
+
+async function openSealed(
+  path: string,
+  sealed: string,
+  sealedRenewal: string | undefined,
+  keys: PinnedKeySet,
+): Promise<SnapshotInput> {
+  try {
+    const { snapshot, kid } = await openSnapshot(sealed, keys);
+    const table = buildRoutingTable(snapshot);
+    const notes = [`the snapshot is signed with key ${kid}`];
+    if (sealedRenewal === undefined) return { table, notes };
+    const { createdAt, lifetimeSeconds, digest } = await openRenewal(sealedRenewal, keys);
+    if (digest !== (await sealedDigest(sealed))) {
+      return { table, notes: [...notes, 'the renewal beside it is of another snapshot: ignored'] };
+    }
+    return {
+      table: withLifetime(table, createdAt, lifetimeSeconds),
+      notes: [...notes, `renewed at ${createdAt}`],
+    };
+  } catch (cause) {
+    if (!(cause instanceof SnapshotError)) throw cause;
+    const lines =
+      cause.issues.length > 0 ? faultLines(path, cause.issues) : [`${path}: ${cause.code}: ${cause.message}`];
+    throw new CommandFailure(2, lines, { cause });
+  }
+}
+
+async function parse(path: string, text: string): Promise<Snapshot> {
+  const parsed = await parseSnapshotText(text);
+  if (parsed.ok) return parsed.snapshot;
+  throw new CommandFailure(2, faultLines(path, parsed.issues));
+}
+
+function faultLines(file: string, issues: readonly SnapshotIssue[]): string[] {
+  return issues.map(({ path, message }) =>
+    path === '' ? `${file} ${message}` : `${file}: ${path} ${message}`,
+  );
+}
+
+/** The payload of a compact JWS (RFC 7515 section 7.1), its signature left aside. */
+function payloadText(path: string, text: string): string {
+  const parts = text.split('.');
+  try {
+    if (parts.length !== 3) throw new TypeError('not three parts');
+    return new TextDecoder('utf-8', { fatal: true }).decode(base64url.decode(parts[1] ?? ''));
+  } catch (cause) {
+    const isCutOff = /^eyJ[\w-]*(\.[\w-]*)?$/.test(text);
+    const reason = isCutOff
+      ? `${path} is cut off: a compact JWS has three parts, this one has ${parts.length}`
+      : `${path} is neither JSON nor a compact JWS; a configuration file is checked by validate --config`;
+    throw new CommandFailure(2, [reason], { cause });
+  }
+}

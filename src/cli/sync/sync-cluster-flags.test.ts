@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { commandContext, runCommand } from '../../../test/support/command-context.ts';
+import { exampleCluster } from '../../../test/support/example-cluster.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
+import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
+import { planSync, type SyncFlags } from './sync-flags.ts';
+
+const { privateJwk } = await generateSigningKey('EdDSA');
+const files = new Map([
+  ['ca.crt', 'CA'],
+  ['signing-key.json', JSON.stringify(privateJwk)],
+]);
+
+function plan(flags: Partial<SyncFlags>) {
+  return planSync({ v: 0, loggingFormat: 'text', ...flags }, commandContext(files).context);
+}
+
+function faultsOf(flags: Partial<SyncFlags>): string {
+  const planned = plan(flags);
+  assert.ok('faults' in planned, 'there are faults');
+  return planned.faults.join('\n');
+}
+
+const pushing = { target: ['https://10.0.0.1:7443'], signingKey: 'signing-key.json' };
+
+test('a kubeconfig is enough to find and to reach the servers', () => {
+  const planned = plan({ ...pushing, kubeconfig: 'admin.conf', context: 'blue' });
+  assert.ok('plan' in planned && planned.plan.kind === 'live');
+  const { kubernetes, servers, certificateAuthorities } = planned.plan.options;
+  assert.deepEqual(kubernetes, { kubeconfig: 'admin.conf', context: 'blue' });
+  assert.deepEqual([servers, certificateAuthorities], [[], undefined]);
+});
+
+test('servers listed by hand, and authorities, go beside it', () => {
+  const given = { kubeconfig: 'admin.conf', server: ['a=https://10.0.0.1:6443'], peerCaFile: 'ca.crt' };
+  const planned = plan({ ...pushing, ...given });
+  assert.ok('plan' in planned && planned.plan.kind === 'live');
+  assert.equal(planned.plan.options.servers.length, 1);
+  assert.equal(planned.plan.options.certificateAuthorities, 'CA');
+});
+
+test('flags that contradict each other are named', () => {
+  assert.match(faultsOf(pushing), /--server is required.*or --kubeconfig or --in-cluster/);
+  assert.match(faultsOf({ ...pushing, context: 'blue' }), /--context needs --kubeconfig/);
+  assert.match(faultsOf({ ...pushing, kubeconfig: 'a', inCluster: true }), /name two clusters: keep one/);
+  // A service account has a token; routers want a certificate, or one of their own tokens.
+  assert.match(faultsOf({ ...pushing, inCluster: true }), /--target needs --client-cert-file/);
+  assert.match(
+    faultsOf({ from: 'folder', out: 'x', unsigned: true, kubeconfig: 'a' }),
+    /--kubeconfig has no use/,
+  );
+  assert.match(faultsOf({ record: 'folder', kubeconfig: 'a' }), /--kubeconfig has no use with --record/);
+});
+
+test('one round through a kubeconfig writes what the cluster serves', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const b = await cluster.start('cp-b', '1.26');
+  const folder = await temporaryDirectory(context);
+  const out = join(folder, 'snapshot.json');
+  const kubeconfig = await cluster.kubeconfig(a.url);
+  const { code, errors } = await runCommand(new Map(), [
+    'sync',
+    '--once',
+    '--unsigned',
+    `--kubeconfig=${kubeconfig}`,
+    `--out=${out}`,
+  ]);
+  assert.equal(code, 0, errors);
+  const { servers } = JSON.parse(await readFile(out, 'utf8'));
+  assert.deepEqual(
+    servers.map(({ id }: { id: string }) => id),
+    [a.serverId, b.serverId].sort(),
+  );
+});
+
+test('a kubeconfig that cannot be used ends the command with its reason', async () => {
+  const { code, errors } = await runCommand(new Map(), [
+    'sync',
+    '--once',
+    '--unsigned',
+    '--out=x',
+    '--kubeconfig=/nowhere/kubeconfig',
+  ]);
+  assert.equal(code, 2);
+  assert.match(errors, /\/nowhere\/kubeconfig cannot be used as a kubeconfig/);
+});

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { commandContext, runCommand } from '../../../test/support/command-context.ts';
+import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/signing-key.ts';
+import { parseDuration } from '../flags/duration.ts';
+import { planSync, type SyncFlags } from './sync-flags.ts';
+
+const files = new Map<string, string>([
+  ['ca.crt', 'CA'],
+  ['sync.crt', 'CERTIFICATE'],
+  ['sync.key', 'KEY'],
+  ['noise', 'hunter2'],
+]);
+let key: GeneratedSigningKey;
+let directory: string;
+
+before(async () => {
+  key = await generateSigningKey('EdDSA');
+  files.set('signing-key.json', JSON.stringify(key.privateJwk));
+  files.set('keys.json', JSON.stringify({ keys: [key.publicJwk] }));
+  directory = await mkdtemp(join(tmpdir(), 'sync-command-'));
+});
+after(() => rm(directory, { recursive: true, force: true }));
+
+const run = (args: readonly string[]) => runCommand(files, args);
+
+const complete: SyncFlags = {
+  server: ['cp-a=https://10.0.0.1:6443', 'cp-b=https://[fd00::2]:6443'],
+  peerCaFile: 'ca.crt',
+  clientCertFile: 'sync.crt',
+  clientKeyFile: 'sync.key',
+  target: ['https://10.0.0.1:7443'],
+  signingKey: 'signing-key.json',
+  v: 0,
+  loggingFormat: 'text',
+};
+
+type Changes = { readonly [Flag in keyof SyncFlags]?: SyncFlags[Flag] | undefined };
+
+function plan(changes: Changes) {
+  const flags = Object.fromEntries(
+    Object.entries({ ...complete, ...changes }).filter(([, value]) => value !== undefined),
+  );
+  return planSync({ ...flags, v: 0, loggingFormat: 'text' }, commandContext(files).context);
+}
+
+function faultsOf(changes: Changes): string {
+  const planned = plan(changes);
+  assert.ok('faults' in planned, 'there are faults');
+  return planned.faults.join('\n');
+}
+
+describe('the flags of sync', () => {
+  it('make a job that reads the servers and pushes to the routers', () => {
+    const planned = plan({ interval: '5s', lifetime: '10m', cluster: 'blue', out: 'copy' });
+    assert.ok('plan' in planned && planned.plan.kind === 'live');
+    const { options, once } = planned.plan;
+    assert.equal(once, false);
+    assert.deepEqual(options.servers, [
+      { id: 'cp-a', url: 'https://10.0.0.1:6443' },
+      { id: 'cp-b', url: 'https://[fd00::2]:6443' },
+    ]);
+    assert.deepEqual(options.routers, [{ url: 'https://10.0.0.1:7443', serverName: undefined }]);
+    assert.deepEqual(options.clientCertificate, { certificate: 'CERTIFICATE', key: 'KEY' });
+    assert.deepEqual(options.files, [{ file: 'copy', unsigned: false }]);
+    assert.equal(options.certificateAuthorities, 'CA');
+    assert.equal(options.signingKey?.kid, key.kid);
+    assert.equal(options.timing?.interval, 5000);
+    assert.equal(options.lifetimeSeconds, 600);
+    assert.equal(options.cluster, 'blue');
+  });
+
+  it('leave it to each kind of call how long a snapshot lives, unless it is said', () => {
+    const live = plan({});
+    assert.ok('plan' in live && live.plan.kind === 'live');
+    assert.equal(live.plan.options.lifetimeSeconds, undefined);
+    const offline = plan({ target: undefined, from: 'recorded', out: 'snapshot', unsigned: true });
+    assert.ok('plan' in offline && offline.plan.kind === 'offline');
+    assert.equal(offline.plan.lifetimeSeconds, undefined);
+  });
+
+  it('report every fault at once', () => {
+    const faults = faultsOf({
+      server: ['cp-a', 'cp-b=http://10.0.0.2', 'cp-c=https://10.0.0.3', 'cp-c=https://10.0.0.4'],
+      peerCaFile: undefined,
+      clientCertFile: 'missing.crt',
+      target: ['10.0.0.1'],
+      interval: 'soon',
+      lifetime: '1ms',
+      departedServerGrace: 'a while',
+      unsigned: true,
+    });
+    for (const expected of [
+      /--server must be id=https:\/\/host:port, not "cp-a"/,
+      /--server "http:\/\/10\.0\.0\.2" must begin with https/,
+      /--server names cp-c twice/,
+      /--peer-ca-file is required/,
+      /--client-cert-file: cannot read missing\.crt/,
+      /--target "10\.0\.0\.1" must begin with https/,
+      /--interval must be a duration/,
+      /--lifetime must be a duration/,
+      /--departed-server-grace must be a duration/,
+      /--unsigned needs --out/,
+    ]) {
+      assert.match(faults, expected);
+    }
+  });
+
+  it('ask for what is missing, each where it is needed', () => {
+    assert.match(faultsOf({ server: undefined }), /--server is required/);
+    assert.match(faultsOf({ target: undefined }), /--target or --out is required/);
+    assert.match(faultsOf({ signingKey: undefined }), /--target needs --signing-key/);
+    assert.match(
+      faultsOf({ signingKey: undefined, out: 'copy' }),
+      /--out needs --signing-key, or --unsigned/,
+    );
+    assert.match(
+      faultsOf({ clientCertFile: undefined, clientKeyFile: undefined }),
+      /--target needs --client-cert-file and --client-key-file, or --target-token-file/,
+    );
+    assert.match(faultsOf({ clientKeyFile: undefined }), /--client-key-file is required/);
+    assert.match(faultsOf({ once: true, interval: '5s' }), /--interval has no use with --once/);
+    assert.match(faultsOf({ from: 'recorded' }), /--target has no use with --from/);
+    assert.match(faultsOf({ from: 'recorded' }), /--from needs --out/);
+  });
+
+  it('refuse a signing key that is none, without showing it', () => {
+    assert.match(faultsOf({ signingKey: 'keys.json' }), /--signing-key: keys\.json cannot be used/);
+    const noise = faultsOf({ signingKey: 'noise' });
+    assert.match(noise, /it is not JSON/);
+    assert.doesNotMatch(noise, /hunter2/);
+  });
+});
+
+describe('durations', () => {
+  it('are read as Go writes them', () => {
+    assert.equal(parseDuration('1s'), 1000);
+    assert.equal(parseDuration('500ms'), 500);
+    assert.equal(parseDuration('1h30m'), 5_400_000);
+    assert.equal(parseDuration('1.5s'), 1500);
+    for (const wrong of ['', '5', 's', '-1s', '1 s', '1d', '1s2', '1.s']) {
+      assert.equal(parseDuration(wrong), undefined, wrong);
+    }
+  });
+});
+
+describe('sync of recorded answers', () => {
+  const fixtures = resolve(import.meta.dirname, '..', '..', '..', 'test', 'fixtures');
+  const recorded = join(fixtures, 'kubernetes-1.26-batch-disabled');
+  const jobs = ['explain', 'GET', '/apis/batch/v1/jobs', '--snapshot'];
+
+  it('makes an unsigned snapshot that explain sends a request for the disabled API to the other server by', async () => {
+    const file = join(directory, 'snapshot.json');
+    const made = await run(['sync', '--from', recorded, '--out', file, '--unsigned']);
+    assert.equal(made.code, 0, made.errors);
+    files.set(file, await readFile(file, 'utf8'));
+    const seenFromA = await run([...jobs, file, '--server-id', 'a', '-o', 'json']);
+    const { decision, reason, candidates } = JSON.parse(seenFromA.output);
+    assert.deepEqual([decision, reason], ['peer', 'ServedByPeer']);
+    assert.deepEqual(
+      candidates.map(({ id }: { id: string }) => id),
+      ['b'],
+    );
+    const seenFromB = await run([...jobs, file, '--server-id', 'b', '-o', 'json']);
+    assert.equal(JSON.parse(seenFromB.output).reason, 'ServedLocally');
+  });
+
+  it('makes a signed snapshot, with the addresses that are given', async () => {
+    const file = join(directory, 'snapshot.jws');
+    const server = 'b=https://10.0.0.2:6443';
+    const made = await run([
+      ...['sync', '--from', recorded, '--out', file],
+      ...['--signing-key', 'signing-key.json', '--server', server],
+    ]);
+    assert.equal(made.code, 0, made.errors);
+    files.set(file, await readFile(file, 'utf8'));
+    assert.equal((await run(['validate', file, '--snapshot-keys', 'keys.json'])).code, 0);
+    const { output } = await run([...jobs, file, '--snapshot-keys', 'keys.json', '--server-id', 'a']);
+    assert.match(output, /^ {2}b {2}10\.0\.0\.2:6443 /m);
+    assert.match(output, new RegExp(`signed with key ${key.kid}`));
+  });
+
+  it('ends with exit code 1 for a folder that is none and a server that was not recorded', async () => {
+    const out = ['--out', join(directory, 'x'), '--unsigned'];
+    assert.equal((await run(['sync', '--from', join(directory, 'nowhere'), ...out])).code, 1);
+    const unknown = await run(['sync', '--from', recorded, '--server', 'z=https://10.0.0.9:6443', ...out]);
+    assert.equal(unknown.code, 1);
+    assert.match(unknown.errors, /no recording of server z/);
+  });
+});

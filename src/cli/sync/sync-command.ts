@@ -1,0 +1,176 @@
+import { createPinoLogger } from '../../node/logging/pino-logger.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { SyncLoop, SyncOnceResult } from '../../sync/index.ts';
+import type { FlagGroup } from '../flags/flag.ts';
+import { flagOption, type GivenOptions, occurrencesOf } from '../flags/flag-option.ts';
+import { type SyncArguments, syncCallFlagGroup, syncFlagGroups } from '../flags/sync-flag-groups.ts';
+import { readSnapshotKeysInput } from '../snapshot/snapshot-keys-input.ts';
+import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import {
+  type CommandContext,
+  CommandFailure,
+  type ExitCode,
+  messageOf,
+} from '../terminal/command-context.ts';
+import type { LiveSync, OfflineSync, RecordSync } from './sync-flags.ts';
+import { readSyncInput } from './sync-input.ts';
+
+export function registerSync(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  const command = program
+    .command('sync')
+    .helpGroup('Run:')
+    .summary('Read what API servers serve, and push it to routers')
+    .description(
+      'Read what the API servers of a cluster serve, make a signed snapshot of it, and push it to the routers.',
+    )
+    .examples(
+      {
+        comment: 'Keep two routers up to date.',
+        line: [
+          'sync --server cp-a=https://10.0.0.1:6443 --server cp-b=https://10.0.0.2:6443',
+          '--peer-ca-file ca.crt --client-cert-file sync.crt --client-key-file sync.key',
+          '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443 --signing-key snapshot-signing-key.json',
+        ].join(' '),
+      },
+      {
+        comment: 'The same, with the API servers found through the cluster itself.',
+        line: [
+          'sync --kubeconfig sync.kubeconfig --signing-key snapshot-signing-key.json',
+          '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443',
+        ].join(' '),
+      },
+      {
+        comment: 'The same, with all of it in a file.',
+        line: 'sync --config sync.yaml',
+      },
+      {
+        comment: 'A snapshot of recorded answers, offline, to look at with explain.',
+        line: 'sync --from test/fixtures/kubernetes-1.25-1.26 --out snapshot.json --unsigned',
+      },
+    );
+  const names = new Map<string, string>();
+  const groups: readonly FlagGroup<keyof SyncArguments>[] = [syncCallFlagGroup, ...syncFlagGroups];
+  for (const group of groups) {
+    for (const flag of group.flags) {
+      const option = flagOption(flag).helpGroup(group.heading);
+      names.set(option.attributeName(), flag.name);
+      command.addOption(option);
+    }
+  }
+  command.action(async (options: GivenOptions) => {
+    report(await runSyncCommand(occurrencesOf(options, names), context));
+  });
+}
+
+async function runSyncCommand(given: SyncArguments, context: CommandContext): Promise<ExitCode> {
+  const { flags, plan } = readSyncInput(given, context);
+  const logger = createPinoLogger(
+    { format: flags.loggingFormat, verbosity: flags.v },
+    { write: context.writeError },
+  );
+  if (plan.kind === 'offline') return syncOffline(plan, context);
+  if (plan.kind === 'record') return record(plan, context);
+  const { snapshotKeys: path } = flags;
+  const snapshotKeys = path === undefined ? undefined : await readSnapshotKeysInput(context, path);
+  return syncLive({ ...plan, options: { ...plan.options, snapshotKeys, logger } }, logger, context);
+}
+
+async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<ExitCode> {
+  // The sync job's own code is loaded only where it is used: other commands start faster.
+  const { fileTarget, sealDelivery, snapshotFromFolder } = await import('../../sync/node/index.ts');
+  const { signingKeyOf } = await import('../../snapshot/signing/signing-key.ts');
+  const servers = Object.fromEntries(plan.servers.map(({ id, url }) => [id, { url }]));
+  const { cluster, lifetimeSeconds } = plan;
+  const { snapshot, warnings, readings } = await snapshotFromFolder(plan.folder, {
+    servers,
+    cluster,
+    lifetimeSeconds,
+  }).catch((cause: unknown) => {
+    throw new CommandFailure(1, [`--from: ${messageOf(cause)}`], { cause });
+  });
+  for (const warning of warnings) context.writeError(`warning: ${warning}\n`);
+  if (snapshot === undefined)
+    throw new CommandFailure(1, [`${plan.folder} holds no server that can be read`]);
+  const key = plan.file.unsigned || plan.signingKey === undefined ? undefined : signingKeyOf(plan.signingKey);
+  const delivery = await sealDelivery(snapshot, key);
+  const result = await fileTarget(plan.file).put(delivery, new AbortController().signal);
+  if (result.kind !== 'accepted') throw new CommandFailure(1, [`${plan.file.file}: ${result.message}`]);
+  context.writeError(
+    `wrote ${plan.file.file}: generation ${snapshot.metadata.generation} with ${snapshot.servers.length} servers\n`,
+  );
+  // What can be read is written all the same: a bug report may well be about the server that cannot.
+  return reportUnread(readings, context) ? 1 : 0;
+}
+
+function reportUnread(readings: SyncOnceResult['readings'], context: CommandContext): boolean {
+  const unread = [...readings].flatMap(([id, reading]) => (reading.ok ? [] : [[id, reading.reason]]));
+  for (const [id, reason] of unread) context.writeError(`error: server ${id} could not be read: ${reason}\n`);
+  return unread.length > 0;
+}
+
+async function record({ folder, options }: RecordSync, context: CommandContext): Promise<ExitCode> {
+  const { runRecording } = await import('../../sync/node/index.ts');
+  const stop = new AbortController();
+  void context.shutdownSignal().then(() => stop.abort());
+  try {
+    const { files, faults } = await runRecording(options, folder, stop.signal);
+    for (const fault of faults) context.writeError(`error: not recorded: ${fault}\n`);
+    context.writeError(`wrote ${files} files to ${folder}\n`);
+    return faults.length > 0 ? 1 : 0;
+  } catch (cause) {
+    throw new CommandFailure(1, [`--record: ${messageOf(cause)}`], { cause });
+  }
+}
+
+async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext): Promise<ExitCode> {
+  const { ClusterAccessError, runSync, runSyncOnce } = await import('../../sync/node/index.ts');
+  const stop = new AbortController();
+  void context.shutdownSignal().then((signal) => {
+    logger.info({ signal }, 'Shutting down');
+    stop.abort();
+  });
+  try {
+    if (plan.once) return reportOnce(await runSyncOnce(plan.options, stop.signal), context);
+    const { options, onStart, close } = await withEndpoints(plan, logger);
+    try {
+      await runSync(options, stop.signal, onStart);
+    } finally {
+      await close();
+    }
+    return 0;
+  } catch (cause) {
+    // Configured wrongly, not failed while running: a supervisor need not try again.
+    const code = cause instanceof ClusterAccessError ? 2 : 1;
+    throw new CommandFailure(code, [messageOf(cause)], { cause });
+  }
+}
+
+/** The process's own endpoints, there before the first round: a kubelet asks from the start. */
+async function withEndpoints({ options, endpoints }: LiveSync, logger: Logger) {
+  if (endpoints === undefined) return { options, onStart: () => {}, close: async () => {} };
+  const { createSyncMetrics, startProcessEndpoints } = await import('../../sync/node/index.ts');
+  const metrics = createSyncMetrics();
+  let loop: SyncLoop | undefined;
+  const { origin, close } = await startProcessEndpoints({
+    ...endpoints,
+    metrics,
+    status: () => loop?.status(),
+    logger,
+  });
+  logger.info({ origin }, 'Health and metrics');
+  const onStart = (started: SyncLoop) => {
+    loop = started;
+  };
+  return { options: { ...options, observer: metrics }, onStart, close };
+}
+
+function reportOnce(result: SyncOnceResult, context: CommandContext): ExitCode {
+  for (const warning of result.warnings) context.writeError(`warning: ${warning}\n`);
+  for (const { target, result: delivery } of result.deliveries) {
+    const outcome = delivery.kind === 'accepted' ? 'accepted' : `${delivery.kind}: ${delivery.message}`;
+    context.writeError(`${target}: ${outcome}\n`);
+  }
+  if (result.snapshot === undefined)
+    context.writeError('error: no server could be read: nothing was made or sent\n');
+  return result.ok ? 0 : 1;
+}

@@ -1,0 +1,229 @@
+import type { JWK } from 'jose';
+import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import type { ReadingOptions, RunSyncOptions, RunSyncServer } from '../../sync/node/run-sync-options.ts';
+import { type GivenSyncFlags, syncFlagValue } from '../flags/sync-flag-groups.ts';
+import { type CommandContext, messageOf } from '../terminal/command-context.ts';
+import { readFlagFile, readFlagOrigin, readRequiredFlagFile } from '../terminal/flag-files.ts';
+import { givenClusterFlags, readSyncClusterFlags } from './sync-cluster-flags.ts';
+import { type EndpointFlags, readEndpointFlags, readLeaderElectionFlags } from './sync-process-flags.ts';
+import { givenTargetFlags, readSyncTargets } from './sync-target-flags.ts';
+
+/** The flags of `sync`, read as far as each stands for itself. */
+export interface SyncFlags extends GivenSyncFlags {
+  readonly v: number;
+  readonly loggingFormat: 'text' | 'json';
+}
+
+/** A snapshot made offline, of a folder of recorded answers. */
+export interface OfflineSync {
+  readonly kind: 'offline';
+  readonly folder: string;
+  readonly file: { readonly file: string; readonly unsigned: boolean };
+  readonly servers: readonly RunSyncServer[];
+  readonly signingKey: JWK | undefined;
+  readonly cluster: string | undefined;
+  readonly lifetimeSeconds: number | undefined;
+}
+
+/** A sync job that reads running servers. */
+export interface LiveSync {
+  readonly kind: 'live';
+  readonly once: boolean;
+  readonly options: RunSyncOptions;
+  /** `undefined`: none. */
+  readonly endpoints: EndpointFlags | undefined;
+}
+
+/** A recording of what running servers answer. */
+export interface RecordSync {
+  readonly kind: 'record';
+  readonly folder: string;
+  readonly options: ReadingOptions;
+}
+
+export type SyncPlan = OfflineSync | LiveSync | RecordSync;
+
+/** Turns the flags into what is to be done; every fault is named, or the plan is whole. */
+export function planSync(
+  flags: SyncFlags,
+  context: CommandContext,
+): { readonly plan: SyncPlan } | { readonly faults: readonly string[] } {
+  const faults: string[] = [];
+  const servers = readServers(flags.server ?? [], faults);
+  const signingKey = readSigningKey(flags, context, faults);
+  // Left out, a snapshot of recorded answers does not run out, unlike one that is delivered.
+  const lifetime =
+    flags.lifetime === undefined ? undefined : syncFlagValue('lifetime', flags.lifetime, faults);
+  const lifetimeSeconds = lifetime && Math.floor(lifetime / 1000);
+  if (flags.unsigned === true && flags.out === undefined) faults.push('--unsigned needs --out beside it');
+  if (flags.out !== undefined && flags.unsigned !== true && flags.signingKey === undefined) {
+    faults.push('--out needs --signing-key, or --unsigned for a file to look at');
+  }
+  const plan = planOf(
+    flags,
+    context,
+    { servers, signingKey, cluster: flags.cluster, lifetimeSeconds },
+    faults,
+  );
+  return faults.length > 0 ? { faults } : { plan };
+}
+
+type CommonOptions = Pick<RunSyncOptions, 'servers' | 'signingKey' | 'cluster' | 'lifetimeSeconds'>;
+
+function planOf(
+  flags: SyncFlags,
+  context: CommandContext,
+  common: CommonOptions,
+  faults: string[],
+): SyncPlan {
+  if (flags.from !== undefined) {
+    const { servers, signingKey, cluster, lifetimeSeconds } = common;
+    const file = offlineFile(flags, faults);
+    return { kind: 'offline', folder: flags.from, file, servers, signingKey, cluster, lifetimeSeconds };
+  }
+  const { servers } = common;
+  const clientCertificate = readClientCertificate(flags, context, faults);
+  if (flags.record !== undefined) {
+    const given = [...givenTargetFlags(flags), ...givenLiveFlags(flags), ...givenClusterFlags(flags)];
+    refuse(given, 'with --record, which only reads the servers that are listed', faults);
+    if (flags.out !== undefined) faults.push('--out has no use with --record, which only reads');
+    if (flags.server === undefined) faults.push(serverIsRequired);
+    const certificateAuthorities = readPeerAuthorities(flags, context, faults);
+    return {
+      kind: 'record',
+      folder: flags.record,
+      options: { servers, certificateAuthorities, clientCertificate },
+    };
+  }
+  const kubernetes = readSyncClusterFlags(flags, faults);
+  if (flags.server === undefined && kubernetes === undefined) {
+    faults.push(`${serverIsRequired}; or --kubeconfig or --in-cluster, to find the servers`);
+  }
+  const usesOwnAuthorities = kubernetes !== undefined && flags.peerCaFile === undefined;
+  const once = flags.once === true;
+  const endpoints = once ? undefined : readEndpointFlags(flags, context, faults);
+  return {
+    kind: 'live',
+    once,
+    endpoints,
+    options: {
+      ...common,
+      kubernetes,
+      certificateAuthorities: usesOwnAuthorities ? undefined : readPeerAuthorities(flags, context, faults),
+      clientCertificate,
+      ...live(flags, context, faults),
+    },
+  };
+}
+
+const serverIsRequired = '--server is required, for example --server cp-a=https://10.0.0.1:6443';
+
+function readPeerAuthorities({ peerCaFile }: SyncFlags, context: CommandContext, faults: string[]): string {
+  return readRequiredFlagFile('--peer-ca-file', peerCaFile, context, faults);
+}
+
+function offlineFile(flags: SyncFlags, faults: string[]): OfflineSync['file'] {
+  if (flags.out === undefined) faults.push('--from needs --out: the file to write the snapshot to');
+  if (flags.record !== undefined) faults.push('--record has no use with --from, which works offline');
+  const given = [...givenTargetFlags(flags), ...givenLiveFlags(flags), ...givenClusterFlags(flags)];
+  refuse(given, 'with --from, which works offline', faults);
+  return { file: flags.out ?? '', unsigned: flags.unsigned === true };
+}
+
+function refuse(given: readonly string[], where: string, faults: string[]): void {
+  for (const flag of given) faults.push(`${flag} has no use ${where}`);
+}
+
+/** Flags that only a sync job that goes on has a use for, of those that are given. */
+function givenLiveFlags(flags: SyncFlags): string[] {
+  const given = [
+    ['--interval', flags.interval],
+    ['--departed-server-grace', flags.departedServerGrace],
+    ['--state-file', flags.stateFile],
+    ['--leader-elect', flags.leaderElect],
+    ['--health-port', flags.healthPort],
+  ] as const;
+  return given.flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+}
+
+type LiveOptions = Omit<RunSyncOptions, keyof CommonOptions | keyof ReadingOptions>;
+
+function live(flags: SyncFlags, context: CommandContext, faults: string[]): LiveOptions {
+  const { out, interval } = flags;
+  const pushing = givenTargetFlags(flags);
+  if (pushing.length === 0 && out === undefined)
+    faults.push('--target or --out is required: where snapshots go');
+  for (const flag of pushing) {
+    if (flags.signingKey === undefined)
+      faults.push(`${flag} needs --signing-key: routers take nothing unsigned`);
+  }
+  if (flags.once === true) {
+    if (interval !== undefined) faults.push('--interval has no use with --once');
+    if (flags.leaderElect === true) faults.push('--leader-elect has no use with --once');
+    if (flags.healthPort !== undefined) faults.push('--health-port has no use with --once');
+  }
+  const milliseconds = syncFlagValue('interval', interval, faults);
+  return {
+    ...readSyncTargets(flags, context, faults),
+    files: out === undefined ? [] : [{ file: out, unsigned: flags.unsigned === true }],
+    stateFile: flags.stateFile,
+    leaderElection: readLeaderElectionFlags(flags, faults),
+    departedServerGraceMilliseconds: syncFlagValue(
+      'departed-server-grace',
+      flags.departedServerGrace,
+      faults,
+    ),
+    ...(milliseconds === undefined ? {} : { timing: { interval: milliseconds } }),
+  };
+}
+
+function readClientCertificate(
+  { clientCertFile, clientKeyFile, target, targetTokenFile, kubeconfig }: SyncFlags,
+  context: CommandContext,
+  faults: string[],
+): RunSyncOptions['clientCertificate'] {
+  if (clientCertFile === undefined && clientKeyFile === undefined) {
+    // A kubeconfig may bring a certificate; whether it does is seen when it is loaded.
+    if (target !== undefined && targetTokenFile === undefined && kubeconfig === undefined) {
+      faults.push(
+        '--target needs --client-cert-file and --client-key-file, or --target-token-file: routers take nothing from strangers',
+      );
+    }
+    return undefined;
+  }
+  return {
+    certificate: readRequiredFlagFile('--client-cert-file', clientCertFile, context, faults),
+    key: readRequiredFlagFile('--client-key-file', clientKeyFile, context, faults),
+  };
+}
+
+function readServers(entries: readonly string[], faults: string[]): readonly RunSyncServer[] {
+  const ids = new Set<string>();
+  return entries.map((entry) => {
+    const equals = entry.indexOf('=');
+    const id = entry.slice(0, Math.max(equals, 0));
+    if (equals < 1) {
+      faults.push(`--server must be id=https://host:port, not "${entry}"`);
+      return { id: entry };
+    }
+    if (ids.has(id)) faults.push(`--server names ${id} twice`);
+    ids.add(id);
+    return { id, url: readFlagOrigin('--server', entry.slice(equals + 1), faults) };
+  });
+}
+
+function readSigningKey(flags: SyncFlags, context: CommandContext, faults: string[]): JWK | undefined {
+  if (flags.signingKey === undefined) return undefined;
+  const text = readFlagFile('--signing-key', flags.signingKey, context, faults);
+  if (text === '') return undefined;
+  try {
+    const jwk = JSON.parse(text) as JWK;
+    signingKeyOf(jwk);
+    return jwk;
+  } catch (error) {
+    // The JSON parser's message would quote the file, which is secret.
+    const reason = error instanceof SyntaxError ? 'it is not JSON' : messageOf(error);
+    faults.push(`--signing-key: ${flags.signingKey} cannot be used: ${reason}`);
+    return undefined;
+  }
+}

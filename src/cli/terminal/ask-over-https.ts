@@ -1,0 +1,80 @@
+import { request } from 'node:https';
+import { isIP } from 'node:net';
+import { guardedLookup, refusedAddress } from '../../node/destinations/guarded-lookup.ts';
+import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
+import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
+
+/** One question of a command, on a connection of its own. Texts are PEM. */
+export interface HttpsQuestion {
+  /** `https://host:port/path`. */
+  readonly url: string;
+  /** Default: `GET`. */
+  readonly method?: string;
+  /** Its length has to stand in a header. Default: none. */
+  readonly body?: string | undefined;
+  /** The name the certificate must carry; default the host. */
+  readonly serverName: string | undefined;
+  /** Default: the system's own. */
+  readonly certificateAuthorities: string | undefined;
+  readonly clientCertificate: { readonly certificate: string; readonly key: string } | undefined;
+  /** Name, value, name, value, … */
+  readonly headers: readonly string[];
+  /** For addresses out of a snapshot. Default: every address may be dialled. */
+  readonly addressPolicy?: AddressPolicy | undefined;
+  /** Milliseconds until the answer has to be there whole. */
+  readonly patience: number;
+  /** Bytes that the answer may have. */
+  readonly longestAnswer: number;
+}
+
+export interface HttpsAnswer {
+  readonly status: number;
+  /** The Date header. */
+  readonly date: string | undefined;
+  readonly text: string;
+}
+
+/** @throws when there is no answer, one that is too long or too late, or when the address may not be dialled */
+export async function askOverHttps(question: HttpsQuestion): Promise<HttpsAnswer> {
+  const { url, serverName, certificateAuthorities, clientCertificate, headers, addressPolicy } = question;
+  const { host, hostname } = new URL(url);
+  // An IP address is dialled without a look-up.
+  const address = hostname.replace(/^\[|\]$/g, '');
+  const isDialledAsItIs = isIP(address) !== 0;
+  const refusal =
+    addressPolicy === undefined || !isDialledAsItIs ? undefined : refusedAddress(address, addressPolicy);
+  if (refusal !== undefined) throw new RangeError(`${address} ${refusal}`);
+  const { promise, resolve, reject } = Promise.withResolvers<HttpsAnswer>();
+  const outgoing = request(url, {
+    method: question.method ?? 'GET',
+    headers: ['host', host, ...headers],
+    agent: false,
+    checkServerIdentity,
+    signal: AbortSignal.timeout(question.patience),
+    ...(addressPolicy === undefined ? {} : { lookup: guardedLookup(addressPolicy) }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+    ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),
+    ...(clientCertificate === undefined
+      ? {}
+      : { cert: clientCertificate.certificate, key: clientCertificate.key }),
+  });
+  outgoing.on('error', reject);
+  outgoing.on('response', (incoming) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    incoming.on('data', (chunk: Buffer) => {
+      length += chunk.byteLength;
+      chunks.push(chunk);
+      if (length > question.longestAnswer) {
+        incoming.destroy(new RangeError(`the answer is longer than ${question.longestAnswer} bytes`));
+      }
+    });
+    incoming.on('error', reject);
+    incoming.on('end', () => {
+      const { statusCode: status = 0, headers: answered } = incoming;
+      resolve({ status, date: answered.date, text: Buffer.concat(chunks).toString('utf8') });
+    });
+  });
+  outgoing.end(question.body);
+  return promise;
+}

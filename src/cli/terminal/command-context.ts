@@ -1,0 +1,62 @@
+import { onReloadSignal } from '../../node/process/reload-signal.ts';
+import { type ShutdownSignal, shutdownSignal } from '../../node/process/shutdown-signal.ts';
+import { CommandFailure } from './command-failure.ts';
+import { readTextFile } from './read-text-file.ts';
+import { standardInput } from './standard-input.ts';
+import { takesColor } from './terminal-color.ts';
+
+export { CommandFailure, type ExitCode } from './command-failure.ts';
+
+/** What a subcommand may touch of the process that runs it. Tests bring their own. */
+export interface CommandContext {
+  readonly stdin: AsyncIterable<Uint8Array>;
+  /** Resolves once the reader has taken it, so that a slow reader slows the command instead of filling memory. */
+  readonly writeOutput: (text: string) => Promise<void>;
+  /** Whether the output is for a person's eyes: a terminal that shows colours, and nobody has asked for none. */
+  readonly outputTakesColor: boolean;
+  readonly writeError: (text: string) => void;
+  /** UTF-8 text; throws when the file cannot be read. */
+  readonly readFile: (path: string) => string;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Resolves with the first signal that asks the process to end; a second one ends it at once. */
+  readonly shutdownSignal: () => Promise<ShutdownSignal>;
+  /** Calls `listener` for each signal that asks the process to read its files again. */
+  readonly onReloadSignal: (listener: () => void) => void;
+}
+
+/** The context of the real process. */
+export function processContext(): CommandContext {
+  // A reader that has seen enough (`… | head`) closes the pipe. Each write hears of it; without a listener the
+  // stream's own event would end the process with a stack trace.
+  process.stdout.on('error', () => {});
+  return {
+    stdin: standardInput(),
+    writeOutput: (text) =>
+      new Promise((resolve, reject) => {
+        process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+      }),
+    outputTakesColor: takesColor(process.stdout.isTTY === true, process.env),
+    writeError: (text) => {
+      process.stderr.write(text);
+    },
+    readFile: (path) => readTextFile(path),
+    clock: Date.now,
+    shutdownSignal,
+    onReloadSignal,
+  };
+}
+
+/** Reads a file that a flag or argument names, or ends the command with exit code 2. */
+export function readInputFile(context: CommandContext, name: string, path: string): string {
+  try {
+    return context.readFile(path);
+  } catch (cause) {
+    throw new CommandFailure(2, [`${name}: cannot read ${path}: ${messageOf(cause)}`], { cause });
+  }
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,135 @@
+import type {
+  APIGroup,
+  APIGroupList,
+  APIResource,
+  APIResourceList,
+  APIVersions,
+  GroupVersionForDiscovery,
+} from '../../apimachinery/classic-discovery-types.ts';
+import type {
+  APIGroupDiscovery,
+  APIResourceDiscovery,
+  APISubresourceDiscovery,
+  APIVersionDiscovery,
+  GroupVersionKind,
+} from '../../apimachinery/discovery-types.ts';
+import { groupVersionString } from '../../apimachinery/group-version.ts';
+
+/**
+ * `/api`. No server address is given: the field has to be there, but the true ones are the servers' internal
+ * addresses, no one address is every router's, and no client of ours reads it (client-go and kubectl take
+ * `versions` only).
+ */
+export function apiVersionsDocument({ versions = [] }: APIGroupDiscovery): APIVersions {
+  return {
+    kind: 'APIVersions',
+    versions: versions.map(({ version }) => version),
+    serverAddressByClientCIDRs: [],
+  };
+}
+
+/** `/apis`. Groups without a version cannot be written in this form and are left out. */
+export function apiGroupListDocument(groups: readonly APIGroupDiscovery[]): APIGroupList {
+  return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.flatMap((group) => apiGroup(group) ?? []) };
+}
+
+/** `/apis/<group>`; `undefined` for a group without a version. */
+export function apiGroupDocument(group: APIGroupDiscovery): object | undefined {
+  const document = apiGroup(group);
+  return document && { kind: 'APIGroup', apiVersion: 'v1', ...document };
+}
+
+/**
+ * `/apis/<group>/<version>` and `/api/<version>`, each subresource behind its resource.
+ *
+ * @param storageVersionHashOf by resource; `undefined` for what is not stored
+ */
+export function apiResourceListDocument(
+  group: string,
+  version: APIVersionDiscovery,
+  storageVersionHashOf: (resource: string) => string | undefined = () => undefined,
+): APIResourceList {
+  const groupVersion: GroupVersion = { group, version: version.version };
+  return {
+    kind: 'APIResourceList',
+    ...(group === '' ? {} : { apiVersion: 'v1' }),
+    groupVersion: groupVersionString(group, version.version),
+    resources: (version.resources ?? []).flatMap((resource) =>
+      apiResources(resource, groupVersion, storageVersionHashOf(resource.resource)),
+    ),
+  };
+}
+
+interface GroupVersion {
+  readonly group: string;
+  readonly version: string;
+}
+
+function apiGroup({ metadata, versions = [] }: APIGroupDiscovery): APIGroup | undefined {
+  const { name = '' } = metadata;
+  // As client-go derives it from the aggregated form (discovery/aggregated_discovery.go).
+  const preferred = versions.find(({ freshness }) => freshness !== 'Stale') ?? versions[0];
+  if (preferred === undefined) return undefined;
+  return {
+    name,
+    versions: versions.map(({ version }) => groupVersionForDiscovery(name, version)),
+    preferredVersion: groupVersionForDiscovery(name, preferred.version),
+  };
+}
+
+function groupVersionForDiscovery(group: string, version: string): GroupVersionForDiscovery {
+  return { groupVersion: groupVersionString(group, version), version };
+}
+
+function apiResources(
+  discovery: APIResourceDiscovery,
+  groupVersion: GroupVersion,
+  storageVersionHash: string | undefined,
+): APIResource[] {
+  const { resource, responseKind, singularResource = '', scope, verbs = [] } = discovery;
+  const { shortNames = [], categories = [], subresources = [] } = discovery;
+  const namespaced = scope === 'Namespaced';
+  const below = subresources.map((subresource) =>
+    apiSubresource(resource, namespaced, subresource, groupVersion),
+  );
+  // A parent without a kind is there only for its subresources; this form lists those alone.
+  if (responseKind?.kind === undefined || responseKind.kind === '') return below;
+  return [
+    {
+      name: resource,
+      singularName: singularResource,
+      namespaced,
+      ...kindFields(responseKind, groupVersion),
+      verbs,
+      ...(shortNames.length === 0 ? {} : { shortNames }),
+      ...(categories.length === 0 ? {} : { categories }),
+      ...(storageVersionHash === undefined ? {} : { storageVersionHash }),
+    },
+    ...below,
+  ];
+}
+
+function apiSubresource(
+  resource: string,
+  namespaced: boolean,
+  { subresource, responseKind, verbs = [] }: APISubresourceDiscovery,
+  groupVersion: GroupVersion,
+): APIResource {
+  return {
+    name: `${resource}/${subresource}`,
+    singularName: '',
+    namespaced,
+    ...kindFields(responseKind, groupVersion),
+    verbs,
+  };
+}
+
+/** Group and version are written only where the kind is not of the list's own group version. */
+function kindFields(
+  { group = '', version = '', kind = '' }: GroupVersionKind = {},
+  list: GroupVersion,
+): Pick<APIResource, 'group' | 'version' | 'kind'> {
+  const isOwn = (group === '' || group === list.group) && (version === '' || version === list.version);
+  if (isOwn) return { kind };
+  return { ...(group === '' ? {} : { group }), ...(version === '' ? {} : { version }), kind };
+}

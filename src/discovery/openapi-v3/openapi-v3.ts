@@ -1,0 +1,130 @@
+import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
+import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { RoutingServer, RoutingTable, ServedBy } from '../../snapshot/routing-table/routing-table.ts';
+import { compareLeadership } from '../forms/leading-server.ts';
+
+const documentPrefix = '/openapi/v3/';
+
+/** A server that lists OpenAPI v3 documents. */
+interface Holder {
+  readonly server: RoutingServer;
+  /** Path in the index to the server's own `serverRelativeURL`. */
+  readonly urls: Readonly<Record<string, string>>;
+  /** Path in the index to how many resources the server serves in that group version. */
+  readonly resources: ReadonlyMap<string, number>;
+}
+
+/** By server ID: what a server itself lists now, where it was asked. The snapshot's word holds for the others. */
+export type OpenApiV3Urls = ReadonlyMap<string, Readonly<Record<string, string>>>;
+
+/**
+ * The index `/openapi/v3` of all servers together, paths in alphabetical order as API servers write them.
+ *
+ * Where servers hold different documents under a path, the URL of one is given, hash and all, so that
+ * `openApiV3Servers` can find that one again: of a server that can be reached before one that cannot, then of the
+ * one that serves the most resources in the group version, for a document is not merged and `kubectl explain` is to
+ * find what any server has; then by leadership.
+ *
+ * @returns `undefined` when no server's index is known
+ */
+export function openApiV3Index(table: RoutingTable, seen?: OpenApiV3Urls): object | undefined {
+  const holders = holdersOf(table, seen);
+  if (holders.length === 0) return undefined;
+  const best = new Map<string, Holder>();
+  for (const holder of holders) {
+    for (const path of Object.keys(holder.urls)) {
+      const other = best.get(path);
+      if (other === undefined || describesMore(holder, other, path)) best.set(path, holder);
+    }
+  }
+  const paths = [...best].sort(([left], [right]) => (left < right ? -1 : 1));
+  return {
+    paths: Object.fromEntries(paths.map(([path, { urls }]) => [path, { serverRelativeURL: urls[path] }])),
+  };
+}
+
+/** Whether a holder that comes later in the order of holders is to be preferred for one document all the same. */
+function describesMore(later: Holder, earlier: Holder, path: string): boolean {
+  if (isReachable(earlier.server) && !isReachable(later.server)) return false;
+  return (later.resources.get(path) ?? 0) > (earlier.resources.get(path) ?? 0);
+}
+
+/**
+ * Which servers can answer a request for an OpenAPI v3 document: those that hold exactly the one whose hash
+ * is asked for; else, and where none of those can be reached, all that have the path, as a server redirects a hash
+ * it does not know to its own.
+ *
+ * @param path the decoded path, for example `/openapi/v3/apis/batch/v1`
+ * @param query the query without `?`
+ * @returns `undefined` for any other path, and when no server is known to have the document
+ */
+export function openApiV3Servers(path: string, query: string, table: RoutingTable): ServedBy | undefined {
+  if (!path.startsWith(documentPrefix)) return undefined;
+  const name = path.slice(documentPrefix.length);
+  const hash = new URLSearchParams(query).get('hash');
+  const having: RoutingServer[] = [];
+  const holding: RoutingServer[] = [];
+  for (const { server, urls } of holdersOf(table)) {
+    if (!Object.hasOwn(urls, name)) continue;
+    having.push(server);
+    if (hash !== null && hashOf(urls[name]) === hash) holding.push(server);
+  }
+  const chosen = new Set(holding.some(({ origin }) => origin !== undefined) ? holding : having);
+  if (chosen.size === 0) return undefined;
+  const servers = table.servers.filter((server) => chosen.has(server));
+  return {
+    serverIds: new Set(servers.map(({ id }) => id)),
+    servers,
+    reachable: servers.filter(({ origin }) => origin !== undefined),
+  };
+}
+
+function holdersOf(table: RoutingTable, seen?: OpenApiV3Urls): Holder[] {
+  const { servers, servedSets } = table.snapshot;
+  const holders: Holder[] = [];
+  for (const { id, serves } of servers) {
+    const server = table.server(id);
+    const urls = seen?.get(id) ?? servedSets[serves]?.openapiV3;
+    if (server !== undefined && urls !== undefined) {
+      holders.push({ server, urls, resources: resourcesByPath(servedSets[serves]) });
+    }
+  }
+  return holders.sort(
+    (left, right) =>
+      Number(isReachable(right.server)) - Number(isReachable(left.server)) ||
+      compareLeadership(
+        { serverId: left.server.id, version: left.server.version },
+        { serverId: right.server.id, version: right.server.version },
+      ),
+  );
+}
+
+const countsBySet = new WeakMap<ServedSet, ReadonlyMap<string, number>>();
+
+/** Counted once for each set: every request for a document asks. */
+function resourcesByPath(set: ServedSet | undefined): ReadonlyMap<string, number> {
+  if (set === undefined) return new Map();
+  const known = countsBySet.get(set);
+  if (known !== undefined) return known;
+  const counts = new Map<string, number>();
+  for (const [name, versions] of Object.entries(set.storageVersions)) {
+    const group = parseStorageVersionName(name)?.group;
+    for (const version of versions) {
+      const path = group === '' ? `api/${version}` : `apis/${group}/${version}`;
+      counts.set(path, (counts.get(path) ?? 0) + 1);
+    }
+  }
+  countsBySet.set(set, counts);
+  return counts;
+}
+
+function isReachable({ origin, stale }: RoutingServer): boolean {
+  return origin !== undefined && !stale;
+}
+
+/** `/openapi/v3/apis/batch/v1?hash=<upper-case hexadecimal>` (k8s.io/kube-openapi pkg/handler3/handler.go). */
+function hashOf(serverRelativeURL: string | undefined): string | null {
+  const queryStart = serverRelativeURL?.indexOf('?') ?? -1;
+  if (serverRelativeURL === undefined || queryStart === -1) return null;
+  return new URLSearchParams(serverRelativeURL.slice(queryStart + 1)).get('hash');
+}

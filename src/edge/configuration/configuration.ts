@@ -1,0 +1,80 @@
+import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
+import type { AllowedCallers } from '../../identity/authorize.ts';
+import type { IdentityMode } from '../../identity/identity-token.ts';
+import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
+import type { StalePolicy } from '../../routing/decision.ts';
+import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
+import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';
+import type { DurableObjectNamespace, Fetcher, KvNamespace } from '../platform/bindings.ts';
+
+/** Where snapshots are kept. */
+export type SnapshotStoreConfiguration =
+  | { readonly kind: 'durable-object'; readonly namespace: DurableObjectNamespace; readonly name: string }
+  | { readonly kind: 'kv'; readonly namespace: KvNamespace; readonly name: string }
+  | { readonly kind: 'memory' };
+
+export interface SnapshotConfiguration {
+  readonly keys: PinnedKeySet;
+  readonly addressPolicy: AddressPolicy;
+  readonly store: SnapshotStoreConfiguration;
+  /** Sealed; what an isolate begins with. */
+  readonly initial: string | undefined;
+  readonly stalePolicy: StalePolicy;
+}
+
+/** How destinations are told who calls. */
+export interface DestinationIdentityConfiguration {
+  readonly local: IdentityMode;
+  readonly peer: IdentityMode;
+  /** `undefined` where both modes are `front-proxy`. */
+  readonly signing: LoadedSigningKey | undefined;
+  readonly assertionIssuer: string;
+  readonly oidc: { readonly issuerUrl: string; readonly audience: string } | undefined;
+}
+
+/** How callers are established. */
+export interface CallerConfiguration {
+  readonly clientCertificates: 'none' | 'cf';
+  readonly issuers: readonly ExternalIssuerConfig[];
+  readonly access: ExternalIssuerConfig | undefined;
+  readonly assertionKeys: AssertionKeySet | undefined;
+  /** Where all isolates look nonces of assertions up; `undefined`: each remembers its own alone. */
+  readonly assertionNonces: DurableObjectNamespace | undefined;
+  readonly allowed: AllowedCallers;
+}
+
+/** An API server that `scheduled` reads. */
+export interface SyncServerConfiguration {
+  readonly id: string;
+  /** `https://name:port`, for routers. */
+  readonly url: string;
+  /** `https://name:port`, for this Worker. */
+  readonly readFrom: string;
+  readonly serverName: string | undefined;
+  readonly hostname: string | undefined;
+}
+
+export interface SyncConfiguration {
+  readonly servers: readonly SyncServerConfiguration[];
+  readonly token: string;
+  readonly signing: LoadedSigningKey;
+  readonly lifetimeSeconds: number;
+}
+
+/** Everything the Worker was told, checked. Made by `readConfiguration` alone. */
+export interface WorkerConfiguration {
+  /** `undefined`: the gateway form. */
+  readonly local:
+    | { readonly serverId: string /** `https://name:port`. */; readonly origin: string }
+    | undefined;
+  /** Presents the front-proxy certificate. */
+  readonly frontProxy: Fetcher | undefined;
+  /** Presents none; `undefined` is the global `fetch`. */
+  readonly destinations: Fetcher | undefined;
+  readonly destinationIdentity: DestinationIdentityConfiguration;
+  readonly callers: CallerConfiguration;
+  readonly snapshot: SnapshotConfiguration;
+  /** `undefined`: no snapshots are made here. */
+  readonly sync: SyncConfiguration | undefined;
+}

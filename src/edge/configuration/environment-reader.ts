@@ -1,0 +1,146 @@
+import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
+import { isJsonObject } from '../../snapshot/format/json-object.ts';
+import { parseJsonText } from '../../snapshot/format/json-text.ts';
+import { type EnvironmentFault, WorkerConfigurationError } from './configuration-error.ts';
+
+/** The deepest variable is an AuthenticationConfiguration, 8 deep. */
+const maximumDepth = 32;
+
+/**
+ * Reads variables one by one and collects what is wrong with them. A method answers `undefined` where a variable is
+ * left out, and where it is wrong: then there is a fault as well.
+ */
+export class EnvironmentReader {
+  readonly #environment: Readonly<Record<string, unknown>>;
+  readonly #faults: EnvironmentFault[] = [];
+
+  constructor(environment: object) {
+    this.#environment = { ...environment };
+  }
+
+  fault(name: string, message: string): void {
+    this.#faults.push({ name, message });
+  }
+
+  /** @throws {WorkerConfigurationError} when there is any fault. */
+  throwFaults(): void {
+    if (this.#faults.length > 0) throw new WorkerConfigurationError(this.#faults);
+  }
+
+  /** An empty text counts as left out: a variable cannot be unset in an environment of wrangler, only emptied. */
+  has(name: string): boolean {
+    const value = this.#environment[name];
+    return value !== undefined && value !== null && value !== '';
+  }
+
+  text(name: string): string | undefined {
+    if (!this.has(name)) return undefined;
+    const value = this.#environment[name];
+    if (typeof value === 'string') return value;
+    this.fault(name, 'must be text');
+    return undefined;
+  }
+
+  requiredText(name: string, what: string): string | undefined {
+    if (!this.has(name)) {
+      this.fault(name, `is required: ${what}`);
+      return undefined;
+    }
+    return this.text(name);
+  }
+
+  choice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const chosen = choices.find((choice) => choice === text);
+    if (chosen === undefined) this.fault(name, `must be one of ${choices.join(', ')}`);
+    return chosen;
+  }
+
+  /** `https://host:port`, and nothing behind it. */
+  httpsOrigin(name: string, what: string): string | undefined {
+    const text = this.requiredText(name, what);
+    if (text === undefined) return undefined;
+    const parsed = parseHttpsOrigin(text);
+    // Written as URL parsers write it: `https://name:443` is `https://name`.
+    if (parsed.ok) return new URL(text).origin;
+    this.fault(name, parsed.message);
+    return undefined;
+  }
+
+  /** The value of a variable that holds JSON, as text or parsed already. */
+  json(name: string): unknown {
+    if (!this.has(name)) return undefined;
+    const value = this.#environment[name];
+    if (typeof value !== 'string') return value;
+    const parsed = parseJsonText(value, maximumDepth);
+    if (parsed.ok) return parsed.value;
+    // The engine's own words quote some of the text, which may be a key.
+    this.fault(name, `must be JSON, nested no deeper than ${maximumDepth} levels`);
+    return undefined;
+  }
+
+  /** The JSON of a variable as text, for parsers that take text and report where it is wrong. */
+  jsonText(name: string): string | undefined {
+    const value = this.json(name);
+    return value === undefined ? undefined : JSON.stringify(value);
+  }
+
+  texts(name: string): readonly string[] | undefined {
+    const value = this.json(name);
+    if (value === undefined) return undefined;
+    if (Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '')) return value;
+    this.fault(name, 'must be a JSON array of texts');
+    return undefined;
+  }
+
+  numbers(name: string): readonly number[] | undefined {
+    const value = this.json(name);
+    if (value === undefined) return undefined;
+    if (Array.isArray(value) && value.every((item) => typeof item === 'number')) return value;
+    this.fault(name, 'must be a JSON array of numbers');
+    return undefined;
+  }
+
+  boolean(name: string): boolean | undefined {
+    const value = this.json(name);
+    if (value === undefined || typeof value === 'boolean') return value;
+    this.fault(name, 'must be true or false');
+    return undefined;
+  }
+
+  wholeNumber(name: string, minimum: number, maximum: number): number | undefined {
+    const value = this.json(name);
+    if (value === undefined) return undefined;
+    if (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum)
+      return value;
+    this.fault(name, `must be a whole number between ${minimum} and ${maximum}`);
+    return undefined;
+  }
+
+  /** A binding, known by the methods that are used of it. */
+  binding<Binding extends object>(
+    name: string,
+    methods: readonly (keyof Binding & string)[],
+  ): Binding | undefined {
+    if (!this.has(name)) return undefined;
+    const value = this.#environment[name];
+    // Bindings answer to any property as proxies of remote objects: only whether it can be called says anything.
+    const isBinding =
+      typeof value === 'object' &&
+      value !== null &&
+      methods.every((method) => typeof Reflect.get(value, method) === 'function');
+    if (isBinding) return value as Binding;
+    this.fault(name, `must be a binding with ${methods.join(' and ')}, not a variable`);
+    return undefined;
+  }
+
+  /** Reports members that stand there and mean nothing, or of the wrong kind. */
+  records(name: string): readonly Readonly<Record<string, unknown>>[] | undefined {
+    const value = this.json(name);
+    if (value === undefined) return undefined;
+    if (Array.isArray(value) && value.length > 0 && value.every(isJsonObject)) return value;
+    this.fault(name, 'must be a JSON array of objects, at least one');
+    return undefined;
+  }
+}

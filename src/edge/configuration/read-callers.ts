@@ -1,0 +1,75 @@
+import { type AssertionKeySet, parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
+import { defaultAllowedCallers } from '../../identity/authorize.ts';
+import {
+  type ExternalIssuerConfig,
+  parseAuthenticationConfiguration,
+} from '../../identity/jwt/parse-jwt-configuration.ts';
+import { describeIssues } from '../../snapshot/format/issues.ts';
+import type { DurableObjectNamespace } from '../platform/bindings.ts';
+import type { CallerConfiguration } from './configuration.ts';
+import type { EnvironmentReader } from './environment-reader.ts';
+
+/** Where Cloudflare Access publishes a team's keys (developers.cloudflare.com/cloudflare-one, "Validate JWTs"). */
+const accessKeysPath = '/cdn-cgi/access/certs';
+
+/** Reads how callers are established. */
+export async function readCallers(reader: EnvironmentReader): Promise<CallerConfiguration> {
+  const assertionKeys = await readAssertionKeys(reader);
+  return {
+    clientCertificates: reader.choice('CLIENT_CERTIFICATES', ['none', 'cf']) ?? 'none',
+    issuers: readIssuers(reader, 'AUTHENTICATION_CONFIG') ?? [],
+    access: readAccess(reader),
+    assertionKeys,
+    assertionNonces: reader.binding<DurableObjectNamespace>('REPLAY_OBJECT', ['idFromName', 'get']),
+    allowed: {
+      groups: reader.texts('ALLOWED_GROUPS') ?? defaultAllowedCallers.groups,
+      users: reader.texts('ALLOWED_USERS') ?? defaultAllowedCallers.users,
+    },
+  };
+}
+
+/** `undefined` where the variable is left out, or has a fault. */
+function readIssuers(reader: EnvironmentReader, name: string): readonly ExternalIssuerConfig[] | undefined {
+  const document = reader.json(name);
+  if (document === undefined) return undefined;
+  const parsed = parseAuthenticationConfiguration(document);
+  if (!parsed.ok) {
+    reader.fault(name, `has faults: ${describeIssues(parsed.issues)}`);
+    return undefined;
+  }
+  for (const [index, { keys }] of parsed.issuers.entries()) {
+    if (keys.kind === 'file')
+      reader.fault(name, `jwt[${index}].issuer.jwksFile cannot be read here: use jwksURL`);
+    else if (keys.certificateAuthority !== undefined) {
+      // Left out silently, the keys would be fetched from whomever a public authority vouches for.
+      reader.fault(
+        name,
+        `jwt[${index}].issuer.certificateAuthority has no effect here: fetch trusts the runtime's authorities`,
+      );
+    }
+  }
+  return parsed.issuers;
+}
+
+function readAccess(reader: EnvironmentReader): ExternalIssuerConfig | undefined {
+  const issuers = readIssuers(reader, 'ACCESS_CONFIG');
+  if (issuers === undefined) return undefined;
+  const [issuer, ...others] = issuers;
+  if (issuer === undefined || others.length > 0) {
+    reader.fault('ACCESS_CONFIG', 'must have one issuer, the team');
+    return undefined;
+  }
+  // Access has no discovery document at the place where OpenID Connect has it.
+  return issuer.keys.kind === 'discovery' && issuer.keys.url.startsWith(`${issuer.issuer}/.well-known/`)
+    ? { ...issuer, keys: { ...issuer.keys, kind: 'url', url: `${issuer.issuer}${accessKeysPath}` } }
+    : issuer;
+}
+
+async function readAssertionKeys(reader: EnvironmentReader): Promise<AssertionKeySet | undefined> {
+  const text = reader.jsonText('ASSERTION_KEYS');
+  if (text === undefined) return undefined;
+  const parsed = await parseAssertionKeys(text);
+  if (parsed.ok) return parsed.keys;
+  reader.fault('ASSERTION_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
+  return undefined;
+}

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertionKeysFile, speaker } from '../../../test/support/assertions.ts';
+import { WorkerConfigurationError } from './configuration-error.ts';
+import { readConfiguration } from './read-configuration.ts';
+
+const sync = await speaker('sync');
+const edge = await speaker('edge');
+const binding = { fetch: async () => new Response() };
+const object = { idFromName: () => ({}), get: () => binding };
+
+const least = {
+  SERVER_ID: 'cp-a',
+  LOCAL_SERVER: 'https://cp-a.example:6443',
+  SNAPSHOT_KEYS: { keys: [sync.publicJwk] },
+};
+
+const accessConfig = {
+  apiVersion: 'apiserver.config.k8s.io/v1',
+  kind: 'AuthenticationConfiguration',
+  jwt: [
+    {
+      issuer: { url: 'https://team.example', audiences: ['app'] },
+      claimMappings: { username: { claim: 'email', prefix: '' } },
+    },
+  ],
+};
+
+/** The names with faults, and the message. */
+async function faultsOf(environment: object): Promise<{ names: readonly string[]; message: string }> {
+  try {
+    await readConfiguration(environment);
+  } catch (error) {
+    assert.ok(error instanceof WorkerConfigurationError);
+    return { names: error.faults.map(({ name }) => name), message: error.message };
+  }
+  assert.fail('the configuration was accepted');
+}
+
+test('the least that is needed, as text or as values', async () => {
+  for (const SNAPSHOT_KEYS of [least.SNAPSHOT_KEYS, JSON.stringify(least.SNAPSHOT_KEYS)]) {
+    const { local, snapshot, destinationIdentity, callers } = await readConfiguration({
+      ...least,
+      SNAPSHOT_KEYS,
+    });
+    assert.deepEqual(local, { serverId: 'cp-a', origin: 'https://cp-a.example:6443' });
+    assert.equal(snapshot.store.kind, 'memory');
+    assert.equal(snapshot.stalePolicy, 'serve-stale');
+    assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);
+    assert.equal(callers.clientCertificates, 'none');
+    assert.deepEqual(callers.allowed, { users: [], groups: ['system:masters'] });
+  }
+});
+
+test('everything at once', async () => {
+  const configuration = await readConfiguration({
+    ...least,
+    PEER_MTLS: binding,
+    DESTINATIONS: binding,
+    ASSERTION_SIGNING_KEY: edge.privateJwk,
+    ASSERTION_ISSUER: 'edge',
+    LOCAL_IDENTITY: 'front-proxy',
+    CLIENT_CERTIFICATES: 'cf',
+    ACCESS_CONFIG: accessConfig,
+    ASSERTION_KEYS: assertionKeysFile([edge]),
+    ALLOWED_GROUPS: '["admins"]',
+    SNAPSHOT_OBJECT: object,
+    PEER_PORTS: [6443],
+    SYNC_SERVERS: [{ id: 'cp-a', url: 'https://cp-a.example:6443' }],
+    SYNC_TOKEN: 'token',
+    SYNC_SIGNING_KEY: sync.privateJwk,
+  });
+  const { destinationIdentity, callers, snapshot, sync: job } = configuration;
+  assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'assertion']);
+  assert.equal(snapshot.store.kind, 'durable-object');
+  assert.equal(callers.access?.keys.kind, 'url');
+  assert.deepEqual(callers.access.keys, {
+    kind: 'url',
+    url: 'https://team.example/cdn-cgi/access/certs',
+    certificateAuthority: undefined,
+  });
+  assert.equal(job?.servers[0]?.readFrom, 'https://cp-a.example:6443');
+  assert.equal(job?.lifetimeSeconds, 900);
+});
+
+test('every fault is told at once, under its name, and no value is repeated', async () => {
+  const { names, message } = await faultsOf({
+    LOCAL_SERVER: 'https://cp-a.example:6443/path',
+    SNAPSHOT_KEYS: 'secret-text',
+    PEER_MTLS: 'secret-text',
+    LOCAL_IDENTITY: 'secret-text',
+    PEER_IDENTITY: 'assertion',
+    CLIENT_CERTIFICATES: 'yes',
+    AUTHENTICATION_CONFIG: '{}',
+    ACCESS_CONFIG: 'secret-text',
+    ALLOWED_GROUPS: 'system:masters',
+    STALE_POLICY: 'secret-text',
+    PEER_CIDRS: ['secret'],
+    SYNC_TOKEN: 'secret-text',
+  });
+  for (const name of [
+    'SERVER_ID',
+    'LOCAL_SERVER',
+    'SNAPSHOT_KEYS',
+    'PEER_MTLS',
+    'LOCAL_IDENTITY',
+    'ASSERTION_SIGNING_KEY',
+    'ASSERTION_ISSUER',
+    'CLIENT_CERTIFICATES',
+    'AUTHENTICATION_CONFIG',
+    'ACCESS_CONFIG',
+    'ALLOWED_GROUPS',
+    'STALE_POLICY',
+    'SYNC_SERVERS',
+    'SYNC_SIGNING_KEY',
+  ]) {
+    assert.ok(names.includes(name), name);
+  }
+  assert.doesNotMatch(message, /secret-text/);
+});
+
+test('settings that contradict each other are faults', async () => {
+  const cases: readonly (readonly [object, string])[] = [
+    // A forgotten setting is no gateway, and a gateway has no server of its own.
+    [{ ...least, SERVER_ID: '' }, 'SERVER_ID'],
+    [{ ...least, GATEWAY: 'true' }, 'SERVER_ID'],
+    [{ GATEWAY: 'true', SNAPSHOT_KEYS: least.SNAPSHOT_KEYS, STALE_POLICY: 'local' }, 'STALE_POLICY'],
+    [{ ...least, SNAPSHOT_STORE: 'durable-object' }, 'SNAPSHOT_STORE'],
+    [{ ...least, SNAPSHOT_STORE: 'kv', SNAPSHOT_OBJECT: object }, 'SNAPSHOT_STORE'],
+    [{ ...least, PEER_IDENTITY: 'assertion', ASSERTION_SIGNING_KEY: edge.privateJwk }, 'ASSERTION_ISSUER'],
+    [{ ...least, ACCESS_CONFIG: { ...accessConfig, jwt: [] } }, 'ACCESS_CONFIG'],
+    [
+      {
+        ...least,
+        SYNC_SERVERS: [{ id: 'cp-a', url: 'https://cp-a.example:6443' }],
+        SYNC_TOKEN: 'token',
+        // Not the key that this Worker's own receiver has pinned.
+        SYNC_SIGNING_KEY: edge.privateJwk,
+        SNAPSHOT_OBJECT: object,
+      },
+      'SYNC_SIGNING_KEY',
+    ],
+    [
+      {
+        ...least,
+        SYNC_SERVERS: [{ id: 'cp-a', url: 'https://cp-a.example:6443' }],
+        SYNC_TOKEN: 'token',
+        SYNC_SIGNING_KEY: sync.privateJwk,
+      },
+      'SNAPSHOT_STORE',
+    ],
+  ];
+  for (const [environment, name] of cases)
+    assert.ok((await faultsOf(environment)).names.includes(name), name);
+});
+
+test('the gateway form names no server', async () => {
+  const { local, snapshot } = await readConfiguration({
+    GATEWAY: 'true',
+    SNAPSHOT_KEYS: least.SNAPSHOT_KEYS,
+  });
+  assert.equal(local, undefined);
+  // Its own server is what `local` would fall back to.
+  assert.equal(snapshot.stalePolicy, 'serve-stale');
+});

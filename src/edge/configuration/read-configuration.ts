@@ -1,0 +1,130 @@
+import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
+import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
+import { describeIssues } from '../../snapshot/format/issues.ts';
+import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
+import type { DurableObjectNamespace, Fetcher, KvNamespace } from '../platform/bindings.ts';
+import type {
+  SnapshotConfiguration,
+  SnapshotStoreConfiguration,
+  WorkerConfiguration,
+} from './configuration.ts';
+import { EnvironmentReader } from './environment-reader.ts';
+import { readCallers } from './read-callers.ts';
+import { readDestinationIdentity } from './read-destination-identity.ts';
+import { readSync } from './read-sync.ts';
+
+/**
+ * Checks the whole environment of a Worker (`WorkerEnvironment`).
+ * @throws {WorkerConfigurationError} with every fault, each under its variable's name.
+ */
+export async function readConfiguration(environment: object): Promise<WorkerConfiguration> {
+  const reader = new EnvironmentReader(environment);
+  const isGateway = reader.boolean('GATEWAY') ?? false;
+  const local = readLocal(reader, isGateway);
+  const frontProxy = reader.binding<Fetcher>('PEER_MTLS', ['fetch']);
+  const destinations = reader.binding<Fetcher>('DESTINATIONS', ['fetch']);
+  const destinationIdentity = await readDestinationIdentity(reader);
+  const callers = await readCallers(reader);
+  const snapshot = await readSnapshot(reader, isGateway);
+  const sync = await readSync(reader, snapshot?.keys);
+  if (sync !== undefined && snapshot?.store.kind === 'memory') {
+    reader.fault(
+      'SNAPSHOT_STORE',
+      "must be durable-object or kv beside SYNC_SERVERS: memory is one isolate's own",
+    );
+  }
+  reader.throwFaults();
+  if (snapshot === undefined || local === undefined) {
+    throw new TypeError('A part of the configuration is missing without a fault.');
+  }
+  const { server } = local;
+  return { local: server, frontProxy, destinations, destinationIdentity, callers, snapshot, sync };
+}
+
+/** Both settings or, where the operator says that it is a gateway, neither: a forgotten one is no gateway. */
+function readLocal(
+  reader: EnvironmentReader,
+  isGateway: boolean,
+): { readonly server: WorkerConfiguration['local'] } | undefined {
+  if (isGateway) {
+    for (const name of ['SERVER_ID', 'LOCAL_SERVER', 'ASSERTION_KEYS']) {
+      if (reader.has(name))
+        reader.fault(name, 'must not be there with GATEWAY, which has no server of its own');
+    }
+    return { server: undefined };
+  }
+  const serverId = reader.requiredText(
+    'SERVER_ID',
+    'the ID of the API server behind LOCAL_SERVER, as in the snapshot',
+  );
+  const origin = reader.httpsOrigin(
+    'LOCAL_SERVER',
+    'https://name:port of the API server that takes what is local',
+  );
+  return serverId === undefined || origin === undefined ? undefined : { server: { serverId, origin } };
+}
+
+async function readSnapshot(
+  reader: EnvironmentReader,
+  isGateway: boolean,
+): Promise<SnapshotConfiguration | undefined> {
+  const keys = await readSnapshotKeys(reader);
+  const store = readStore(reader);
+  const addressPolicy = readAddressPolicy(reader);
+  const initial = reader.text('SNAPSHOT');
+  const stalePolicy = readStalePolicy(reader, isGateway);
+  if (keys === undefined || store === undefined || addressPolicy === undefined) return undefined;
+  return { keys, addressPolicy, store, initial, stalePolicy };
+}
+
+function readStalePolicy(reader: EnvironmentReader, isGateway: boolean): StalePolicy {
+  const chosen = reader.choice('STALE_POLICY', ['local', 'serve-stale', 'unavailable']);
+  if (isGateway && chosen === 'local') {
+    reader.fault('STALE_POLICY', 'must not be local with GATEWAY, which has no server of its own');
+  }
+  return chosen ?? defaultStalePolicy;
+}
+
+async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet | undefined> {
+  const text = reader.jsonText('SNAPSHOT_KEYS');
+  if (text === undefined) {
+    if (!reader.has('SNAPSHOT_KEYS')) {
+      reader.fault('SNAPSHOT_KEYS', 'is required: the public JWKS that snapshots may be signed with');
+    }
+    return undefined;
+  }
+  const parsed = await parseSnapshotKeys(text);
+  if (parsed.ok) return parsed.keys;
+  reader.fault('SNAPSHOT_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
+  return undefined;
+}
+
+function readStore(reader: EnvironmentReader): SnapshotStoreConfiguration | undefined {
+  const object = reader.binding<DurableObjectNamespace>('SNAPSHOT_OBJECT', ['idFromName', 'get']);
+  const kv = reader.binding<KvNamespace>('SNAPSHOT_KV', ['get', 'put']);
+  const name = reader.text('SNAPSHOT_NAME') ?? 'snapshot';
+  const bound = object !== undefined ? 'durable-object' : kv !== undefined ? 'kv' : 'memory';
+  const kind = reader.choice('SNAPSHOT_STORE', ['durable-object', 'kv', 'memory']) ?? bound;
+  if (kind === 'memory') return { kind };
+  if (kind === 'durable-object') {
+    if (object !== undefined) return { kind, namespace: object, name };
+    reader.fault('SNAPSHOT_STORE', 'is durable-object: bind SNAPSHOT_OBJECT to the class SnapshotObject');
+    return undefined;
+  }
+  if (kv !== undefined) return { kind, namespace: kv, name };
+  reader.fault('SNAPSHOT_STORE', 'is kv: bind SNAPSHOT_KV to a KV namespace');
+  return undefined;
+}
+
+function readAddressPolicy(reader: EnvironmentReader) {
+  const allowedCidrs = reader.texts('PEER_CIDRS');
+  const allowedPorts = reader.numbers('PEER_PORTS');
+  const allowLoopbackPeers = reader.boolean('ALLOW_LOOPBACK_PEERS');
+  try {
+    return createAddressPolicy({ allowedCidrs, allowedPorts, allowLoopbackPeers });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    reader.fault('PEER_CIDRS and PEER_PORTS', `are unusable: ${error.message}`);
+    return undefined;
+  }
+}

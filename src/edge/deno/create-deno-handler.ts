@@ -1,0 +1,102 @@
+import { statusResponse } from '../../apimachinery/status.ts';
+import { createApp } from '../../app.ts';
+import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
+import { createOidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
+import { createRouter } from '../../proxy/create-router.ts';
+import type { HandlerContext } from '../../request/handler-environment.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { Destination, Transport } from '../../request/transport.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
+import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
+import type { WorkerConfiguration } from '../configuration/configuration.ts';
+import { denoAuthenticators, denoIdentityTokens } from './deno-identity.ts';
+import { denoInbound } from './deno-inbound.ts';
+import type { DenoHandler } from './deno-runtime.ts';
+import { refuseRewrittenTargets } from './refuse-rewritten-targets.ts';
+
+export interface DenoHandlerOptions {
+  readonly configuration: WorkerConfiguration;
+  readonly transport: Transport;
+  readonly store: SnapshotStore;
+  /** For the keys of token issuers. */
+  readonly fetchDocument: FetchDocument;
+  readonly logger: Logger;
+}
+
+/** What the chain is called with beside the request: the request as it stood on the wire. */
+interface Bindings {
+  readonly inbound: InboundRequest;
+}
+
+/** The whole router as a handler of `Deno.serve`, with the last good snapshot in use. */
+export async function createDenoHandler(options: DenoHandlerOptions): Promise<DenoHandler> {
+  const { configuration, transport, store, fetchDocument, logger } = options;
+  const { local, destinationIdentity, callers, snapshot } = configuration;
+  const { oidc, signing } = destinationIdentity;
+  const receiver = new SnapshotReceiver({
+    keys: () => snapshot.keys,
+    addressPolicy: snapshot.addressPolicy,
+    store: beginningWith(store, snapshot.initial),
+    logger,
+  });
+  const restored = await receiver.restore();
+  if (restored.result === 'refused') {
+    logger.error({ err: restored.error }, 'The stored snapshot cannot be used');
+  }
+  const routerOptions = {
+    ...(local === undefined ? {} : { serverId: local.serverId, local: localDestination(local) }),
+    routingTable: receiver,
+    transport,
+    authenticators: denoAuthenticators(configuration, fetchDocument, logger),
+    identityTokens: denoIdentityTokens(destinationIdentity),
+    stalePolicy: snapshot.stalePolicy,
+    logger,
+  };
+  const app = createApp({
+    ...routerOptions,
+    router: refuseRewrittenTargets(createRouter(routerOptions)),
+    oidcIssuer:
+      oidc === undefined || signing === undefined
+        ? undefined
+        : createOidcIssuer({ url: oidc.issuerUrl, publicKeys: [signing.publicJwk] }),
+    allowedCallers: callers.allowed,
+    inbound: (context: HandlerContext) => (context.env as Bindings).inbound,
+  });
+  return (request, info) => {
+    const taken = denoInbound(request, info);
+    if (!taken.ok) return statusResponse('BadRequest', taken.fault);
+    if (request.headers.has('upgrade')) return upgradeRefused();
+    return app.fetch(request, { inbound: taken.inbound } satisfies Bindings);
+  };
+}
+
+/** The store, which holds `initial` as long as nothing has been saved: it is verified as whatever it holds. */
+function beginningWith(store: SnapshotStore, initial: string | undefined): SnapshotStore {
+  if (initial === undefined) return store;
+  return { ...store, load: async () => (await store.load()) ?? { snapshot: initial } };
+}
+
+function localDestination({
+  serverId,
+  origin,
+}: {
+  readonly serverId: string;
+  readonly origin: string;
+}): Destination {
+  return {
+    kind: 'local',
+    id: serverId,
+    origin,
+    serverName: new URL(origin).hostname,
+    trust: { kind: 'peer-ca' },
+  };
+}
+
+/** Deno has no raw upgrades, and its WebSockets can only be ended here, not passed on as they are. */
+function upgradeRefused(): Response {
+  return statusResponse(
+    'BadRequest',
+    'this router cannot upgrade connections: use exec, attach and port-forward through a router on Node, or through a Worker with kubectl 1.30 or newer',
+  );
+}

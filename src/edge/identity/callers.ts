@@ -1,0 +1,73 @@
+import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
+import type { Authenticator } from '../../identity/authenticator.ts';
+import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
+import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
+import type { LoadKeys } from '../../identity/jwt/key-source.ts';
+import { keysFromDiscovery, keysFromUrl } from '../../identity/jwt/load-keys.ts';
+import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
+import { externalIssuer, type TokenIssuer } from '../../identity/jwt/token-issuer.ts';
+import { X509Authenticator } from '../../identity/x509.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { CallerConfiguration } from '../configuration/configuration.ts';
+import { AccessAuthenticator } from './access-authenticator.ts';
+import { IsolateKeys } from './isolate-keys.ts';
+import { createObjectNonces } from './object-nonces.ts';
+import { type PlatformCertificate, platformCertificate } from './platform-certificate.ts';
+
+export interface CallerIdentification {
+  /** In the order in which they are asked. */
+  readonly authenticators: readonly Authenticator[];
+  /** To be renewed behind requests. */
+  readonly keys: readonly IsolateKeys[];
+  /** What `request.cf` proves about the caller; nothing, unless the platform's word counts. */
+  readonly certificateOf: (cf: unknown) => PlatformCertificate;
+}
+
+/**
+ * How the Worker finds out who calls. No header that a client can write counts: assertions and tokens are signed, and
+ * a certificate is what the platform itself has verified.
+ *
+ * @param audience what assertions of other routers must be meant for; `undefined` in the gateway form
+ */
+export function createCallerIdentification(
+  configuration: CallerConfiguration,
+  audience: string | undefined,
+  logger: Logger,
+): CallerIdentification {
+  const { clientCertificates, issuers, access, assertionKeys, assertionNonces } = configuration;
+  const keys: IsolateKeys[] = [];
+  const tokenIssuer = (issuer: ExternalIssuerConfig): TokenIssuer => {
+    const source = new IsolateKeys({ issuer: issuer.issuer, load: loadFrom(issuer), logger });
+    keys.push(source);
+    return externalIssuer(issuer.issuer, source, issuer.policy);
+  };
+  const authenticators: Authenticator[] = [];
+  // Before certificates: a connection's own identity must not replace the one that it asserts.
+  if (assertionKeys !== undefined && audience !== undefined) {
+    const sharedNonces = assertionNonces && createObjectNonces(assertionNonces);
+    authenticators.push(
+      new PeerAssertionAuthenticator({ keys: () => assertionKeys, audience, sharedNonces, logger }),
+    );
+  }
+  if (clientCertificates === 'cf') authenticators.push(new X509Authenticator());
+  if (issuers.length > 0) {
+    authenticators.push(new JwtAuthenticator({ issuers: issuers.map(tokenIssuer), logger }));
+  }
+  if (access !== undefined) {
+    authenticators.push(new AccessAuthenticator({ issuer: tokenIssuer(access), logger }));
+  }
+  return {
+    authenticators,
+    keys,
+    certificateOf: clientCertificates === 'cf' ? platformCertificate : () => ({}),
+  };
+}
+
+function loadFrom({ issuer, keys }: ExternalIssuerConfig): LoadKeys {
+  // Refused with the configuration: there is no file to be read here.
+  if (keys.kind === 'file') throw new TypeError(`${issuer} has its keys in a file.`);
+  const fetchDocument: FetchDocument = (url, init) => fetch(url, init);
+  return keys.kind === 'discovery'
+    ? keysFromDiscovery(fetchDocument, { issuer, discoveryUrl: keys.url })
+    : keysFromUrl(fetchDocument, keys.url);
+}

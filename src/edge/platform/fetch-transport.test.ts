@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pinned, speaker } from '../../../test/support/assertions.ts';
+import { mixedCluster } from '../../../test/support/decision-rows.ts';
+import { receiverHolding, userConnection } from '../../../test/support/test-app.ts';
+import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
+import { createApp } from '../../app.ts';
+import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
+import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
+import type { IdentityTokenSigners } from '../../identity/identity-token.ts';
+import { X509Authenticator } from '../../identity/x509.ts';
+import { inboundFromRequest } from '../../request/inbound.ts';
+import { createFetchTransport } from './fetch-transport.ts';
+
+const edge = await speaker('edge');
+const signer = createAssertionSigner({ key: edge.key, issuer: 'edge' });
+const target = '/apis/batch/v1/namespaces/default/jobs?limit=500&fieldSelector=a%3Db';
+
+/** An edge router without any client certificate; answers what it fetched, and its own answer. */
+async function throughTheEdge(identityTokens: IdentityTokenSigners) {
+  const fetched: Request[] = [];
+  const app = createApp({
+    serverId: 'local',
+    local: {
+      kind: 'local',
+      id: 'local',
+      origin: 'https://local.example',
+      serverName: 'local.example',
+      trust: { kind: 'peer-ca' },
+    },
+    routingTable: await receiverHolding(mixedCluster),
+    authenticators: [new X509Authenticator()],
+    inbound: (context) => inboundFromRequest(context.req.raw, userConnection('jane', ['a, b'])),
+    identityTokens,
+    transport: createFetchTransport({
+      fetch: async (url, init) => {
+        fetched.push(new Request(url, init));
+        return Response.json({});
+      },
+    }),
+  });
+  return { response: await app.request(`https://edge.example${target}`), fetched };
+}
+
+test('what an edge router fetches is believed by the router that it fetches from', async () => {
+  const { response, fetched } = await throughTheEdge({ local: signer, peer: signer });
+  assert.equal(response.status, 200);
+  const [request] = fetched;
+  assert.ok(request);
+  const url = new URL(request.url);
+  const destination = mixedCluster.servers.find(({ address }) => address === url.host);
+  const keys = await pinned(edge);
+  const authenticator = new PeerAssertionAuthenticator({ keys: () => keys, audience: destination?.id ?? '' });
+  const caller = await authenticator.authenticate({
+    ...inboundFromRequest(request),
+    target: `${url.pathname}${url.search}`,
+    headers: rawHeadersOf(request.headers),
+  });
+  assert.ok(caller?.kind === 'authenticated');
+  assert.equal(caller.user.name, 'jane');
+  assert.deepEqual(caller.user.groups, ['a, b', 'system:authenticated']);
+});
+
+test('without a signer and without a certificate nothing is fetched', async () => {
+  const { response, fetched } = await throughTheEdge({});
+  assert.equal(response.status, 503);
+  assert.deepEqual(fetched, []);
+});

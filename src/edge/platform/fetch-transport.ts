@@ -1,0 +1,107 @@
+import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import { type OutboundRequest, type Transport, TransportError } from '../../request/transport.ts';
+import { webHeaders } from './worker-headers.ts';
+import { WorkerInboundRequest } from './worker-inbound.ts';
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface FetchTransportOptions {
+  /** Sends without a client certificate. Default: the runtime's own `fetch`. */
+  readonly fetch?: Fetch | undefined;
+  /** Sends with the front-proxy certificate: a binding that holds it. Without one, such requests fail closed. */
+  readonly frontProxyFetch?: Fetch | undefined;
+  /** Milliseconds until the head of an answer must be there. Default 60,000. */
+  readonly headTimeout?: number | undefined;
+}
+
+/** RFC 9110 sections 15.3.5 and 15.4.5, Fetch section 2.2.3: answers that have no body. */
+const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** Sends through `fetch` and answers with what came, its head alone: for requests and for upgrades. */
+export type FetchSender = (
+  outbound: OutboundRequest,
+  inbound: InboundRequest,
+  init: { readonly headers: Headers; readonly body?: ReadableStream<Uint8Array> | null },
+) => Promise<Response>;
+
+/**
+ * Reaches destinations through `fetch`, for runtimes that have nothing else. The TLS name is the host of the
+ * destination's address: `fetch` cannot set another, so peers need names that their certificates carry.
+ */
+export function createFetchSender(options: FetchTransportOptions = {}): FetchSender {
+  const {
+    fetch: plainFetch = (url, init) => fetch(url, init),
+    frontProxyFetch,
+    headTimeout = 60_000,
+  } = options;
+  return async (outbound, inbound, { headers, body = null }) => {
+    const { trust } = outbound.destination;
+    if (trust.kind === 'ca-bundle' && trust.pem !== undefined) {
+      // `fetch` would check against the runtime's own authorities instead.
+      throw notSent('an APIService names its own certificate authority, which fetch cannot be given');
+    }
+    const send = outbound.presentFrontProxyCertificate ? frontProxyFetch : plainFetch;
+    // Identity headers on a connection that proves nothing would turn the caller into nobody.
+    if (send === undefined) throw notSent('no binding holds the front-proxy certificate');
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(), headTimeout);
+    try {
+      return await send(`${outbound.destination.origin}${outbound.target}`, {
+        method: outbound.method,
+        headers,
+        body,
+        // A redirect is the destination's answer, never followed (CVE-2022-3172).
+        redirect: 'manual',
+        signal: AbortSignal.any([inbound.signal, limit.signal]),
+        // Required for streamed bodies (Fetch section 5.4); not yet in every library's types.
+        ...(body === null ? {} : { duplex: 'half' }),
+      });
+    } catch (cause) {
+      const code = inbound.signal.aborted ? 'ClientGone' : limit.signal.aborted ? 'Timeout' : 'ConnectFailed';
+      // `fetch` does not tell how far it came.
+      throw new TransportError(code, `fetch failed: ${String(cause)}`, {
+        requestMayHaveArrived: true,
+        cause,
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
+function notSent(message: string): TransportError {
+  return new TransportError('TLSFailed', message, { requestMayHaveArrived: false });
+}
+
+/** The header lines of an outbound request, lines of one name kept apart where the runtime can. */
+export function outboundHeaders({ headers }: OutboundRequest, inbound: InboundRequest): Headers {
+  const original = inbound instanceof WorkerInboundRequest ? inbound.request.headers : undefined;
+  const written = webHeaders(headers, original);
+  // Left out, a runtime asks for codings of its own, and the client would get one that it did not ask for.
+  if (!written.has('accept-encoding')) written.set('accept-encoding', 'identity');
+  return written;
+}
+
+export function createFetchTransport(options: FetchTransportOptions = {}): Transport {
+  const send = createFetchSender(options);
+  return {
+    async send(outbound, inbound, onResponseHead) {
+      const headers = outboundHeaders(outbound, inbound);
+      const response = await send(outbound, inbound, { headers, body: inbound.body() });
+      const { status } = response;
+      const disposition = onResponseHead({ status, headers: rawHeadersOf(response.headers) });
+      if (disposition.kind === 'replace') {
+        await response.body?.cancel();
+        return disposition.response;
+      }
+      const answered = webHeaders(disposition.headers, response.headers);
+      // A front that compresses on the way (wrangler's, a CDN) would hold a watch back to fill its buffer.
+      if (outbound.longRunning && !answered.has('content-encoding'))
+        answered.set('content-encoding', 'identity');
+      const body = withoutBody.has(status) ? null : response.body;
+      // A coded body is handed on as it came: workerd reads none that is passed from one Response to the next.
+      return new Response(body, { status, headers: answered });
+    },
+  };
+}

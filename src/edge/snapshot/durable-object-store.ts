@@ -1,0 +1,64 @@
+import { readText } from '../../runtime/read-text.ts';
+import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import {
+  type SharedSnapshotStore,
+  storeTimeout,
+  type TaggedSnapshot,
+  withinStoreTimeout,
+} from '../../snapshot/receiving/shared-snapshot-store.ts';
+import { StoreChangedError } from '../../snapshot/receiving/snapshot-store.ts';
+import {
+  parseStoredSnapshotText,
+  storedSnapshotText,
+} from '../../snapshot/receiving/stored-snapshot-text.ts';
+import type { DurableObjectNamespace } from '../platform/bindings.ts';
+
+/** Nobody resolves it: a stub of a Durable Object looks at nothing but the path, and ours not even at that. */
+const url = 'https://snapshot-object/';
+const nothingStored = '';
+
+/** Keeps the snapshot in the Durable Object `SnapshotObject` of that name. */
+export function createDurableObjectStore(
+  namespace: DurableObjectNamespace,
+  name: string,
+): SharedSnapshotStore {
+  let knownTag = nothingStored;
+
+  /** A new stub each time: one that has met an error stays broken (developers.cloudflare.com/durable-objects). */
+  async function ask(init: RequestInit): Promise<Response> {
+    const stub = namespace.get(namespace.idFromName(name));
+    const signal = AbortSignal.timeout(storeTimeout);
+    return withinStoreTimeout('the Durable Object', stub.fetch(url, { ...init, signal }));
+  }
+
+  async function read(tag: string): Promise<TaggedSnapshot | undefined> {
+    const answer = await ask({ headers: tag === nothingStored ? {} : { 'if-none-match': tag } });
+    if (answer.status === 304) return undefined;
+    if (answer.status === 404) {
+      await answer.body?.cancel();
+      return tag === nothingStored ? undefined : { tag: nothingStored, stored: undefined };
+    }
+    const limit = sealedSnapshotLimit + sealedRenewalLimit + 2;
+    const text =
+      answer.status === 200 && answer.body !== null ? await readText(answer.body, limit) : undefined;
+    if (text === undefined) throw new Error(`the Durable Object answered with status ${answer.status}`);
+    return { tag: answer.headers.get('etag') ?? nothingStored, stored: parseStoredSnapshotText(text) };
+  }
+
+  return {
+    changed: () => read(knownTag),
+    takeNoteOf(tag) {
+      knownTag = tag;
+    },
+    load: async () => (await read(nothingStored))?.stored,
+    async save(stored) {
+      const headers: Record<string, string> =
+        knownTag === nothingStored ? { 'if-none-match': '*' } : { 'if-match': knownTag };
+      const answer = await ask({ method: 'PUT', headers, body: storedSnapshotText(stored) });
+      await answer.body?.cancel();
+      if (answer.status === 412) throw new StoreChangedError();
+      if (answer.status !== 204) throw new Error(`the Durable Object answered with status ${answer.status}`);
+      knownTag = answer.headers.get('etag') ?? nothingStored;
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import type { DurableObjectNamespace, Fetcher, KvNamespace } from '../platform/bindings.ts';
+
+/**
+ * A variable that holds JSON: as text (a secret, `--var`, capnp), or as the value itself where the runtime parses it
+ * (`[vars]` in wrangler.toml, capnp `json`).
+ */
+export type JsonVariable = string | boolean | number | object;
+
+/**
+ * Variables, secrets and bindings of the Worker, as the runtime hands them over. Checked as a whole by
+ * `readConfiguration`: a name in capitals that is not listed here is ignored, since the platform adds its own.
+ */
+export interface WorkerEnvironment {
+  // Where requests go.
+
+  /**
+   * API server ID of what stands behind `LOCAL_SERVER`, as in the snapshot; the `aud` of assertions to this router.
+   * Left out, with `LOCAL_SERVER`, in the gateway form alone.
+   */
+  readonly SERVER_ID?: string;
+  /**
+   * `https://name:port` that takes what is local: an API server, or a router in front of one. On Cloudflare a DNS name
+   * that its certificate carries, for the platform connects to no bare IP address and checks the name in the URL.
+   */
+  readonly LOCAL_SERVER?: string;
+  /** `true`: the gateway form, in which no server is closer than another. Default `false`. */
+  readonly GATEWAY?: JsonVariable;
+  /**
+   * Binding whose `fetch` presents the front-proxy client certificate: `mtls_certificates`, or on self-hosted workerd
+   * a `network` with a key pair. Needed where a destination is told by X-Remote headers who calls.
+   */
+  readonly PEER_MTLS?: Fetcher;
+  /**
+   * Binding that destinations are reached through without a client certificate: a `network` that trusts a private
+   * authority. Default: the global `fetch`.
+   */
+  readonly DESTINATIONS?: Fetcher;
+
+  // How they are told who calls.
+
+  /** `front-proxy`, `assertion` or `oidc-token`. Default: `assertion` with a signing key, else `front-proxy`. */
+  readonly LOCAL_IDENTITY?: string;
+  /** As `LOCAL_IDENTITY`, for peers. */
+  readonly PEER_IDENTITY?: string;
+  /**
+   * Secret: private JWK (JSON) that assertions and OIDC tokens are signed with. Destinations have pinned its public
+   * half for `ASSERTION_ISSUER`, or trust `OIDC_ISSUER_URL`.
+   */
+  readonly ASSERTION_SIGNING_KEY?: JsonVariable;
+  /** Name under which assertions are signed; goes with `ASSERTION_SIGNING_KEY`. */
+  readonly ASSERTION_ISSUER?: string;
+  /** With `oidc-token`: the issuer that API servers trust, and that this Worker answers for. */
+  readonly OIDC_ISSUER_URL?: string;
+  /** With `oidc-token`: the audience that API servers expect. */
+  readonly OIDC_AUDIENCE?: string;
+
+  // How callers are established. Without any of these every caller's own credentials go on as they came.
+
+  /**
+   * `cf`: the client certificate that the platform verified (`request.cf.tlsClientAuth`), CN as user, O as groups.
+   * Only where the platform itself fills `request.cf`. Default `none`.
+   */
+  readonly CLIENT_CERTIFICATES?: string;
+  /** Issuers of bearer tokens: an AuthenticationConfiguration (JSON), keys by discovery or `jwksURL`. */
+  readonly AUTHENTICATION_CONFIG?: JsonVariable;
+  /**
+   * Cloudflare Access: an AuthenticationConfiguration (JSON) with one issuer, whose signed token is read from the
+   * header `Cf-Access-Jwt-Assertion`. Its keys, unless `jwksURL` says otherwise, at `<url>/cdn-cgi/access/certs`.
+   */
+  readonly ACCESS_CONFIG?: JsonVariable;
+  /** JWKS (JSON) of other routers whose assertions are believed; every key has one member more, `issuer`. */
+  readonly ASSERTION_KEYS?: JsonVariable;
+  /**
+   * Durable Object namespace of the class `ReplayObject`, with SQLite storage: an assertion then counts once among all
+   * isolates. Asked only for requests that carry one. Left out: once in each isolate.
+   */
+  readonly REPLAY_OBJECT?: DurableObjectNamespace;
+  /** JSON array: who may use `/.mixed-version-proxy/`. Default `["system:masters"]`. */
+  readonly ALLOWED_GROUPS?: JsonVariable;
+  /** JSON array. Default none. */
+  readonly ALLOWED_USERS?: JsonVariable;
+
+  // What the cluster serves.
+
+  /** Public JWKS (JSON) that snapshots may be signed with. */
+  readonly SNAPSHOT_KEYS: JsonVariable;
+  /** Sealed snapshot to begin with, given at deployment. */
+  readonly SNAPSHOT?: string;
+  /**
+   * Where snapshots are kept: `durable-object`, `kv`, or `memory` (of one isolate: for trying out). Default:
+   * `durable-object` where `SNAPSHOT_OBJECT` is bound, else `kv` where `SNAPSHOT_KV` is, else `memory`.
+   */
+  readonly SNAPSHOT_STORE?: string;
+  /** Durable Object namespace of the class `SnapshotObject`, with SQLite storage. */
+  readonly SNAPSHOT_OBJECT?: DurableObjectNamespace;
+  /** KV namespace; the sync job can write to it as well (`--kv-*`). */
+  readonly SNAPSHOT_KV?: KvNamespace;
+  /** Key in the KV namespace, or name of the Durable Object. Default `snapshot`. */
+  readonly SNAPSHOT_NAME?: string;
+  /** `serve-stale`, `unavailable` or, but for the gateway form, which knows none, `local`. Default `serve-stale`. */
+  readonly STALE_POLICY?: string;
+  /** JSON array of CIDR blocks that IP addresses in a snapshot must lie in. */
+  readonly PEER_CIDRS?: JsonVariable;
+  /** JSON array: the only ports that may be dialled. */
+  readonly PEER_PORTS?: JsonVariable;
+  /** `true`: addresses of this machine count too, for self-hosted workerd on a control-plane node. Default `false`. */
+  readonly ALLOW_LOOPBACK_PEERS?: JsonVariable;
+
+  // The sync job as a cron trigger; all of it or none.
+
+  /**
+   * JSON array of `{ "id", "url", "readFrom"?, "serverName"?, "hostname"? }`: API servers that `scheduled` reads and
+   * routes to at `url`; `readFrom` (https origin) is where it reads, by default `url`.
+   */
+  readonly SYNC_SERVERS?: JsonVariable;
+  /**
+   * Secret: bearer token that may read discovery, and list APIServices, CustomResourceDefinitions, StorageVersions and
+   * the Leases of `kube-system`.
+   */
+  readonly SYNC_TOKEN?: string;
+  /** Secret: private JWK (JSON) that snapshots are signed with; its public half is in `SNAPSHOT_KEYS`. */
+  readonly SYNC_SIGNING_KEY?: JsonVariable;
+  /** Seconds that a snapshot counts without being renewed; three times the cron's interval. Default 900. */
+  readonly SYNC_LIFETIME_SECONDS?: JsonVariable;
+
+  /** Log lines down to this level: `debug`, `info`, `warn`, `error` or `none`. Default `info`. */
+  readonly LOG_LEVEL?: string;
+}

@@ -1,0 +1,79 @@
+import { statusResponse } from '../../apimachinery/status.ts';
+import { internalError } from '../../request/internal-error.ts';
+import { WorkerConfigurationError } from '../configuration/configuration-error.ts';
+import type { ExecutionContext, ScheduledController } from '../platform/bindings.ts';
+import { createConsoleLogger, type LogLevel, logLevels } from '../platform/console-logger.ts';
+import type { WorkerEnvironment } from './environment.ts';
+import { createWorkerApp, type WorkerApp } from './worker-app.ts';
+
+export { ReplayObject } from '../identity/replay-object.ts';
+export { SnapshotObject } from '../snapshot/snapshot-object.ts';
+export type { WorkerEnvironment } from './environment.ts';
+
+/**
+ * What an isolate has made of its environment. Only what is finished is kept: a promise belongs to the request that
+ * made it, and requests that waited for one that was broken off would wait for ever. At worst two do the same work.
+ */
+interface Isolate {
+  app?: WorkerApp;
+  /** The environment cannot change without a new isolate: once wrong, always wrong. Everything else is tried again. */
+  fault?: WorkerConfigurationError;
+}
+
+const isolates = new WeakMap<object, Isolate>();
+
+/** The router on a Workers-compatible runtime (docs/edge.md). */
+export default {
+  async fetch(
+    request: Request,
+    environment: WorkerEnvironment,
+    context: ExecutionContext,
+  ): Promise<Response> {
+    const isolate = isolateOf(environment);
+    const app = isolate.app ?? (await createIsolateApp(environment, isolate));
+    return app instanceof Response ? app : app.fetch(request, context);
+  },
+
+  /** The cron trigger: one round of the sync job (docs/edge.md). */
+  async scheduled(_event: ScheduledController, environment: WorkerEnvironment): Promise<void> {
+    const { runScheduledSync } = await import('../sync/run-scheduled-sync.ts');
+    await runScheduledSync(environment, loggerOf(environment));
+  },
+};
+
+function isolateOf(environment: WorkerEnvironment): Isolate {
+  const known = isolates.get(environment);
+  if (known !== undefined) return known;
+  const isolate: Isolate = {};
+  isolates.set(environment, isolate);
+  return isolate;
+}
+
+async function createIsolateApp(
+  environment: WorkerEnvironment,
+  isolate: Isolate,
+): Promise<WorkerApp | Response> {
+  if (isolate.fault === undefined) {
+    const logger = loggerOf(environment);
+    try {
+      const { prepareWorker } = await import('./prepare.ts');
+      const prepared = await prepareWorker(environment, logger);
+      // Another request may have been quicker meanwhile; its requests in flight are counted there.
+      isolate.app ??= createWorkerApp(prepared, logger);
+      return isolate.app;
+    } catch (error) {
+      if (!(error instanceof WorkerConfigurationError)) return internalError(error, logger);
+      isolate.fault = error;
+      logger.error({ err: error }, 'The Worker cannot start');
+    }
+  }
+  return statusResponse(
+    'InternalError',
+    'the router cannot start: its variables or bindings have faults, which its log names one by one',
+  );
+}
+
+function loggerOf({ LOG_LEVEL }: WorkerEnvironment) {
+  const level: LogLevel = logLevels.find((each) => each === LOG_LEVEL) ?? 'info';
+  return createConsoleLogger(level);
+}

@@ -1,0 +1,122 @@
+import type { Authenticator } from '../../identity/authenticator.ts';
+import type { AllowedCallers } from '../../identity/authorize.ts';
+import type {
+  IdentityMode,
+  IdentityTokenSigner,
+  IdentityTokenSigners,
+} from '../../identity/identity-token.ts';
+import type { OidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
+import type { StalePolicy } from '../../routing/decision.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
+import type {
+  DestinationIdentityConfiguration,
+  WorkerConfiguration,
+} from '../configuration/configuration.ts';
+import { readConfiguration } from '../configuration/read-configuration.ts';
+import type { CallerIdentification } from '../identity/callers.ts';
+import type { PlatformCertificate } from '../identity/platform-certificate.ts';
+import type { Fetcher, WaitUntil } from '../platform/bindings.ts';
+import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
+
+/** What the handlers need, made once for an isolate. */
+export interface PreparedWorker {
+  readonly local: WorkerConfiguration['local'];
+  readonly frontProxy: Fetcher | undefined;
+  readonly destinations: Fetcher | undefined;
+  readonly receiver: SharingReceiver;
+  readonly stalePolicy: StalePolicy;
+  readonly authenticators: readonly Authenticator[];
+  /** What `request.cf` proves about the caller. */
+  readonly certificateOf: (cf: unknown) => PlatformCertificate;
+  readonly allowedCallers: AllowedCallers;
+  readonly identityTokens: IdentityTokenSigners;
+  readonly oidcIssuer: OidcIssuer | undefined;
+  readonly sync: WorkerConfiguration['sync'];
+  /** This Worker's name in `Via`, the same in all its isolates. */
+  readonly pseudonym: string;
+  /** To be called for each request; see `SnapshotRefresh`. */
+  beforeRequest(waitUntil: WaitUntil): Promise<void> | undefined;
+}
+
+/**
+ * Checks the environment and makes of it what requests need. In a module of its own, with all that checks and signs.
+ * @throws {WorkerConfigurationError} with every fault
+ */
+export async function prepareWorker(environment: object, logger: Logger): Promise<PreparedWorker> {
+  const configuration = await readConfiguration(environment);
+  const { local, callers, destinationIdentity, snapshot } = configuration;
+  const { receiver, refresh } = await createSnapshotKeeping(snapshot, logger);
+  const identification = await identificationOf(configuration, logger);
+  return {
+    local,
+    frontProxy: configuration.frontProxy,
+    destinations: configuration.destinations,
+    receiver,
+    stalePolicy: snapshot.stalePolicy,
+    authenticators: identification.authenticators,
+    certificateOf: identification.certificateOf,
+    allowedCallers: callers.allowed,
+    sync: configuration.sync,
+    pseudonym: await pseudonymOf(configuration),
+    ...(await tokensOf(destinationIdentity)),
+    beforeRequest(waitUntil) {
+      for (const keys of identification.keys) {
+        const renewal = keys.renewal();
+        if (renewal !== undefined) waitUntil(renewal);
+      }
+      return refresh.beforeRequest(waitUntil);
+    },
+  };
+}
+
+async function identificationOf(
+  { callers, local }: WorkerConfiguration,
+  logger: Logger,
+): Promise<CallerIdentification> {
+  const { clientCertificates, issuers, access, assertionKeys } = callers;
+  const asksNobody =
+    clientCertificates === 'none' &&
+    issuers.length === 0 &&
+    access === undefined &&
+    assertionKeys === undefined;
+  if (asksNobody) return { authenticators: [], keys: [], certificateOf: () => ({}) };
+  const { createCallerIdentification } = await import('../identity/callers.ts');
+  return createCallerIdentification(callers, local?.serverId, logger);
+}
+
+async function tokensOf({
+  local,
+  peer,
+  signing,
+  assertionIssuer,
+  oidc,
+}: DestinationIdentityConfiguration): Promise<Pick<PreparedWorker, 'identityTokens' | 'oidcIssuer'>> {
+  if (signing === undefined || (local === 'front-proxy' && peer === 'front-proxy')) {
+    return { identityTokens: {}, oidcIssuer: undefined };
+  }
+  const { createAssertionSigner, createOidcIssuer, createOidcTokenSigner } = await import(
+    '../identity/signing.ts'
+  );
+  const signerFor = (mode: IdentityMode): IdentityTokenSigner | undefined => {
+    const { key } = signing;
+    if (mode === 'assertion') return createAssertionSigner({ key, issuer: assertionIssuer });
+    if (mode === 'front-proxy' || oidc === undefined) return undefined;
+    return createOidcTokenSigner({ key, issuer: oidc.issuerUrl, audience: oidc.audience });
+  };
+  return {
+    identityTokens: { local: signerFor(local), peer: signerFor(peer) },
+    oidcIssuer: oidc && createOidcIssuer({ url: oidc.issuerUrl, publicKeys: [signing.publicJwk] }),
+  };
+}
+
+/**
+ * By which a request that comes back is noticed. A random name, as elsewhere, would be another one in each isolate, and
+ * a loop would be noticed only by chance.
+ */
+async function pseudonymOf({ local, destinationIdentity }: WorkerConfiguration): Promise<string> {
+  const named = JSON.stringify([local?.serverId, local?.origin, destinationIdentity.assertionIssuer]);
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(named));
+  const hex = Array.from(new Uint8Array(digest, 0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `mixed-version-proxy-${hex}`;
+}

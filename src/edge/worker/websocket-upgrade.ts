@@ -1,0 +1,90 @@
+import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
+import { statusResponse } from '../../apimachinery/status.ts';
+import { refuseUpgradeOfOwnPath } from '../../own-paths/refuse-own-path.ts';
+import { knowledgeMissing } from '../../proxy/delivery/undelivered.ts';
+import { handleRequest } from '../../request/handle-request.ts';
+import { cleanResponseHeaders } from '../../request/header-hygiene.ts';
+import type { AdmittedRequest, Router } from '../../request/router.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { type FetchSender, outboundHeaders } from '../platform/fetch-transport.ts';
+import { webHeaders } from '../platform/worker-headers.ts';
+import type { WorkerInboundRequest } from '../platform/worker-inbound.ts';
+
+/** What workerd adds to `Response` for the protocol that a Worker can upgrade to. */
+interface SwitchedResponse extends Response {
+  readonly webSocket?: object | null;
+}
+
+/** The handshake is the runtime's own on either side (RFC 6455 section 4): a client's key answers nothing there. */
+const handshakeHeaders = [
+  'sec-websocket-key',
+  'sec-websocket-version',
+  'sec-websocket-extensions',
+  'sec-websocket-accept',
+];
+
+/**
+ * Carries a WebSocket (exec, attach, port-forward of kubectl 1.30 and newer) through the same door and the same way
+ * out as every request. The runtime has no other protocol to switch to: everything else is refused here, for `fetch`
+ * would send it on without its Upgrade header, as an ordinary request.
+ */
+export async function upgradeWebSocket(
+  inbound: WorkerInboundRequest,
+  router: Router,
+  send: FetchSender,
+  logger: Logger,
+): Promise<Response> {
+  const protocol = inbound.request.headers.get('upgrade')?.trim().toLowerCase();
+  if (protocol !== 'websocket') return refuseProtocol();
+  return handleRequest(inbound, router, logger, (request) => {
+    const refusal = refuseUpgradeOfOwnPath(request);
+    if (refusal !== undefined) return refusal;
+    return router.deliver(request, async (outbound) => {
+      const headers = outboundHeaders(outbound, inbound);
+      for (const name of handshakeHeaders) headers.delete(name);
+      headers.set('upgrade', 'websocket');
+      const response: SwitchedResponse = await send(outbound, inbound, { headers });
+      return response.webSocket
+        ? switched(response, response.webSocket, request)
+        : declined(response, request);
+    });
+  });
+}
+
+/**
+ * What kubectl shows when it asks for SPDY: 400, as an API server answers an upgrade that it cannot make
+ * (k8s.io/apimachinery pkg/util/httpstream). kubectl 1.29 has WebSockets behind a variable of its environment.
+ */
+function refuseProtocol(): Response {
+  return statusResponse(
+    'BadRequest',
+    'this router runs on a runtime that can upgrade to WebSocket only, not to SPDY: use kubectl 1.30 or newer, or ' +
+      'kubectl 1.29 with KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true (port-forward: 1.31 or newer)',
+  );
+}
+
+function switched(response: Response, webSocket: object, { inbound }: AdmittedRequest): Response {
+  inbound.isPassedOn = true;
+  const headers = new Headers();
+  const protocol = response.headers.get('sec-websocket-protocol');
+  if (protocol !== null) headers.set('sec-websocket-protocol', protocol);
+  const init: ResponseInit & { readonly webSocket: object } = { status: 101, headers, webSocket };
+  return new Response(null, init);
+}
+
+async function declined(response: Response, { decision, inbound }: AdmittedRequest): Promise<Response> {
+  const { status } = response;
+  if (status === 404 && decision.reason === 'NoSnapshot') {
+    await response.body?.cancel();
+    return knowledgeMissing();
+  }
+  if (status >= 300 && status < 400) {
+    await response.body?.cancel();
+    // Neither followed nor passed on (CVE-2020-8559).
+    const message = 'the API server that serves this resource answered the upgrade with a redirect';
+    return statusResponse('ServiceUnavailable', message);
+  }
+  inbound.isPassedOn = true;
+  const headers = webHeaders(cleanResponseHeaders(rawHeadersOf(response.headers)), response.headers);
+  return new Response(response.body, { status, headers });
+}

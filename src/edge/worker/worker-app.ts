@@ -1,0 +1,97 @@
+import { statusResponse } from '../../apimachinery/status.ts';
+import { isUriHost } from '../../apimachinery/uri-host.ts';
+import { createApp } from '../../app.ts';
+import { createRouter } from '../../proxy/create-router.ts';
+import type { HandlerContext } from '../../request/handler-environment.ts';
+import { internalError } from '../../request/internal-error.ts';
+import { ownPathsPrefix } from '../../request/own-path-target.ts';
+import type { Destination } from '../../request/transport.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { ExecutionContext, Fetcher } from '../platform/bindings.ts';
+import { createFetchSender, createFetchTransport, type Fetch } from '../platform/fetch-transport.ts';
+import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
+import type { PreparedWorker } from './prepare.ts';
+
+/** One isolate's router. */
+export interface WorkerApp {
+  /** Never rejects. */
+  fetch(request: Request, context: ExecutionContext): Promise<Response>;
+}
+
+/** What the app is called with beside the request: the request as it stood on the wire. */
+interface Bindings {
+  readonly inbound: WorkerInboundRequest;
+}
+
+/** What the runtime adds to a request; on Cloudflare an object, on self-hosted workerd what its operator says. */
+interface PlatformRequest extends Request {
+  readonly cf?: unknown;
+}
+
+/**
+ * Puts the router together from what was prepared: the app that is the router everywhere. What merges documents, the
+ * router's own paths, and what carries WebSockets are loaded when they are first needed.
+ */
+export function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
+  const { local, receiver, certificateOf } = prepared;
+  const transportOptions = {
+    fetch: fetchOf(prepared.destinations),
+    frontProxyFetch: fetchOf(prepared.frontProxy),
+  };
+  const transport = createFetchTransport(transportOptions);
+  const routerOptions = {
+    serverId: local?.serverId,
+    local: local && localDestination(local),
+    routingTable: receiver,
+    transport,
+    authenticators: prepared.authenticators,
+    identityTokens: prepared.identityTokens,
+    stalePolicy: prepared.stalePolicy,
+    pseudonym: prepared.pseudonym,
+    logger,
+  };
+  const router = createRouter(routerOptions);
+  const { allowedCallers, oidcIssuer } = prepared;
+  const inbound = (context: HandlerContext) => (context.env as Bindings).inbound;
+  const app = createApp({ ...routerOptions, router, allowedCallers, oidcIssuer, inbound });
+
+  async function upgrade(inbound: WorkerInboundRequest): Promise<Response> {
+    const { upgradeWebSocket } = await import('./websocket-upgrade.ts');
+    return upgradeWebSocket(inbound, router, createFetchSender(transportOptions), logger);
+  }
+
+  return {
+    async fetch(request: PlatformRequest, context) {
+      const host = request.headers.get('host');
+      if (host !== null && !isUriHost(host)) return hostRefused();
+      try {
+        const waitUntil: ExecutionContext['waitUntil'] = (promise) => context.waitUntil(promise);
+        await prepared.beforeRequest(waitUntil);
+        const inbound = new WorkerInboundRequest(request, certificateOf(request.cf));
+        // The runtime hands the header over whatever it holds.
+        if (request.headers.has('upgrade')) return await upgrade(inbound);
+        const response = Promise.resolve(app.fetch(request, { inbound } satisfies Bindings));
+        // A push that its sender gives up on must still end, or the turns behind it would never come.
+        if (inbound.target.startsWith(`${ownPathsPrefix}/`)) waitUntil(response.catch(() => undefined));
+        return await response;
+      } catch (error) {
+        // A part that could not be loaded, among others: the next request tries again.
+        return internalError(error, logger);
+      }
+    },
+  };
+}
+
+/** workerd puts the Host header in front of the target and parses both as one URL. */
+function hostRefused(): Response {
+  return statusResponse('BadRequest', "the Host header is no host: send 'Host: name' or 'Host: name:port'");
+}
+
+function localDestination({ serverId, origin }: { serverId: string; origin: string }): Destination {
+  const { hostname } = new URL(origin);
+  return { kind: 'local', id: serverId, origin, serverName: hostname, trust: { kind: 'peer-ca' } };
+}
+
+function fetchOf(binding: Fetcher | undefined): Fetch | undefined {
+  return binding && ((url, init) => binding.fetch(url, init));
+}

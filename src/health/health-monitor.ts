@@ -1,0 +1,120 @@
+import type { Destination } from '../request/transport.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { ProbeOutcome } from './health-state.ts';
+import type { ServerHealth } from './server-health.ts';
+
+export interface HealthMonitorOptions {
+  readonly health: ServerHealth;
+  /** Asks one server. Never rejects; ends when `signal` aborts. */
+  readonly probe: (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome>;
+  /** Milliseconds between two probes of a server that is healthy. Asked for before each pause. */
+  readonly interval: () => number;
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'random'>;
+}
+
+/** A server that is unhealthy or in doubt is probed so many times as often (HAProxy's `fastinter`). */
+const hastePerInterval = 5;
+/** And so many times while it is worth waiting for: a connection to it was lost a short while ago. */
+const hasteWhenLost = 10;
+/** A pause is up to this share shorter or longer, so that the probes of many routers do not fall together. */
+const jitter = 0.1;
+
+interface Followed {
+  readonly destination: Destination;
+  /** Ends the probing of this server. */
+  readonly ending: AbortController;
+  /** Ends the pause that it is in. */
+  pause: AbortController;
+}
+
+/**
+ * Probes each server in a loop of its own. What it knows of time it asks of a clock that only rises: setting the
+ * wall clock neither stops the probes nor makes them come in a burst.
+ */
+export class HealthMonitor {
+  readonly #options: HealthMonitorOptions;
+  readonly #followed = new Map<string, Followed>();
+  readonly #endObserving: () => void;
+
+  constructor(options: HealthMonitorOptions) {
+    this.#options = options;
+    this.#endObserving = options.health.observe({
+      doubted: (id) => this.#followed.get(id)?.pause.abort(),
+    });
+  }
+
+  /**
+   * Follows exactly these servers from now on. One that is gone loses its probes and its state; one whose address
+   * or name has changed is another server, of which nothing is known.
+   */
+  follow(destinations: readonly Destination[]): void {
+    const wanted = new Map(destinations.map((destination) => [destination.id, destination]));
+    for (const [id, { destination }] of this.#followed) {
+      const next = wanted.get(id);
+      if (next !== undefined && isSameServer(next, destination)) wanted.delete(id);
+      else this.#unfollow(id);
+    }
+    for (const [id, destination] of wanted) {
+      this.#options.health.follow(id);
+      const followed = { destination, ending: new AbortController(), pause: new AbortController() };
+      this.#followed.set(id, followed);
+      void this.#watch(followed);
+    }
+  }
+
+  /** Ends the pauses under way: they are as long as the interval was when they began. */
+  hurry(): void {
+    for (const { pause } of this.#followed.values()) pause.abort();
+  }
+
+  /** Ends all probing, for good. */
+  stop(): void {
+    this.#endObserving();
+    for (const id of [...this.#followed.keys()]) this.#unfollow(id);
+  }
+
+  #unfollow(id: string): void {
+    const followed = this.#followed.get(id);
+    this.#followed.delete(id);
+    this.#options.health.unfollow(id);
+    followed?.ending.abort();
+    followed?.pause.abort();
+  }
+
+  async #watch(followed: Followed): Promise<void> {
+    const { health, probe, clock } = this.#options;
+    const { destination, ending } = followed;
+    while (!ending.signal.aborted) {
+      const begun = clock.monotonic();
+      health.probing(destination.id);
+      const outcome = await probe(destination, ending.signal);
+      // What was asked of a server that nobody wants to know of any more says nothing of its successor.
+      if (ending.signal.aborted) return;
+      health.probed(destination.id, outcome, clock.monotonic() - begun);
+      await this.#rest(followed, begun);
+    }
+  }
+
+  /** Until the next probe is due; a doubt makes it due sooner, but never sooner than for an unhealthy server. */
+  async #rest(followed: Followed, begun: number): Promise<void> {
+    const { health, clock } = this.#options;
+    const spread = 1 - jitter + 2 * jitter * clock.random();
+    // Asked again behind a pause: the interval may have become shorter meanwhile.
+    const { id } = followed.destination;
+    const hasty = () =>
+      (this.#options.interval() / (health.isLostLately(id) ? hasteWhenLost : hastePerInterval)) * spread;
+    const usual = health.isInDoubt(id) ? hasty() : this.#options.interval() * spread;
+    const rest = async (pause: number): Promise<void> => {
+      followed.pause = new AbortController();
+      if (followed.ending.signal.aborted) return;
+      await clock.sleep(Math.max(0, pause - (clock.monotonic() - begun)), followed.pause.signal);
+    };
+    await rest(usual);
+    // Not yet: it was woken by a doubt, or by another interval.
+    if (clock.monotonic() - begun < hasty()) await rest(hasty());
+  }
+}
+
+function isSameServer(one: Destination, other: Destination): boolean {
+  return one.kind === other.kind && one.origin === other.origin && one.serverName === other.serverName;
+}

@@ -1,0 +1,96 @@
+import { ConnectionCloser, type ConnectionEnd } from '../../health/connection-closer.ts';
+import { HealthMonitor } from '../../health/health-monitor.ts';
+import { ServerHealth } from '../../health/server-health.ts';
+import type { AskOptions } from '../../proxy/delivery/ask-server.ts';
+import { peerDestination } from '../../proxy/delivery/destinations.ts';
+import { createProbe } from '../../proxy/delivery/probe.ts';
+import type { Destination } from '../../request/transport.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import type { HealthConfig } from '../configuration/serve-config.ts';
+
+export interface FollowedServersOptions extends AskOptions {
+  readonly config: HealthConfig;
+  /** Left out in the gateway form. */
+  readonly local: Destination | undefined;
+  readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
+  readonly logger: Logger;
+}
+
+/** The health of a router's servers, kept up to date until it is stopped. */
+export interface FollowedServers {
+  readonly health: ServerHealth;
+  /** Follows the local server, and the peers of `table` once there is one. */
+  follow(table: RoutingTable | undefined): void;
+  /**
+   * An answer of the server at this origin broke off, or it is about to go away: it is looked at at once. Any other
+   * origin: nothing is done.
+   */
+  brokenOff(origin: string): void;
+  /** It has ended a connection without a word: it gets requests again when it says that it is ready. */
+  connectionLost(origin: string): void;
+  /** Probes and judges by other figures from now on. */
+  configure(config: HealthConfig): void;
+  stop(): void;
+}
+
+/** Puts state, probes and the closing of connections together. Nothing is probed before the first `follow`. */
+export function followServers(options: FollowedServersOptions): FollowedServers {
+  const { local, endConnections, logger } = options;
+  let { config } = options;
+  const health = new ServerHealth(config);
+  const probe = createProbe({
+    ...options,
+    timeoutMilliseconds: () => config.timeout,
+    onNotConnected: (id) => health.connectionLost(id),
+  });
+  const monitor = new HealthMonitor({ health, probe, interval: () => config.interval, clock: systemClock });
+  let destinations: ReadonlyMap<string, Destination> = new Map();
+  health.observe({
+    changed({ id, to, cause }) {
+      if (to === 'unhealthy') logger.warn({ server: id, cause }, 'An API server is unhealthy');
+      else logger.info({ server: id }, 'An API server is healthy');
+    },
+    lost(id) {
+      const text =
+        'A connection to an API server was lost: it gets no requests until its /readyz says that it is ready';
+      logger.info({ server: id }, text);
+    },
+  });
+  health.observe(
+    new ConnectionCloser({
+      health,
+      end(id, how) {
+        const destination = destinations.get(id);
+        if (destination !== undefined) endConnections(destination, how);
+      },
+    }),
+  );
+  const forEachAt = (origin: string, tell: (id: string) => void): void => {
+    for (const destination of destinations.values()) {
+      if (destination.origin === origin) tell(destination.id);
+    }
+  };
+  return {
+    health,
+    follow(table) {
+      const peers = (table?.reachable ?? []).filter(({ id }) => id !== local?.id);
+      const followed = [
+        ...(local === undefined ? [] : [local]),
+        ...peers.flatMap((server) => peerDestination(server) ?? []),
+      ];
+      destinations = new Map(followed.map((destination) => [destination.id, destination]));
+      monitor.follow(followed);
+    },
+    brokenOff: (origin) => forEachAt(origin, (id) => health.unanswered(id)),
+    connectionLost: (origin) => forEachAt(origin, (id) => health.connectionLost(id)),
+    configure(next) {
+      const isShorter = next.interval < config.interval;
+      config = next;
+      health.configure(next);
+      if (isShorter) monitor.hurry();
+    },
+    stop: () => monitor.stop(),
+  };
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mixedCluster } from '../../../test/support/decision-rows.ts';
+import { testApp, userConnection } from '../../../test/support/test-app.ts';
+import type { ProbeOutcome } from '../../health/health-state.ts';
+import { ServerHealth } from '../../health/server-health.ts';
+import type { Explanation } from '../../proxy/explain.ts';
+import type { RouterStatus } from '../status/router-status.ts';
+import { serversCheck } from './servers-check.ts';
+
+const byPeer = { byPeer: true };
+const byOther = { byPeer: false };
+
+function health(outcomes: Readonly<Record<string, ProbeOutcome | undefined>>): ServerHealth {
+  const known = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
+  for (const [id, outcome] of Object.entries(outcomes)) {
+    known.follow(id);
+    if (outcome !== undefined) known.probed(id, outcome, 1);
+  }
+  return known;
+}
+
+test('one peer that is down makes no router unready', () => {
+  const servers = health({ local: 'ready', a: 'unreachable', b: 'ready' });
+  assert.equal(serversCheck({ serverId: 'local', health: servers }).check(byOther), undefined);
+  assert.equal(serversCheck({ health: servers }).check(byOther), undefined);
+});
+
+test('a router is not ready before any server has answered, nor when none does', () => {
+  for (const servers of [health({ local: undefined }), health({ local: 'unreachable', a: 'not-ready' })]) {
+    assert.match(
+      serversCheck({ serverId: 'local', health: servers }).check(byOther) ?? '',
+      /no API server is healthy/,
+    );
+    assert.match(serversCheck({ health: servers }).check(byOther) ?? '', /no API server is healthy/);
+  }
+});
+
+test('with the local server down a router is ready by its peers, if they take its place', () => {
+  const servers = health({ local: 'unreachable', a: 'ready' });
+  assert.equal(serversCheck({ serverId: 'local', health: servers }).check(byOther), undefined);
+  const unavailable = serversCheck({
+    serverId: 'local',
+    localServerDownPolicy: 'unavailable',
+    health: servers,
+  });
+  assert.match(unavailable.check(byOther) ?? '', /local API server is not healthy/);
+});
+
+test('routers whose local servers are all down do not keep each other ready', async () => {
+  const servers = health({ local: 'unreachable', a: 'ready' });
+  assert.match(serversCheck({ serverId: 'local', health: servers }).check(byPeer) ?? '', /local API server/);
+  const { app } = await testApp({ health: servers, snapshot: mixedCluster });
+  const ask = (headers: Record<string, string>) =>
+    app.request('https://router.example/readyz?verbose', { headers });
+  const client = await ask({});
+  assert.deepEqual([client.status, /\[\+\]servers ok/.test(await client.text())], [200, true]);
+  const peer = await ask({ 'x-kubernetes-peer-proxied': 'true' });
+  assert.deepEqual([peer.status, /\[-\]servers failed/.test(await peer.text())], [500, true]);
+});
+
+test('status and explain show the health of each server', async () => {
+  const servers = health({ local: 'ready', 'peer-1': 'not-ready', 'peer-2': undefined });
+  const connection = userConnection('admin', ['system:masters']);
+  const { app } = await testApp({ health: servers, snapshot: mixedCluster, connection });
+  const get = async (path: string): Promise<unknown> =>
+    (await app.request(`https://router.example/.mixed-version-proxy/v1/${path}`)).json();
+  const status = (await get('status')) as RouterStatus;
+  assert.equal(status.form, 'sidecar');
+  assert.equal(status.localServer?.status, 'healthy');
+  const healthOf = (wanted: string) => status.servers.find(({ id }) => id === wanted)?.health;
+  const one = healthOf('peer-1');
+  assert.deepEqual([one?.status, one?.cause], ['unhealthy', 'not-ready']);
+  assert.ok(Date.parse(one?.since ?? '') <= Date.now());
+  assert.deepEqual(healthOf('peer-2'), { status: 'unknown', cause: null, since: null });
+  const explained = (await get('explain?url=/apis/batch/v1/jobs')) as Explanation;
+  assert.deepEqual(
+    explained.candidates.map(({ id, health: shown }) => `${id} ${shown}`),
+    ['peer-1 unhealthy', 'peer-2 unknown'],
+  );
+});
+
+test('status shows the gateway form', async () => {
+  const connection = userConnection('admin', ['system:masters']);
+  const gateway = { serverId: undefined, local: undefined } as const;
+  const { app } = await testApp({ ...gateway, snapshot: mixedCluster, connection });
+  const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
+  const status = (await response.json()) as RouterStatus;
+  const { form, serverId, localServer, stalePolicy, servers } = status;
+  assert.deepEqual(
+    { form, serverId, localServer, stalePolicy },
+    { form: 'gateway', serverId: null, localServer: null, stalePolicy: 'serve-stale' },
+  );
+  assert.equal(servers.length, mixedCluster.servers.length);
+  assert.ok(servers.every(({ local }) => !local));
+});

@@ -1,0 +1,43 @@
+import { Hono } from 'hono';
+import { firstHeader } from '../apimachinery/raw-headers.ts';
+import type { AllowedCallers } from '../identity/authorize.ts';
+import type { HandlerEnvironment } from '../request/handler-environment.ts';
+import type { HealthCheck } from './health-checks/health.ts';
+import type { HealthEndpoint } from './health-checks/health-endpoints.ts';
+import type { MetricsSource, Scrape } from './health-checks/metrics-source.ts';
+import { openToEveryone, withMonitors } from './monitors.ts';
+import { onlyAllowedCallers } from './only-allowed-callers.ts';
+
+export interface MetricsEndpointsOptions {
+  readonly metrics: MetricsSource;
+  /** By endpoint: run for each scrape of `/metrics/slis`, so that a series does not stand still unless asked. */
+  readonly healthChecks: Readonly<Record<HealthEndpoint, readonly HealthCheck[]>>;
+}
+
+/**
+ * `metrics` and `metrics/slis`, for allowed callers and for the group `system:monitoring`.
+ * @param allowed `everyone` where it is the address that keeps others away.
+ */
+export function metricsEndpoints(
+  { metrics, healthChecks }: MetricsEndpointsOptions,
+  allowed: AllowedCallers | 'everyone',
+): Hono<HandlerEnvironment> {
+  const app = new Hono<HandlerEnvironment>();
+  const guard = allowed === 'everyone' ? openToEveryone : onlyAllowedCallers(withMonitors(allowed));
+  app.get('/metrics', guard, async ({ var: { inbound } }) =>
+    respond(await metrics.scrape(firstHeader(inbound.headers, 'accept'))),
+  );
+  app.get('/metrics/slis', guard, async ({ var: { inbound } }) => {
+    for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
+      for (const { name, check } of healthChecks[endpoint]) {
+        metrics.healthChecked(endpoint, name, check({ byPeer: false }) === undefined);
+      }
+    }
+    return respond(await metrics.scrapeHealth(firstHeader(inbound.headers, 'accept')));
+  });
+  return app;
+}
+
+function respond({ contentType, text }: Scrape): Response {
+  return new Response(text, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
+}

@@ -1,0 +1,64 @@
+import { Hono } from 'hono';
+import { firstHeader } from '../apimachinery/raw-headers.ts';
+import { statusResponse } from '../apimachinery/status.ts';
+import { type PageSources, pageStateSource } from '../dashboard/page-state.ts';
+import type { AllowedCallers } from '../identity/authorize.ts';
+import type { RequestToExplain } from '../proxy/explain.ts';
+import { explainHere } from '../proxy/explain-here.ts';
+import type { MixedVersionProxyOptions } from '../proxy/options.ts';
+import type { HandlerEnvironment } from '../request/handler-environment.ts';
+import type { SnapshotReceiver } from '../snapshot/receiving/receiver.ts';
+import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
+import { onlyAllowedCallers } from './only-allowed-callers.ts';
+import type { CredentialFiles } from './status/credential-files.ts';
+import { type RouterStatus, routerStatus } from './status/router-status.ts';
+import type { SettingsState } from './status/setting-change.ts';
+import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-address.ts';
+
+export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
+  readonly routingTable: SnapshotReceiver;
+  /** What the runtime has to say about certificates and key files, where it reads any. */
+  readonly credentialFiles?: CredentialFiles;
+  /** Where peers should call this router; told to the sync job. Default: it says nothing. */
+  readonly advertised?: AdvertisedSource | undefined;
+  /** Settings that wait for a restart. Default: none do. */
+  readonly settings?: SettingsState;
+}
+
+/**
+ * The router's own paths for allowed callers only (metrics and z-pages, which monitors may read, stand beside them):
+ * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), and the
+ * status page (GET), `/` and what its script asks for.
+ */
+export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hono<HandlerEnvironment> {
+  const receiver = options.routingTable;
+  const clock = options.clock ?? Date.now;
+  const status = (): RouterStatus =>
+    routerStatus(options, receiver, clock(), options.credentialFiles, options.settings);
+  const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options, clock());
+  const pageState = pageStateSource(options, clock, status);
+  const app = new Hono<HandlerEnvironment>();
+
+  app.use(onlyAllowedCallers(allowed));
+  app.use('/v1/snapshot/*', tellAdvertisedAddress(options.advertised));
+  app.get('/v1/snapshot', ({ var: { inbound } }) =>
+    getSnapshot(firstHeader(inbound.headers, 'accept'), receiver),
+  );
+  app.put('/v1/snapshot', ({ var: { inbound } }) => putSnapshot(inbound.body(), receiver));
+  app.put('/v1/snapshot/renewal', ({ var: { inbound } }) => putRenewal(inbound.body(), receiver));
+  app.get('/v1/status', () => Response.json(status()));
+  app.get('/v1/explain', (context) => {
+    const { method = 'GET', url } = context.req.query();
+    if (url === undefined) {
+      return statusResponse('BadRequest', 'name the request to explain: ?method=GET&url=/apis/batch/v1/jobs');
+    }
+    return Response.json(explain({ method, url }));
+  });
+  app.get('*', async ({ req }, next) => {
+    // A module of its own, with a page's style and script: most processes are never asked for it.
+    const { statusPage } = await import('../dashboard/status-page.ts');
+    return (await statusPage(req.path, req.query(), { state: pageState, explain })) ?? next();
+  });
+  app.all('*', ({ req }) => statusResponse('NotFound', `the router has no ${req.method} ${req.path}`));
+  return app;
+}

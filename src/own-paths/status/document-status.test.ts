@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { snapshotOfSets } from '../../../test/support/recorded-cluster.ts';
+import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
+import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import { documentStatus } from './document-status.ts';
+
+const groups = (kind: string, count: number): APIGroupDiscovery[] => [
+  {
+    metadata: { name: 'apps' },
+    versions: [
+      {
+        version: 'v1',
+        resources: Array.from({ length: count }, (_, index) => ({
+          resource: `things${index}`,
+          responseKind: { group: '', version: '', kind },
+          scope: 'Namespaced' as const,
+          verbs: ['get'],
+        })),
+      },
+    ],
+  },
+];
+const tableOf = (count: number, stale = false) =>
+  buildRoutingTable(
+    snapshotOfSets({
+      a: { set: servedSetFromDiscovery([], groups('One', count), {}), version: 'v1.26.0' },
+      b: { set: servedSetFromDiscovery([], groups('Other', count), {}), version: 'v1.25.0', stale },
+    }),
+  );
+
+test('conflicts are counted and shown, with who says what', () => {
+  const { discovery, documents } = documentStatus(tableOf(1), undefined);
+  assert.equal(discovery.conflictCount, 1);
+  assert.deepEqual(discovery.conflicts, [
+    {
+      group: 'apps',
+      version: 'v1',
+      resource: 'things0',
+      subresource: '',
+      field: 'kind',
+      claims: [
+        { value: 'apps/v1, Kind=One', serverIds: ['a'] },
+        { value: 'apps/v1, Kind=Other', serverIds: ['b'] },
+      ],
+    },
+  ]);
+  assert.deepEqual(documents, []);
+});
+
+test('of many conflicts the number is whole and the list is not', () => {
+  const { discovery } = documentStatus(tableOf(250), undefined);
+  assert.deepEqual([discovery.conflictCount, discovery.conflicts.length], [250, 100]);
+});
+
+test('servers whose documents are missing or old are named', () => {
+  const named = (table: Parameters<typeof documentStatus>[0]) =>
+    documentStatus(table, undefined).documents.map(({ path, server }) => `${server} ${path}`);
+  assert.deepEqual(named(tableOf(1, true)), ['b /apis']);
+  const unknown = buildRoutingTable(snapshotOfSets({ a: { set: { storageVersions: {} } } }));
+  assert.deepEqual(named(unknown), ['a /apis', 'a /openapi/v3']);
+  assert.deepEqual(named(undefined), []);
+});
+
+test('what the router itself could not read is named too', () => {
+  const problem = { path: '/openapi/v2', server: 'a', problem: 'It did not come in time.' };
+  assert.deepEqual(documentStatus(undefined, { problems: () => [problem] }).documents, [problem]);
+});

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { inboundRequest } from '../../../test/support/inbound-request.ts';
+import { parseRequestInfo } from '../../apimachinery/request-info.ts';
+import { loggablePath } from '../../request/loggable-path.ts';
+import type { Destination } from '../../request/transport.ts';
+import type { Decision } from '../../routing/decision.ts';
+import { RecentDecisions } from './recent-decisions.ts';
+
+const local: Decision = { decision: 'local', reason: 'ServedLocally', candidates: [] };
+const peer: Decision = { decision: 'peer', reason: 'ServedByPeer', candidates: [] };
+const destination = (id: string): Destination => ({
+  kind: 'peer',
+  id,
+  origin: 'https://10.0.0.2:6443',
+  serverName: 'kubernetes.default.svc',
+  trust: { kind: 'peer-ca' },
+});
+
+function setUp() {
+  const time = { now: 1_000_000 };
+  const clock = () => time.now;
+  const decisions = new RecentDecisions({ clock, monotonicClock: clock });
+  const begin = (target: string, decision: Decision) => {
+    const observation = decisions.begin({ ...inboundRequest(), target });
+    observation.accepted?.(parseRequestInfo('GET', target));
+    observation.decided?.(decision);
+    return observation;
+  };
+  return { time, decisions, begin };
+}
+
+describe('recent decisions', () => {
+  it('tell where a request went, by which try, and what it was answered', () => {
+    const { decisions, begin } = setUp();
+    const observation = begin('/apis/batch/v1/jobs?limit=500', peer);
+    observation.attemptBegun?.(destination('cp-b'));
+    observation.attemptFailed?.('ConnectFailed');
+    assert.equal(decisions.list()[0]?.failure, 'ConnectFailed');
+    observation.attemptBegun?.(destination('cp-c'));
+    observation.answered?.(200);
+    assert.deepEqual(decisions.list(), [
+      {
+        at: 1_000_000,
+        method: 'GET',
+        path: '/apis/batch/v1/jobs',
+        decision: 'peer',
+        reason: 'ServedByPeer',
+        destination: 'cp-c',
+        attempts: 2,
+        failure: undefined,
+        status: 200,
+      },
+    ]);
+  });
+
+  it('are a sample: a flood for the local server neither grows them nor pushes out the others', () => {
+    const { time, decisions, begin } = setUp();
+    begin('/apis/batch/v1/jobs', peer);
+    for (let request = 0; request < 10_000; request++) begin('/api/v1/pods', local);
+    assert.equal(decisions.list().length, 6);
+    for (let second = 0; second < 100; second++) {
+      time.now += 1000;
+      for (let request = 0; request < 10; request++) begin('/api/v1/pods', local);
+    }
+    const kept = decisions.list();
+    assert.equal(kept.length, 51);
+    assert.equal(kept.filter(({ decision }) => decision === 'peer').length, 1);
+  });
+
+  it('stand in order, the newest first', () => {
+    const { time, decisions, begin } = setUp();
+    for (let request = 0; request < 60; request++) {
+      time.now += 1000;
+      begin(`/api/v1/namespaces/n${request}`, request % 2 === 0 ? local : peer);
+    }
+    const times = decisions.list().map(({ at }) => at);
+    assert.deepEqual(
+      times,
+      times.toSorted((left, right) => right - left),
+    );
+    assert.equal(decisions.list()[0]?.path, '/api/v1/namespaces/n59');
+  });
+
+  it('leave out requests that were never decided on, as those of the status page itself', () => {
+    const { decisions } = setUp();
+    const observation = decisions.begin({ ...inboundRequest(), target: '/.mixed-version-proxy/' });
+    observation.answered?.(200);
+    assert.deepEqual(decisions.list(), []);
+  });
+});
+
+describe('a path that is shown', () => {
+  for (const [name, target, shown] of [
+    ['has no query', '/api/v1/pods?token=secret&command=secret', '/api/v1/pods'],
+    [
+      'ends where a proxied application begins',
+      '/api/v1/namespaces/a/pods/b/proxy/reset?t=1',
+      '/api/v1/namespaces/a/pods/b/proxy/…',
+    ],
+    ['ends there also in its old form', '/api/v1/proxy/namespaces/a/pods/b/secret', '/api/v1/proxy/…'],
+    [
+      'stays whole without anything behind it',
+      '/api/v1/namespaces/a/pods/b/proxy',
+      '/api/v1/namespaces/a/pods/b/proxy',
+    ],
+    ['is hidden where an escape hides its parts', '/api/v1/namespaces/a/pods/b/%70roxy/secret', '/…'],
+    ['is cut when it is long', `/${'x'.repeat(500)}`, `/${'x'.repeat(199)}…`],
+  ] as const) {
+    it(name, () => {
+      assert.equal(loggablePath(target, parseRequestInfo('GET', target)), shown);
+    });
+  }
+});

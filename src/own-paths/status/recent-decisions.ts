@@ -1,0 +1,167 @@
+import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import { loggablePath } from '../../request/loggable-path.ts';
+import type {
+  AttemptFailure,
+  DropReason,
+  RequestObservation,
+  RequestObserver,
+} from '../../request/request-observer.ts';
+import type { Destination } from '../../request/transport.ts';
+import type { Decision, DecisionReason } from '../../routing/decision.ts';
+
+/** What became of one request. */
+export interface RecentDecision {
+  /** When it was decided on, milliseconds since the epoch. */
+  readonly at: number;
+  readonly method: string;
+  /** As it stood on the wire, without its query; cut where it could hold a secret or is too long to be shown. */
+  readonly path: string;
+  readonly decision: Decision['decision'];
+  readonly reason: DecisionReason;
+  /** ID of the server that was asked last; `undefined`: none was. */
+  readonly destination: string | undefined;
+  /** Servers asked: 2 when there was a second try. */
+  readonly attempts: number;
+  /** Why the last of them gave no answer, or why the router turned the request away. */
+  readonly failure: AttemptFailure | DropReason | undefined;
+  /** Code of the client's answer; `undefined`: there is none yet. */
+  readonly status: number | undefined;
+}
+
+export interface RecentDecisionsOptions {
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly clock?: () => number;
+  /** Milliseconds of a clock that only rises. Default `performance.now`. */
+  readonly monotonicClock?: () => number;
+}
+
+/** Kept of each of the two kinds. */
+const keptOfEachKind = 50;
+/** Taken in a second at most; a busy router would otherwise show nothing but its last millisecond. */
+const localPerSecond = 5;
+const othersPerSecond = 20;
+
+/**
+ * The last decisions, for people who watch a router at work: a sample, so that it costs next to nothing under load.
+ * Decisions for the local server, which nearly all are, have a place of their own, so that they cannot push out the
+ * ones that are worth a look. Nothing of who calls is kept, and nothing of queries: they can hold tokens and the
+ * commands of `kubectl exec`.
+ */
+export class RecentDecisions implements RequestObserver {
+  readonly #local: Sample;
+  readonly #others: Sample;
+  /** One for all requests, so that a request costs one small object. */
+  readonly #takePlace: TakePlace;
+
+  constructor({ clock = Date.now, monotonicClock = () => performance.now() }: RecentDecisionsOptions = {}) {
+    this.#local = new Sample(localPerSecond, monotonicClock);
+    this.#others = new Sample(othersPerSecond, monotonicClock);
+    this.#takePlace = (decision) => {
+      const sample = decision.decision === 'local' ? this.#local : this.#others;
+      return sample.hasRoom() ? { sample, at: clock() } : undefined;
+    };
+  }
+
+  begin(inbound: InboundRequest): RequestObservation {
+    return new DecisionObservation(inbound, this.#takePlace);
+  }
+
+  /** The newest first. */
+  list(): readonly RecentDecision[] {
+    return [...this.#local.kept(), ...this.#others.kept()].sort((left, right) => right.at - left.at);
+  }
+}
+
+type MutableDecision = { -readonly [Field in keyof RecentDecision]: RecentDecision[Field] };
+
+/** Asks for a place when there is something to keep. */
+type TakePlace = (decision: Decision) => { readonly sample: Sample; readonly at: number } | undefined;
+
+class DecisionObservation implements RequestObservation {
+  readonly #inbound: InboundRequest;
+  readonly #takePlace: TakePlace;
+  #requestInfo: RequestInfo | undefined;
+  #record: MutableDecision | undefined;
+
+  constructor(inbound: InboundRequest, takePlace: TakePlace) {
+    this.#inbound = inbound;
+    this.#takePlace = takePlace;
+  }
+
+  accepted(requestInfo: RequestInfo): void {
+    this.#requestInfo = requestInfo;
+  }
+
+  decided(decision: Decision): void {
+    const place = this.#takePlace(decision);
+    if (place === undefined) return;
+    const { method, target } = this.#inbound;
+    this.#record = {
+      at: place.at,
+      method,
+      path: loggablePath(target, this.#requestInfo),
+      decision: decision.decision,
+      reason: decision.reason,
+      destination: undefined,
+      attempts: 0,
+      failure: undefined,
+      status: undefined,
+    };
+    place.sample.keep(this.#record);
+  }
+
+  dropped(reason: DropReason): void {
+    if (this.#record !== undefined) this.#record.failure = reason;
+  }
+
+  attemptBegun({ id }: Destination): void {
+    if (this.#record === undefined) return;
+    this.#record.destination = id;
+    this.#record.attempts += 1;
+    this.#record.failure = undefined;
+  }
+
+  attemptFailed(failure: AttemptFailure): void {
+    if (this.#record !== undefined) this.#record.failure = failure;
+  }
+
+  answered(status: number): void {
+    if (this.#record !== undefined) this.#record.status = status;
+  }
+}
+
+/** The last ones of a kind, so many a second at most. */
+class Sample {
+  readonly #perSecond: number;
+  readonly #monotonicClock: () => number;
+  readonly #kept: RecentDecision[] = [];
+  #next = 0;
+  #second = -1;
+  #taken = 0;
+
+  constructor(perSecond: number, monotonicClock: () => number) {
+    this.#perSecond = perSecond;
+    this.#monotonicClock = monotonicClock;
+  }
+
+  hasRoom(): boolean {
+    const second = Math.floor(this.#monotonicClock() / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#taken = 0;
+    }
+    this.#taken += 1;
+    return this.#taken <= this.#perSecond;
+  }
+
+  keep(decision: RecentDecision): void {
+    this.#kept[this.#next] = decision;
+    this.#next = (this.#next + 1) % keptOfEachKind;
+  }
+
+  /** The newest first. */
+  kept(): readonly RecentDecision[] {
+    return [...this.#kept.slice(this.#next), ...this.#kept.slice(0, this.#next)].reverse();
+  }
+}

@@ -1,0 +1,145 @@
+import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts';
+import type { ServerHealthReport } from '../../health/server-health.ts';
+import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
+import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
+import type { RefusedPush } from '../../snapshot/receiving/receiver.ts';
+import { isExpired, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import {
+  type CertificateStatus,
+  type CredentialFiles,
+  credentialFileWarnings,
+  type KeyFileStatus,
+} from './credential-files.ts';
+import { type DocumentStatus, documentStatus } from './document-status.ts';
+import { describeSettingChange, type SettingChange, type SettingsState } from './setting-change.ts';
+
+/** What `v1/status` shows. Times are RFC 3339. */
+export interface RouterStatus extends DocumentStatus {
+  /** `gateway`: no server is local. */
+  readonly form: 'sidecar' | 'gateway';
+  /** ID of the local server; `null` in the gateway form. */
+  readonly serverId: string | null;
+  /** Health of the local server, which need not be in the snapshot; `null` in the gateway form. */
+  readonly localServer: ServerHealthStatus | null;
+  readonly enabled: boolean;
+  readonly stalePolicy: string;
+  /** `null`: there has been none. */
+  readonly snapshot: {
+    readonly generation: number;
+    readonly createdAt: string;
+    readonly expiresAt: string;
+    readonly expired: boolean;
+    readonly source: string;
+  } | null;
+  readonly servers: readonly {
+    readonly id: string;
+    readonly local: boolean;
+    readonly address: string | null;
+    /** Who says so (`RoutingServer.addressSource`); `null` where nobody is known to. */
+    readonly addressSource: string | null;
+    readonly version: string | null;
+    /** The sync job could not read it lately; what it serves is the last that is known. */
+    readonly stale: boolean;
+    /** When it left, if it has and may come back: what only it serves is 503 meanwhile. `null`: it is there. */
+    readonly departedAt: string | null;
+    readonly health: ServerHealthStatus;
+  }[];
+  /** Empty on runtimes that read no certificates from files. */
+  readonly certificates: readonly CertificateStatus[];
+  readonly keyFiles: readonly KeyFileStatus[];
+  /** What the configuration file says now and only a restart can take into use. */
+  readonly needsRestart: readonly SettingChange[];
+  /** What does not stop the router yet, and somebody should see to. */
+  readonly warnings: readonly string[];
+}
+
+/** A server as this router finds it. */
+export interface ServerHealthStatus {
+  /** `unknown`: it has not been asked, or health checks are off. */
+  readonly status: HealthStatus;
+  /** Why it is unhealthy; `null` otherwise. */
+  readonly cause: UnhealthyCause | null;
+  /** Since when; `null` where nothing is known. */
+  readonly since: string | null;
+}
+
+/** Pure, but for the health of the moment. `now` in milliseconds since the epoch. */
+export function routerStatus(
+  options: Pick<MixedVersionProxyOptions, 'serverId' | 'enabled' | 'stalePolicy' | 'openApiV2' | 'health'>,
+  source: { current(): RoutingTable | undefined; readonly refusedPush?: RefusedPush | undefined },
+  now: number,
+  credentialFiles: CredentialFiles = none,
+  settings?: SettingsState,
+): RouterStatus {
+  const { serverId, enabled = true, stalePolicy = defaultStalePolicy, health } = options;
+  const table = source.current();
+  const needsRestart = settings?.needsRestart() ?? [];
+  const departures = new Map(table?.snapshot.servers.map(({ id, departedAt }) => [id, departedAt]));
+  return {
+    form: serverId === undefined ? 'gateway' : 'sidecar',
+    serverId: serverId ?? null,
+    localServer: serverId === undefined ? null : healthStatus(health?.report(serverId), now),
+    enabled,
+    stalePolicy,
+    snapshot:
+      table === undefined
+        ? null
+        : {
+            generation: table.generation,
+            createdAt: new Date(table.createdAt).toISOString(),
+            expiresAt: new Date(table.expiresAt).toISOString(),
+            expired: isExpired(table, now),
+            source: table.snapshot.metadata.source,
+          },
+    servers: (table?.servers ?? []).map(({ id, origin, addressSource, version, stale }) => ({
+      id,
+      local: id === serverId,
+      address: origin?.replace('https://', '') ?? null,
+      addressSource: addressSource ?? null,
+      version: version ?? null,
+      stale,
+      departedAt: departures.get(id) ?? null,
+      health: healthStatus(health?.report(id), now),
+    })),
+    ...documentStatus(table, options.openApiV2),
+    certificates: credentialFiles.certificates(),
+    keyFiles: credentialFiles.keyFiles(),
+    needsRestart,
+    warnings: [
+      ...credentialFileWarnings(credentialFiles),
+      ...needsRestart.map(describeSettingChange),
+      ...refusedPushWarnings(source.refusedPush),
+      ...expiryWarnings(table, stalePolicy, now),
+    ],
+  };
+}
+
+function expiryWarnings(
+  table: RoutingTable | undefined,
+  stalePolicy: StalePolicy,
+  now: number,
+): readonly string[] {
+  if (!isExpired(table, now)) return [];
+  const consequence = {
+    'serve-stale': 'requests are still routed by it, and changes of the API servers are missed',
+    local:
+      'the local server gets every request but those that only peers served, which are answered with 503',
+    unavailable: 'requests for resources are answered with 503',
+  }[stalePolicy];
+  return [`the snapshot is past its lifetime: ${consequence}. See to the sync job`];
+}
+
+function refusedPushWarnings(refused: RefusedPush | undefined): readonly string[] {
+  if (refused === undefined) return [];
+  const { at, code, message } = refused;
+  return [`the last push of a snapshot was refused (${new Date(at).toISOString()}, ${code}): ${message}`];
+}
+
+function healthStatus(report: ServerHealthReport | undefined, now: number): ServerHealthStatus {
+  if (report === undefined) return { status: 'unknown', cause: null, since: null };
+  const { status, cause, forMilliseconds } = report;
+  const since = status === 'unknown' ? null : new Date(now - forMilliseconds).toISOString();
+  return { status, cause: cause ?? null, since };
+}
+
+const none: CredentialFiles = { certificates: () => [], keyFiles: () => [] };

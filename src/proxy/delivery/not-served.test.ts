@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
+import { recordingTransport } from '../../../test/support/recording-transport.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { testApp, userConnection } from '../../../test/support/test-app.ts';
+import { parseRequestInfo } from '../../apimachinery/request-info.ts';
+import type { DecisionReason } from '../../routing/decision.ts';
+import { denialOfWhatSnapshotSays } from './not-served.ts';
+import { notServedStatus } from './not-served-status.ts';
+
+const plainNotFound = () =>
+  new Response('404 page not found\n', {
+    status: 404,
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'content-length': '19' },
+  });
+
+/** Jobs are served by peers alone, pods by everybody. */
+const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
+const pods = 'https://router.example/api/v1/namespaces/default/pods';
+
+/** @param denies whether the n-th server that is asked has no such path. */
+async function start(denies: (attempt: number) => boolean, answer: () => Response = plainNotFound) {
+  let attempts = 0;
+  const transport = recordingTransport(({ destination }) =>
+    denies(attempts++) ? answer() : Response.json({ answeredBy: destination.id }),
+  );
+  return testApp({ snapshot: mixedCluster, transport, connection: userConnection('alice', ['dev']) });
+}
+
+test('a server without what the snapshot says it has is replaced by another one that should have it', async () => {
+  for (const url of [jobs, pods]) {
+    const { app, transport } = await start((attempt) => attempt === 0);
+    assert.equal((await app.request(url)).status, 200, url);
+    const [first, second] = transport.sent;
+    assert.equal(transport.sent.length, 2, url);
+    assert.notEqual(first?.destination.id, second?.destination.id, url);
+  }
+});
+
+test('so is a peer that was asked in the place of a local server that is down', () => {
+  const head = { status: 404, statusMessage: '', headers: [...plainNotFound().headers].flat() };
+  const asked = (inPlaceOf: DecisionReason) =>
+    denialOfWhatSnapshotSays(
+      {
+        decision: { decision: 'peer', reason: 'LocalServerDown', inPlaceOf, candidates: [] },
+        requestInfo: parseRequestInfo('GET', '/apis/batch/v1/namespaces/default/jobs'),
+      },
+      head,
+    );
+  assert.notEqual(asked('ServedLocally'), undefined);
+  // What nobody serves has a 404 that is right.
+  assert.equal(asked('NotServedByAnyServer'), undefined);
+});
+
+/** As API servers of 1.25 to 1.33 answer under a group that they have in another version. */
+const statusNotFound = () =>
+  new Response(notServedStatus, {
+    status: 404,
+    headers: { 'content-type': 'application/json', 'content-length': String(notServedStatus.length) },
+  });
+
+test('the same where the server has the group in another version, and says so in a Status', async () => {
+  for (const url of [jobs, pods, `${jobs}/one`]) {
+    const { app, transport } = await start((attempt) => attempt === 0, statusNotFound);
+    assert.equal((await app.request(url)).status, 200, url);
+    assert.equal(transport.sent.length, 2, url);
+  }
+  const { app } = await start(() => true, statusNotFound);
+  const response = await app.request(jobs);
+  assert.equal(response.status, 404);
+  assert.equal(await response.text(), notServedStatus);
+});
+
+test('a write is asked of another server too, for a server without the resource has carried nothing out', async () => {
+  for (const answer of [plainNotFound, statusNotFound]) {
+    for (const [method, url] of [
+      ['POST', jobs],
+      ['PUT', `${jobs}/one`],
+      ['PATCH', `${jobs}/one`],
+      ['DELETE', `${jobs}/one`],
+      ['DELETE', pods],
+    ] as const) {
+      const { app, transport } = await start((attempt) => attempt === 0, answer);
+      const response = await app.request(url, { method });
+      assert.equal(response.status, 200, `${method} ${url}`);
+      assert.deepEqual(
+        transport.sent.map((sent) => sent.method),
+        [method, method],
+      );
+    }
+  }
+});
+
+test('a write whose body is gone is answered with 503 and Retry-After, for it was not carried out', async () => {
+  for (const answer of [plainNotFound, statusNotFound]) {
+    const { app, transport } = await start(() => true, answer);
+    const response = await app.request(jobs, { method: 'POST', body: '{}' });
+    assert.equal(response.status, 503);
+    assert.equal(response.headers.get('retry-after'), '1');
+    assert.equal(transport.sent.length, 1);
+  }
+});
+
+test('a 404 in protobuf that may as well be the object’s is asked of another server, whose 404 then stands', async () => {
+  const inProtobuf = () =>
+    new Response('x'.repeat(116), {
+      status: 404,
+      headers: { 'content-type': 'application/vnd.kubernetes.protobuf', 'content-length': '116' },
+    });
+  // With this name both are 116 bytes long.
+  const url = `${jobs}/job-1234`;
+  const served = await start((attempt) => attempt === 0, inProtobuf);
+  assert.equal((await served.app.request(url, { method: 'DELETE' })).status, 200);
+  const missing = await start(() => true, inProtobuf);
+  const response = await missing.app.request(url, { method: 'DELETE' });
+  assert.equal(response.status, 404);
+  const { message, details } = (await response.json()) as { message: string; details: unknown };
+  assert.equal(message, 'jobs.batch "job-1234" not found');
+  assert.deepEqual(details, { name: 'job-1234', group: 'batch', kind: 'jobs' });
+});
+
+test('when nobody has it any more the answer is the 404 that a server gives', async () => {
+  const { app } = await start(() => true);
+  const response = await app.request(jobs);
+  assert.equal(response.status, 404);
+  assert.equal(await response.text(), '404 page not found\n');
+});
+
+test('an object that does not exist, and what an application behind proxy says, is passed on as it is', async () => {
+  const status = () => Response.json({ kind: 'Status', reason: 'NotFound' }, { status: 404 });
+  const named = await start(() => true, status);
+  assert.equal((await named.app.request(`${jobs}/one`)).status, 404);
+  assert.equal(named.transport.sent.length, 1);
+  const behindProxy = await start(() => true);
+  assert.equal((await behindProxy.app.request(`${pods}/one/proxy/index.html`)).status, 404);
+  assert.equal(behindProxy.transport.sent.length, 1);
+});
+
+test('what nobody serves is the 404 of one server alone', async () => {
+  const { app, transport } = await start(() => true);
+  const response = await app.request('https://router.example/apis/unknown.example/v1/things');
+  assert.equal(response.status, 404);
+  assert.equal(transport.sent.length, 1);
+});
+
+test('what the one server that is left denies, and a departed one is known to serve, is unavailable, not gone', async () => {
+  const departed = { serves: ['batch/v1/jobs'], stale: true, departedAt: '2026-01-31T12:00:00Z' };
+  for (const [denying, snapshot] of [
+    ['a peer', snapshotOf({ [localId]: ['v1/pods'], b: ['v1/pods', 'batch/v1/jobs'], c: departed })],
+    ['the local server', snapshotOf({ [localId]: ['v1/pods', 'batch/v1/jobs'], c: departed })],
+  ] as const) {
+    for (const method of ['GET', 'DELETE', 'POST']) {
+      const transport = recordingTransport(plainNotFound);
+      const { app } = await testApp({ snapshot, transport, connection: userConnection('alice', ['dev']) });
+      const answer = await app.request(jobs, { method });
+      assert.equal(answer.status, 503, `${denying}, ${method}`);
+      assert.equal(answer.headers.get('retry-after'), '1', `${denying}, ${method}`);
+    }
+  }
+});

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { describe, it, test } from 'node:test';
+import { decodeJwt } from 'jose';
+import { speaker } from '../../../test/support/assertions.ts';
+import { mixedCluster } from '../../../test/support/decision-rows.ts';
+import { recordingTransport } from '../../../test/support/recording-transport.ts';
+import { testApp, userConnection } from '../../../test/support/test-app.ts';
+import { allHeaders } from '../../apimachinery/raw-headers.ts';
+import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
+import { createOidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
+import { createOidcTokenSigner } from '../../identity/oidc-token/sign-oidc-token.ts';
+import { type OutboundRequest, TransportError } from '../../request/transport.ts';
+
+const { key, publicJwk } = await speaker('edge', 'ES256');
+const assertion = createAssertionSigner({ key, issuer: 'edge' });
+const oidcToken = createOidcTokenSigner({ key, issuer: 'https://edge.example', audience: 'kubernetes' });
+const alice = userConnection('alice', ['dev']);
+
+const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs?limit=500';
+const pods = 'https://router.example/api/v1/namespaces/default/pods';
+const metrics = 'https://router.example/apis/metrics.k8s.io/v1beta1/nodes';
+
+const header = 'mixed-version-proxy-identity';
+
+/** What tells the destination who calls. */
+function identityLines(outbound: OutboundRequest | undefined): string[] {
+  const { headers = [] } = outbound ?? {};
+  return headers.filter(
+    (_, index) =>
+      index % 2 === 0 && /^x-remote-|^authorization$|^mixed-version-proxy-/i.test(headers[index] ?? ''),
+  );
+}
+
+describe('a destination that is told by assertions', () => {
+  const identityTokens = { local: assertion, peer: assertion };
+
+  it('gets one for itself and this request, and nothing else', async () => {
+    const { app, transport } = await testApp({ snapshot: mixedCluster, connection: alice, identityTokens });
+    await app.request(jobs, { headers: { authorization: 'Bearer of-alice' } });
+    const [outbound] = transport.sent;
+    assert.deepEqual(identityLines(outbound), [header]);
+    assert.equal(outbound?.presentFrontProxyCertificate, false);
+    const { aud, method, path, rerouted, user } = decodeJwt(allHeaders(outbound.headers, header)[0] ?? '');
+    assert.deepEqual(
+      { aud, method, path, rerouted, user },
+      {
+        aud: outbound.destination.id,
+        method: 'GET',
+        path: '/apis/batch/v1/namespaces/default/jobs?limit=500',
+        rerouted: true,
+        user: { name: 'alice', uid: '', groups: ['dev', 'system:authenticated'], extra: {} },
+      },
+    );
+  });
+
+  it('is not told that the request was rerouted when it is the local server', async () => {
+    const { app, transport } = await testApp({ snapshot: mixedCluster, connection: alice, identityTokens });
+    await app.request(pods);
+    const [outbound] = transport.sent;
+    assert.equal(outbound?.destination.kind, 'local');
+    assert.equal(decodeJwt(allHeaders(outbound.headers, header)[0] ?? '')['rerouted'], false);
+    assert.deepEqual(allHeaders(outbound.headers, 'x-kubernetes-peer-proxied'), []);
+  });
+
+  it('gets another one on a second try: for itself, with a nonce of its own', async () => {
+    const transport = recordingTransport((outbound) => {
+      if (transport.sent.length > 1) return Response.json({ answeredBy: outbound.destination.id });
+      throw new TransportError('ConnectFailed', 'connection refused', { requestMayHaveArrived: false });
+    });
+    const { app } = await testApp({ snapshot: mixedCluster, connection: alice, identityTokens, transport });
+    assert.equal((await app.request(jobs)).status, 200);
+    const [first, second] = transport.sent.map(({ destination, headers }) => {
+      const { aud, jti } = decodeJwt(allHeaders(headers, header)[0] ?? '');
+      assert.equal(aud, destination.id);
+      return { aud, jti };
+    });
+    assert.notEqual(first?.aud, second?.aud);
+    assert.notEqual(first?.jti, second?.jti);
+  });
+
+  it('is told nothing about a caller who was not authenticated here', async () => {
+    const { app, transport } = await testApp({ snapshot: mixedCluster, identityTokens });
+    await app.request(jobs, { headers: { authorization: 'Bearer opaque', 'x-remote-user': 'admin' } });
+    assert.deepEqual(identityLines(transport.sent[0]), ['authorization']);
+    assert.deepEqual(allHeaders(transport.sent[0]?.headers ?? [], 'authorization'), ['Bearer opaque']);
+  });
+
+  it('is not asked when the identity does not fit into a token', async () => {
+    const groups = Array.from({ length: 3_000 }, (_, index) => `company:department-${index}`);
+    const { app, transport } = await testApp({
+      snapshot: mixedCluster,
+      connection: userConnection('alice', groups),
+      identityTokens,
+    });
+    const response = await app.request(jobs);
+    assert.equal(response.status, 413);
+    assert.match(((await response.json()) as { message: string }).message, /use fewer groups/);
+    assert.deepEqual(transport.sent, []);
+  });
+});
+
+test('a destination that is told by OIDC tokens gets one as its only bearer token', async () => {
+  const { app, transport } = await testApp({
+    snapshot: mixedCluster,
+    connection: alice,
+    identityTokens: { local: oidcToken, peer: oidcToken },
+  });
+  for (const url of [jobs, pods]) {
+    await app.request(url, { headers: { authorization: 'Bearer of-alice' } });
+    const outbound = transport.sent.at(-1);
+    assert.deepEqual(identityLines(outbound), ['Authorization']);
+    assert.equal(outbound?.presentFrontProxyCertificate, false);
+    const [bearer] = allHeaders(outbound.headers, 'authorization');
+    assert.equal(decodeJwt(bearer?.replace(/^Bearer /, '') ?? '').sub, 'alice');
+  }
+});
+
+test('local server and peers may be told in different ways; an extension server only by a front proxy', async () => {
+  const { app, transport } = await testApp({
+    snapshot: mixedCluster,
+    connection: alice,
+    identityTokens: { peer: assertion },
+    extensionRouting: 'extension',
+  });
+  for (const url of [pods, jobs, metrics]) await app.request(url);
+  const [local, peer, extension] = transport.sent;
+  for (const outbound of [local, extension]) {
+    assert.deepEqual(identityLines(outbound), ['X-Remote-User', 'X-Remote-Group', 'X-Remote-Group']);
+    assert.equal(outbound?.presentFrontProxyCertificate, true);
+  }
+  assert.equal(extension?.destination.kind, 'extension');
+  assert.deepEqual(identityLines(peer), [header]);
+});
+
+test('an assertion that a client sent reaches no destination, whoever calls and however it is spelled', async () => {
+  const spellings = [
+    'Mixed-Version-Proxy-Identity',
+    'MIXED-VERSION-PROXY-IDENTITY',
+    'mixed_version_proxy_identity',
+  ];
+  for (const connection of [{}, alice]) {
+    const { app, transport } = await testApp({ snapshot: mixedCluster, connection });
+    for (const url of [jobs, pods]) {
+      for (const spelling of spellings) await app.request(url, { headers: { [spelling]: 'of-a-client' } });
+    }
+    assert.equal(transport.sent.length, 6);
+    for (const { headers } of transport.sent) assert.ok(!headers.includes('of-a-client'));
+  }
+});
+
+describe('the documents of the OIDC issuer', () => {
+  const oidcIssuer = createOidcIssuer({ url: 'https://router.example/oidc', publicKeys: [publicJwk] });
+
+  it('are open to everyone, and never ask an API server', async () => {
+    const { app, transport } = await testApp({ oidcIssuer });
+    const configuration = await app.request('https://router.example/oidc/.well-known/openid-configuration');
+    assert.equal(configuration.headers.get('content-type'), 'application/json');
+    assert.deepEqual(await configuration.json(), oidcIssuer.configuration);
+    const keys = await app.request('https://router.example/oidc/.mixed-version-proxy/v1/jwks');
+    assert.equal(keys.headers.get('content-type'), 'application/jwk-set+json');
+    assert.deepEqual(await keys.json(), { keys: [publicJwk] });
+    assert.deepEqual(transport.sent, []);
+  });
+
+  it('leave the documents of the service account issuer to the API server', async () => {
+    const { app, transport } = await testApp({ oidcIssuer });
+    for (const path of ['/.well-known/openid-configuration', '/openid/v1/jwks']) {
+      await app.request(`https://router.example${path}`);
+      assert.equal(transport.sent.at(-1)?.target, path);
+    }
+  });
+
+  it('are not there without an issuer', async () => {
+    const { app, transport } = await testApp({});
+    await app.request('https://router.example/.well-known/openid-configuration');
+    assert.equal(transport.sent.length, 1);
+    assert.equal((await app.request('https://router.example/.mixed-version-proxy/v1/jwks')).status, 401);
+  });
+});

@@ -1,0 +1,105 @@
+import { isLongRunning } from '../../apimachinery/long-running.ts';
+import { allHeaders, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { IdentityToken, IdentityTokenSigners } from '../../identity/identity-token.ts';
+import { stampIdentity } from '../../identity/stamp-identity.ts';
+import { withAuditIdForDestination } from '../../request/audit-id.ts';
+import { cleanRequestHeaders, rerouteMarkHeader } from '../../request/header-hygiene.ts';
+import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
+import type { AdmittedRequest } from '../../request/router.ts';
+import type { Destination, OutboundRequest } from '../../request/transport.ts';
+import { viaHeader, viaMember } from '../../request/via.ts';
+
+export interface OutboundOptions {
+  readonly identityHeaderNames: IdentityHeaderNames;
+  readonly identityTokens: IdentityTokenSigners;
+  /** This router's name in `Via`. */
+  readonly pseudonym: string;
+}
+
+/**
+ * The one place where a request is made ready to leave, for local, peer, extension, second try and upgrade
+ * alike. Order matters (RFC 9110 section 7.6.1): what the client's `Connection` nominates and every identity
+ * header it sent go first; only then is the established identity stamped.
+ *
+ * A promise only where a token has to be signed first: with X-Remote headers nothing has to be waited for.
+ * @throws {IdentityTokenError} (rejects) when no token can carry the identity.
+ */
+export function buildOutboundRequest(
+  request: AdmittedRequest,
+  destination: Destination,
+  options: OutboundOptions,
+  othersLeft?: () => boolean,
+): OutboundRequest | Promise<OutboundRequest> {
+  const { inbound, caller } = request;
+  const { kind, id } = destination;
+  // An extension server knows neither our assertions nor our issuer: it is told by a front proxy or not at all.
+  const signer = kind === 'extension' ? undefined : options.identityTokens[kind];
+  if (signer === undefined || caller.kind !== 'authenticated') {
+    return ready(request, destination, options, othersLeft);
+  }
+  const { method, target } = inbound;
+  return signer
+    .sign({ user: caller.user, destinationId: id, method, target, rerouted: kind === 'peer' })
+    .then((token) => ready(request, destination, options, othersLeft, token));
+}
+
+function ready(
+  request: AdmittedRequest,
+  destination: Destination,
+  { identityHeaderNames, pseudonym }: OutboundOptions,
+  othersLeft?: () => boolean,
+  token?: IdentityToken,
+): OutboundRequest {
+  const { inbound, caller, requestInfo } = request;
+  const cleaned = cleanRequestHeaders(inbound.headers, identityHeaderNames);
+  const named = withAuditIdForDestination(cleaned, inbound);
+  // Before the stamp: whatever an observer adds, nothing but the stamp says who calls.
+  const observed = withObserversLines(named, inbound.observed?.outboundHeaders(destination));
+  const headers = stampIdentity(observed, caller, identityHeaderNames, token);
+  const forwardedFor = withForwardedFor(headers, inbound.connection.remoteAddress);
+  forwardedFor.push(viaHeader, viaMember(inbound.httpVersion ?? '1.1', pseudonym));
+  // At most one hop: the peer serves it itself (KEP-4020; the header is Kubernetes' own). Set, never added to.
+  if (destination.kind === 'peer') forwardedFor.push(rerouteMarkHeader, 'true');
+  return {
+    destination,
+    method: inbound.method,
+    target: inbound.target,
+    headers: forwardedFor,
+    // The certificate vouches for X-Remote headers; a token vouches for itself.
+    presentFrontProxyCertificate: caller.kind === 'authenticated' && token === undefined,
+    longRunning: isLongRunning(requestInfo),
+    isWatch: requestInfo.verb === 'watch',
+    othersLeft,
+  };
+}
+
+/** Trace context and audit ID are the router's to set: a client's own lines under those names make room. */
+function withObserversLines(headers: RawHeaders, lines: RawHeaders = []): RawHeaders {
+  if (lines.length === 0) return headers;
+  const names = new Set<string>();
+  for (const [name] of headerLines(lines)) names.add(name.toLowerCase());
+  // It belongs to the traceparent beside it (W3C Trace Context section 3.3) and goes with it.
+  if (names.has('traceparent')) names.add('tracestate');
+  const others: string[] = [];
+  for (const [name, value] of headerLines(headers)) {
+    if (!names.has(name.toLowerCase())) others.push(name, value);
+  }
+  return [...others, ...lines];
+}
+
+/** Appends the client's address, as Go's ReverseProxy does, so that the destination's audit log can name it. */
+function withForwardedFor(headers: string[], remoteAddress: string | undefined): string[] {
+  if (remoteAddress === undefined) return headers;
+  const earlier = allHeaders(headers, 'x-forwarded-for');
+  const others =
+    earlier.length === 0
+      ? headers
+      : headers.filter(
+          (_, index) => (headers[index - (index % 2)] as string).toLowerCase() !== 'x-forwarded-for',
+        );
+  others.push(
+    'X-Forwarded-For',
+    earlier.length === 0 ? remoteAddress : [...earlier, remoteAddress].join(', '),
+  );
+  return others;
+}

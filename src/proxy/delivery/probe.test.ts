@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { recordingLogger } from '../../../test/support/recording-logger.ts';
+import { recordingTransport } from '../../../test/support/recording-transport.ts';
+import { allHeaders } from '../../apimachinery/raw-headers.ts';
+import { defaultIdentityHeaderNames } from '../../request/identity-header-names.ts';
+import { type Destination, TransportError, type TransportErrorCode } from '../../request/transport.ts';
+import { createProbe } from './probe.ts';
+
+const destination = (kind: 'local' | 'peer'): Destination => ({
+  kind,
+  id: 'a',
+  origin: 'https://a.example:6443',
+  serverName: 'kubernetes.default.svc',
+  trust: { kind: 'peer-ca' },
+});
+
+function probing(answer: () => Response | Promise<Response>) {
+  const transport = recordingTransport(answer);
+  const { logger, lines } = recordingLogger();
+  const notConnected: string[] = [];
+  const probe = createProbe({
+    transport,
+    identityHeaderNames: defaultIdentityHeaderNames,
+    identityTokens: {},
+    pseudonym: 'router-under-test',
+    timeoutMilliseconds: () => 5_000,
+    onNotConnected: (id) => notConnected.push(id),
+    logger,
+  });
+  const ask = (kind: 'local' | 'peer' = 'peer') => probe(destination(kind), new AbortController().signal);
+  return { ask, sent: transport.sent, lines, notConnected };
+}
+
+test('a probe asks for /readyz as the router itself, over the connections that carry requests', async () => {
+  const { ask, sent } = probing(() => new Response('ok'));
+  assert.equal(await ask(), 'ready');
+  const [outbound] = sent;
+  assert.equal(outbound?.method, 'GET');
+  assert.equal(outbound?.target, '/readyz');
+  assert.equal(outbound?.presentFrontProxyCertificate, true);
+  assert.deepEqual(allHeaders(outbound?.headers ?? [], 'x-remote-user'), ['system:mixed-version-proxy']);
+});
+
+test('a peer is asked for its local server alone, by the reroute mark', async () => {
+  const { ask, sent } = probing(() => new Response('ok'));
+  await ask('peer');
+  await ask('local');
+  assert.deepEqual(
+    sent.map(({ headers }) => allHeaders(headers, 'x-kubernetes-peer-proxied')),
+    [['true'], []],
+  );
+});
+
+test('only a 5xx says that a server is not to be used; refusing the question is a sign of life', async () => {
+  const outcomes = [200, 401, 403, 404, 429, 500, 503, 504].map(async (status) => [
+    status,
+    await probing(() => new Response('no', { status })).ask(),
+  ]);
+  assert.deepEqual(await Promise.all(outcomes), [
+    [200, 'ready'],
+    [401, 'alive'],
+    [403, 'alive'],
+    [404, 'alive'],
+    [429, 'alive'],
+    [500, 'not-ready'],
+    [503, 'not-ready'],
+    [504, 'not-ready'],
+  ]);
+});
+
+test('an answer is read to its end, so that its connection is kept, but not without end', async () => {
+  let pulled = 0;
+  let cancelled = false;
+  const endless = () =>
+    new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pulled++;
+        controller.enqueue(new Uint8Array(1_024));
+      },
+      cancel() {
+        cancelled = true;
+      },
+    });
+  assert.equal(await probing(() => new Response(endless())).ask(), 'ready');
+  assert.ok(cancelled && pulled < 100, `${pulled} chunks were read`);
+
+  const short = new Response('ok');
+  await probing(() => short).ask();
+  assert.equal(short.bodyUsed, true);
+});
+
+test('an answer that breaks off behind its head counts by its head', async () => {
+  const broken = new ReadableStream({ start: (controller) => controller.error(new Error('reset')) });
+  assert.equal(await probing(() => new Response(broken, { status: 500 })).ask(), 'not-ready');
+});
+
+test('a server that gives no answer is unreachable, and the log says why, once for the same reason', async () => {
+  const { ask, lines } = probing(() => {
+    throw new TransportError('ConnectFailed', 'connection refused', { requestMayHaveArrived: false });
+  });
+  for (let time = 0; time < 3; time++) assert.equal(await ask(), 'unreachable');
+  assert.deepEqual(lines, [
+    {
+      level: 'warn',
+      fields: { destination: 'a', kind: 'peer', code: 'ConnectFailed', error: 'connection refused' },
+      message: 'A health check could not reach a server',
+    },
+  ]);
+});
+
+test('whether a probe found a connection is told apart from an answer that did not come', async () => {
+  const foundNone = async (code: TransportErrorCode, requestMayHaveArrived: boolean) => {
+    const { ask, notConnected } = probing(() => {
+      throw new TransportError(code, 'no answer', { requestMayHaveArrived });
+    });
+    assert.equal(await ask(), 'unreachable');
+    return notConnected;
+  };
+  assert.deepEqual(await foundNone('ConnectFailed', false), ['a']);
+  assert.deepEqual(await foundNone('TLSFailed', false), ['a']);
+  assert.deepEqual(await foundNone('Timeout', false), ['a'], 'while it dialled');
+  assert.deepEqual(await foundNone('TLSFailed', true), []);
+  assert.deepEqual(await foundNone('Timeout', true), [], 'one slow answer is no proof');
+  assert.deepEqual(await foundNone('ConnectionClosed', true), []);
+});
+
+test('a fault of the router itself is logged and not held against the server', async () => {
+  const { ask, lines } = probing(() => {
+    throw new TypeError('a fault');
+  });
+  assert.equal(await ask(), 'alive');
+  assert.equal(lines[0]?.level, 'error');
+});

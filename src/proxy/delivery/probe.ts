@@ -1,0 +1,86 @@
+import type { ProbeOutcome } from '../../health/health-state.ts';
+import { type Destination, foundNoConnection, TransportError } from '../../request/transport.ts';
+import { FailureLog } from '../../runtime/failure-log.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { type AskOptions, askServer } from './ask-server.ts';
+
+export interface ProbeOptions extends AskOptions {
+  /** Milliseconds for the whole probe, a connection that it has to open included. Asked for before each. */
+  readonly timeoutMilliseconds: () => number;
+  /** It found no connection, and a request would have fared no better. Default: nobody is told. */
+  readonly onNotConnected?: (id: string) => void;
+  readonly logger: Logger;
+}
+
+/**
+ * Asks a server for `/readyz`, as the router itself and over the connections that carry requests: what would keep
+ * those from being answered (a front-proxy certificate that has expired, a dead connection) shows here first. By
+ * Kubernetes' defaults everybody may read the path (ClusterRole `system:public-info-viewer`); a server that refuses
+ * it is alive all the same. A probe of a peer bears the reroute mark, so that a router there speaks for its local
+ * server alone: with peers that count each other, all would be ready for ever.
+ */
+export function createProbe(
+  options: ProbeOptions,
+): (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome> {
+  const { timeoutMilliseconds, onNotConnected, logger } = options;
+  const failures = new FailureLog({ logger, clock: () => performance.now() });
+  return async (destination, signal) => {
+    try {
+      const { response } = await askServer(
+        {
+          destination,
+          target: '/readyz',
+          headers: ['accept', '*/*', 'user-agent', 'mixed-version-proxy'],
+          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds())]),
+        },
+        options,
+      );
+      await readToEnd(response);
+      return outcomeOf(response.status);
+    } catch (error) {
+      if (error instanceof TransportError) {
+        // Not of a probe that was given up because nobody wants to know of the server any more.
+        if (!signal.aborted) {
+          failures.warn(...unreachable(destination, error));
+          if (foundNoConnection(error)) onNotConnected?.(destination.id);
+        }
+        return 'unreachable';
+      }
+      // A fault of the router itself says nothing against the server.
+      logger.error({ err: error, destination: destination.id }, 'A server could not be probed');
+      return 'alive';
+    }
+  };
+}
+
+/** What an operator needs to tell a server that is down from one whose certificate is not believed. */
+function unreachable(
+  { id, kind }: Destination,
+  { code, message }: TransportError,
+): Parameters<FailureLog['warn']> {
+  const fields = { destination: id, kind, code, error: message };
+  return [`${id}: ${code}`, fields, 'A health check could not reach a server'];
+}
+
+/** Bytes of an answer that are read; a failing `/readyz` names its checks in a few thousand. */
+const maximumBytes = 64 * 1024;
+
+/** So that the connection can be used again: what is given up costs an HTTP/1.1 connection. */
+async function readToEnd({ body }: Response): Promise<void> {
+  const reader = body?.getReader();
+  let length = 0;
+  try {
+    for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+      length += next.value.byteLength;
+      if (length > maximumBytes) await reader?.cancel();
+    }
+  } catch {
+    // It broke off; its head has said what there is to know.
+  }
+}
+
+/** Redirects count as alive: nothing but a 5xx says that the server itself cannot answer. */
+function outcomeOf(status: number): ProbeOutcome {
+  if (status === 200) return 'ready';
+  return status >= 500 ? 'not-ready' : 'alive';
+}

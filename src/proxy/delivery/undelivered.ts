@@ -1,0 +1,96 @@
+import { statusResponse } from '../../apimachinery/status.ts';
+import { announcesBody } from '../../request/inbound.ts';
+import { maySafelyTryAnother } from '../../request/retry.ts';
+import type { AdmittedRequest } from '../../request/router.ts';
+import type { TransportError } from '../../request/transport.ts';
+
+/** Seconds after which a client should ask again when no server answered. */
+export const retryAfterSeconds = 1;
+
+/** What is answered where the decision was that nobody can be asked. @param reason the decision's */
+export function unavailable(reason: string): Response {
+  if (reason === 'AlreadyRerouted') return reroutedToGateway();
+  if (reason === 'PeerAddressUnknown') return addressUnknown();
+  if (reason === 'ServerDeparted') return serverDeparted();
+  if (reason === 'ExtensionAPIServerUnavailable') return serviceUnavailable();
+  return knowledgeMissing();
+}
+
+/** Not knowing is not the same as not existing: what a 404 becomes while there has been no snapshot. */
+export function knowledgeMissing(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'it is not known yet which API server serves this resource, please try again',
+    { retryAfterSeconds },
+  );
+}
+
+export function addressUnknown(): Response {
+  // Worded as upstream does (pkg/util/peerproxy/peerproxy_handler.go), with the Retry-After that it lacks.
+  return statusResponse(
+    'ServiceUnavailable',
+    'Error getting ip and port info of the remote server while proxying',
+    { retryAfterSeconds },
+  );
+}
+
+/** Nobody else could answer, and what a server says before it is ready is not to be believed. */
+export function serverNotReady(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'the API server that serves this resource could not be reached a moment ago and is not ready yet, please try again; the request was not carried out',
+    { retryAfterSeconds },
+  );
+}
+
+function serverDeparted(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',
+    { retryAfterSeconds },
+  );
+}
+
+/** Asking again would end the same way: there is no Retry-After. */
+function reroutedToGateway(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'a router has sent this request to a gateway in place of an API server: the snapshot must name API servers, or the routers in front of them',
+  );
+}
+
+export function serviceUnavailable(): Response {
+  return statusResponse('ServiceUnavailable', 'service unavailable', { retryAfterSeconds });
+}
+
+/**
+ * Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error).
+ *
+ * Retry-After only where it is: client-go repeats whatever is answered with 5xx and Retry-After, writes included
+ * (k8s.io/client-go rest/with_retry.go), and one that may have been carried out would be made twice.
+ */
+export function noAnswer({ inbound, requestInfo }: AdmittedRequest, error: TransportError): Response {
+  if (error.code === 'RequestHeaderFieldsTooLarge') {
+    return statusResponse(
+      error.code,
+      'the header of this request is larger than the API server that serves this resource takes, please send less of it',
+    );
+  }
+  // RFC 9110 section 15.6.3: somebody did answer, and this side cannot go by it.
+  const isInvalid = error.code === 'InvalidResponse';
+  const message = isInvalid
+    ? 'the API server that serves this resource gave an answer that is not valid HTTP, or larger than a router takes; the request may have been carried out'
+    : error.requestMayHaveArrived
+      ? 'the API server that serves this resource did not answer; the request may have been carried out'
+      : 'the API server that serves this resource could not be reached; the request was not carried out';
+  const isSafe = maySafelyTryAnother(inbound.method, announcesBody(inbound), error, requestInfo.subresource);
+  return statusResponse(isInvalid ? 'BadGateway' : 'ServiceUnavailable', message, {
+    ...(isSafe ? { retryAfterSeconds } : {}),
+    causes: [
+      {
+        reason: error.code,
+        message: isInvalid ? 'an invalid answer of the destination' : 'no answer from the destination',
+      },
+    ],
+  });
+}

@@ -1,0 +1,52 @@
+import type { Logger } from '../runtime/logger.ts';
+import { namedAnswer } from './audit-id.ts';
+import type { InboundRequest } from './inbound.ts';
+import { internalError } from './internal-error.ts';
+import type { Admission, AdmittedRequest, Router } from './router.ts';
+
+/**
+ * What becomes of an admitted request: it is forwarded, or tunnelled, or answered by the handlers of a library's own
+ * app. `Outcome` is what is no `Response`: an upgrade that the server has made.
+ */
+export type Carry<Outcome> = (request: AdmittedRequest) => Response | Outcome | Promise<Response | Outcome>;
+
+/**
+ * The way of every request, in its order, for fetch handlers and upgrades alike: accept, identify and decide
+ * (`Router.admit`), carry, then name and observe the response. Never rejects: what fails is a 500 Status.
+ *
+ * No `async`, and one `then` for all of it: each promise more would cost every request.
+ */
+export function handleRequest<Outcome = never>(
+  inbound: InboundRequest,
+  router: Pick<Router, 'admit'>,
+  logger: Logger,
+  carry: Carry<Outcome>,
+): Promise<Response | Outcome> {
+  const proceed = (admission: Admission): Response | Outcome | Promise<Response | Outcome> =>
+    admission.kind === 'refused' ? admission.response : carry(admission.request);
+  const finish = (response: Response | Outcome): Response | Outcome => {
+    if (!(response instanceof Response)) return response;
+    // What a destination answered has gone on under the name that it had there.
+    if (inbound.isPassedOn !== true) namedAnswer(response, inbound);
+    inbound.observed?.answered(response.status);
+    return response;
+  };
+  return carried(inbound, router, proceed).then(finish, (error: unknown) =>
+    finish(internalError(error, logger, inbound)),
+  );
+}
+
+function carried<Outcome>(
+  inbound: InboundRequest,
+  router: Pick<Router, 'admit'>,
+  proceed: (admission: Admission) => Response | Outcome | Promise<Response | Outcome>,
+): Promise<Response | Outcome> {
+  try {
+    const admission = router.admit(inbound);
+    if (admission instanceof Promise) return admission.then(proceed);
+    const outcome = proceed(admission);
+    return outcome instanceof Promise ? outcome : Promise.resolve(outcome);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}

@@ -1,0 +1,25 @@
+import type { Context } from 'hono';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { type InboundRequest, inboundFromRequest } from './inbound.ts';
+import type { Caller } from './user-info.ts';
+
+/** What handlers know of a request, each set once by the one that establishes it. */
+export interface HandlerVariables {
+  inbound: InboundRequest;
+  requestInfo: RequestInfo;
+  caller: Caller;
+}
+
+/** `Bindings` are the runtime's own: sockets on Node, KV and keys on Workers. The core never looks into them. */
+export interface HandlerEnvironment {
+  Variables: HandlerVariables;
+  Bindings: object;
+}
+
+export type HandlerContext = Context<HandlerEnvironment>;
+
+/** Gives the request as it stood on the wire: the runtime's adapter, as `GetConnInfo` is in Hono. */
+export type GetInboundRequest = (context: HandlerContext) => InboundRequest;
+
+/** What the web's `Request` still has of a request, where the runtime's adapter has no more to give. */
+export const webInbound: GetInboundRequest = (context) => inboundFromRequest(context.req.raw);

@@ -1,0 +1,105 @@
+import { firstHeader, type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
+import type { ObservedRequest } from './observed-request.ts';
+
+/** A client certificate whose chain the runtime has verified. Never built from an unverified one. */
+export interface VerifiedClientCertificate {
+  readonly commonName: string;
+  /** The O values of the subject, in order. */
+  readonly organizations: readonly string[];
+  /** Kubernetes' own attribute of the subject for a UID; left out where there is none. */
+  readonly uid?: string | undefined;
+  /** SHA-256 of the certificate's DER form, in lower-case hexadecimal; left out by runtimes that do not tell. */
+  readonly sha256?: string | undefined;
+  /** Which configured bundle the chain ends in. The same key may not be in both (checked at start). */
+  readonly authority: 'client-ca' | 'requestheader-client-ca';
+}
+
+/** What is known of the connection a request came in on. */
+export interface ConnectionInfo {
+  readonly remoteAddress?: string | undefined;
+  readonly clientCertificate?: VerifiedClientCertificate | undefined;
+  /** A certificate was presented but could not be verified: why, for logs. */
+  readonly clientCertificateError?: string | undefined;
+}
+
+/**
+ * A request as it stood on the wire, with what the web's `Request` has lost: the target byte for byte and
+ * the header lines one by one. Runtimes subclass it to carry their own objects to their own transport.
+ */
+export interface InboundRequest {
+  readonly method: string;
+  /** The request target as received: path and query, undecoded (RFC 9112 section 3.2.1, origin-form). */
+  readonly target: string;
+  readonly headers: RawHeaders;
+  /** The version of HTTP it came in: `1.0`, `1.1`, `2.0`. Left out by runtimes that do not tell. */
+  readonly httpVersion?: string;
+  readonly connection: ConnectionInfo;
+  /** The body; `null` when there is none. Reading it starts the transfer, so it is read at most once. */
+  body(): ReadableStream<Uint8Array> | null;
+  /**
+   * Keeps what is read of the body from now on, up to a limit, so that it can be sent to another destination. Left out
+   * by runtimes that keep nothing.
+   */
+  keepBody?(): void;
+  /** @returns whether the body, if there is one, can be sent once more, from its first byte on. */
+  rewindBody?(): boolean;
+  /** Lets go of what was kept. */
+  forgetBody?(): void;
+  /** Aborts when the client goes away. */
+  readonly signal: AbortSignal;
+  /**
+   * Calls `listener` once the exchange is over: answer sent whole, or either side gone. Left out by runtimes
+   * that cannot tell; a request then counts as in flight until the head of its answer.
+   */
+  onFinished?(listener: () => void): void;
+  /**
+   * Ends the exchange when it takes longer than the server's request time-out, counted from its receipt: with a 504
+   * while there is no head of an answer, by breaking it off afterwards (k8s.io/apiserver pkg/server/filters/timeout.go).
+   * Called by `Router.accept` for what is not long-running. Left out where there is no such time-out.
+   */
+  limitDuration?(): void;
+  /** Set by `auditIdOf`, on first need. */
+  auditId?: string | undefined;
+  /** Set by `forward` where a destination's answer goes on: what is returned for it is not the router's own. */
+  isPassedOn?: boolean | undefined;
+  /** Set by `Router.accept` where somebody observes this request (metrics, traces, audit). */
+  observed?: ObservedRequest | undefined;
+}
+
+/**
+ * The inbound request of a runtime that offers nothing but the web standard. Its URL parser has already
+ * resolved dot segments and rewritten backslashes; where that matters the runtime's adapter must do better.
+ */
+export function inboundFromRequest(request: Request, connection: ConnectionInfo = {}): InboundRequest {
+  const { url } = request;
+  const afterScheme = url.indexOf('//') + 2;
+  const pathStart = url.indexOf('/', afterScheme);
+  const fragment = url.indexOf('#', afterScheme);
+  const end = fragment === -1 ? url.length : fragment;
+  return {
+    method: request.method,
+    target: pathStart === -1 || pathStart >= end ? '/' : url.slice(pathStart, end),
+    headers: rawHeadersOf(request.headers),
+    connection,
+    body: () => request.body,
+    signal: request.signal,
+  };
+}
+
+/** Whether a request announces a body (RFC 9112 section 6.3). */
+export function announcesBody(inbound: InboundRequest): boolean {
+  if (firstHeader(inbound.headers, 'transfer-encoding') !== undefined) return true;
+  const length = firstHeader(inbound.headers, 'content-length');
+  return length !== undefined && length.trim() !== '0';
+}
+
+/** Whether the whole request can go to another destination, although one has been given it. */
+export function canBeSentAgain(inbound: InboundRequest): boolean {
+  return inbound.rewindBody === undefined ? inbound.body() === null : inbound.rewindBody();
+}
+
+/** The query of a request target, undecoded and without `?`; empty when there is none. */
+export function queryOf(target: string): string {
+  const start = target.indexOf('?');
+  return start === -1 ? '' : target.slice(start + 1);
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { InboundRequest } from './inbound.ts';
+import { observeRequest } from './observed-request.ts';
+import type { RequestObserver } from './request-observer.ts';
+
+function inboundWith(onFinished?: InboundRequest['onFinished']): InboundRequest {
+  return {
+    method: 'GET',
+    target: '/',
+    headers: [],
+    connection: {},
+    body: () => null,
+    signal: new AbortController().signal,
+    ...(onFinished === undefined ? {} : { onFinished }),
+  };
+}
+
+/** Writes down what it is told. */
+function recorder(calls: string[], name = ''): RequestObserver {
+  return {
+    begin: () => ({
+      dropped: (reason) => calls.push(`${name}dropped ${reason}`),
+      outboundHeaders: () => [`X-${name}`, '1'],
+      answered: (status) => calls.push(`${name}answered ${status}`),
+      finished: () => calls.push(`${name}finished`),
+    }),
+  };
+}
+
+test('the head of the answer is told once, with the first code', () => {
+  const calls: string[] = [];
+  let end = (): void => {};
+  const observed = observeRequest(
+    [recorder(calls)],
+    inboundWith((listener) => {
+      end = listener;
+    }),
+  );
+  observed?.answered(404);
+  observed?.answered(200);
+  end();
+  end();
+  observed?.answered(500);
+  assert.deepEqual(calls, ['answered 404', 'finished']);
+});
+
+test('where the runtime cannot tell the end, it comes behind the answer', () => {
+  const calls: string[] = [];
+  observeRequest([recorder(calls)], inboundWith())?.answered(200);
+  assert.deepEqual(calls, ['answered 200', 'finished']);
+});
+
+test('a client that is gone is told as finished without an answer', () => {
+  const calls: string[] = [];
+  observeRequest(
+    [recorder(calls)],
+    inboundWith((listener) => listener()),
+  );
+  assert.deepEqual(calls, ['finished']);
+});
+
+test('several observers are told in their order, and their header lines are joined', () => {
+  const calls: string[] = [];
+  const observed = observeRequest([recorder(calls, 'a '), recorder(calls, 'b ')], inboundWith());
+  observed?.dropped('Overloaded');
+  assert.deepEqual(calls, ['a dropped Overloaded', 'b dropped Overloaded']);
+  const destination = {
+    kind: 'local',
+    id: 'a',
+    origin: 'https://127.0.0.1',
+    serverName: 'a',
+    trust: { kind: 'peer-ca' },
+  } as const;
+  assert.deepEqual(observed?.outboundHeaders(destination), ['X-a ', '1', 'X-b ', '1']);
+});
+
+test('a request that no observer wants to know of has nothing to tell', () => {
+  assert.equal(observeRequest([], inboundWith()), undefined);
+  assert.equal(observeRequest([{ begin: () => undefined }], inboundWith()), undefined);
+});

@@ -1,0 +1,110 @@
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { Decision } from '../routing/decision.ts';
+import type { InboundRequest } from './inbound.ts';
+import type { AttemptFailure, DropReason, RequestObservation, RequestObserver } from './request-observer.ts';
+import type { ByteCounter, Destination } from './transport.ts';
+import type { Caller } from './user-info.ts';
+
+/**
+ * One request as its observers see it: passes each moment on to all of them, and the ones that come once only
+ * once, whoever tells of them first. Stands in `InboundRequest.observed`; a request without observers has none,
+ * so that it costs one look at a field.
+ */
+export class ObservedRequest implements Required<RequestObservation> {
+  readonly #observations: readonly RequestObservation[];
+  readonly #canTellTheEnd: boolean;
+  #isAnswered = false;
+  #isFinished = false;
+
+  /** @param canTellTheEnd whether `finished` will be called by the runtime; else it follows `answered`. */
+  constructor(observations: readonly RequestObservation[], canTellTheEnd: boolean) {
+    this.#observations = observations;
+    this.#canTellTheEnd = canTellTheEnd;
+  }
+
+  accepted(requestInfo: RequestInfo): void {
+    for (const observation of this.#observations) observation.accepted?.(requestInfo);
+  }
+
+  identified(caller: Caller): void {
+    for (const observation of this.#observations) observation.identified?.(caller);
+  }
+
+  decided(decision: Decision): void {
+    for (const observation of this.#observations) observation.decided?.(decision);
+  }
+
+  dropped(reason: DropReason): void {
+    for (const observation of this.#observations) observation.dropped?.(reason);
+  }
+
+  outboundHeaders(destination: Destination): RawHeaders {
+    let lines = noLines;
+    for (const observation of this.#observations) {
+      const more = observation.outboundHeaders?.(destination);
+      if (more !== undefined) lines = lines.length === 0 ? more : [...lines, ...more];
+    }
+    return lines;
+  }
+
+  attemptBegun(destination: Destination): void {
+    for (const observation of this.#observations) observation.attemptBegun?.(destination);
+  }
+
+  attemptAnswered(status: number): void {
+    for (const observation of this.#observations) observation.attemptAnswered?.(status);
+  }
+
+  /** One observer counts for all of them. */
+  answerBytes(): ByteCounter | undefined {
+    let counter: ByteCounter | undefined;
+    for (const observation of this.#observations) counter ??= observation.answerBytes?.();
+    return counter;
+  }
+
+  aggregatedDiscovery(wasMade: boolean): void {
+    for (const observation of this.#observations) observation.aggregatedDiscovery?.(wasMade);
+  }
+
+  attemptFailed(failure: AttemptFailure): void {
+    for (const observation of this.#observations) observation.attemptFailed?.(failure);
+  }
+
+  panicked(error: unknown): void {
+    for (const observation of this.#observations) observation.panicked?.(error);
+  }
+
+  /** The first call counts: a `Response` that only stands for an answer sent past it carries no code of its own. */
+  answered(status: number): void {
+    if (this.#isAnswered || this.#isFinished) return;
+    this.#isAnswered = true;
+    for (const observation of this.#observations) observation.answered?.(status);
+    if (!this.#canTellTheEnd) this.finished();
+  }
+
+  finished(): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    for (const observation of this.#observations) observation.finished?.();
+  }
+}
+
+const noLines: RawHeaders = [];
+
+/** Tells the observers of a new request; `undefined` when none of them wants to know more. */
+export function observeRequest(
+  observers: readonly RequestObserver[],
+  inbound: InboundRequest,
+): ObservedRequest | undefined {
+  if (observers.length === 0) return undefined;
+  const observations: RequestObservation[] = [];
+  for (const observer of observers) {
+    const observation = observer.begin(inbound);
+    if (observation !== undefined) observations.push(observation);
+  }
+  if (observations.length === 0) return undefined;
+  const observed = new ObservedRequest(observations, inbound.onFinished !== undefined);
+  inbound.onFinished?.(() => observed.finished());
+  return observed;
+}

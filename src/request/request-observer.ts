@@ -1,0 +1,81 @@
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { Decision } from '../routing/decision.ts';
+import type { InboundRequest } from './inbound.ts';
+import type { ByteCounter, Destination, TransportErrorCode } from './transport.ts';
+import type { Caller } from './user-info.ts';
+
+/**
+ * Told of every request that reaches the router, whichever way it takes: fetch handler or upgrade, answered by a
+ * destination, from merged documents, by the router's own paths, or refused. Metrics, traces and audit are
+ * observers. Must not throw, and must not wait for anything: it is called on the request path.
+ */
+export interface RequestObserver {
+  /**
+   * A request has come in, before anything of it has been looked at.
+   * @returns what is told of the rest of its life; `undefined`: nothing of it is of interest (not sampled).
+   */
+  begin(inbound: InboundRequest): RequestObservation | undefined;
+}
+
+/** Why a request was turned away that could have been served. */
+export type DropReason =
+  /** Too many requests in flight (429). */
+  | 'Overloaded'
+  /** The router is shutting down (429). */
+  | 'ShuttingDown'
+  /** Whoever could answer was restarted and is not ready yet (503). */
+  | 'ServerNotReady'
+  /** It took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the answer had begun). */
+  | 'RequestTimeout';
+
+/** Why an attempt at a destination gave no answer. */
+export type AttemptFailure =
+  | TransportErrorCode
+  /** The caller's identity does not fit into the token for this destination: nothing was sent. */
+  | 'IdentityTokenTooLarge'
+  /** A fault of the router itself. */
+  | 'InternalError';
+
+/**
+ * The moments of one request's life, in the order in which they come; each is left out where it does not happen.
+ * The observer keeps its own clock: a call is made at the moment that it names.
+ */
+export interface RequestObservation {
+  /** The target is acceptable, and this is what it asks for. Left out for a target that is refused. */
+  accepted?(requestInfo: RequestInfo): void;
+  /** Who calls. Left out for credentials that are refused (401). */
+  identified?(caller: Caller): void;
+  /** Where it goes and why. Left out for health and the router's own paths. */
+  decided?(decision: Decision): void;
+  /** It is turned away, for the router's own sake; `answered` follows unless the answer had begun. */
+  dropped?(reason: DropReason): void;
+  /**
+   * Header lines for the request that is about to leave for `destination`: trace context, audit ID. They take the
+   * place of whatever the client sent under those names, on every way out (`buildOutboundRequest`). Called between
+   * `attemptBegun` and `attemptAnswered`. Names of identity headers have no effect.
+   */
+  outboundHeaders?(destination: Destination): RawHeaders;
+  /** It is being sent to `destination`; a second call is the second try. */
+  attemptBegun?(destination: Destination): void;
+  /** The destination of the last `attemptBegun` answered with this code, which the client need not see. */
+  attemptAnswered?(status: number): void;
+  /**
+   * Where the bytes of the destination's answer are counted while they are passed on; asked once its head is. Kept for
+   * as long as the answer lasts: must hold nothing of the request. Left out on runtimes that see no bytes pass.
+   */
+  answerBytes?(): ByteCounter | undefined;
+  /** It is answered with merged aggregated discovery. @param wasMade it was there; else it was merged for this request */
+  aggregatedDiscovery?(wasMade: boolean): void;
+  /** The destination of the last `attemptBegun` gave no answer. */
+  attemptFailed?(failure: AttemptFailure): void;
+  /** A fault of the router itself ends it, where upstream would panic; `answered` follows with 500. */
+  panicked?(error: unknown): void;
+  /** The head of the client's answer: its first byte. Exactly once, unless the client went away before. */
+  answered?(status: number): void;
+  /**
+   * The exchange is over: answer sent whole, tunnel closed, or either side gone. Exactly once, and last. On
+   * runtimes that cannot tell (no `InboundRequest.onFinished`) it comes right behind `answered`.
+   */
+  finished?(): void;
+}

@@ -1,0 +1,41 @@
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { Decision } from '../routing/decision.ts';
+import type { InboundRequest } from './inbound.ts';
+import type { OutboundRequest } from './transport.ts';
+import type { Caller } from './user-info.ts';
+
+/** A request that passed the door: its path is unambiguous, its caller is known, its way is decided. */
+export interface AdmittedRequest {
+  readonly inbound: InboundRequest;
+  readonly requestInfo: RequestInfo;
+  readonly caller: Caller;
+  readonly decision: Decision;
+}
+
+export type Admission =
+  | { readonly kind: 'admitted'; readonly request: AdmittedRequest }
+  /** Refused at the door (400, 401, 500, 503): this is the whole answer. */
+  | { readonly kind: 'refused'; readonly response: Response };
+
+/**
+ * The way of one request, shared by the fetch handler and by upgrades: both enter at `admit` and leave
+ * through `deliver`, so neither can skip path acceptance, authentication, header hygiene or stamping.
+ */
+export interface Router {
+  /** Path acceptance and request info; the refusal (400, 500) when the target cannot be accepted. */
+  accept(inbound: InboundRequest): RequestInfo | Response;
+  /** Who calls; the refusal (401) when the credentials are wrong. A promise only where that has to be waited for. */
+  identify(inbound: InboundRequest): Caller | Response | Promise<Caller | Response>;
+  decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
+  /** The three above, in order; a promise only where `identify` gives one. */
+  admit(inbound: InboundRequest): Admission | Promise<Admission>;
+  /**
+   * Chooses a destination, builds the outbound request and sends it; where the rules allow it, tries one
+   * other candidate. Answers with what `send` gave, or with a 503 Status when no destination answered.
+   * `send` throws `TransportError`.
+   */
+  deliver<Answer>(
+    request: AdmittedRequest,
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+  ): Promise<Answer | Response>;
+}

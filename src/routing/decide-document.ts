@@ -1,0 +1,72 @@
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
+import { openApiV2Path } from '../discovery/openapi-v2/server-document.ts';
+import { hasDifferingServers } from '../discovery/openapi-v2/sources.ts';
+import { openApiV3Servers } from '../discovery/openapi-v3/openapi-v3.ts';
+import { isExpired, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { inPlaceOfLocal } from './any-server.ts';
+import type { Decision, DecisionContext, DecisionReason } from './decision.ts';
+
+const mergedByTheRouter: Decision = Object.freeze({
+  decision: 'local',
+  reason: 'MergedDocument',
+  candidates: [] as const,
+});
+
+const unavailable = (reason: DecisionReason): Decision =>
+  Object.freeze({ decision: 'unavailable', reason, candidates: [] as const });
+const documentOutOfReach = unavailable('PeerAddressUnknown');
+const documentOfDepartedServer = unavailable('ServerDeparted');
+const documentOfExpiredSnapshot = unavailable('SnapshotExpired');
+
+/**
+ * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller
+ * read the path; an OpenAPI v3 document is one server's own and comes from a server that holds it. `undefined`
+ * for everything else, and for whoever is to see the local view: a peer that rerouted the request, or anyone
+ * while nothing is known of the cluster. Pure.
+ *
+ * What was known stays merged past the snapshot's lifetime, whatever the policy: a group that goes from discovery is
+ * taken for deleted, with all its objects (`standInFor` marks what can no longer be counted on).
+ */
+export function decideDocument(
+  requestInfo: RequestInfo,
+  table: RoutingTable | undefined,
+  context: DecisionContext,
+): Decision | undefined {
+  if (table === undefined || context.reroutedByVerifiedPeer) return undefined;
+  if (isMerged(requestInfo, table)) return inPlaceOfLocal(mergedByTheRouter, table.reachable, context);
+  const { serverId, localServerIsDown = false } = context;
+  const mayAskPeers = mayUsePeers(table, context);
+  const holders = openApiV3Servers(requestInfo.path, mayAskPeers ? (context.query ?? '') : '', table);
+  if (holders === undefined) return undefined;
+  const others = mayAskPeers ? holders.reachable.filter(({ id }) => id !== serverId) : [];
+  const isHeldLocally = serverId !== undefined && holders.serverIds.has(serverId);
+  if (isHeldLocally && !(localServerIsDown && others.length > 0)) return undefined;
+  if (others.length > 0) return { decision: 'peer', reason: 'MergedDocument', candidates: others };
+  if (!mayAskPeers) return documentOfExpiredSnapshot;
+  return holders.servers.some(({ departed }) => departed) ? documentOfDepartedServer : documentOutOfReach;
+}
+
+/** Whether the snapshot may still be gone by for what is not the local server's. */
+export function mayUsePeers(
+  table: RoutingTable,
+  { now, stalePolicy }: Pick<DecisionContext, 'now' | 'stalePolicy'>,
+): boolean {
+  return stalePolicy === 'serve-stale' || !isExpired(table, now);
+}
+
+/**
+ * Whether the router answers itself, as far as method and path tell: the form asked for may not be merged, or a
+ * document may not be ready yet.
+ */
+function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
+  if (verb !== 'get' && verb !== 'head') return false;
+  // Where all serve the same, what the local server says is never out of date.
+  if (path === openApiV2Path) return hasDifferingServers(table);
+  const document = parseDiscoveryPath(path);
+  if (document === undefined) return false;
+  if (document.kind === 'openapi-v3' && !hasDifferingServers(table)) return false;
+  return Object.values(table.snapshot.servedSets).some(({ discovery, openapiV3 }) =>
+    document.kind === 'openapi-v3' ? openapiV3 !== undefined : discovery !== undefined,
+  );
+}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { decisionRows, localId, mixedCluster } from '../../test/support/decision-rows.ts';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { type DecisionContext, type DecisionStep, decide } from './decision.ts';
+
+const table = buildRoutingTable(mixedCluster);
+const everyServer = ['local', 'peer-1', 'peer-2', 'peer-3'];
+const context: DecisionContext = {
+  now: table.createdAt,
+  reroutedByVerifiedPeer: false,
+  stalePolicy: 'serve-stale',
+  extensionRouting: 'local',
+};
+
+function decided(target: string, changes: Partial<DecisionContext> = {}, known?: RoutingTable | 'none') {
+  const requestInfo = parseRequestInfo('GET', target);
+  const decision = decide(requestInfo, known === 'none' ? undefined : (known ?? table), {
+    ...context,
+    query: target.split('?')[1],
+    ...changes,
+  });
+  const ids = decision.candidates.map(({ id }) => id);
+  return `${decision.decision} ${decision.reason} ${ids.join()}`.trim();
+}
+
+const jobs = '/apis/batch/v1/namespaces/default/jobs';
+
+describe('a gateway', () => {
+  test('sends a request to any server that serves the resource, none closer than another', () => {
+    assert.equal(decided('/api/v1/namespaces/default/pods'), 'peer ServedByPeer local,peer-1,peer-2');
+    assert.equal(decided(jobs), 'peer ServedByPeer peer-1,peer-2');
+    assert.equal(decided('/api/v1/namespaces/default/pods/web/resize'), 'peer ServedByPeer peer-1');
+  });
+
+  test('sends what every server can answer to any of them', () => {
+    const all = everyServer.join();
+    assert.equal(decided('/metrics'), `peer NotAResourceRequest ${all}`);
+    assert.equal(decided('/apis'), `peer MergedDocument ${all}`);
+    assert.equal(decided('/apis/example.com/v1/widgets'), `peer CustomResource ${all}`);
+    assert.equal(decided('/apis/metrics.k8s.io/v1beta1/nodes'), `peer ExtensionAPIServer ${all}`);
+    assert.equal(decided('/apis/nosuch.example.com/v1/things'), `peer NotServedByAnyServer ${all}`);
+  });
+
+  test('sends a request for an OpenAPI document to a server that holds that very one', () => {
+    assert.equal(decided('/openapi/v3/api/v1?hash=C0'), 'peer MergedDocument local');
+    assert.equal(decided('/openapi/v3/api/v1?hash=C1'), 'peer MergedDocument peer-1');
+  });
+
+  test('goes straight to an extension server where that is configured', () => {
+    const target = '/apis/metrics.k8s.io/v1beta1/nodes';
+    assert.equal(decided(target, { extensionRouting: 'extension' }), 'extension ExtensionAPIServer');
+  });
+
+  test('knows nobody without a snapshot, whatever the policy', () => {
+    for (const stalePolicy of ['local', 'serve-stale', 'unavailable'] as const) {
+      for (const target of [jobs, '/version', '/apis']) {
+        assert.equal(decided(target, { stalePolicy }, 'none'), 'unavailable NoSnapshot');
+      }
+    }
+  });
+
+  test('goes on with an expired snapshot under serve-stale only', () => {
+    const now = table.expiresAt;
+    assert.equal(decided(jobs, { now }), 'peer ServedByPeer peer-1,peer-2');
+    assert.equal(decided(jobs, { now, stalePolicy: 'unavailable' }), 'unavailable SnapshotExpired');
+    assert.equal(decided(jobs, { now, stalePolicy: 'local' }), 'unavailable SnapshotExpired');
+  });
+
+  test('refuses what a verified peer has rerouted to it: passing it on would be its second hop', () => {
+    for (const target of [jobs, '/version', '/apis', '/openapi/v3/api/v1?hash=C0']) {
+      assert.equal(decided(target, { reroutedByVerifiedPeer: true }), 'unavailable AlreadyRerouted');
+    }
+  });
+
+  test('answers 503 when no server has an address', () => {
+    const lost = buildRoutingTable(snapshotOf({ a: { serves: ['v1/pods'], withoutAddress: true } }));
+    for (const target of ['/api/v1/pods', '/version', '/apis/x.example/v1/y']) {
+      assert.equal(decided(target, {}, lost), 'unavailable PeerAddressUnknown', target);
+    }
+  });
+
+  test('never decides on a local server, and says in the trace that it has none', () => {
+    const contexts = fc.record({
+      now: fc.constantFrom(table.createdAt, table.expiresAt),
+      reroutedByVerifiedPeer: fc.boolean(),
+      localServerIsDown: fc.boolean(),
+      stalePolicy: fc.constantFrom('local', 'serve-stale', 'unavailable'),
+      extensionRouting: fc.constantFrom('local', 'extension'),
+    });
+    const known = fc.constantFrom(undefined, table);
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...decisionRows),
+        known,
+        contexts,
+        ({ method, target }, anyTable, given) => {
+          const { decision } = decide(parseRequestInfo(method ?? 'GET', target), anyTable, given);
+          assert.notEqual(decision, 'local');
+        },
+      ),
+    );
+    const trace: DecisionStep[] = [];
+    decide(parseRequestInfo('GET', jobs), table, { ...context, trace });
+    assert.match(trace.find(({ rule }) => rule.startsWith('4'))?.detail ?? '', /no server is local/);
+  });
+});
+
+describe('while the local server is down', () => {
+  const down = { serverId: localId, localServerIsDown: true } as const;
+  const others = 'peer-1,peer-2,peer-3';
+
+  test('peers that serve the resource take its place', () => {
+    assert.equal(decided('/api/v1/namespaces/default/pods', down), 'peer LocalServerDown peer-1,peer-2');
+    assert.equal(decided('/api/v1/namespaces/default/pods/web/log', down), 'peer LocalServerDown peer-1');
+  });
+
+  test('any peer takes its place for custom resources, aggregated APIs and what nobody serves', () => {
+    assert.equal(decided('/apis/example.com/v1/widgets', down), `peer LocalServerDown ${others}`);
+    assert.equal(decided('/apis/metrics.k8s.io/v1beta1/nodes', down), `peer LocalServerDown ${others}`);
+    assert.equal(decided('/apis/nosuch.example.com/v1/things', down), `peer LocalServerDown ${others}`);
+  });
+
+  test('any peer is asked whether the caller may read a merged document, which stays one', () => {
+    assert.equal(decided('/apis', down), `peer MergedDocument ${others}`);
+    assert.equal(decided('/openapi/v3/api/v1?hash=C1', down), 'peer MergedDocument peer-1');
+  });
+
+  test('paths about the cluster go to a peer; those about one server do not turn into another one’s', () => {
+    for (const path of ['/version', '/.well-known/openid-configuration', '/openid/v1/jwks', '/api']) {
+      assert.match(decided(path, down), /^peer /, path);
+    }
+    for (const path of ['/metrics', '/logs/kube-apiserver.log', '/debug/pprof/heap', '/versions', '/']) {
+      assert.equal(decided(path, down), 'local NotAResourceRequest', path);
+    }
+  });
+
+  test('what only it serves, and what may not travel on, is still its own', () => {
+    assert.equal(decided('/apis/apps/v1/deployments', down), 'local ServedLocally');
+    assert.equal(decided('/api/v1/pods', { ...down, reroutedByVerifiedPeer: true }), 'local AlreadyRerouted');
+    assert.equal(decided('/version', { ...down, reroutedByVerifiedPeer: true }), 'local NotAResourceRequest');
+    assert.equal(decided('/api/v1/pods', { ...down, stalePolicy: 'local' }, 'none'), 'local NoSnapshot');
+    const expired = { ...down, now: table.expiresAt, stalePolicy: 'local' } as const;
+    assert.equal(decided('/api/v1/pods', expired), 'local SnapshotExpired');
+  });
+
+  test('what was a peer’s anyway stays as it was', () => {
+    assert.equal(decided(jobs, down), 'peer ServedByPeer peer-1,peer-2');
+  });
+
+  test('the server itself is never among those that take its place', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...decisionRows), ({ method, target }) => {
+        const decision = decide(parseRequestInfo(method ?? 'GET', target), table, { ...context, ...down });
+        assert.equal(
+          decision.candidates.some(({ id }) => id === localId),
+          false,
+        );
+      }),
+    );
+  });
+});

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { fullSnapshot, issuesOf, withChange } from '../../../test/support/full-snapshot.ts';
+import {
+  type ServerOptions,
+  servedSetKeyOf,
+  servedSetOf,
+  snapshotOf,
+} from '../../../test/support/snapshot-builder.ts';
+import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
+import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';
+import type { Snapshot } from './types.ts';
+
+test('a snapshot that uses every field is accepted and comes back as it was', async () => {
+  const result = await parseSnapshot(fullSnapshot);
+  assert.deepEqual(result, { ok: true, snapshot: fullSnapshot });
+  assert.deepEqual(await parseSnapshotText(JSON.stringify(fullSnapshot)), {
+    ok: true,
+    snapshot: fullSnapshot,
+  });
+});
+
+const [keyA = '', keyB = '', keyC = ''] = fullSnapshot.servers.map((server) => server.serves);
+const sha = `sha256:${'0'.repeat(64)}`;
+const group = ['servedSets', keyC, 'discovery', 0] as const;
+const resource = [...group, 'versions', 0, 'resources', 0] as const;
+
+const faults: readonly (readonly [path: readonly (string | number)[], value: unknown, issue: RegExp])[] = [
+  [['apiVersion'], 'mixed-version-proxy/v2', /^apiVersion: must be "mixed-version-proxy\/v1alpha1", not/],
+  [['kind'], undefined, /^kind: is required$/],
+  [['extra'], 1, /^extra: is not a field/],
+  [['metadata'], [], /^metadata: must be an object, not an array/],
+  [['metadata', 'note'], 'x', /^metadata\.note: is not a field/],
+  [['metadata', 'generation'], 0, /^metadata\.generation: must be a whole number/],
+  [['metadata', 'generation'], 1.5, /^metadata\.generation: must be a whole number/],
+  [['metadata', 'generation'], 2 ** 53, /^metadata\.generation: must be a whole number/],
+  [['metadata', 'generation'], '7', /^metadata\.generation: must be a whole number .*, not "7"/],
+  [['metadata', 'createdAt'], 'yesterday', /^metadata\.createdAt: must be an RFC 3339 time/],
+  [['metadata', 'lifetimeSeconds'], 0, /^metadata\.lifetimeSeconds: must be/],
+  [['metadata', 'lifetimeSeconds'], 1e12, /^metadata\.lifetimeSeconds: must be/],
+  [['metadata', 'source'], 'guess', /^metadata\.source: must be "storageversions", "discovery" or "both"/],
+  [['metadata', 'cluster'], null, /^metadata\.cluster: must be .*, not null/],
+  [['servers'], {}, /^servers: must be an array/],
+  [['servers'], [], /^servers: must list at least one server/],
+  [['servers'], undefined, /^servers: is required/],
+  [['servers', 1], 'b', /^servers\[1\]: must be an object, not "b"/],
+  [['servers', 1, 'id'], 'a', /^servers\[1\]\.id: must be unique: "a" is also the id of servers\[0\]/],
+  [['servers', 1, 'id'], 'B_1', /^servers\[1\]\.id: must be a DNS subdomain/],
+  [['servers', 1, 'id'], 'x'.repeat(254), /^servers\[1\]\.id: must be a DNS subdomain/],
+  [['servers', 0, 'address'], '10.0.0.1', /^servers\[0\]\.address: must end in a port/],
+  [['servers', 0, 'address'], 'fd00::1:6443', /^servers\[0\]\.address: must be host:port/],
+  [['servers', 0, 'address'], '0x7f.1:6443', /^servers\[0\]\.address: must name a host/],
+  [['servers', 0, 'url'], 'https://10.0.0.1:6443', /^servers\[0\]: must not have both address and url/],
+  [['servers', 1, 'url'], 'http://peer-b:6443', /^servers\[1\]\.url: must begin with https/],
+  [['servers', 1, 'url'], 'https://peer-b:6443/api', /^servers\[1\]\.url: must be an origin/],
+  [
+    ['servers', 1, 'serverName'],
+    'kubernetes.default.svc\r\nx',
+    /^servers\[1\]\.serverName: must be a DNS name/,
+  ],
+  [['servers', 1, 'version'], 'v1 26', /^servers\[1\]\.version: must be 1 to/],
+  [['servers', 1, 'stale'], 'true', /^servers\[1\]\.stale: must be true or false/],
+  [['servers', 1, 'serves'], sha, /^servers\[1\]\.serves: must be a key of servedSets; there is no/],
+  [['servers', 1, 'serves'], undefined, /^servers\[1\]\.serves: is required/],
+  [['servedSets', sha], { storageVersions: {} }, /^servedSets\["sha256:0+"\]: must be named by the hash/],
+  [['servedSets', 'set-1'], { storageVersions: {} }, /^servedSets\["set-1"\]: must be named sha256:/],
+  [
+    ['servedSets', keyB, 'storageVersions', 'core.pods', 0],
+    'v2',
+    /: must be named by the hash of its content, sha/,
+  ],
+  [['servedSets', keyB, 'storageVersions'], undefined, /\.storageVersions: is required/],
+  [['servedSets', keyB, 'storageVersions'], [], /\.storageVersions: must be an object/],
+  [
+    ['servedSets', keyB, 'storageVersions', 'pods'],
+    ['v1'],
+    /\.storageVersions\.pods: must be named <group>\.<res/,
+  ],
+  [
+    ['servedSets', keyB, 'storageVersions', 'Batch.jobs'],
+    ['v1'],
+    /\["Batch\.jobs"\]: must begin with an API group/,
+  ],
+  [
+    ['servedSets', keyB, 'storageVersions', 'batch.1jobs'],
+    ['v1'],
+    /\["batch\.1jobs"\]: must end in a resource/,
+  ],
+  [['servedSets', keyB, 'storageVersions', '.jobs'], ['v1'], /\["\.jobs"\]: must be named/],
+  [['servedSets', keyB, 'storageVersions', 'batch.jobs'], 'v1', /\["batch\.jobs"\]: must be an array/],
+  [
+    ['servedSets', keyB, 'storageVersions', 'batch.jobs', 0],
+    'V1',
+    /\["batch\.jobs"\]\[0\]: must be an API version/,
+  ],
+  [['servedSets', keyB, 'storageVersions', 'batch.jobs'], Array(65).fill('v1'), /must have at most 64 items/],
+  [['servedSets', keyA, 'subresources', 'core.pods', 'v1', 0], 'a/../b', /\.v1\[0\]: must be a subresource/],
+  [
+    ['servedSets', keyA, 'subresources', 'core.pods', '1'],
+    [],
+    /\["core\.pods"\]\["1"\]: must be an API version/,
+  ],
+  [['servedSets', keyC, 'openapiV3', '/apis'], '/x', /openapiV3\["\/apis"\]: must be a path without its/],
+  [
+    ['servedSets', keyC, 'openapiV3', 'apis'],
+    '//evil.example/x',
+    /openapiV3\.apis: must be a path beginning with one/,
+  ],
+  [
+    ['servedSets', keyC, 'openapiV3', 'apis'],
+    '/\\evil.example',
+    /openapiV3\.apis: must be a path beginning with one/,
+  ],
+  [
+    [...group, 'metadata', 'creationTimestamp'],
+    null,
+    /discovery\[0\]\.metadata\.creationTimestamp: is not a field/,
+  ],
+  [[...group, 'versions', 0, 'version'], '', /versions\[0\]\.version: must be an API version/],
+  [[...group, 'versions', 0, 'freshness'], 'Old', /versions\[0\]\.freshness: must be "Current" or "Stale"/],
+  [[...resource, 'verbs', 1], 7, /resources\[0\]\.verbs\[1\]: must be at most/],
+  [[...resource, 'responseKind'], [], /resources\[0\]\.responseKind: must be an object, not an array/],
+  [[...resource, 'subresources', 0, 'subresource'], undefined, /subresources\[0\]\.subresource: is required/],
+  [['apiServices', 1, 'version'], undefined, /^apiServices\[1\]\.version: is required/],
+  [['apiServices', 1, 'insecureSkipTLSVerify'], true, /^apiServices\[1\]: must not have both caBundle and/],
+  [['apiServices', 1, 'caBundle'], 'MIIB', /^apiServices\[1\]\.caBundle: must be PEM/],
+  [
+    ['apiServices', 0, 'insecureSkipTLSVerify'],
+    true,
+    /^apiServices\[0\]: must not have .* without a service/,
+  ],
+  [['apiServices', 1, 'service', 'port'], 0, /^apiServices\[1\]\.service\.port: must be a whole number/],
+  [
+    ['apiServices', 1, 'service', 'namespace'],
+    'a.b',
+    /^apiServices\[1\]\.service\.namespace: must be a DNS label/,
+  ],
+  [['apiServices', 2], { group: '', version: 'v1', available: true }, /^apiServices\[2\]: must be unique/],
+  [['customResourceGroups', 0, 'group'], '', /^customResourceGroups\[0\]\.group: must be a DNS subdomain/],
+];
+for (const [path, value, issue] of faults) {
+  test(`a fault is reported at its path: ${issue.source}`, async () => {
+    const found = await issuesOf(withChange(path, value));
+    assert.ok(
+      found.some((text) => issue.test(text)),
+      `${issue} in ${JSON.stringify(found)}`,
+    );
+  });
+}
+
+test('every fault of a document is reported at once', async () => {
+  const found = await issuesOf({
+    ...fullSnapshot,
+    kind: 'Snapshot',
+    servers: [
+      { id: 'A', serves: 'x', one: 1, two: 2 },
+      { ...fullSnapshot.servers[1], address: 'nowhere' },
+    ],
+    apiServices: 7,
+  });
+  for (const start of [
+    'kind: must be',
+    'servers[0].id: must be',
+    'servers[0].one: is not a field of this object; nor is any of "two"',
+    'servers[1].address: must',
+    'apiServices: must be an array',
+  ]) {
+    assert.ok(
+      found.some((text) => text.startsWith(start)),
+      `${start} in ${JSON.stringify(found)}`,
+    );
+  }
+});
+
+test('50 servers that serve 400 resources of three versions are accepted', async () => {
+  const paths = Array.from(
+    { length: 400 },
+    (_, index) => `group-${index % 30}.example/v1/resources${index}/status`,
+  );
+  const storageVersionHashes = Object.fromEntries(
+    paths.map((_, index) => [`group-${index % 30}.example.resources${index}`, '8aSe+NMegvE=']),
+  );
+  const servers = Array.from({ length: 50 }, (_, index): [string, ServerOptions] => [
+    `server-${index}`,
+    { serves: paths.slice(index % 3), storageVersionHashes },
+  ]);
+  const snapshot: Snapshot = snapshotOf(Object.fromEntries(servers));
+  const text = JSON.stringify(snapshot);
+  assert.ok(text.length < 250_000, `${text.length} bytes`);
+  assert.equal((await parseSnapshotText(text)).ok, true);
+});
+
+test('a set may know subresources of resources that it does not list: they are never asked for', async () => {
+  const set = { ...servedSetOf(['v1/pods']), subresources: { 'core.nodes': { v1: ['proxy'] } } };
+  const key = servedSetKeyOf(set);
+  const snapshot = { ...fullSnapshot, servers: [{ id: 'a', serves: key }], servedSets: { [key]: set } };
+  assert.equal((await parseSnapshot(snapshot)).ok, true);
+});
+
+test('the discovery documents of real servers fit the schema, less the creationTimestamp that says nothing', async () => {
+  const folder = new URL('../../../test/fixtures/kubernetes-1.26-batch-disabled/a/', import.meta.url);
+  const discovery: APIGroupDiscovery[] = [];
+  for (const file of ['aggregated_api.json', 'aggregated_apis.json']) {
+    const { items } = JSON.parse(await readFile(new URL(file, folder), 'utf8')) as {
+      items: APIGroupDiscovery[];
+    };
+    discovery.push(...items.map(({ metadata: { name }, versions }) => ({ metadata: { name }, versions })));
+  }
+  const { paths } = JSON.parse(await readFile(new URL('openapi_v3.json', folder), 'utf8')) as {
+    paths: Record<string, { serverRelativeURL: string }>;
+  };
+  const openapiV3 = Object.fromEntries(
+    Object.entries(paths).map(([path, { serverRelativeURL }]) => [path, serverRelativeURL]),
+  );
+  const snapshot = snapshotOf({ a: { serves: ['v1/pods'], discovery, openapiV3 } });
+  assert.ok(discovery.length > 10);
+  // Through JSON, as it would arrive: members that are undefined are gone.
+  assert.deepEqual(await issuesOf(JSON.parse(JSON.stringify(snapshot))), []);
+});

@@ -1,0 +1,177 @@
+import * as v from 'valibot';
+import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
+import { parseRfc3339 } from '../../runtime/rfc3339.ts';
+import { advertisedBy } from '../addresses/advertised-address.ts';
+import { parseIpAddress } from '../addresses/ip-address.ts';
+import { isDns1123Subdomain, isSubresourceName } from '../addresses/names.ts';
+import { snapshotLimits } from './limits.ts';
+import {
+  boolean,
+  dns1123Label,
+  dns1123Subdomain,
+  expected,
+  groupName,
+  hostPort,
+  httpsOrigin,
+  listOf,
+  shortText,
+  shortTextOrEmpty,
+  strict,
+  versionName,
+  wholeNumber,
+} from './schema-parts.ts';
+import { addressSources, snapshotApiVersion, snapshotKind } from './types.ts';
+
+// The snapshot's schema, one piece for each thing that `parseSnapshot` reads on its own. The pieces are
+// small so that a snapshot of a million faults is refused in bounded memory.
+
+export const apiVersion = v.literal(snapshotApiVersion, expected(`"${snapshotApiVersion}"`));
+export const kind = v.literal(snapshotKind, expected(`"${snapshotKind}"`));
+
+/** RFC 3339, as Kubernetes writes times. */
+export const timestamp = v.pipe(
+  v.string(expected('an RFC 3339 time')),
+  v.check(
+    (value) => parseRfc3339(value) !== undefined,
+    expected('an RFC 3339 time such as 2026-01-31T12:00:00Z'),
+  ),
+);
+export const generation = wholeNumber(1, Number.MAX_SAFE_INTEGER);
+export const lifetimeSeconds = wholeNumber(1, snapshotLimits.lifetimeSeconds);
+
+export const metadata = strict({
+  generation,
+  createdAt: timestamp,
+  lifetimeSeconds,
+  cluster: v.optional(shortText),
+  source: v.picklist(
+    ['storageversions', 'discovery', 'both'],
+    expected('"storageversions", "discovery" or "both"'),
+  ),
+});
+
+const tlsName = v.pipe(
+  v.string(expected('a DNS name or an IP address')),
+  v.check(
+    (value) => isDns1123Subdomain(value) || parseIpAddress(value) !== undefined,
+    expected('a DNS name in lower case, or an IP address'),
+  ),
+);
+
+export const server = v.pipe(
+  strict({
+    // An API server's ID is the name of its identity Lease (KEP-1965), and those are DNS subdomains.
+    id: dns1123Subdomain,
+    address: v.optional(hostPort),
+    url: v.optional(httpsOrigin),
+    addressSource: v.optional(v.picklist(addressSources, expected('"lease", "endpointslice" or "listed"'))),
+    advertised: v.optional(
+      strict({ address: hostPort, by: v.picklist(advertisedBy, expected('the setting of a router')) }),
+    ),
+    serverName: v.optional(tlsName),
+    version: v.optional(shortText),
+    hostname: v.optional(shortText),
+    serves: shortText,
+    stale: v.optional(boolean),
+    departedAt: v.optional(timestamp),
+  }),
+  v.check(
+    ({ address, url }) => address === undefined || url === undefined,
+    'must not have both address and url: keep one',
+  ),
+);
+
+export const servedVersions = listOf(versionName, snapshotLimits.versions);
+
+export const storageVersionHash = v.pipe(
+  v.string(expected('eight bytes in base64')),
+  v.regex(storageVersionHashPattern, expected('eight bytes in base64, such as 8aSe+NMegvE=')),
+);
+
+const subresourceName = v.pipe(
+  v.string(expected('a subresource')),
+  v.check(isSubresourceName, expected('a subresource such as status or scale')),
+);
+export const subresourceNames = listOf(subresourceName, snapshotLimits.subresources);
+
+/** Where a server's own OpenAPI v3 document is. Never `//host/…`, which a URL parser takes for another host. */
+export const serverRelativeURL = v.pipe(
+  v.string(expected('a path')),
+  v.check(
+    (value) => value.length <= snapshotLimits.relativeURL && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(value),
+    expected('a path beginning with one slash, in printable ASCII'),
+  ),
+);
+
+const words = listOf(shortTextOrEmpty, snapshotLimits.words);
+
+const groupVersionKind = strict({
+  group: v.optional(shortTextOrEmpty),
+  version: v.optional(shortTextOrEmpty),
+  kind: v.optional(shortTextOrEmpty),
+});
+
+const subresourceDiscovery = strict({
+  subresource: subresourceName,
+  responseKind: v.optional(groupVersionKind),
+  acceptedTypes: v.optional(listOf(groupVersionKind, snapshotLimits.words)),
+  verbs: v.optional(words),
+});
+
+/** Names are held to less than in `storageVersions`: the metrics APIs discover names such as `pods/http_requests`. */
+export const resourceDiscovery = strict({
+  resource: shortText,
+  responseKind: v.optional(groupVersionKind),
+  scope: v.optional(v.picklist(['Cluster', 'Namespaced'], expected('"Cluster" or "Namespaced"'))),
+  singularResource: v.optional(shortTextOrEmpty),
+  verbs: v.optional(words),
+  shortNames: v.optional(words),
+  categories: v.optional(words),
+  subresources: v.optional(listOf(subresourceDiscovery, snapshotLimits.subresources)),
+});
+
+export const freshness = v.optional(v.picklist(['Current', 'Stale'], expected('"Current" or "Stale"')));
+
+export const groupMetadata = strict({ name: v.optional(groupName) });
+
+const service = strict({
+  namespace: dns1123Label,
+  name: dns1123Label,
+  port: wholeNumber(1, 65535),
+  address: v.optional(hostPort),
+});
+
+const pem = v.pipe(
+  v.string(expected('PEM certificates')),
+  v.check(
+    (value) =>
+      value.length <= snapshotLimits.caBundle &&
+      /-----BEGIN CERTIFICATE-----[\s\w+/=]+-----END CERTIFICATE-----/.test(value) &&
+      !value.includes('PRIVATE KEY'),
+    () => `must be PEM certificates, at most ${snapshotLimits.caBundle} characters, and no private key`,
+  ),
+);
+
+/** An APIService, with upstream's rules on what goes with what (kube-aggregator apiregistration/validation). */
+export const apiService = v.pipe(
+  strict({
+    group: groupName,
+    version: versionName,
+    service: v.optional(service),
+    caBundle: v.optional(pem),
+    insecureSkipTLSVerify: v.optional(boolean),
+    available: boolean,
+  }),
+  v.check(
+    ({ caBundle, insecureSkipTLSVerify }) => caBundle === undefined || insecureSkipTLSVerify !== true,
+    'must not have both caBundle and insecureSkipTLSVerify',
+  ),
+  v.check(
+    (entry) =>
+      entry.service !== undefined || (entry.caBundle === undefined && entry.insecureSkipTLSVerify !== true),
+    'must not have caBundle or insecureSkipTLSVerify without a service: the API servers themselves serve it',
+  ),
+);
+
+/** CustomResourceDefinitions cannot extend the legacy group, so the group is never empty. */
+export const customResourceGroup = strict({ group: dns1123Subdomain, version: versionName });

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { servedSetKeyOf, servedSetOf, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
+import { canonicalJson } from '../../runtime/canonical-json.ts';
+import { snapshotLimits } from './limits.ts';
+import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';
+import { servedSetText } from './served-set-key.ts';
+import { canonicalTexts, packSnapshot } from './shared-groups.ts';
+import type { Snapshot } from './types.ts';
+
+function group(name: string, ...resources: string[]): APIGroupDiscovery {
+  const described = resources.map((resource) => ({ resource, verbs: ['get', 'list'] }));
+  return { metadata: { name }, versions: [{ version: 'v1', resources: described }] };
+}
+
+/** As two API servers of neighbouring versions describe themselves: each in words of its own. */
+function mixed(): Snapshot {
+  return snapshotOf({
+    a: { serves: ['batch/v1/jobs'], discovery: [group('apps', 'deployments'), group('batch', 'jobs')] },
+    b: { serves: ['v1/pods'], discovery: [group('apps', 'deployments'), group('batch', 'jobs', 'cronjobs')] },
+    c: { serves: ['apps/v1/deployments'], discovery: [group('apps', 'deployments')] },
+  });
+}
+
+test('what several sets hold stands once in the packed snapshot, and comes back in each of them', async () => {
+  const snapshot = mixed();
+  const packed = packSnapshot(snapshot);
+  assert.deepEqual(packed.discoveryGroups, [group('apps', 'deployments')]);
+  assert.deepEqual(await parseSnapshotText(canonicalJson(packed)), { ok: true, snapshot });
+  const parsed = await parseSnapshot(packed);
+  assert.ok(parsed.ok);
+  const [one, other] = Object.values(parsed.snapshot.servedSets).map(({ discovery }) => discovery?.[0]);
+  assert.equal(one, other);
+});
+
+test('a snapshot whose sets share nothing is packed as it is', () => {
+  const snapshot = snapshotOf({ a: { serves: ['v1/pods'], discovery: [group('apps'), group('apps')] } });
+  assert.deepEqual(packSnapshot(snapshot), snapshot);
+});
+
+test('packed and read again, every snapshot is what it was, and packed the same way again', async () => {
+  const groups = fc.array(fc.tuple(fc.constantFrom('apps', 'batch', ''), fc.constantFrom('jobs', 'pods')), {
+    maxLength: 5,
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.dictionary(fc.constantFrom('a', 'b', 'c'), groups, { minKeys: 1 }), async (given) => {
+      const servers = Object.entries(given).map(
+        ([id, names]) =>
+          [
+            id,
+            { serves: [`${id}/v1/x`], discovery: names.map(([name, resource]) => group(name, resource)) },
+          ] as const,
+      );
+      const snapshot = snapshotOf(Object.fromEntries(servers));
+      const text = canonicalJson(packSnapshot(snapshot));
+      const parsed = await parseSnapshotText(text);
+      assert.deepEqual(parsed, { ok: true, snapshot });
+      assert.ok(parsed.ok);
+      assert.equal(canonicalJson(packSnapshot(parsed.snapshot)), text);
+    }),
+  );
+});
+
+test('the text of a set is its canonical JSON', () => {
+  const sets = [
+    { ...servedSetOf(['v1/pods', 'v1/pods/log']), discovery: [group('apps', 'deployments')], openapiV3: {} },
+    { ...servedSetOf(['v1/pods']), discovery: [] },
+    servedSetOf(['v1/pods']),
+  ];
+  for (const set of sets) assert.equal(servedSetText(set, canonicalTexts()), canonicalJson(set));
+});
+
+const hostile: readonly (readonly [what: string, changes: object, issue: RegExp])[] = [
+  ['a place that is not there', { discovery: [1] }, /discovery\[0\]: must be a group, or its place/],
+  ['a place below the first', { discovery: [-1] }, /discovery\[0\]: must be a group, or its place/],
+  ['half a place', { discovery: [0.5] }, /discovery\[0\]: must be a group, or its place/],
+  ['a name for a place', { discovery: ['0'] }, /discovery\[0\]: must be an object/],
+  [
+    'a small text that stands for a huge one',
+    { discovery: new Array(1000).fill(0) },
+    /^servedSets: must not stand for more than/,
+  ],
+];
+for (const [what, changes, issue] of hostile) {
+  test(`${what} is refused`, async () => {
+    const huge = group('apps', ...Array.from({ length: 1000 }, (_, index) => `resource${index}`));
+    const repeated = Math.ceil(snapshotLimits.unpacked / canonicalJson(huge).length);
+    assert.ok(repeated < 1000, 'a thousand of them are over the limit');
+    const set = { ...servedSetOf(['v1/pods']), ...changes };
+    const [server] = snapshotOf({ a: ['v1/pods'] }).servers;
+    const key = servedSetKeyOf(servedSetOf(['v1/pods']));
+    const packed = {
+      ...snapshotOf({ a: ['v1/pods'] }),
+      servers: [{ ...server, serves: key }],
+      servedSets: { [key]: set },
+      discoveryGroups: [huge],
+    };
+    const parsed = await parseSnapshot(packed);
+    assert.ok(!parsed.ok);
+    const [first] = parsed.issues;
+    assert.match(`${first?.path}: ${first?.message}`, issue);
+  });
+}

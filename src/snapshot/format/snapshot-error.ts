@@ -1,0 +1,50 @@
+import type { StatusReason } from '../../apimachinery/status.ts';
+import { describeIssues, type SnapshotIssue } from './issues.ts';
+
+export type SnapshotErrorCode =
+  /** Not a compact JWS, or one without a signature. */
+  | 'Unsigned'
+  /** Signed with a key that is not among the pinned ones. */
+  | 'UnknownKey'
+  /** The signature does not hold, or is not of the one accepted form. */
+  | 'BadSignature'
+  | 'TooLarge'
+  /** The signature holds; the content has faults, all in `issues`. */
+  | 'Invalid'
+  /** Not newer than what is held, or a renewal of something that is not held. */
+  | 'NotNewer';
+
+/** Why a snapshot, or the renewal of one, was not taken. What was held before is still held. */
+export class SnapshotError extends Error {
+  override readonly name = 'SnapshotError';
+  readonly code: SnapshotErrorCode;
+  /** The faults of the content; empty unless `code` is `Invalid`. */
+  readonly issues: readonly SnapshotIssue[];
+  constructor(
+    code: SnapshotErrorCode,
+    message: string,
+    options: { readonly issues?: readonly SnapshotIssue[]; readonly cause?: unknown } = {},
+  ) {
+    super(message, 'cause' in options ? { cause: options.cause } : {});
+    this.code = code;
+    this.issues = options.issues ?? [];
+  }
+}
+
+/** The `metav1.Status` reason, and with it the HTTP code (401, 413, 422, 409), that a pusher is answered with. */
+export const snapshotErrorReason: Readonly<Record<SnapshotErrorCode, StatusReason>> = {
+  Unsigned: 'Unauthorized',
+  UnknownKey: 'Unauthorized',
+  BadSignature: 'Unauthorized',
+  TooLarge: 'RequestEntityTooLarge',
+  Invalid: 'Invalid',
+  NotNewer: 'Conflict',
+};
+
+/** @param subject what is invalid: `The snapshot`, `The renewal`. */
+export function invalid(subject: string, issues: readonly SnapshotIssue[], cause?: unknown): SnapshotError {
+  return new SnapshotError('Invalid', `${subject} is invalid: ${describeIssues(issues)}`, {
+    issues,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

@@ -1,0 +1,67 @@
+import { parseRfc3339 } from '../../runtime/rfc3339.ts';
+import { type AddressPolicy, checkServerAddress } from '../addresses/address-policy.ts';
+import { IssueList, type SnapshotIssue } from '../format/issues.ts';
+import type { Snapshot } from '../format/types.ts';
+
+/** How far the maker's clock may be ahead of the receiver's: the leeway Kerberos made customary. */
+const maximumClockSkewMilliseconds = 5 * 60 * 1000;
+
+/**
+ * What a well-formed snapshot must fulfil to be used by this receiver: no address of a server that the policy refuses,
+ * and no creation time in the future, which would stretch its lifetime.
+ */
+export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: number): SnapshotIssue[] {
+  const issues = new IssueList();
+  const future = futureFault(snapshot.metadata.createdAt, now);
+  if (future !== undefined) issues.add('metadata.createdAt', future);
+  for (const [index, { address, url }] of snapshot.servers.entries()) {
+    checkAddress(`servers[${index}].address`, address, policy, issues);
+    checkAddress(`servers[${index}].url`, url, policy, issues);
+  }
+  return issues.toArray();
+}
+
+/**
+ * The snapshot without what the policy refuses and the snapshot need not be refused for: the address of an extension API
+ * server, for a cluster IP outside the blocks of a router's peers is nobody's fault, and it is reached through the
+ * aggregator; what a router advertises, for the flags of one must not cost the others their snapshot, and its server
+ * has an address of its own.
+ */
+export function withoutRefusedAddresses(snapshot: Snapshot, policy: AddressPolicy): Snapshot {
+  const isRefused = (address: string | undefined): boolean =>
+    address !== undefined && checkServerAddress(address, policy) !== undefined;
+  const services = snapshot.apiServices.some(({ service }) => isRefused(service?.address));
+  const advertised = snapshot.servers.some((server) => isRefused(server.advertised?.address));
+  if (!services && !advertised) return snapshot;
+  return {
+    ...snapshot,
+    servers: snapshot.servers.map((server) => {
+      if (!isRefused(server.advertised?.address)) return server;
+      const { advertised: _advertised, ...own } = server;
+      return own;
+    }),
+    apiServices: snapshot.apiServices.map((apiService) => {
+      if (apiService.service === undefined || !isRefused(apiService.service.address)) return apiService;
+      const { address: _address, ...service } = apiService.service;
+      return { ...apiService, service };
+    }),
+  };
+}
+
+/** What is wrong with a creation time that lies in the future; `undefined` when it does not. */
+export function futureFault(createdAt: string, now: number): string | undefined {
+  const created = parseRfc3339(createdAt);
+  if (created === undefined || created - now <= maximumClockSkewMilliseconds) return undefined;
+  const seconds = Math.round((created - now) / 1000);
+  return `lies ${seconds} seconds in the future; compare the clocks of both machines`;
+}
+
+function checkAddress(
+  path: string,
+  address: string | undefined,
+  policy: AddressPolicy,
+  issues: IssueList,
+): void {
+  const fault = address === undefined ? undefined : checkServerAddress(address, policy);
+  if (fault !== undefined) issues.add(path, fault);
+}

@@ -1,0 +1,65 @@
+import { SnapshotError } from '../format/snapshot-error.ts';
+import type { RoutingTable } from '../routing-table/routing-table.ts';
+import type { OpenedSnapshot } from '../signing/open.ts';
+import type { SnapshotRenewal } from '../signing/renewal.ts';
+import type { StoredSnapshot } from './snapshot-store.ts';
+
+/** A push that was taken. */
+export interface Acceptance {
+  /** `unchanged`: it was held already. */
+  readonly result: 'accepted' | 'renewed' | 'unchanged';
+  readonly generation: number;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** False: in use, but the store could not be written, so a restart would not find it. */
+  readonly persisted: boolean;
+  /** Why it could not be written. */
+  readonly persistenceError?: string | undefined;
+}
+
+/** Everything that is held, replaced as a whole. */
+export interface Held {
+  readonly table: RoutingTable;
+  readonly digest: string;
+  readonly stored: StoredSnapshot;
+  readonly persisted: boolean;
+}
+
+export function acceptance(
+  result: Acceptance['result'],
+  table: RoutingTable,
+  persistenceError: string | undefined,
+): Acceptance {
+  const { generation, expiresAt } = table;
+  const persisted = persistenceError === undefined;
+  return { result, generation, expiresAt, persisted, ...(persisted ? {} : { persistenceError }) };
+}
+
+export function isOlder(next: Held, held: Held | undefined): boolean {
+  return held !== undefined && next.table.generation <= held.table.generation;
+}
+
+/** An old snapshot is validly signed for ever: only its number keeps it from being played back. */
+export function requireRising(opened: Pick<OpenedSnapshot, 'snapshot'>, held: Held | undefined): void {
+  const { generation } = opened.snapshot.metadata;
+  if (held === undefined || generation > held.table.generation) return;
+  const rule =
+    generation === held.table.generation
+      ? 'is held with other content'
+      : `is older than the one that is held, ${held.table.generation}`;
+  throw new SnapshotError(
+    'NotNewer',
+    `Generation ${generation} ${rule}; a changed snapshot needs a higher one.`,
+  );
+}
+
+export function requireHeld(held: Held | undefined, renewal: SnapshotRenewal): Held {
+  if (held !== undefined && held.table.generation === renewal.generation && held.digest === renewal.digest) {
+    return held;
+  }
+  const has = held === undefined ? 'no snapshot is held' : `generation ${held.table.generation} is held`;
+  throw new SnapshotError(
+    'NotNewer',
+    `The renewal is for generation ${renewal.generation}, ${renewal.digest}; ${has}. Push the snapshot itself.`,
+  );
+}

@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import {
+  at,
+  minute,
+  next,
+  noon,
+  old,
+  pinned,
+  receiverWith,
+  sealed,
+} from '../../../test/support/snapshot-receiver.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { createAddressPolicy } from '../addresses/address-policy.ts';
+import { SnapshotError } from '../format/snapshot-error.ts';
+import type { RoutingTable } from '../routing-table/routing-table.ts';
+import { sealSnapshot } from '../signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../signing/signing-key.ts';
+import { createMemorySnapshotStore } from './memory-snapshot-store.ts';
+import { SnapshotReceiver } from './receiver.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
+
+test('a snapshot is taken, stored and announced', async () => {
+  const { receiver, store } = receiverWith();
+  const announced: RoutingTable[] = [];
+  receiver.onChange((table) => announced.push(table));
+  assert.equal(receiver.current(), undefined);
+  assert.equal(receiver.sealed(), undefined);
+
+  const jws = await sealed(3);
+  assert.deepEqual(await receiver.accept(jws), {
+    result: 'accepted',
+    generation: 3,
+    expiresAt: noon + 10 * minute,
+    persisted: true,
+  });
+  assert.equal(receiver.current()?.generation, 3);
+  assert.deepEqual(receiver.sealed(), { snapshot: jws });
+  assert.deepEqual(await store.load(), { snapshot: jws });
+  assert.deepEqual(announced, [receiver.current()]);
+});
+
+test('an older generation is refused, though validly signed', async () => {
+  const { receiver } = receiverWith();
+  const older = await sealed(3);
+  await receiver.accept(older);
+  await receiver.accept(await sealed(5, ['batch/v1/jobs']));
+  const table = receiver.current();
+  await assert.rejects(receiver.accept(older), { code: 'NotNewer', message: /Generation 3 is older .* 5/ });
+  assert.equal(receiver.current(), table);
+});
+
+test('the same generation with other content is refused, even if it was made later', async () => {
+  const { receiver } = receiverWith();
+  await receiver.accept(await sealed(3));
+  await assert.rejects(receiver.accept(await sealed(3, ['batch/v1/jobs'])), { code: 'NotNewer' });
+  const later = await sealed(3, ['v1/pods'], { createdAt: at(noon + minute) });
+  await assert.rejects(receiver.accept(later), { code: 'NotNewer', message: /other content/ });
+  assert.equal(receiver.current()?.createdAt, noon);
+});
+
+test('the held snapshot sent again is unchanged, and announced once', async () => {
+  const { receiver } = receiverWith();
+  let announced = 0;
+  receiver.onChange(() => announced++);
+  const jws = await sealed(3);
+  await receiver.accept(jws);
+  const table = receiver.current();
+  assert.equal((await receiver.accept(jws)).result, 'unchanged');
+  assert.equal(receiver.current(), table);
+  assert.equal(announced, 1);
+});
+
+test('the held snapshot signed anew is kept in its new form, so that it outlives the old key', async () => {
+  const { receiver, store } = receiverWith();
+  await receiver.accept(await sealed(3));
+  const resealed = await sealed(3, ['v1/pods'], {}, next);
+  assert.equal((await receiver.accept(resealed)).result, 'unchanged');
+  assert.deepEqual(receiver.sealed(), { snapshot: resealed });
+
+  const restarted = receiverWith({ store, pinnedKeys: await pinned(next.publicJwk) }).receiver;
+  assert.equal((await restarted.restore()).result, 'restored');
+});
+
+test('a refused snapshot changes nothing: not what is used, not what is stored', async () => {
+  const { receiver, store } = receiverWith();
+  const jws = await sealed(3);
+  await receiver.accept(jws);
+  const table = receiver.current();
+  let announced = 0;
+  receiver.onChange(() => announced++);
+  const loopback = snapshotOf(
+    { a: { serves: ['v1/pods'], address: '127.0.0.1:6443' } },
+    { generation: 9, createdAt: at(noon) },
+  );
+  for (const [bad, code] of [
+    ['{}', 'Unsigned'],
+    [`${await sealed(4)}x`, 'BadSignature'],
+    [await sealed(4, ['v1/pods'], {}, await generateSigningKey('ES256')), 'UnknownKey'],
+    ['x'.repeat(12_000_000), 'TooLarge'],
+    [await sealSnapshot(loopback, signingKeyOf(old.privateJwk)), 'Invalid'],
+    [await sealed(2), 'NotNewer'],
+  ] as const) {
+    await assert.rejects(receiver.accept(bad), { code });
+  }
+  assert.equal(receiver.current(), table);
+  assert.deepEqual(await store.load(), { snapshot: jws });
+  assert.equal(announced, 0);
+});
+
+test('every refused push is logged with its reason', async () => {
+  const warnings: string[] = [];
+  const logger = {
+    ...silentLogger,
+    warn: ({ err }: Readonly<Record<string, unknown>>) => {
+      warnings.push(err instanceof SnapshotError ? err.code : String(err));
+    },
+  };
+  const { receiver } = receiverWith({ logger });
+  await assert.rejects(receiver.accept('{}'));
+  await assert.rejects(receiver.renew('{}'));
+  assert.deepEqual(warnings, ['Unsigned', 'Unsigned']);
+});
+
+test('a refused push is remembered until one is taken; one that came too late is nobody’s fault', async () => {
+  const { receiver } = receiverWith();
+  const refused = () => receiver.refusedPush;
+  assert.equal(refused(), undefined);
+  const foreign = signingKeyOf((await generateSigningKey('EdDSA')).privateJwk);
+  await assert.rejects(receiver.accept(await sealSnapshot(snapshotOf({ a: ['v1/pods'] }), foreign)));
+  assert.equal(refused()?.code, 'UnknownKey');
+  assert.equal(refused()?.at, noon);
+  await receiver.accept(await sealed(5));
+  assert.equal(refused(), undefined);
+  await assert.rejects(receiver.accept(await sealed(3)), { code: 'NotNewer' });
+  assert.equal(refused(), undefined);
+});
+
+test('every address of a server that the policy refuses is an issue at its path; one of an extension server is not used', async () => {
+  const { receiver } = receiverWith();
+  const bad = snapshotOf(
+    {
+      a: { serves: ['v1/pods'], address: '127.0.0.1:6443' },
+      b: { serves: ['v1/pods'], url: 'https://169.254.169.254' },
+      c: ['v1/pods'],
+    },
+    {
+      createdAt: at(noon),
+      apiServices: [
+        {
+          group: 'metrics.k8s.io',
+          version: 'v1',
+          available: true,
+          service: { namespace: 'x', name: 'y', port: 443, address: '[::1]:443' },
+        },
+      ],
+    },
+  );
+  const jws = await sealSnapshot(bad, signingKeyOf(old.privateJwk));
+  await assert.rejects(receiver.accept(jws), (error: { code: string; issues: { path: string }[] }) => {
+    assert.equal(error.code, 'Invalid');
+    assert.deepEqual(
+      error.issues.map((issue) => issue.path),
+      ['servers[0].address', 'servers[1].url'],
+    );
+    return true;
+  });
+  const lenient = receiverWith({ policy: { allowLoopbackPeers: true } }).receiver;
+  await assert.rejects(lenient.accept(jws), {
+    issues: [{ path: 'servers[1].url', message: 'is a cloud metadata address, which no API server has' }],
+  });
+  const rest = snapshotOf({ c: ['v1/pods'] }, { createdAt: at(noon), apiServices: [...bad.apiServices] });
+  await receiver.accept(await sealSnapshot(rest, signingKeyOf(old.privateJwk)));
+  assert.deepEqual(receiver.current()?.extension('metrics.k8s.io', 'v1')?.service, {
+    namespace: 'x',
+    name: 'y',
+    port: 443,
+  });
+});
+
+test('an advertised address that the policy refuses is not dialled, and costs nobody the snapshot', async () => {
+  const { receiver } = receiverWith();
+  const advertised = { address: '127.0.0.1:7443', by: 'peer-advertise-ip' } as const;
+  const snapshot = snapshotOf(
+    {
+      a: { serves: ['v1/pods'], addressSource: 'lease', advertised },
+      b: { serves: ['v1/pods'], advertised: { ...advertised, address: '10.1.0.2:7443' } },
+    },
+    { createdAt: at(noon) },
+  );
+  await receiver.accept(await sealSnapshot(snapshot, signingKeyOf(old.privateJwk)));
+  assert.deepEqual(
+    receiver.current()?.servers.map(({ origin, addressSource }) => [origin, addressSource]),
+    [
+      ['https://10.0.0.1:6443', 'lease'],
+      ['https://10.1.0.2:7443', 'advertised'],
+    ],
+  );
+});
+
+test('a snapshot from the future is refused, a clock that is a little ahead is borne with', async () => {
+  const { receiver } = receiverWith();
+  const far = await sealed(3, ['v1/pods'], { createdAt: at(noon + 6 * minute) });
+  await assert.rejects(receiver.accept(far), {
+    code: 'Invalid',
+    issues: [
+      {
+        path: 'metadata.createdAt',
+        message: 'lies 360 seconds in the future; compare the clocks of both machines',
+      },
+    ],
+  });
+  const near = await sealed(3, ['v1/pods'], { createdAt: at(noon + 5 * minute) });
+  assert.equal((await receiver.accept(near)).result, 'accepted');
+});
+
+test('pushes that arrive together are taken one after the other, and the newest wins', async () => {
+  let saving = 0;
+  const kept: string[] = [];
+  const othersHadTime = Promise.withResolvers<void>();
+  const store: SnapshotStore = {
+    load: async () => undefined,
+    save: async ({ snapshot }) => {
+      assert.equal(++saving, 1, 'two pushes are being saved at once');
+      // The first push is the slowest: without turns it would end last.
+      await othersHadTime.promise;
+      kept.push(snapshot);
+      saving--;
+    },
+  };
+  const { receiver } = receiverWith({ store });
+  const pushes = await Promise.all([4, 6, 5, 7].map((generation) => sealed(generation)));
+  const accepting = Promise.allSettled(pushes.map((jws) => receiver.accept(jws)));
+  // As much work as each of them is, begun behind them.
+  for (const jws of pushes)
+    await receiverWith()
+      .receiver.accept(jws)
+      .catch(() => {});
+  othersHadTime.resolve();
+  const results = await accepting;
+  assert.deepEqual(
+    results.map((result) => result.status),
+    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.equal(receiver.current()?.generation, 7);
+  assert.deepEqual(kept, [pushes[0], pushes[1], pushes[3]]);
+});
+
+test('a store that cannot be written does not keep the router on old routes, and is tried again', async () => {
+  let full = true;
+  const memory = createMemorySnapshotStore();
+  const store: SnapshotStore = {
+    load: memory.load,
+    save: async (stored) => {
+      if (full) throw new Error('ENOSPC: no space left on device');
+      await memory.save(stored);
+    },
+  };
+  const { receiver } = receiverWith({ store });
+  const jws = await sealed(3);
+  const first = await receiver.accept(jws);
+  assert.equal(first.result, 'accepted');
+  assert.equal(first.persisted, false);
+  assert.match(first.persistenceError ?? '', /ENOSPC/);
+  assert.equal(receiver.current()?.generation, 3);
+
+  assert.equal((await receiver.accept(jws)).persisted, false);
+  full = false;
+  assert.deepEqual(await receiver.accept(jws), {
+    result: 'unchanged',
+    generation: 3,
+    expiresAt: noon + 10 * minute,
+    persisted: true,
+  });
+  assert.deepEqual(await memory.load(), { snapshot: jws });
+});
+
+test('a listener that fails, or has ended, does not disturb the others', async () => {
+  const { receiver } = receiverWith();
+  const heard: string[] = [];
+  receiver.onChange(() => {
+    throw new Error('listener');
+  });
+  const end = receiver.onChange(() => heard.push('ended'));
+  receiver.onChange(({ generation }) => heard.push(`generation ${generation}`));
+  end();
+  await receiver.accept(await sealed(3));
+  assert.deepEqual(heard, ['generation 3']);
+});
+
+test('a key file that was reloaded counts from the next push on', async () => {
+  let current = await pinned(old.publicJwk);
+  const receiver = new SnapshotReceiver({
+    keys: () => current,
+    addressPolicy: createAddressPolicy(),
+    store: createMemorySnapshotStore(),
+    now: () => noon,
+  });
+  const jws = await sealed(3, ['v1/pods'], {}, next);
+  await assert.rejects(receiver.accept(jws), { code: 'UnknownKey' });
+  current = await pinned(next.publicJwk);
+  assert.equal((await receiver.accept(jws)).result, 'accepted');
+});

@@ -1,0 +1,290 @@
+import { type Logger, silentLogger } from '../../runtime/logger.ts';
+import type { AddressPolicy } from '../addresses/address-policy.ts';
+import { invalid, SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
+import { buildRoutingTable, withLifetime } from '../routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../routing-table/routing-table.ts';
+import type { PinnedKeySet } from '../signing/keys.ts';
+import { type OpenedSnapshot, openSnapshot } from '../signing/open.ts';
+import { openRenewal, type SnapshotRenewal } from '../signing/renewal.ts';
+import { checkAcceptance, futureFault, withoutRefusedAddresses } from './acceptance-checks.ts';
+import {
+  type Acceptance,
+  acceptance,
+  type Held,
+  isOlder,
+  requireHeld,
+  requireRising,
+} from './held-snapshot.ts';
+import { type SnapshotStore, StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
+
+export interface SnapshotReceiverOptions {
+  /** Asked for each snapshot, so that a reloaded key file counts from then on. */
+  readonly keys: () => PinnedKeySet;
+  readonly addressPolicy: AddressPolicy;
+  readonly store: SnapshotStore;
+  /** Milliseconds since the epoch; default `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  readonly logger?: Logger | undefined;
+  /** Told how each push has ended, for metrics. Must not throw. */
+  readonly onPush?: ((result: PushResult) => void) | undefined;
+}
+
+/** How a push has ended: taken, refused for a reason, or failed by a fault of this side. */
+export type PushResult = Acceptance['result'] | SnapshotErrorCode | 'InternalError';
+
+/** A push that was refused since the last one that was taken. */
+export interface RefusedPush {
+  readonly code: SnapshotErrorCode;
+  readonly message: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+export type { Acceptance } from './held-snapshot.ts';
+
+export type RestoreResult =
+  | { readonly result: 'restored'; readonly generation: number; readonly expiresAt: number }
+  | { readonly result: 'empty' }
+  /** Something is stored and cannot be used. */
+  | { readonly result: 'refused'; readonly error: Error };
+
+/**
+ * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
+ *
+ * What is taken is written to the store first and then put in use in one assignment. A store that cannot be
+ * written does not keep the router on old routes: the snapshot is used all the same, the answer says
+ * `persisted: false`, and the next push of it tries to write again.
+ */
+export class SnapshotReceiver {
+  readonly #options: SnapshotReceiverOptions;
+  readonly #now: () => number;
+  readonly #logger: Logger;
+  readonly #listeners = new Set<(table: RoutingTable) => void>();
+  #held: Held | undefined;
+  #refusedPush: RefusedPush | undefined;
+  #lastTurn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: SnapshotReceiverOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#logger = options.logger ?? silentLogger;
+  }
+
+  /** The table in use; `undefined` until there is one. It may be past its lifetime (see `expiresAt`). */
+  current(): RoutingTable | undefined {
+    return this.#held?.table;
+  }
+
+  /** The last push, when it was refused: what an operator looks for while the snapshot grows old. */
+  get refusedPush(): RefusedPush | undefined {
+    return this.#refusedPush;
+  }
+
+  /** What is in use, sealed as it came: to be handed on to another router. */
+  sealed(): StoredSnapshot | undefined {
+    return this.#held?.stored;
+  }
+
+  /** `sha256:<hex>` of the content in use, as `OpenedSnapshot.digest`; `undefined` until there is one. */
+  digest(): string | undefined {
+    return this.#held?.digest;
+  }
+
+  /**
+   * Calls `listener` with every table that is put in use, those of renewals included (same `generation`, later
+   * `expiresAt`). @returns a function that ends it.
+   */
+  onChange(listener: (table: RoutingTable) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  /**
+   * Takes a sealed snapshot if its signature and content hold and its generation rises. The held snapshot
+   * sent again is `unchanged`, by whomever it is signed; other content needs a higher generation, even if
+   * it was made later.
+   * @throws {SnapshotError} with the reason; nothing has changed then.
+   */
+  accept(jws: string): Promise<Acceptance> {
+    return this.#takeInTurn(async () => {
+      const opened = await this.#open(jws);
+      const held = this.#held;
+      if (held?.digest === opened.digest) return this.#keep(held, { ...held.stored, snapshot: jws });
+      requireRising(opened, held);
+      const table = buildRoutingTable(opened.snapshot);
+      return this.#replace('accepted', { table, digest: opened.digest, stored: { snapshot: jws } });
+    });
+  }
+
+  /**
+   * Gives the held snapshot a new lifetime, if the renewal is signed, names exactly the held generation and
+   * content, and was made after the last one. A repeated old renewal revives nothing.
+   * @throws {SnapshotError} with the reason; nothing has changed then. `NotNewer`: push the snapshot itself.
+   */
+  renew(jws: string): Promise<Acceptance> {
+    return this.#takeInTurn(async () => {
+      const renewal = await openRenewal(jws, this.#options.keys());
+      const held = requireHeld(this.#held, renewal);
+      const stored = { ...held.stored, renewal: jws };
+      const table = this.#renewedTable(held.table, renewal);
+      if (table === held.table) return this.#keep(held, stored);
+      return this.#replace('renewed', { table, digest: held.digest, stored });
+    });
+  }
+
+  /**
+   * Puts the stored snapshot in use, through the same checks as a pushed one. For the start: what is in use
+   * already is not replaced by something older. Never rejects: a store that cannot be read must not keep a
+   * router from starting, it is a result.
+   */
+  restore(): Promise<RestoreResult> {
+    return this.#inTurn(async () => {
+      try {
+        const stored = await this.#options.store.load();
+        if (stored === undefined) return { result: 'empty' };
+        const held = await this.#check(stored);
+        if (this.#held !== undefined) requireRising({ snapshot: held.table.snapshot }, this.#held);
+        this.#use(held);
+        const { generation, expiresAt } = held.table;
+        return { result: 'restored', generation, expiresAt };
+      } catch (error) {
+        const reason = error instanceof Error ? error : new Error(String(error));
+        this.#logger.warn({ err: reason }, 'the stored snapshot cannot be used');
+        return { result: 'refused', error: reason };
+      }
+    });
+  }
+
+  /**
+   * Takes over what another receiver has put into a store that both share: its snapshot if it is newer than the one in
+   * use, its renewal if that is later. Same checks as for a push; what fails them changes nothing and is logged.
+   */
+  adopt(stored: StoredSnapshot): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        const next = await this.#check(stored);
+        const held = this.#held;
+        const isSame = held !== undefined && held.digest === next.digest;
+        if (isSame ? next.table.createdAt <= held.table.createdAt : isOlder(next, held)) return;
+        this.#use(next);
+      } catch (error) {
+        this.#logger.warn({ err: error }, 'the stored snapshot cannot be used');
+      }
+    });
+  }
+
+  /** Signature, content, addresses, creation time: every check that does not depend on what is held. */
+  async #open(jws: string): Promise<OpenedSnapshot> {
+    const { keys, addressPolicy } = this.#options;
+    const opened = await openSnapshot(jws, keys());
+    const issues = checkAcceptance(opened.snapshot, addressPolicy, this.#now());
+    if (issues.length > 0) throw invalid('The snapshot', issues);
+    const snapshot = withoutRefusedAddresses(opened.snapshot, addressPolicy);
+    if (snapshot !== opened.snapshot) {
+      this.#logger.info(
+        { generation: snapshot.metadata.generation },
+        'addresses of extension API servers, or that routers advertise, are not used: the address policy refuses them',
+      );
+    }
+    return { ...opened, snapshot };
+  }
+
+  async #check(stored: StoredSnapshot): Promise<Held> {
+    const { snapshot, digest } = await this.#open(stored.snapshot);
+    const plain: Held = {
+      table: buildRoutingTable(snapshot),
+      digest,
+      stored: { snapshot: stored.snapshot },
+      persisted: true,
+    };
+    if (stored.renewal === undefined) return plain;
+    try {
+      const renewal = await openRenewal(stored.renewal, this.#options.keys());
+      const table = this.#renewedTable(requireHeld(plain, renewal).table, renewal);
+      return { ...plain, table, stored };
+    } catch (error) {
+      // The snapshot is good without it, only older.
+      this.#logger.warn({ err: error }, 'the stored renewal cannot be used');
+      return plain;
+    }
+  }
+
+  #renewedTable(table: RoutingTable, renewal: SnapshotRenewal): RoutingTable {
+    const future = futureFault(renewal.createdAt, this.#now());
+    if (future !== undefined) throw invalid('The renewal', [{ path: 'createdAt', message: future }]);
+    const renewed = withLifetime(table, renewal.createdAt, renewal.lifetimeSeconds);
+    if (renewed.createdAt > table.createdAt) return renewed;
+    if (renewed.createdAt === table.createdAt && renewed.expiresAt === table.expiresAt) return table;
+    throw new SnapshotError('NotNewer', 'The renewal was not made after the one that is held.');
+  }
+
+  /** Nothing new to use. Written only if the store does not have it yet, in this very form. */
+  async #keep(held: Held, stored: StoredSnapshot): Promise<Acceptance> {
+    const same = stored.snapshot === held.stored.snapshot && stored.renewal === held.stored.renewal;
+    if (same && held.persisted) return acceptance('unchanged', held.table, undefined);
+    const persistenceError = await this.#save(stored);
+    this.#held = { ...held, stored, persisted: persistenceError === undefined };
+    return acceptance('unchanged', held.table, persistenceError);
+  }
+
+  async #replace(result: 'accepted' | 'renewed', next: Omit<Held, 'persisted'>): Promise<Acceptance> {
+    const persistenceError = await this.#save(next.stored);
+    this.#use({ ...next, persisted: persistenceError === undefined });
+    return acceptance(result, next.table, persistenceError);
+  }
+
+  async #save(stored: StoredSnapshot): Promise<string | undefined> {
+    try {
+      await this.#options.store.save(stored);
+      return undefined;
+    } catch (error) {
+      // What is about to be used may be older than what is stored by now.
+      if (error instanceof StoreChangedError) throw error;
+      this.#logger.warn({ err: error }, 'the snapshot is in use but could not be stored');
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  #use(held: Held): void {
+    this.#held = held;
+    const { generation, expiresAt, servers } = held.table;
+    this.#logger.info({ generation, expiresAt, servers: servers.length }, 'snapshot in use');
+    for (const listener of this.#listeners) {
+      try {
+        listener(held.table);
+      } catch (error) {
+        // The table is in use whatever a listener makes of it.
+        this.#logger.error({ err: error }, 'a listener failed on a new snapshot');
+      }
+    }
+  }
+
+  /** A refused push is logged here, whichever way it came: it may be an attack, or a key that was not rolled out. */
+  #takeInTurn(take: () => Promise<Acceptance>): Promise<Acceptance> {
+    return this.#inTurn(async () => {
+      try {
+        const acceptance = await take();
+        this.#options.onPush?.(acceptance.result);
+        this.#refusedPush = undefined;
+        return acceptance;
+      } catch (error) {
+        // That another one came first is no fault of anybody's.
+        if (error instanceof SnapshotError && error.code !== 'NotNewer') {
+          this.#refusedPush = { code: error.code, message: error.message, at: this.#now() };
+        }
+        this.#options.onPush?.(error instanceof SnapshotError ? error.code : 'InternalError');
+        this.#logger.warn({ err: error }, 'a pushed snapshot or renewal was refused');
+        throw error;
+      }
+    });
+  }
+
+  /** Runs `work` when everything that came before it has ended, well or badly. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#lastTurn.then(work);
+    this.#lastTurn = turn.catch(() => undefined);
+    return turn;
+  }
+}

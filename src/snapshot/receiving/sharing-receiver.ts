@@ -1,0 +1,57 @@
+import { SnapshotError } from '../format/snapshot-error.ts';
+import { type Acceptance, SnapshotReceiver, type SnapshotReceiverOptions } from './receiver.ts';
+import type { SharedSnapshotStore } from './shared-snapshot-store.ts';
+import { StoreChangedError } from './snapshot-store.ts';
+
+/** How often a push begins anew because another receiver was quicker. More of them at once is no ordinary day. */
+const attempts = 5;
+
+/**
+ * One receiver among several that share a store, as the isolates of a Worker do: before it takes
+ * a push it takes note of what the others have taken. What it reads passes the same checks as what is pushed, and
+ * replaces nothing that is newer.
+ */
+export class SharingReceiver extends SnapshotReceiver {
+  readonly #store: SharedSnapshotStore;
+
+  constructor(options: SnapshotReceiverOptions & { readonly store: SharedSnapshotStore }) {
+    super(options);
+    this.#store = options.store;
+  }
+
+  override accept(jws: string): Promise<Acceptance> {
+    return this.#knowingTheOthers(() => super.accept(jws));
+  }
+
+  override renew(jws: string): Promise<Acceptance> {
+    return this.#knowingTheOthers(() => super.renew(jws));
+  }
+
+  /**
+   * Takes over what another one, or the sync job itself, has stored since.
+   * @throws when the store cannot be read
+   */
+  async catchUp(): Promise<void> {
+    const change = await this.#store.changed();
+    if (change === undefined) return;
+    if (change.stored !== undefined) await this.adopt(change.stored);
+    // Also when it was refused: what cannot be used may be replaced, and is not looked at again.
+    this.#store.takeNoteOf(change.tag);
+  }
+
+  async #knowingTheOthers(take: () => Promise<Acceptance>): Promise<Acceptance> {
+    for (let attempt = 1; ; attempt++) {
+      // With the store away a push still counts here, and the answer says that it was not stored.
+      await this.catchUp().catch(() => undefined);
+      try {
+        return await take();
+      } catch (error) {
+        if (!(error instanceof StoreChangedError)) throw error;
+        if (attempt < attempts) continue;
+        throw new SnapshotError('NotNewer', 'Other pushes kept coming first; push it again.', {
+          cause: error,
+        });
+      }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import { statusResponse } from '../../apimachinery/status.ts';
+import { readText } from '../../runtime/read-text.ts';
+import { sealedRenewalLimit, sealedSnapshotLimit } from '../format/limits.ts';
+import { SnapshotError, snapshotErrorReason } from '../format/snapshot-error.ts';
+import type { Acceptance, SnapshotReceiver } from './receiver.ts';
+
+/** Media type of a pushed snapshot or renewal: a compact JWS (RFC 7515 section 9.2.1). */
+export const sealedMediaType = 'application/jose';
+
+/** The cause, in the Status of a refusal, whose message is the generation that the router holds. */
+export const heldGenerationCause = 'HeldGeneration';
+
+/** What a router holds: which content, and since when its lifetime counts (milliseconds since the epoch). */
+export interface HeldSnapshot {
+  readonly digest: string;
+  readonly createdAt: number;
+}
+
+/**
+ * The entity tag of a sealed snapshot (RFC 9110 section 8.8.3). It changes with the content and with each
+ * renewal, so that a HEAD tells the sync job whether a router still holds what it was given.
+ */
+export function entityTagOf({ digest, createdAt }: HeldSnapshot): string {
+  return `"${digest}.${createdAt}"`;
+}
+
+/** Reads such a tag, also one that a compressing front end made weak; `undefined` for anything else. */
+export function parseEntityTag(text: string): HeldSnapshot | undefined {
+  const match = /^(?:W\/)?"(sha256:[0-9a-f]{64})\.(\d{1,16})"$/.exec(text);
+  return match?.[1] === undefined ? undefined : { digest: match[1], createdAt: Number(match[2]) };
+}
+
+type Body = ReadableStream<Uint8Array> | null;
+
+/** Takes a pushed snapshot; answers why when it does not, and keeps what it had. */
+export function putSnapshot(body: Body, receiver: SnapshotReceiver): Promise<Response> {
+  return take(body, sealedSnapshotLimit, receiver, (jws) => receiver.accept(jws));
+}
+
+/** Takes the renewal of the snapshot that is held. */
+export function putRenewal(body: Body, receiver: SnapshotReceiver): Promise<Response> {
+  return take(body, sealedRenewalLimit, receiver, (jws) => receiver.renew(jws));
+}
+
+async function take(
+  body: Body,
+  limit: number,
+  receiver: SnapshotReceiver,
+  accept: (jws: string) => Promise<Acceptance>,
+): Promise<Response> {
+  const text = body === null ? '' : await readText(body, limit);
+  if (text === undefined) {
+    return statusResponse('RequestEntityTooLarge', `more than ${limit} bytes were sent`);
+  }
+  try {
+    const { expiresAt, ...rest } = await accept(text.trim());
+    return Response.json({ ...rest, expiresAt: new Date(expiresAt).toISOString() });
+  } catch (error) {
+    if (!(error instanceof SnapshotError)) throw error;
+    return refused(error, receiver.current()?.generation);
+  }
+}
+
+function refused(error: SnapshotError, heldGeneration: number | undefined): Response {
+  return statusResponse(snapshotErrorReason[error.code], error.message, {
+    causes: [
+      { reason: error.code, message: error.message },
+      // So that a sync job that starts from nothing knows above what it has to begin.
+      ...(heldGeneration === undefined
+        ? []
+        : [{ reason: heldGenerationCause, message: String(heldGeneration), field: 'metadata.generation' }]),
+      ...error.issues.map(({ path, message }) => ({ reason: 'FieldValueInvalid', message, field: path })),
+    ],
+  });
+}
+
+/** The snapshot in use: opened, as JSON, or sealed as it came for a client that asks for a JWS. */
+export function getSnapshot(accept: string | undefined, receiver: SnapshotReceiver): Response {
+  const table = receiver.current();
+  const sealed = receiver.sealed();
+  const digest = receiver.digest();
+  if (table === undefined || sealed === undefined || digest === undefined) {
+    return statusResponse('NotFound', 'there has been no snapshot yet');
+  }
+  return accept?.includes(sealedMediaType) === true
+    ? new Response(sealed.snapshot, {
+        headers: { 'content-type': sealedMediaType, etag: entityTagOf({ digest, ...table }), vary: 'accept' },
+      })
+    : Response.json(table.snapshot, { headers: { vary: 'accept' } });
+}

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { minute, noon, receiverWith, renewalOf, sealed } from '../../../test/support/snapshot-receiver.ts';
+import { sealedDigest } from '../signing/verify-sealed.ts';
+import { entityTagOf, getSnapshot, parseEntityTag, sealedMediaType } from './snapshot-endpoint.ts';
+
+test('the tag of a sealed snapshot tells content and lifetime, and changes with a renewal', async () => {
+  const { receiver, clock } = receiverWith();
+  const jws = await sealed(1);
+  await receiver.accept(jws);
+  const digest = await sealedDigest(jws);
+  const tag = () => getSnapshot(sealedMediaType, receiver).headers.get('etag') ?? '';
+  assert.deepEqual(parseEntityTag(tag()), { digest, createdAt: noon });
+  clock.now = noon + 2 * minute;
+  await receiver.renew(await renewalOf(jws, 1));
+  assert.deepEqual(parseEntityTag(tag()), { digest, createdAt: noon + minute });
+  // The opened snapshot is another representation: it must not carry the same tag.
+  assert.equal(getSnapshot(undefined, receiver).headers.get('etag'), null);
+});
+
+test('a tag is read back as it was written, also weakened by what stands in between', () => {
+  const held = { digest: `sha256:${'a'.repeat(64)}`, createdAt: noon };
+  assert.deepEqual(parseEntityTag(entityTagOf(held)), held);
+  assert.deepEqual(parseEntityTag(`W/${entityTagOf(held)}`), held);
+  for (const other of ['', '""', '"sha256:0.1"', entityTagOf(held).slice(1), `${entityTagOf(held)}x`]) {
+    assert.equal(parseEntityTag(other), undefined, other);
+  }
+});

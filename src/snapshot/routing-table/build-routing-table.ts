@@ -1,0 +1,103 @@
+import { parseRfc3339 } from '../../runtime/rfc3339.ts';
+import type { Snapshot, SnapshotApiService, SnapshotServer } from '../format/types.ts';
+import { indexResources, type ResourceIndex } from './resource-index.ts';
+import type { RoutingServer, RoutingTable } from './routing-table.ts';
+
+/** The name every kube-apiserver's serving certificate carries, whatever address it is reached at (KEP-4020). */
+const defaultServerName = 'kubernetes.default.svc';
+
+/**
+ * Indexes a snapshot for lookup. Everything is worked out here, so that a lookup is a few map reads and
+ * allocates nothing. Servers that serve the same share the objects that say so: the table grows with the
+ * number of differing sets, not of servers.
+ *
+ * @param snapshot one that `parseSnapshot` accepted. Not copied: it must not be changed afterwards.
+ * @throws {TypeError} when it is one that `parseSnapshot` would have refused and no table can be made of it.
+ */
+export function buildRoutingTable(snapshot: Snapshot): RoutingTable {
+  const servers = Object.freeze(snapshot.servers.map(routingServer).sort(byId));
+  const serversById = new Map(servers.map((server) => [server.id, server]));
+  if (serversById.size !== servers.length) throw new TypeError('Two servers of the snapshot have one ID.');
+
+  const index: ResourceIndex = indexResources(snapshot, serversById);
+  const extensions = indexExtensions(snapshot.apiServices);
+  const customResources = indexCustomResources(snapshot.customResourceGroups);
+
+  const { generation, createdAt, lifetimeSeconds } = snapshot.metadata;
+  return Object.freeze<RoutingTable>({
+    snapshot,
+    generation,
+    ...lifetime(createdAt, lifetimeSeconds),
+    servers,
+    reachable: Object.freeze(servers.filter(({ origin }) => origin !== undefined)),
+    server: (id) => serversById.get(id),
+    resource: (group, version, resource) => index.get(group)?.get(version)?.get(resource),
+    extension: (group, version) => extensions.get(group)?.get(version),
+    isCustomResource: (group, version) => customResources.get(group)?.has(version) === true,
+  });
+}
+
+/**
+ * The same table with another lifetime, for a renewal: the lookups are shared, nothing is indexed again.
+ * `snapshot.metadata` still says what was pushed; `createdAt` and `expiresAt` of the table are what counts.
+ */
+export function withLifetime(table: RoutingTable, createdAt: string, lifetimeSeconds: number): RoutingTable {
+  return Object.freeze({ ...table, ...lifetime(createdAt, lifetimeSeconds) });
+}
+
+function lifetime(createdAt: string, lifetimeSeconds: number): { createdAt: number; expiresAt: number } {
+  const created = parseRfc3339(createdAt);
+  // NaN would compare as "not yet expired" for ever.
+  if (created === undefined || !(lifetimeSeconds > 0)) {
+    throw new TypeError(
+      `The snapshot's lifetime cannot be read: ${createdAt} and ${lifetimeSeconds} seconds.`,
+    );
+  }
+  return { createdAt: created, expiresAt: created + lifetimeSeconds * 1000 };
+}
+
+function routingServer(server: SnapshotServer): RoutingServer {
+  const { id, url, serverName, version, stale, departedAt, advertised } = server;
+  const departed = departedAt !== undefined;
+  const address = advertised?.address ?? server.address;
+  const origin = address === undefined ? url : `https://${address}`;
+  const addressSource = advertised === undefined ? server.addressSource : 'advertised';
+  return Object.freeze({
+    id,
+    // Whoever answers there meanwhile need not be it.
+    origin: departed ? undefined : origin,
+    ...(departed || addressSource === undefined ? {} : { addressSource }),
+    serverName: serverName ?? defaultServerName,
+    version,
+    stale: stale === true,
+    departed,
+  });
+}
+
+function byId(left: RoutingServer, right: RoutingServer): number {
+  return left.id < right.id ? -1 : 1;
+}
+
+function indexExtensions(
+  apiServices: readonly SnapshotApiService[],
+): ReadonlyMap<string, ReadonlyMap<string, SnapshotApiService>> {
+  const groups = new Map<string, Map<string, SnapshotApiService>>();
+  for (const apiService of apiServices) {
+    // Without a service the API servers themselves serve it: nothing is to be routed elsewhere.
+    if (apiService.service === undefined) continue;
+    const versions = groups.get(apiService.group) ?? new Map<string, SnapshotApiService>();
+    groups.set(apiService.group, versions.set(apiService.version, apiService));
+  }
+  return groups;
+}
+
+function indexCustomResources(
+  groupVersions: Snapshot['customResourceGroups'],
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const groups = new Map<string, Set<string>>();
+  for (const { group, version } of groupVersions) {
+    const versions = groups.get(group) ?? new Set<string>();
+    groups.set(group, versions.add(version));
+  }
+  return groups;
+}

@@ -1,0 +1,151 @@
+import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
+import type { ServedSet, Snapshot } from '../format/types.ts';
+import type { ResourceRoute, RoutingServer, ServedBy } from './routing-table.ts';
+
+/** Group, then version, then resource. */
+export type ResourceIndex = ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<string, ResourceRoute>>>;
+
+/** One of the snapshot's sets, and who serves it. */
+interface UsedSet {
+  readonly set: ServedSet;
+  readonly servers: readonly RoutingServer[];
+}
+
+/** What is gathered of one group/version/resource before its route is made. Numbers index the used sets. */
+interface Gathered {
+  readonly sets: number[];
+  /** Of those, the ones without any knowledge of subresources. */
+  readonly unknowing: number[];
+  /** Subresource to the sets that are known to serve it. */
+  readonly subresources: Map<string, number[]>;
+}
+
+/** Works out who serves each resource of the snapshot, and each of its subresources. */
+export function indexResources(
+  snapshot: Snapshot,
+  serversById: ReadonlyMap<string, RoutingServer>,
+): ResourceIndex {
+  const usedSets = usedSetsOf(snapshot, serversById);
+  const gathered = new Map<string, Map<string, Map<string, Gathered>>>();
+  usedSets.forEach(({ set }, number) => {
+    gather(gathered, set, number);
+  });
+
+  const servedBy = servedBySets(usedSets);
+  return mapValues(gathered, (versions) =>
+    mapValues(versions, (resources) => mapValues(resources, (entry) => routeOf(entry, servedBy))),
+  );
+}
+
+function usedSetsOf(snapshot: Snapshot, serversById: ReadonlyMap<string, RoutingServer>): UsedSet[] {
+  const sets = new Map(Object.entries(snapshot.servedSets));
+  const used = new Map<string, { set: ServedSet; servers: RoutingServer[] }>();
+  for (const { id, serves } of snapshot.servers) {
+    const set = sets.get(serves);
+    const server = serversById.get(id);
+    if (set === undefined || server === undefined) {
+      throw new TypeError(`Server ${id} serves the set ${serves}, which the snapshot does not have.`);
+    }
+    const entry = used.get(serves) ?? { set, servers: [] };
+    entry.servers.push(server);
+    used.set(serves, entry);
+  }
+  return [...used.values()];
+}
+
+function gather(
+  gathered: Map<string, Map<string, Map<string, Gathered>>>,
+  set: ServedSet,
+  number: number,
+): void {
+  // Maps, so that a resource called `constructor` or `toString` is a name like any other.
+  const known = set.subresources && new Map(Object.entries(set.subresources));
+  for (const [name, servedVersions] of Object.entries(set.storageVersions)) {
+    const parsed = parseStorageVersionName(name);
+    if (parsed === undefined) throw new TypeError(`${name} is not of the form <group>.<resource>.`);
+    const knownVersions = new Map(Object.entries(known?.get(name) ?? {}));
+    for (const version of servedVersions) {
+      const entry = entryOf(gathered, parsed.group, version, parsed.resource);
+      addOnce(entry.sets, number);
+      if (known === undefined) {
+        addOnce(entry.unknowing, number);
+        continue;
+      }
+      for (const subresource of knownVersions.get(version) ?? []) {
+        const sets = entry.subresources.get(subresource) ?? [];
+        addOnce(sets, number);
+        entry.subresources.set(subresource, sets);
+      }
+    }
+  }
+}
+
+function entryOf(
+  gathered: Map<string, Map<string, Map<string, Gathered>>>,
+  group: string,
+  version: string,
+  resource: string,
+): Gathered {
+  const versions = gathered.get(group) ?? new Map<string, Map<string, Gathered>>();
+  gathered.set(group, versions);
+  const resources = versions.get(version) ?? new Map<string, Gathered>();
+  versions.set(version, resources);
+  const entry = resources.get(resource) ?? { sets: [], unknowing: [], subresources: new Map() };
+  resources.set(resource, entry);
+  return entry;
+}
+
+/** Sets are visited in order, so a number that is there already (a version listed twice) is the last one. */
+function addOnce(numbers: number[], number: number): void {
+  if (numbers.at(-1) !== number) numbers.push(number);
+}
+
+function routeOf(
+  entry: Gathered,
+  servedBy: (sets: readonly number[]) => ServedBy | undefined,
+): ResourceRoute {
+  const fallback = servedBy(entry.unknowing);
+  // A server that knows nothing of subresources is taken to serve this one too (see ServedSet.subresources).
+  const subresources = mapValues(entry.subresources, (sets) => servedBy([...sets, ...entry.unknowing]));
+  const { serverIds, servers, reachable } = servedBy(entry.sets) ?? nobody;
+  return Object.freeze<ResourceRoute>({
+    serverIds,
+    servers,
+    reachable,
+    subresource: (name) => subresources.get(name) ?? fallback,
+  });
+}
+
+const nobody = freezeServedBy([]);
+
+/** Makes one `ServedBy` for each combination of sets that occurs, and hands the same one out ever after. */
+function servedBySets(usedSets: readonly UsedSet[]): (sets: readonly number[]) => ServedBy | undefined {
+  const made = new Map<string, ServedBy>();
+  return (sets) => {
+    if (sets.length === 0) return undefined;
+    const key = sets.toSorted((left, right) => left - right).join(' ');
+    const known = made.get(key);
+    if (known !== undefined) return known;
+    const servedBy = freezeServedBy(sets.flatMap((number) => usedSets[number]?.servers ?? []));
+    made.set(key, servedBy);
+    return servedBy;
+  };
+}
+
+function freezeServedBy(servers: RoutingServer[]): ServedBy {
+  const sorted = servers.sort((left, right) => (left.id < right.id ? -1 : 1));
+  return Object.freeze({
+    serverIds: new Set(sorted.map((server) => server.id)),
+    servers: Object.freeze(sorted),
+    reachable: Object.freeze(sorted.filter((server) => server.origin !== undefined)),
+  });
+}
+
+function mapValues<Value, Result>(
+  map: ReadonlyMap<string, Value>,
+  convert: (value: Value) => Result,
+): Map<string, Result> {
+  const result = new Map<string, Result>();
+  for (const [key, value] of map) result.set(key, convert(value));
+  return result;
+}

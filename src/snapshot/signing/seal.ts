@@ -1,0 +1,26 @@
+import { canonicalJson } from '../../runtime/canonical-json.ts';
+import { snapshotLimits } from '../format/limits.ts';
+import { parseSnapshot } from '../format/parse-snapshot.ts';
+import { packSnapshot } from '../format/shared-groups.ts';
+import { invalid, SnapshotError } from '../format/snapshot-error.ts';
+import type { Snapshot } from '../format/types.ts';
+import { type SigningKey, signPayload } from './signing-key.ts';
+
+/** Pinned as `typ`: nothing else that the same key may have signed passes for a snapshot. */
+export const sealedSnapshotType = 'mixed-version-proxy-snapshot+jws';
+
+/**
+ * Signs a snapshot as a compact JWS. The payload is the packed snapshot (`packSnapshot`) as canonical JSON, so that
+ * the same snapshot sealed twice has the same content, and a receiver that holds it calls it unchanged.
+ *
+ * @throws {SnapshotError} `Invalid` or `TooLarge`, for what no receiver would take.
+ */
+export async function sealSnapshot(snapshot: Snapshot, key: SigningKey): Promise<string> {
+  const parsed = await parseSnapshot(snapshot);
+  if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
+  const text = canonicalJson(packSnapshot(parsed.snapshot));
+  if (new TextEncoder().encode(text).length > snapshotLimits.bytes) {
+    throw new SnapshotError('TooLarge', `The snapshot is larger than ${snapshotLimits.bytes} bytes.`);
+  }
+  return signPayload(text, sealedSnapshotType, key);
+}

@@ -1,0 +1,100 @@
+import {
+  CompactSign,
+  type CryptoKey,
+  calculateJwkThumbprint,
+  compactVerify,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+} from 'jose';
+import { describeIssues } from '../format/issues.ts';
+import { parseJsonText } from '../format/json-text.ts';
+import { isJsonObject } from '../format/schema-parts.ts';
+import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
+
+/** What is signed with: snapshots by the sync job, identity tokens by a router. */
+export interface SigningKey {
+  /** As in the pinned key set of the receivers. */
+  readonly kid: string;
+  readonly alg: SnapshotAlgorithm;
+  readonly privateKey: CryptoKey | JWK;
+}
+
+export interface GeneratedSigningKey {
+  /** RFC 7638 thumbprint (SHA-256) of the public key. */
+  readonly kid: string;
+  /** Secret: for the one that signs. */
+  readonly privateJwk: JWK;
+  /** To be pinned by everyone else: an entry of the `keys` of a JWKS file. */
+  readonly publicJwk: JWK;
+}
+
+/** Makes a new key pair. Both halves carry the same `kid`, `alg` and `use`. */
+export async function generateSigningKey(alg: SnapshotAlgorithm): Promise<GeneratedSigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+  const publicPart = await exportJWK(publicKey);
+  const kid = await calculateJwkThumbprint(publicPart);
+  const described = { kid, alg, use: 'sig' };
+  return {
+    kid,
+    privateJwk: { ...(await exportJWK(privateKey)), ...described },
+    publicJwk: { ...publicPart, ...described },
+  };
+}
+
+/** Reads the private JWK that `generateSigningKey` made. @throws {TypeError} saying what is missing in it. */
+export function signingKeyOf(privateJwk: JWK): SigningKey {
+  const { kid, d } = privateJwk;
+  const alg = snapshotAlgorithms.find((name) => name === privateJwk.alg);
+  if (alg === undefined) {
+    throw new TypeError(`The signing key must have one of the algs ${snapshotAlgorithms.join(', ')}.`);
+  }
+  if (kid === undefined || kid === '') throw new TypeError('The signing key must have a kid.');
+  if (d === undefined) {
+    throw new TypeError('The signing key must be a private key; this is the public half of one.');
+  }
+  return { kid, alg, privateKey: privateJwk };
+}
+
+/** Signs `payload` as a compact JWS. `typ` keeps one kind of signed thing from passing for another (RFC 8725 section 3.11). */
+export function signPayload(payload: string, typ: string, key: SigningKey): Promise<string> {
+  return new CompactSign(new TextEncoder().encode(payload))
+    .setProtectedHeader({ alg: key.alg, kid: key.kid, typ })
+    .sign(key.privateKey);
+}
+
+/** A signing key that has been tried out. */
+export interface LoadedSigningKey {
+  readonly key: SigningKey;
+  /** Its public half, with `kid`, `alg` and `use`: an entry of a JWKS. */
+  readonly publicJwk: JWK;
+}
+
+/**
+ * Reads a private JWK from a file's text and signs with it once, so that a key that cannot sign, or whose two
+ * halves are not each other's, is found before it is needed.
+ * @throws {TypeError} saying what is wrong; never quoting the text, which is secret.
+ */
+export async function loadSigningKey(text: string): Promise<LoadedSigningKey> {
+  const parsed = parseJsonText(text, 4);
+  if (!parsed.ok || !isJsonObject(parsed.value))
+    throw new TypeError('The signing key must be a JWK, as JSON.');
+  const privateJwk = parsed.value as JWK;
+  const { kid, alg } = signingKeyOf(privateJwk);
+  const { kty, crv, x, y } = privateJwk;
+  const publicJwk = { kty, crv, x, ...(alg === 'ES256' ? { y } : {}), kid, alg, use: 'sig' } as JWK;
+  const pinned = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+  if (!pinned.ok) throw new TypeError(`The signing key is unusable: ${describeIssues(pinned.issues)}`);
+  try {
+    const privateKey = (await importJWK(privateJwk, alg)) as CryptoKey;
+    const key: SigningKey = { kid, alg, privateKey };
+    const publicKey = pinned.keys.get(kid)?.publicKey;
+    if (publicKey !== undefined) await compactVerify(await signPayload('', 'test', key), publicKey);
+    return { key, publicJwk };
+  } catch (cause) {
+    throw new TypeError('The signing key is unusable: its private half does not fit its public half.', {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,102 @@
+import * as v from 'valibot';
+import { apiService as snapshotApiService } from '../../snapshot/format/schema.ts';
+import type { SnapshotApiService } from '../../snapshot/format/types.ts';
+import { checkedDocument } from '../documents/json-document.ts';
+import { listObjects } from '../documents/list-objects.ts';
+import type { ServerDocuments } from '../documents/server-documents.ts';
+
+export const apiServicesPath = '/apis/apiregistration.k8s.io/v1/apiservices';
+
+/** k8s.io/kube-aggregator pkg/apis/apiregistration/v1/types.go, the part that routing needs. */
+const apiService = v.object({
+  spec: v.object({
+    group: v.nullish(v.string(), ''),
+    version: v.string(),
+    service: v.nullish(
+      v.object({
+        namespace: v.string(),
+        name: v.string(),
+        // 443 where the object was stored before the field had a default.
+        port: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535)), 443),
+      }),
+    ),
+    caBundle: v.nullish(v.string()),
+    insecureSkipTLSVerify: v.nullish(v.boolean()),
+  }),
+  status: v.nullish(
+    v.object({ conditions: v.nullish(v.array(v.object({ type: v.string(), status: v.string() })), []) }),
+  ),
+});
+
+/**
+ * Reads the APIServices of the cluster. Any API server has them all: they are shared through etcd.
+ *
+ * @param warn told of APIServices that routers could not take as they are
+ * @returns sorted by group and version
+ * @throws {ReadError}
+ */
+export async function readApiServices(
+  documents: ServerDocuments,
+  warn: (warning: string) => void,
+  signal?: AbortSignal,
+): Promise<SnapshotApiService[]> {
+  return apiServicesOf(await listObjects(documents, apiServicesPath, signal), warn);
+}
+
+/** The same of objects that were read already. @throws {ReadError} `InvalidDocument` for what is no APIService */
+export function apiServicesOf(
+  objects: readonly unknown[],
+  warn: (warning: string) => void,
+): SnapshotApiService[] {
+  return objects.flatMap((object) => toSnapshotApiService(object, warn)).sort(byGroupAndVersion);
+}
+
+function toSnapshotApiService(object: unknown, warn: (warning: string) => void): SnapshotApiService[] {
+  const { spec, status } = checkedDocument(apiService, apiServicesPath, object);
+  const group = spec.group ?? '';
+  const { version } = spec;
+  // The API servers themselves serve it; kube-aggregator takes such an APIService as always available.
+  if (spec.service == null) return [{ group, version, available: true }];
+  const { namespace, name, port } = spec.service;
+  const known: SnapshotApiService = {
+    group,
+    version,
+    service: { namespace, name, port: port ?? 443 },
+    available: false,
+  };
+  const whole: SnapshotApiService = {
+    ...known,
+    ...(spec.caBundle == null || spec.caBundle === '' ? {} : { caBundle: decodeBase64(spec.caBundle) }),
+    ...(spec.insecureSkipTLSVerify === true ? { insecureSkipTLSVerify: true } : {}),
+    // kube-aggregator sends nothing to a service whose Available condition is missing or not True (handler_proxy.go).
+    available: (status?.conditions ?? []).some(
+      ({ type, status }) => type === 'Available' && status === 'True',
+    ),
+  };
+  // A router refuses a snapshot for any fault in it, so one odd APIService would hold up the whole cluster's.
+  // Without its bundle it must not be reached either: the runtime's own roots would be trusted in its place.
+  const taken = [whole, known].find((candidate) => v.is(snapshotApiService, candidate));
+  if (taken !== whole) {
+    const outcome = taken === undefined ? 'left out' : 'taken as not available';
+    warn(`APIService ${version}.${group} is ${outcome}: its spec does not meet upstream's validation`);
+  }
+  return taken === undefined ? [] : [taken];
+}
+
+/** A `[]byte` field in JSON is base64 (RFC 4648 section 4); what it holds here is PEM, which is ASCII. */
+function decodeBase64(text: string): string {
+  try {
+    return atob(text);
+  } catch {
+    return 'not base64';
+  }
+}
+
+export function byGroupAndVersion(
+  one: { readonly group: string; readonly version: string },
+  other: { readonly group: string; readonly version: string },
+): number {
+  if (one.group !== other.group) return one.group < other.group ? -1 : 1;
+  if (one.version === other.version) return 0;
+  return one.version < other.version ? -1 : 1;
+}

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fakeServer, jsonDocument, refusesConnections } from '../../../test/support/fake-server-documents.ts';
+import { apiServicesPath, readApiServices } from './api-services.ts';
+import { readClusterObjects } from './cluster-objects.ts';
+import {
+  customResourceDefinitionsPath,
+  groupVersionsOfCustomResources,
+  readCustomResources,
+} from './custom-resource-groups.ts';
+
+const pem = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+const available = { conditions: [{ type: 'Available', status: 'True' }] };
+const service = { namespace: 'kube-system', name: 'metrics-server' };
+
+async function apiServicesOf(...items: object[]) {
+  const warnings: string[] = [];
+  const documents = fakeServer({ [apiServicesPath]: { kind: 'APIServiceList', items } });
+  const apiServices = await readApiServices(documents, (warning) => warnings.push(warning));
+  return { apiServices, warnings };
+}
+
+test('an APIService with a service keeps its bundle, its port and its availability', async () => {
+  const { apiServices, warnings } = await apiServicesOf({
+    spec: {
+      group: 'metrics.k8s.io',
+      version: 'v1beta1',
+      service: { ...service, port: 8443 },
+      caBundle: btoa(pem),
+    },
+    status: available,
+  });
+  assert.deepEqual(warnings, []);
+  assert.deepEqual(apiServices, [
+    {
+      group: 'metrics.k8s.io',
+      version: 'v1beta1',
+      service: { ...service, port: 8443 },
+      caBundle: pem,
+      available: true,
+    },
+  ]);
+});
+
+test('an APIService is available only by a True condition, and its port is 443 by default', async () => {
+  const spec = { group: 'metrics.k8s.io', version: 'v1beta1', service, insecureSkipTLSVerify: true };
+  const statuses = [
+    undefined,
+    { conditions: [] },
+    { conditions: null },
+    { conditions: [{ type: 'Available', status: 'False' }] },
+    { conditions: [{ type: 'Available', status: 'Unknown' }] },
+    { conditions: [{ type: 'Other', status: 'True' }] },
+  ];
+  for (const status of statuses) {
+    const { apiServices } = await apiServicesOf({ spec, status });
+    assert.deepEqual(apiServices, [
+      {
+        group: 'metrics.k8s.io',
+        version: 'v1beta1',
+        service: { ...service, port: 443 },
+        insecureSkipTLSVerify: true,
+        available: false,
+      },
+    ]);
+  }
+});
+
+test('an APIService without a service is local and always available', async () => {
+  const { apiServices } = await apiServicesOf({ spec: { version: 'v1', service: null } });
+  assert.deepEqual(apiServices, [{ group: '', version: 'v1', available: true }]);
+});
+
+test('an APIService whose bundle is no certificate is not reached, rather than reached with other roots', async () => {
+  for (const caBundle of ['!', btoa('nonsense')]) {
+    const { apiServices, warnings } = await apiServicesOf({
+      spec: { group: 'metrics.k8s.io', version: 'v1beta1', service, caBundle },
+      status: available,
+    });
+    assert.deepEqual(apiServices, [
+      {
+        group: 'metrics.k8s.io',
+        version: 'v1beta1',
+        service: { ...service, port: 443 },
+        available: false,
+      },
+    ]);
+    assert.match(warnings.join(), /v1beta1\.metrics\.k8s\.io is taken as not available/);
+  }
+});
+
+test('an APIService that no router would take is left out and the others are kept', async () => {
+  const { apiServices, warnings } = await apiServicesOf(
+    { spec: { group: 'odd.example.com', version: 'v1', service: { namespace: 'No Namespace', name: 'x' } } },
+    { spec: { group: 'apps', version: 'v1' } },
+  );
+  assert.deepEqual(apiServices, [{ group: 'apps', version: 'v1', available: true }]);
+  assert.match(warnings.join(), /v1\.odd\.example\.com is left out/);
+});
+
+test('every version of a CustomResourceDefinition counts, each group version once', async () => {
+  const documents = fakeServer({
+    [customResourceDefinitionsPath]: {
+      items: [
+        { spec: { group: 'z.example.com', versions: [{ name: 'v1', served: false }] } },
+        { spec: { group: 'a.example.com', versions: [{ name: 'v1' }, { name: 'v1beta1' }] } },
+        { spec: { group: 'a.example.com', versions: [{ name: 'v1' }] } },
+      ],
+    },
+  });
+  assert.deepEqual(groupVersionsOfCustomResources(await readCustomResources(documents)), [
+    { group: 'a.example.com', version: 'v1' },
+    { group: 'a.example.com', version: 'v1beta1' },
+    { group: 'z.example.com', version: 'v1' },
+  ]);
+});
+
+test('what one server does not give is asked of the next', async () => {
+  const broken = fakeServer({
+    [apiServicesPath]: refusesConnections,
+    [customResourceDefinitionsPath]: () => jsonDocument({ kind: 'Status', code: 403 }, 403),
+  });
+  const healthy = fakeServer({
+    [apiServicesPath]: { items: [{ spec: { group: 'apps', version: 'v1' } }] },
+    [customResourceDefinitionsPath]: { items: [] },
+  });
+  assert.deepEqual(await readClusterObjects([broken, healthy]), {
+    apiServices: [{ group: 'apps', version: 'v1', available: true }],
+    customResourceGroups: [],
+    customResources: [],
+    warnings: [],
+  });
+});
+
+test('what no server gives is unknown, not empty', async () => {
+  const healthyButForbidding = fakeServer({
+    [apiServicesPath]: { items: [] },
+    [customResourceDefinitionsPath]: () => jsonDocument({ kind: 'Status', code: 403 }, 403),
+  });
+  const { customResourceGroups, warnings } = await readClusterObjects([healthyButForbidding]);
+  assert.equal(customResourceGroups, undefined);
+  assert.match(warnings.join(), /customresourcedefinitions stays as it was.*403/);
+});

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { clusterStates, leaseOf, placesOf } from '../../../test/support/cluster-states.ts';
+
+const a = 'apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq';
+const olderA = 'kube-apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq';
+const b = 'apiserver-nxibzygiy5v5qmcjmernh6erfe';
+
+describe('an upgrade that changes the ID of a host', () => {
+  const endpoint = { endpoints: ['10.0.0.1:6443'], endpointServerIds: { '10.0.0.1:6443': [a, olderA] } };
+
+  it('leaves no moment without the server', () => {
+    const { look } = clusterStates();
+    const older = leaseOf(olderA, { hostname: 'cp-a' });
+    look({ ...endpoint, leases: [older] });
+    const newer = leaseOf(a, { hostname: 'cp-a', renewedAt: older.renewedAt + 10_000 });
+    // The old process may still be there: it keeps the address.
+    let state = look({ ...endpoint, leases: [older, newer], answered: { [olderA]: true } });
+    assert.deepEqual(placesOf(state), [`${olderA}@10.0.0.1:6443`]);
+    // Three renewals later it is not.
+    const renewed = { ...newer, renewedAt: older.renewedAt + 40_000 };
+    state = look({ ...endpoint, leases: [older, renewed], answered: { [olderA]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${olderA}@10.0.0.1:6443`]);
+    state = look({ ...endpoint, leases: [older, renewed], answered: { [olderA]: true, [a]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+  });
+
+  it('does not let two servers that both renew take turns', () => {
+    const { look } = clusterStates();
+    for (let round = 0; round < 6; round++) {
+      const renewedAt = (server: number) => leaseOf(a).renewedAt + (round * 2 + server) * 5000;
+      const state = look({
+        ...endpoint,
+        leases: [
+          leaseOf(olderA, { hostname: 'cp-a', renewedAt: renewedAt(round % 2) }),
+          leaseOf(a, { hostname: 'cp-a', renewedAt: renewedAt(0) }),
+        ],
+        answered: { [a]: true, [olderA]: true },
+        at: round * 10_000,
+      });
+      assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+    }
+  });
+});
+
+describe('a server that gets its name later', () => {
+  it('is there under one ID or the other at every moment', () => {
+    const { look } = clusterStates();
+    const endpoints = ['10.0.0.1:6443'];
+    const byEndpoint = 'endpoint-10-0-0-1-6443';
+    look({ endpoints });
+    const named = { endpoints, leases: [leaseOf(a)], endpointServerIds: { '10.0.0.1:6443': [a] } };
+    let state = look({ ...named, answered: { [byEndpoint]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${byEndpoint}@10.0.0.1:6443`]);
+    state = look({ ...named, answered: { [byEndpoint]: true, [a]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+    // The Lease goes, and comes back: the server has kept its name.
+    state = look({ endpoints, answered: { [a]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+    // Nobody can say any more whose certificate it is.
+    state = look({ endpoints, leases: [leaseOf(a)], answered: { [a]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+  });
+
+  it('keeps its address until whoever claims it has answered there', () => {
+    const { look } = clusterStates();
+    look({ leases: [leaseOf(a)], endpoints: ['10.0.0.1:6443'], endpointServerIds: { '10.0.0.1:6443': [a] } });
+    const claimed = { leases: [leaseOf(a), leaseOf(b, { address: '10.0.0.1:6443' })] };
+    let state = look({ ...claimed, answered: { [a]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${b}@10.0.0.1:6443`]);
+    state = look({ ...claimed, answered: { [a]: true, [b]: true } });
+    assert.deepEqual(placesOf(state), [`${a}@nowhere`, `${b}@10.0.0.1:6443`]);
+  });
+
+  it('does not swing between two Leases that claim the same address', () => {
+    const { look } = clusterStates();
+    const claim = (id: string, renewedAt: number) => leaseOf(id, { address: '10.0.0.1:6443', renewedAt });
+    const owners = [0, 1, 2, 3].map((round) => {
+      const state = look({
+        leases: [claim(a, round % 2 === 0 ? 10 : 0), claim(b, round % 2 === 0 ? 0 : 10)],
+        answered: { [a]: true, [b]: true },
+      });
+      return placesOf(state).find((place) => place.endsWith('@10.0.0.1:6443'));
+    });
+    assert.equal(new Set(owners).size, 1);
+  });
+});

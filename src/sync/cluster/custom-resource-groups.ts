@@ -1,0 +1,74 @@
+import * as v from 'valibot';
+import { groupVersionString } from '../../apimachinery/group-version.ts';
+import { checkedDocument } from '../documents/json-document.ts';
+import { listObjects } from '../documents/list-objects.ts';
+import type { ServerDocuments } from '../documents/server-documents.ts';
+import { byGroupAndVersion } from './api-services.ts';
+
+export const customResourceDefinitionsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+const customResourceDefinition = v.object({
+  spec: v.object({
+    group: v.string(),
+    names: v.optional(v.object({ plural: v.optional(v.string()), kind: v.optional(v.string()) })),
+    versions: v.array(
+      v.object({ name: v.string(), served: v.optional(v.boolean()), storage: v.optional(v.boolean()) }),
+    ),
+  }),
+});
+
+export interface GroupAndVersion {
+  readonly group: string;
+  readonly version: string;
+}
+
+/** What is needed of a CustomResourceDefinition. */
+export interface CustomResource {
+  readonly group: string;
+  /** Its plural name. */
+  readonly resource: string;
+  readonly kind: string;
+  /** Every version, served or not. */
+  readonly versions: readonly string[];
+  /** The version in which it is stored; `undefined` where that one is not served. */
+  readonly storageVersion: string | undefined;
+}
+
+/** @throws {ReadError} */
+export async function readCustomResources(
+  documents: ServerDocuments,
+  signal?: AbortSignal,
+): Promise<CustomResource[]> {
+  const objects = await listObjects(documents, customResourceDefinitionsPath, signal);
+  return objects.map(customResourceOf);
+}
+
+/** @throws {ReadError} `InvalidDocument` for what is no CustomResourceDefinition */
+export function customResourceOf(object: unknown): CustomResource {
+  const { spec } = checkedDocument(customResourceDefinition, customResourceDefinitionsPath, object);
+  return {
+    group: spec.group,
+    resource: spec.names?.plural ?? '',
+    kind: spec.names?.kind ?? '',
+    versions: spec.versions.map(({ name }) => name),
+    storageVersion: spec.versions.find(({ served, storage }) => served === true && storage === true)?.name,
+  };
+}
+
+/**
+ * The group versions that CustomResourceDefinitions define, sorted, each once: several definitions share one. Every
+ * version counts, served or not, as in upstream's exclusion of custom resources from peer routing
+ * (peerproxy/gv_exclusion_manager.go).
+ */
+export function groupVersionsOfCustomResources(definitions: readonly CustomResource[]): GroupAndVersion[] {
+  const groupVersions = definitions.flatMap(({ group, versions }) =>
+    versions.map((version) => ({ group, version })),
+  );
+  const groups = new Map(
+    groupVersions.map((groupVersion) => [
+      groupVersionString(groupVersion.group, groupVersion.version),
+      groupVersion,
+    ]),
+  );
+  return [...groups.values()].sort(byGroupAndVersion);
+}

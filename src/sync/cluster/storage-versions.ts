@@ -1,0 +1,94 @@
+import * as v from 'valibot';
+import { parseStorageVersionName, storageVersionName } from '../../apimachinery/group-version.ts';
+import type { ServedSet } from '../../snapshot/format/types.ts';
+import { checkedDocument } from '../documents/json-document.ts';
+
+export const storageVersionsPath = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions';
+
+/** What one StorageVersion object says that servers serve, by server ID: group versions as upstream writes them. */
+export interface StorageVersionEntry {
+  /** `<group>.<resource>`. */
+  readonly name: string;
+  readonly servedVersions: Readonly<Record<string, readonly string[]>>;
+}
+
+const storageVersion = v.object({
+  metadata: v.object({ name: v.string() }),
+  status: v.nullish(
+    v.object({
+      storageVersions: v.nullish(
+        v.array(v.object({ apiServerID: v.string(), servedVersions: v.nullish(v.array(v.string())) })),
+      ),
+    }),
+  ),
+});
+
+/**
+ * Reads one StorageVersion. Servers before 1.28 write no `servedVersions`, and say nothing here then: what they
+ * can decode (`decodableVersions`) is not what they serve.
+ *
+ * @throws {ReadError} `InvalidDocument` for what is no StorageVersion
+ */
+export function parseStorageVersion(object: unknown): StorageVersionEntry {
+  const { metadata, status } = checkedDocument(storageVersion, storageVersionsPath, object);
+  const servers = (status?.storageVersions ?? []).flatMap(({ apiServerID, servedVersions }) =>
+    servedVersions == null || servedVersions.length === 0 ? [] : [[apiServerID, servedVersions] as const],
+  );
+  return { name: metadata.name, servedVersions: Object.fromEntries(servers) };
+}
+
+/**
+ * What each server serves by its StorageVersions, in the snapshot's form. An object names the group that a
+ * resource is stored under; what other groups serve of it is told by the group versions and filed under those.
+ */
+export function servedByStorageVersions(
+  entries: Iterable<StorageVersionEntry>,
+): ReadonlyMap<string, ServedSet['storageVersions']> {
+  const served = new Map<string, Map<string, Set<string>>>();
+  for (const { name, servedVersions } of entries) {
+    const resource = parseStorageVersionName(name)?.resource;
+    if (resource === undefined) continue;
+    for (const [id, groupVersions] of Object.entries(servedVersions)) {
+      const ofServer = served.get(id) ?? new Map<string, Set<string>>();
+      served.set(id, ofServer);
+      for (const groupVersion of groupVersions) {
+        const slash = groupVersion.indexOf('/');
+        const served = storageVersionName(groupVersion.slice(0, Math.max(slash, 0)), resource);
+        ofServer.set(served, (ofServer.get(served) ?? new Set()).add(groupVersion.slice(slash + 1)));
+      }
+    }
+  }
+  return new Map([...served].map(([id, byName]) => [id, plain(byName)]));
+}
+
+function plain(byName: ReadonlyMap<string, ReadonlySet<string>>): Record<string, readonly string[]> {
+  const names = [...byName.keys()].sort();
+  return Object.fromEntries(names.map((name) => [name, [...(byName.get(name) ?? [])].sort()]));
+}
+
+/** How many differences a warning names. */
+const namedDifferences = 5;
+
+/**
+ * Where a server's StorageVersions and its discovery contradict each other, as a warning; `undefined` where they
+ * do not. Discovery counts: StorageVersions are written at start and every ten minutes, by whoever had the ID.
+ * Resources that only discovery lists are no contradiction (not everything that is served is stored).
+ */
+export function contradiction(
+  storageVersions: ServedSet['storageVersions'],
+  discovered: ServedSet['storageVersions'],
+): string | undefined {
+  const differences: string[] = [];
+  for (const [name, versions] of Object.entries(storageVersions)) {
+    const own = discovered[name] ?? [];
+    for (const version of versions)
+      if (!own.includes(version)) differences.push(`${name} ${version} (not in discovery)`);
+    for (const version of own) {
+      if (!versions.includes(version)) differences.push(`${name} ${version} (only in discovery)`);
+    }
+  }
+  if (differences.length === 0) return undefined;
+  const more = differences.length - namedDifferences;
+  const named = differences.slice(0, namedDifferences).join(', ');
+  return more > 0 ? `${named} and ${more} more` : named;
+}

@@ -1,0 +1,83 @@
+import * as v from 'valibot';
+import type {
+  APIGroupDiscovery,
+  APIResourceDiscovery,
+  APIVersionDiscovery,
+} from '../../apimachinery/discovery-types.ts';
+import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
+import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
+import { isDns1035Label, isSubresourceName, isVisibleAscii } from '../../snapshot/addresses/names.ts';
+import { resourceDiscovery, serverRelativeURL } from '../../snapshot/format/schema.ts';
+import type { ServedSet } from '../../snapshot/format/types.ts';
+
+/**
+ * The set without names that no router takes. Extension API servers list what they please (external metrics are
+ * called `queue_depth`), and since a snapshot is taken whole or not at all, one such name would hold up the whole
+ * cluster's. Nothing is un-routed by it: requests for them go by their APIService.
+ */
+export function acceptableSet(set: ServedSet): ServedSet {
+  return {
+    storageVersions: withAcceptableNames(set.storageVersions),
+    ...(set.subresources === undefined
+      ? {}
+      : { subresources: acceptableSubresources(withAcceptableNames(set.subresources)) }),
+    ...(set.storageVersionHashes === undefined
+      ? {}
+      : { storageVersionHashes: acceptableHashes(withAcceptableNames(set.storageVersionHashes)) }),
+    ...(set.discovery === undefined ? {} : { discovery: acceptableDiscovery(set.discovery) }),
+    ...(set.openapiV3 === undefined ? {} : { openapiV3: acceptableOpenApiPaths(set.openapiV3) }),
+  };
+}
+
+/** Upstream's rule for resources in names of StorageVersions (pkg/apis/apiserverinternal/validation). */
+function withAcceptableNames<Value>(byName: Readonly<Record<string, Value>>): Record<string, Value> {
+  return Object.fromEntries(
+    Object.entries(byName).filter(([name]) => isDns1035Label(parseStorageVersionName(name)?.resource ?? '')),
+  );
+}
+
+function acceptableHashes(hashes: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(hashes).filter(([, hash]) => storageVersionHashPattern.test(hash)),
+  );
+}
+
+function acceptableSubresources(
+  subresources: NonNullable<ServedSet['subresources']>,
+): NonNullable<ServedSet['subresources']> {
+  return Object.fromEntries(
+    Object.entries(subresources).map(([name, versions]) => [
+      name,
+      Object.fromEntries(
+        Object.entries(versions).map(([version, names]) => [version, names.filter(isSubresourceName)]),
+      ),
+    ]),
+  );
+}
+
+function acceptableDiscovery(groups: readonly APIGroupDiscovery[]): APIGroupDiscovery[] {
+  return groups.map((group) =>
+    group.versions === undefined ? group : { ...group, versions: group.versions.map(acceptableVersion) },
+  );
+}
+
+function acceptableVersion(version: APIVersionDiscovery): APIVersionDiscovery {
+  if (version.resources === undefined) return version;
+  const resources = version.resources.map(withAcceptableSubresources);
+  return { ...version, resources: resources.filter((resource) => v.is(resourceDiscovery, resource)) };
+}
+
+function withAcceptableSubresources(resource: APIResourceDiscovery): APIResourceDiscovery {
+  if (resource.subresources === undefined) return resource;
+  const subresources = resource.subresources.filter(({ subresource }) => isSubresourceName(subresource));
+  return { ...resource, subresources };
+}
+
+function acceptableOpenApiPaths(paths: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(paths).filter(
+      ([path, url]) =>
+        path !== '' && !path.startsWith('/') && isVisibleAscii(path) && v.is(serverRelativeURL, url),
+    ),
+  );
+}

@@ -1,0 +1,139 @@
+import { canonicalJson } from '../../runtime/canonical-json.ts';
+import type { AdvertisedAddress } from '../../snapshot/addresses/advertised-address.ts';
+import {
+  type ServedSet,
+  type Snapshot,
+  type SnapshotServer,
+  snapshotApiVersion,
+  snapshotKind,
+} from '../../snapshot/format/types.ts';
+import type { ClusterObjects } from '../cluster/cluster-objects.ts';
+import type { ServerDescription } from '../cluster/sync-server.ts';
+import { hashesOfDefinitions, withDefinedHashes } from '../servers/defined-hashes.ts';
+import { excludeGroupVersions, sharedGroupVersions } from '../servers/exclude-group-versions.ts';
+import { lastKnown, type ServerReading } from '../servers/server-reading.ts';
+import { acceptableSet } from './acceptable-set.ts';
+import { nextGeneration } from './generation.ts';
+import { type ServerContent, serverContent } from './server-content.ts';
+import { createSetCollection } from './set-collection.ts';
+
+export interface SnapshotOptions {
+  readonly cluster?: string | undefined;
+  /** How long routers may go by the snapshot without hearing from the sync job. Default 300. */
+  readonly lifetimeSeconds?: number | undefined;
+}
+
+export interface SnapshotInput {
+  readonly servers: readonly ServerDescription[];
+  /** By server ID. A server without a reading is treated as one that could not be read. */
+  readonly readings: ReadonlyMap<string, ServerReading>;
+  readonly clusterObjects: ClusterObjects;
+  /** What StorageVersions say that servers serve, by server ID. */
+  readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
+  /** What routers advertise for servers and is believed (`AdvertisedAddresses`), by server ID. */
+  readonly advertised?: ReadonlyMap<string, AdvertisedAddress> | undefined;
+  readonly previous?: Snapshot | undefined;
+  /** The highest generation that a router is known to hold. */
+  readonly heldGeneration?: number | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly options?: SnapshotOptions;
+}
+
+export interface SnapshotOutput {
+  /** `undefined` when nothing is known of any server: no snapshot is better than an empty one. */
+  readonly snapshot: Snapshot | undefined;
+  /** False when what the cluster serves is the same as before; `snapshot` then is the previous one. */
+  readonly changed: boolean;
+  readonly warnings: readonly string[];
+}
+
+export const defaultLifetimeSeconds = 300;
+
+/**
+ * Makes a snapshot of what was read, without effects. A server that could not be read keeps what it was last
+ * known to serve, marked stale, and one that has left keeps it marked departed; one that was never read serves what its StorageVersions say, or is left out with
+ * a warning. Whatever else could not be read (APIServices, CustomResourceDefinitions, OpenAPI indexes, versions)
+ * stays as it was.
+ */
+export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutput> {
+  const { previous, clusterObjects, now } = input;
+  const warnings: string[] = [...clusterObjects.warnings];
+  const apiServices = clusterObjects.apiServices ?? previous?.apiServices ?? [];
+  const customResourceGroups = clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [];
+  const shared = sharedGroupVersions(apiServices, customResourceGroups);
+
+  const definedHashes = await hashesOfDefinitions(clusterObjects.customResources ?? []);
+  const servers: SnapshotServer[] = [];
+  const sets = createSetCollection((given) =>
+    acceptableSet(excludeGroupVersions(withDefinedHashes(given, definedHashes), shared)),
+  );
+  const sources = new Set<'discovery' | 'storageversions'>();
+  for (const description of input.servers) {
+    const { id } = description;
+    const content = serverContent(
+      {
+        id,
+        departedAt: description.departedAt,
+        reading: input.readings.get(id),
+        known: lastKnown(previous, id),
+        told: input.storageVersions?.get(id),
+      },
+      (warning) => warnings.push(warning),
+    );
+    if (content === undefined) continue;
+    const { set, keptAs } = content;
+    if (keptAs !== undefined) sets.keep(keptAs, set);
+    const serves = keptAs ?? (await sets.add(set));
+    servers.push(snapshotServer(description, input.advertised?.get(id), content, serves));
+    for (const source of content.sources) sources.add(source);
+  }
+  if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
+
+  const candidate: Snapshot = {
+    apiVersion: snapshotApiVersion,
+    kind: snapshotKind,
+    metadata: {
+      generation: nextGeneration(previous?.metadata.generation, input.heldGeneration, now),
+      createdAt: new Date(now).toISOString(),
+      lifetimeSeconds: input.options?.lifetimeSeconds ?? defaultLifetimeSeconds,
+      ...(input.options?.cluster === undefined ? {} : { cluster: input.options.cluster }),
+      source: sources.size === 2 ? 'both' : ([...sources][0] ?? 'discovery'),
+    },
+    servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),
+    servedSets: sets.sets(),
+    apiServices,
+    customResourceGroups,
+  };
+  if (previous !== undefined && content(previous) === content(candidate)) {
+    return { snapshot: previous, changed: false, warnings };
+  }
+  return { snapshot: candidate, changed: true, warnings };
+}
+
+function snapshotServer(
+  { id, address, url, addressSource, serverName, hostname }: ServerDescription,
+  advertised: AdvertisedAddress | undefined,
+  { version, stale, departedAt }: ServerContent,
+  serves: string,
+): SnapshotServer {
+  return {
+    id,
+    ...(address === undefined ? {} : { address }),
+    ...(url === undefined ? {} : { url }),
+    ...(addressSource === undefined || (address ?? url) === undefined ? {} : { addressSource }),
+    ...(advertised === undefined ? {} : { advertised }),
+    ...(serverName === undefined ? {} : { serverName }),
+    ...(version === undefined ? {} : { version }),
+    ...(hostname === undefined ? {} : { hostname }),
+    serves,
+    ...(stale ? { stale: true } : {}),
+    ...(departedAt === undefined ? {} : { departedAt: new Date(departedAt).toISOString() }),
+  };
+}
+
+/** Everything but number and time, as text to compare. Of the sets their keys, which are their content. */
+function content(snapshot: Snapshot): string {
+  const { generation: _generation, createdAt: _createdAt, ...metadata } = snapshot.metadata;
+  return canonicalJson({ ...snapshot, metadata, servedSets: Object.keys(snapshot.servedSets).sort() });
+}

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
+import { manualClock, settle } from '../../../test/support/manual-clock.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import type { Delivery, DeliveryResult } from './deliver.ts';
+import { createTargetDelivery } from './target-delivery.ts';
+
+const accepted: DeliveryResult = { kind: 'accepted' };
+const unreachable: DeliveryResult = { kind: 'unreachable', message: 'connection refused' };
+
+function delivery(generation: number): Delivery {
+  return { snapshot: snapshotOf({ a: ['v1/pods'] }, { generation }), sealed: undefined };
+}
+
+function setUp(answer: (generation: number, attempt: number) => DeliveryResult) {
+  const clock = manualClock();
+  const controller = new AbortController();
+  const puts: number[] = [];
+  const held: number[] = [];
+  const warnings: unknown[] = [];
+  const target = createTargetDelivery(
+    {
+      name: 'router',
+      async put({ snapshot }) {
+        puts.push(snapshot.metadata.generation);
+        return answer(snapshot.metadata.generation, puts.length);
+      },
+    },
+    {
+      clock,
+      backOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
+      refusalBackOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
+      checkMilliseconds: 500,
+      confirmMilliseconds: 30_000,
+      mayDeliver: () => true,
+      logger: { ...silentLogger, warn: (fields) => warnings.push(fields) },
+      onNewerHeld: (generation) => held.push(generation),
+    },
+  );
+  const running = target.run(controller.signal);
+  const asleep = () => eventually(() => clock.sleeping.length === 1);
+  return {
+    clock,
+    target,
+    puts,
+    held,
+    warnings,
+    asleep,
+    async stop() {
+      controller.abort();
+      await running;
+    },
+  };
+}
+
+test('delivers what is offered at once, and only the newest', async () => {
+  const { target, puts, asleep, stop } = setUp(() => accepted);
+  await asleep();
+  target.offer(delivery(1));
+  target.offer(delivery(2));
+  await asleep();
+  await stop();
+  assert.deepEqual(puts, [2]);
+});
+
+test('a router that comes late gets the current snapshot, not the one it missed', async () => {
+  let up = false;
+  const { clock, target, puts, asleep, stop } = setUp(() => (up ? accepted : unreachable));
+  await asleep();
+  target.offer(delivery(1));
+  await asleep();
+  target.offer(delivery(2));
+  up = true;
+  await clock.advance(75);
+  await asleep();
+  assert.deepEqual(puts, [1, 2]);
+  assert.equal(target.status().heldGeneration, 2);
+  await stop();
+});
+
+test('the wait between deliveries grows while they fail, and the log tells it once', async () => {
+  const { clock, target, warnings, asleep, stop } = setUp(() => unreachable);
+  await asleep();
+  target.offer(delivery(1));
+  const waits: number[] = [];
+  for (let failure = 0; failure < 6; failure++) {
+    await eventually(() => target.status().failures === failure + 1 && clock.sleeping.length === 1);
+    const [wait = 0] = clock.sleeping;
+    waits.push(wait);
+    await clock.advance(wait);
+  }
+  await stop();
+  assert.deepEqual(waits, [75, 150, 300, 600, 750, 750]);
+  assert.equal(warnings.length, 1);
+});
+
+test('what was refused is tried again when there is something newer', async () => {
+  const { target, puts, asleep, stop } = setUp((generation) =>
+    generation === 1 ? { kind: 'refused', message: '422' } : accepted,
+  );
+  await asleep();
+  target.offer(delivery(1));
+  await eventually(() => target.status().lastResult?.kind === 'refused');
+  await asleep();
+  target.offer(delivery(2));
+  await eventually(() => target.status().lastResult?.kind === 'accepted');
+  await stop();
+  assert.deepEqual(puts, [1, 2]);
+});
+
+test('a router that holds something newer is told of, with our generation where it names none', async () => {
+  const { clock, target, held, asleep, stop } = setUp((_, attempt) => ({
+    kind: 'newer-held',
+    generation: attempt === 1 ? 9 : undefined,
+    message: '409',
+  }));
+  await asleep();
+  target.offer(delivery(5));
+  await eventually(() => held.length === 1);
+  await asleep();
+  await clock.advance(75);
+  await eventually(() => held.length === 2);
+  await stop();
+  assert.deepEqual(held, [9, 5]);
+  assert.equal(target.status().heldGeneration, undefined);
+});
+
+test('a router that holds the snapshot is handed it again from time to time', async () => {
+  const { clock, target, puts, asleep, stop } = setUp(() => accepted);
+  await asleep();
+  target.offer(delivery(1));
+  await eventually(() => puts.length === 1);
+  await asleep();
+  await clock.advance(30_000);
+  await eventually(() => puts.length === 2);
+  await stop();
+});
+
+interface AskableSetUp {
+  /** Whether the target says that it holds what it took; throws when it cannot be asked. */
+  readonly holds: () => boolean;
+  readonly answer?: () => DeliveryResult;
+  readonly mayDeliver?: () => boolean;
+}
+
+function setUpAskable({ holds, answer = () => accepted, mayDeliver = () => true }: AskableSetUp) {
+  const clock = manualClock();
+  const controller = new AbortController();
+  const puts: number[] = [];
+  let questions = 0;
+  const target = createTargetDelivery(
+    {
+      name: 'router',
+      async put({ snapshot }) {
+        puts.push(snapshot.metadata.generation);
+        return answer();
+      },
+      async holds() {
+        questions++;
+        return holds();
+      },
+    },
+    {
+      clock,
+      backOff: { initialMilliseconds: 100, maximumMilliseconds: 100 },
+      refusalBackOff: { initialMilliseconds: 10_000, maximumMilliseconds: 10_000 },
+      checkMilliseconds: 500,
+      confirmMilliseconds: 30_000,
+      mayDeliver,
+      logger: silentLogger,
+      onNewerHeld: () => {},
+    },
+  );
+  const running = target.run(controller.signal);
+  return {
+    clock,
+    target,
+    puts,
+    questions: () => questions,
+    async stop() {
+      controller.abort();
+      await running;
+    },
+  };
+}
+
+test('a router that says it holds the snapshot is asked twice a second and handed nothing', async () => {
+  const { clock, target, puts, questions, stop } = setUpAskable({ holds: () => true });
+  await settle();
+  target.offer(delivery(1));
+  await clock.advance(10_000);
+  assert.deepEqual(puts, [1]);
+  assert.equal(questions(), 20);
+  await stop();
+});
+
+test('a router that was restarted without what it held is handed it again within a second', async () => {
+  let holds = true;
+  const { clock, target, puts, stop } = setUpAskable({ holds: () => holds });
+  await settle();
+  target.offer(delivery(1));
+  await clock.advance(10_000);
+  holds = false;
+  await clock.advance(500);
+  assert.deepEqual(puts, [1, 1]);
+  await stop();
+});
+
+test('a router that cannot be asked is handed the snapshot, which finds out what is wrong', async () => {
+  const { clock, target, puts, stop } = setUpAskable({
+    holds: () => {
+      throw new Error('connection reset');
+    },
+    answer: () => (puts.length === 1 ? accepted : unreachable),
+  });
+  await settle();
+  target.offer(delivery(1));
+  await settle();
+  assert.equal(target.status().heldGeneration, 1);
+  await clock.advance(500);
+  assert.equal(target.status().heldGeneration, undefined);
+  assert.equal(target.status().lastResult?.kind, 'unreachable');
+  await stop();
+});
+
+test('a router that refuses is left alone for longer than one that does not answer', async () => {
+  const refused = setUpAskable({
+    holds: () => false,
+    answer: () => ({ kind: 'refused', message: '401 unknown key' }),
+  });
+  await settle();
+  refused.target.offer(delivery(1));
+  await refused.clock.advance(7_000);
+  assert.equal(refused.puts.length, 1);
+  await refused.clock.advance(1_000);
+  assert.equal(refused.puts.length, 2);
+  await refused.stop();
+});
+
+test('who does not lead hands over nothing, not even what was offered while it did', async () => {
+  let leads = true;
+  const { clock, target, puts, stop } = setUpAskable({ holds: () => false, mayDeliver: () => leads });
+  await settle();
+  target.offer(delivery(1));
+  await settle();
+  leads = false;
+  target.offer(delivery(2));
+  await clock.advance(10_000);
+  assert.deepEqual(puts, [1]);
+  leads = true;
+  await clock.advance(500);
+  assert.deepEqual(puts, [1, 2]);
+  await stop();
+});
+
+test('what is withdrawn is delivered no more', async () => {
+  const { clock, target, puts, stop } = setUpAskable({ holds: () => false });
+  await settle();
+  target.offer(delivery(1));
+  await settle();
+  target.offer(undefined);
+  await clock.advance(10_000);
+  assert.deepEqual(puts, [1]);
+  assert.equal(target.status().heldGeneration, undefined);
+  await stop();
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { getJson, getJsonIfServed } from './json-document.ts';
+import type { ReadErrorCode, ServerDocument } from './server-documents.ts';
+
+const json = 'application/json';
+
+function serverWith(document: ServerDocument) {
+  return { get: async () => document };
+}
+
+const notServed: Record<string, ServerDocument> = {
+  'a Status': { status: 404, contentType: json, body: '{"kind":"Status","code":404}' },
+  'the plain text of the mux': {
+    status: 404,
+    contentType: 'text/plain; charset=utf-8',
+    body: '404 page not found\n',
+  },
+};
+
+const faults: Record<string, readonly [ReadErrorCode, ServerDocument]> = {
+  'a server error': ['UnexpectedStatus', { status: 500, contentType: json, body: '{}' }],
+  'a redirect': ['UnexpectedStatus', { status: 302, contentType: json, body: '{}' }],
+  'an unauthorized answer': ['UnexpectedStatus', { status: 401, contentType: json, body: '{}' }],
+  'an HTML page': ['UnexpectedContentType', { status: 200, contentType: 'text/html', body: '{}' }],
+  'an answer without a content type': ['UnexpectedContentType', { status: 200, contentType: '', body: '{}' }],
+  'half a document': ['InvalidDocument', { status: 200, contentType: json, body: '{"kind":"APIGr' }],
+  'an empty document': ['InvalidDocument', { status: 200, contentType: json, body: '' }],
+  'the HTML 404 of a load balancer': [
+    'UnexpectedStatus',
+    { status: 404, contentType: 'text/html', body: '<h1>Not Found</h1>' },
+  ],
+  'the plain-text 404 of a load balancer': [
+    'UnexpectedStatus',
+    { status: 404, contentType: 'text/plain', body: 'no such backend' },
+  ],
+  'a 404 in JSON of some other kind': [
+    'UnexpectedStatus',
+    { status: 404, contentType: json, body: '{"error":"no route"}' },
+  ],
+  'a 404 that breaks off': ['UnexpectedStatus', { status: 404, contentType: json, body: '{"kind":"Sta' }],
+};
+
+for (const [name, document] of Object.entries(notServed)) {
+  test(`${name} says that the server does not serve it`, async () => {
+    assert.equal(await getJsonIfServed(serverWith(document), '/apis/a/v1', json, undefined), undefined);
+    await assert.rejects(getJson(serverWith(document), '/apis/a/v1', json, undefined), {
+      code: 'UnexpectedStatus',
+    });
+  });
+}
+
+for (const [name, [code, document]] of Object.entries(faults)) {
+  test(`${name} is a fault, not an answer`, async () => {
+    for (const get of [getJson, getJsonIfServed]) {
+      await assert.rejects(get(serverWith(document), '/apis/a/v1', json, undefined), {
+        name: 'ReadError',
+        code,
+      });
+    }
+  });
+}
+
+test('parameters and case of the media type do not matter', async () => {
+  const document = { status: 200, contentType: 'Application/JSON;g=apidiscovery.k8s.io', body: '{"a":1}' };
+  assert.deepEqual(await getJson(serverWith(document), '/apis', json, undefined), { a: 1 });
+});

@@ -1,0 +1,66 @@
+import * as v from 'valibot';
+import { checkedDocument, getJsonIfServed } from './json-document.ts';
+import { ReadError, type ServerDocuments } from './server-documents.ts';
+
+const listPage = v.object({
+  // Go writes a nil slice as null.
+  items: v.nullish(v.array(v.unknown()), []),
+  metadata: v.optional(
+    v.object({ continue: v.optional(v.string(), ''), resourceVersion: v.optional(v.string(), '') }),
+  ),
+});
+
+/** As many as kubectl asks for at a time (`--chunk-size`), so that no answer grows with the cluster. */
+const pageSize = 500;
+/** More pages than any cluster has: a server that always names a next page must not hold the round forever. */
+const maximumPages = 1000;
+
+export interface ObjectList {
+  readonly items: readonly unknown[];
+  /** Where a watch goes on; empty when the server names none. */
+  readonly resourceVersion: string;
+}
+
+/**
+ * Lists all objects of one kind, page by page.
+ *
+ * @param path path of the collection, without a query
+ * @throws {ReadError} when any page cannot be read, also when the list outlives its continue token (410)
+ */
+export async function listObjects(
+  documents: ServerDocuments,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<readonly unknown[]> {
+  const list = await listObjectsIfServed(documents, path, signal);
+  if (list === undefined)
+    throw new ReadError('UnexpectedStatus', `${path} was answered with 404 instead of 200`);
+  return list.items;
+}
+
+/**
+ * As `listObjects`, of a kind that a cluster may lack.
+ *
+ * @param path path of the collection; may have a query
+ * @returns `undefined` when the API server itself says that it does not serve the path
+ */
+export async function listObjectsIfServed(
+  documents: ServerDocuments,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<ObjectList | undefined> {
+  const items: unknown[] = [];
+  const first = `${path}${path.includes('?') ? '&' : '?'}limit=${pageSize}`;
+  let next = first;
+  for (let pages = 0; pages < maximumPages; pages++) {
+    const document = await getJsonIfServed(documents, next, 'application/json', signal);
+    if (document === undefined) return undefined;
+    const page = checkedDocument(listPage, path, document);
+    for (const item of page.items ?? []) items.push(item);
+    const { continue: token = '', resourceVersion = '' } = page.metadata ?? {};
+    // All pages of a list are of one moment, so each names the same version.
+    if (token === '') return { items, resourceVersion };
+    next = `${first}&continue=${encodeURIComponent(token)}`;
+  }
+  throw new ReadError('InvalidDocument', `${path} has more than ${maximumPages} pages`);
+}

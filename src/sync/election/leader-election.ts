@@ -1,0 +1,184 @@
+import type { Clock } from '../../runtime/clock.ts';
+import { withDeadline } from '../../runtime/deadline.ts';
+import { type Logger, silentLogger } from '../../runtime/logger.ts';
+import type { Leadership } from './leadership.ts';
+import { type LeaseClient, type LeaseRecord, microTime, type StoredLease } from './lease-record.ts';
+
+/** Milliseconds. The defaults are those of kube-controller-manager (component-base config/v1alpha1/defaults.go). */
+export interface LeaderElectionTiming {
+  /** How long others leave an unrenewed Lease to its holder. Default 15,000. */
+  readonly leaseDuration: number;
+  /** A leader that could not renew for this long stops to lead: before anybody else begins. Default 10,000. */
+  readonly renewDeadline: number;
+  /** Between attempts to take or renew the Lease. Default 2,000. */
+  readonly retryPeriod: number;
+}
+
+/** The defaults' proportions for another lease duration. @param leaseDuration milliseconds */
+export function leaderElectionTiming(leaseDuration: number): LeaderElectionTiming {
+  return {
+    leaseDuration,
+    renewDeadline: Math.round((leaseDuration * 2) / 3),
+    retryPeriod: Math.round((leaseDuration * 2) / 15),
+  };
+}
+
+export const defaultLeaderElectionTiming = leaderElectionTiming(15_000);
+
+export interface LeaderElectionOptions {
+  /** Must differ between sync jobs, also between two runs on one host. */
+  readonly identity: string;
+  readonly lease: LeaseClient;
+  readonly clock: Clock;
+  readonly timing?: LeaderElectionTiming | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+export interface LeaderElector extends Leadership {
+  /**
+   * Competes for the Lease until `signal` aborts, and gives it back then. Never rejects. Once only.
+   */
+  run(signal: AbortSignal): Promise<void>;
+  /** Identity of the holder as last seen; `undefined` when nobody holds it or it could not be read yet. */
+  holder(): string | undefined;
+}
+
+/**
+ * Leader election by a Lease, with the rules of client-go (tools/leaderelection): a Lease counts as held for its
+ * duration from when this process saw it change. The times written in it are never compared, so that clocks that
+ * differ, or are set back, make no two leaders.
+ */
+export function createLeaderElector(options: LeaderElectionOptions): LeaderElector {
+  const { identity, lease, clock, logger = silentLogger } = options;
+  const timing = options.timing ?? defaultLeaderElectionTiming;
+  const listeners = new Set<(isLeader: boolean) => void>();
+  let observed: { readonly stored: StoredLease; readonly at: number } | undefined;
+  /** By the monotonic clock: when the renewal that counts was begun. `undefined`: not the leader. */
+  let renewedAt: number | undefined;
+  let lastFailure = '';
+
+  /** A process that was stopped for a while must not take itself for the leader when it goes on. */
+  const isLeader = () => renewedAt !== undefined && clock.monotonic() - renewedAt < timing.renewDeadline;
+
+  function observe(stored: StoredLease): void {
+    if (observed === undefined || !isSame(observed.stored.record, stored.record)) {
+      observed = { stored, at: clock.monotonic() };
+    } else {
+      observed = { stored, at: observed.at };
+    }
+  }
+
+  function isHeldByOther({ record }: StoredLease, since: number): boolean {
+    const { holderIdentity, leaseDurationSeconds } = record;
+    if (holderIdentity === '' || holderIdentity === identity) return false;
+    return clock.monotonic() - since < leaseDurationSeconds * 1000;
+  }
+
+  /** One attempt. @returns whether the Lease is ours now */
+  async function tryAcquireOrRenew(signal: AbortSignal): Promise<boolean> {
+    const stored = await lease.get(signal);
+    const now = microTime(clock.now());
+    const mine: LeaseRecord = {
+      holderIdentity: identity,
+      // A Lease holds whole seconds.
+      leaseDurationSeconds: Math.ceil(timing.leaseDuration / 1000),
+      acquireTime: now,
+      renewTime: now,
+      leaseTransitions: 0,
+    };
+    if (stored === undefined) {
+      observe(await lease.create(mine, signal));
+      return true;
+    }
+    observe(stored);
+    if (isHeldByOther(stored, observed?.at ?? 0)) return false;
+    const { record } = stored;
+    const wasMine = record.holderIdentity === identity;
+    observe(
+      await lease.replace(
+        stored,
+        {
+          ...mine,
+          acquireTime: wasMine ? record.acquireTime : now,
+          leaseTransitions: wasMine ? record.leaseTransitions : record.leaseTransitions + 1,
+        },
+        signal,
+      ),
+    );
+    return true;
+  }
+
+  async function attempt(signal: AbortSignal): Promise<void> {
+    const begun = clock.monotonic();
+    const timeout = Math.max(1, timing.renewDeadline - (begun - (renewedAt ?? begun)));
+    try {
+      const tooSlow = () => new Error(`no answer within ${Math.round(timeout)} ms`);
+      const mine = await withDeadline(timeout, signal, tooSlow, tryAcquireOrRenew);
+      if (signal.aborted) return;
+      lastFailure = '';
+      setRenewedAt(mine ? begun : undefined);
+    } catch (error) {
+      if (signal.aborted) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      // Said once; an API server that stays away does not fill the log.
+      if (reason !== lastFailure)
+        logger.warn({ reason, identity }, 'the Lease could not be taken or renewed');
+      lastFailure = reason;
+      // Between two leaders' terms there must be a gap: whoever cannot renew in time stops of its own accord.
+      if (!isLeader()) setRenewedAt(undefined);
+    }
+  }
+
+  function setRenewedAt(at: number | undefined): void {
+    const before = renewedAt !== undefined;
+    renewedAt = at;
+    if (before === (at !== undefined)) return;
+    const holder = observed?.stored.record.holderIdentity;
+    logger.info({ identity, holder }, at === undefined ? 'stopped leading' : 'started leading');
+    for (const listener of listeners) listener(at !== undefined);
+  }
+
+  /** So that the next leader need not wait for the Lease to run out (client-go's ReleaseOnCancel). */
+  async function release(): Promise<void> {
+    const stored = observed?.stored;
+    setRenewedAt(undefined);
+    if (stored?.record.holderIdentity !== identity) return;
+    const { leaseTransitions } = stored.record;
+    const now = microTime(clock.now());
+    const free = { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
+    const ending = new AbortController().signal;
+    const tooSlow = () => new Error('too slow');
+    await withDeadline(timing.retryPeriod, ending, tooSlow, (signal) =>
+      lease.replace(stored, { ...free, leaseTransitions }, signal),
+    ).catch((error: unknown) =>
+      logger.warn({ err: error }, 'the Lease could not be given back; it will run out'),
+    );
+  }
+
+  return {
+    isLeader,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    holder: () => observed?.stored.record.holderIdentity || undefined,
+    async run(signal) {
+      while (!signal.aborted) {
+        await attempt(signal);
+        // client-go's JitterFactor: competitors that started together do not stay together.
+        const jitter = renewedAt === undefined ? 1 + 0.2 * clock.random() : 1;
+        await clock.sleep(timing.retryPeriod * jitter, signal);
+      }
+      await release();
+    },
+  };
+}
+
+function isSame(one: LeaseRecord, other: LeaseRecord): boolean {
+  return (
+    one.holderIdentity === other.holderIdentity &&
+    one.renewTime === other.renewTime &&
+    one.acquireTime === other.acquireTime &&
+    one.leaseTransitions === other.leaseTransitions
+  );
+}

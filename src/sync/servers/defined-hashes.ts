@@ -1,0 +1,52 @@
+import { storageVersionName } from '../../apimachinery/group-version.ts';
+import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
+import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { CustomResource } from '../cluster/custom-resource-groups.ts';
+
+/** Definitions that are watched stay the same objects from round to round. */
+const hashByDefinition = new WeakMap<CustomResource, string>();
+
+/**
+ * The hashes that CustomResourceDefinitions lead to, by `<group>.<resource>`: `undefined` for one whose storage
+ * version is not served, of which API servers say none either (apiextensions customresource_discovery_controller.go).
+ */
+export async function hashesOfDefinitions(
+  definitions: readonly CustomResource[],
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const hashes = new Map<string, string | undefined>();
+  for (const definition of definitions) {
+    const { group, resource, kind, storageVersion } = definition;
+    const known = hashByDefinition.get(definition);
+    const hash =
+      known ??
+      (storageVersion === undefined ? undefined : await storageVersionHash(group, storageVersion, kind));
+    if (hash !== undefined) hashByDefinition.set(definition, hash);
+    hashes.set(storageVersionName(group, resource), hash);
+  }
+  return hashes;
+}
+
+/**
+ * The set with what the definitions say of those custom resources that it serves. A definition that takes another
+ * version for storage changes nothing else in discovery, so the documents are not read again for it.
+ */
+export function withDefinedHashes(
+  set: ServedSet,
+  defined: ReadonlyMap<string, string | undefined>,
+): ServedSet {
+  const { discovery = [], storageVersionHashes } = set;
+  if (storageVersionHashes === undefined || defined.size === 0) return set;
+  const hashes = { ...storageVersionHashes };
+  for (const { metadata, versions = [] } of discovery) {
+    for (const { resources = [] } of versions) {
+      for (const { resource } of resources) {
+        const name = storageVersionName(metadata.name ?? '', resource);
+        if (!defined.has(name)) continue;
+        const hash = defined.get(name);
+        if (hash === undefined) delete hashes[name];
+        else hashes[name] = hash;
+      }
+    }
+  }
+  return { ...set, storageVersionHashes: hashes };
+}

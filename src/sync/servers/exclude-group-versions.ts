@@ -1,0 +1,45 @@
+import { groupVersionString, parseStorageVersionName } from '../../apimachinery/group-version.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+
+/**
+ * The group versions that no server counts as its own: those of extension API servers and of custom resources
+ * (upstream excludes them from peer routing too, peerproxy/gv_exclusion_manager.go). Written `<group>/<version>`.
+ */
+export function sharedGroupVersions(
+  apiServices: Snapshot['apiServices'],
+  customResourceGroups: Snapshot['customResourceGroups'],
+): ReadonlySet<string> {
+  const shared = new Set<string>();
+  for (const { group, version, service } of apiServices) {
+    if (service !== undefined) shared.add(groupVersionString(group, version));
+  }
+  for (const { group, version } of customResourceGroups) shared.add(groupVersionString(group, version));
+  return shared;
+}
+
+/**
+ * The set without what is routed by its APIService or CustomResourceDefinition. Every API server lists those in
+ * its discovery, so the rule "the local server serves it" would otherwise always be met first, and sets would
+ * differ while a new definition spreads. `discovery` keeps them: clients must still find them.
+ */
+export function excludeGroupVersions(set: ServedSet, excluded: ReadonlySet<string>): ServedSet {
+  if (excluded.size === 0) return set;
+  const storageVersions = Object.entries(set.storageVersions).flatMap(([name, versions]) => {
+    const left = versions.filter((version) => !isExcluded(name, version, excluded));
+    return left.length === 0 ? [] : [[name, left] as const];
+  });
+  const subresources = Object.entries(set.subresources ?? {}).flatMap(([name, versions]) => {
+    const left = Object.entries(versions).filter(([version]) => !isExcluded(name, version, excluded));
+    return left.length === 0 ? [] : [[name, Object.fromEntries(left)] as const];
+  });
+  return {
+    ...set,
+    storageVersions: Object.fromEntries(storageVersions),
+    ...(set.subresources === undefined ? {} : { subresources: Object.fromEntries(subresources) }),
+  };
+}
+
+function isExcluded(name: string, version: string, excluded: ReadonlySet<string>): boolean {
+  const parsed = parseStorageVersionName(name);
+  return parsed !== undefined && excluded.has(groupVersionString(parsed.group, version));
+}

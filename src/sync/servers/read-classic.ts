@@ -1,0 +1,130 @@
+import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
+import { groupsFromClassic } from '../../discovery/forms/classic-to-aggregated.ts';
+import {
+  type ParsedAPIResourceList,
+  parseAPIGroupList,
+  parseAPIResourceList,
+  parseAPIVersions,
+} from '../../discovery/forms/parse-classic.ts';
+import { createLimiter } from '../../runtime/limiter.ts';
+import { readApiServices } from '../cluster/api-services.ts';
+import { getJson, getJsonIfServed } from '../documents/json-document.ts';
+import { ReadError, type ServerDocuments } from '../documents/server-documents.ts';
+import { sharedGroupVersions } from './exclude-group-versions.ts';
+import type { OpenApiReading } from './server-reading.ts';
+import { indexedGroupVersions, withGroupVersions } from './unlisted-group-versions.ts';
+
+const accept = 'application/json';
+
+/** All that a server itself serves. */
+export interface ReadGroups {
+  readonly groups: APIGroupDiscovery[];
+  /** By group version: the classic documents, where they were read. */
+  readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
+}
+
+/** Where a server may have group versions that its `/apis` does not list. */
+export interface UnlistedSources {
+  readonly openApi: Promise<OpenApiReading>;
+  /** What it had the last time. */
+  readonly knownGroupVersions: readonly string[];
+}
+
+/**
+ * Reads a server's classic discovery. `/apis` lists what any server of the cluster has, because APIService
+ * objects are shared through etcd; only the document of each group version tells what this server has.
+ *
+ * Nor does it list all that this server has: a newer server that starts removes the APIServices of group versions
+ * that it does not serve itself (kube-aggregator's autoregister controller, seen of 1.33 beside 1.25), and the older
+ * one, which makes its own only when it starts, goes on serving them unlisted. So everything that the server's
+ * OpenAPI v3 index names is asked for too, and everything it had before, for when the index cannot be read.
+ *
+ * @throws {ReadError | DiscoveryDocumentError} on any fault. A group version that the server lists and answers
+ *   with its own 404 is not served, which is no fault; one that fails in any other way is.
+ */
+export async function readClassic(
+  documents: ServerDocuments,
+  concurrentDocuments: number,
+  unlisted: UnlistedSources,
+  signal: AbortSignal,
+): Promise<ReadGroups> {
+  const [api, apis, openApi] = await Promise.all([
+    getJson(documents, '/api', accept, signal),
+    getJson(documents, '/apis', accept, signal),
+    unlisted.openApi,
+  ]);
+  const apiVersions = parseAPIVersions(api);
+  const apiGroupList = withGroupVersions(parseAPIGroupList(apis), [
+    ...indexedGroupVersions(openApi),
+    ...unlisted.knownGroupVersions,
+  ]);
+
+  const paths = new Map(apiVersions.versions.map((version) => [version, `/api/${version}`]));
+  for (const { name, versions } of apiGroupList.groups) {
+    for (const { version } of versions) paths.set(`${name}/${version}`, `/apis/${name}/${version}`);
+  }
+  const apiResourceLists = new Map<string, ParsedAPIResourceList>();
+  const failures = new Map<string, unknown>();
+  const limit = createLimiter(concurrentDocuments);
+  await Promise.all(
+    [...paths].map(([groupVersion, path]) =>
+      limit(async () => {
+        try {
+          const list = await readResourceList(documents, path, groupVersion, signal);
+          if (list !== undefined) apiResourceLists.set(groupVersion, list);
+        } catch (error) {
+          failures.set(groupVersion, error);
+        }
+      }),
+    ),
+  );
+  await requireExtensionsToBlame(documents, failures, signal);
+  const unavailable = new Set(failures.keys());
+  return {
+    groups: groupsFromClassic({ apiVersions, apiGroupList, apiResourceLists, unavailable }),
+    resourceLists: apiResourceLists,
+  };
+}
+
+async function readResourceList(
+  documents: ServerDocuments,
+  path: string,
+  groupVersion: string,
+  signal: AbortSignal,
+): Promise<ParsedAPIResourceList | undefined> {
+  const value = await getJsonIfServed(documents, path, accept, signal);
+  if (value === undefined) return undefined;
+  const list = parseAPIResourceList(value);
+  if (list.groupVersion === groupVersion) return list;
+  throw new ReadError('InvalidDocument', `${path} is the document of ${list.groupVersion}`);
+}
+
+/**
+ * A broken extension API server makes its group version fail on every API server (503 by the aggregator), and
+ * says nothing about any of them. Any other failure is the server's own.
+ *
+ * @throws the first failure that no extension API server explains
+ */
+async function requireExtensionsToBlame(
+  documents: ServerDocuments,
+  failures: ReadonlyMap<string, unknown>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (failures.size === 0) return;
+  const extensions = await extensionGroupVersions(documents, signal);
+  for (const [groupVersion, error] of failures) {
+    if (!extensions.has(groupVersion)) throw error;
+  }
+}
+
+async function extensionGroupVersions(
+  documents: ServerDocuments,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  try {
+    // What is wrong with them is said where they are read for the snapshot.
+    return sharedGroupVersions(await readApiServices(documents, () => {}, signal), []);
+  } catch {
+    return new Set();
+  }
+}

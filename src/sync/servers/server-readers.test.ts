@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  classicAnswers,
+  type FakeServer,
+  fakeServer,
+  hangs,
+  refusesConnections,
+} from '../../../test/support/fake-server-documents.ts';
+import { manualClock, settle } from '../../../test/support/manual-clock.ts';
+import type { ServerDocument } from '../documents/server-documents.ts';
+import { createServerReaders } from './server-readers.ts';
+
+const answers = classicAnswers({ v1: ['pods'] });
+
+function setUp(servers: Readonly<Record<string, FakeServer>>) {
+  const clock = manualClock();
+  const readers = createServerReaders(
+    Object.entries(servers).map(([id, documents]) => ({ id, documents })),
+    {
+      clock,
+      readTimeoutMilliseconds: 60_000,
+      concurrentServers: 2,
+      concurrentDocuments: 4,
+      backOff: { initialMilliseconds: 1000, maximumMilliseconds: 4000 },
+    },
+  );
+  return { clock, readers, signal: new AbortController().signal };
+}
+
+test('a hanging server holds up neither the round nor the next read of the others', async () => {
+  const release = Promise.withResolvers<ServerDocument>();
+  const hanging = fakeServer({ ...answers, '/api': () => release.promise });
+  const healthy = fakeServer(answers);
+  const { clock, readers, signal } = setUp({ hanging, healthy });
+
+  const first = readers.round(signal, 2000);
+  await clock.advance(2000);
+  assert.deepEqual([...(await first).keys()], ['healthy']);
+  assert.equal(readers.isUnderWay('hanging'), true);
+  for (let round = 2; round <= 3; round++) {
+    // No time passes: patience is spent on a slow read once.
+    await readers.round(signal, 2000);
+    assert.equal(healthy.asked.filter((path) => path === '/version').length, round);
+  }
+  assert.equal(hanging.asked.filter((path) => path === '/version').length, 1);
+
+  release.resolve({ status: 200, contentType: 'application/json', body: JSON.stringify(answers['/api']) });
+  const readings = await readers.round(signal, undefined);
+  assert.equal(readings.get('hanging')?.ok, true);
+});
+
+test('a failing server is left alone for longer each time, and read at every round once it is back', async () => {
+  const server = fakeServer({ '/api': refusesConnections });
+  const { clock, readers, signal } = setUp({ server });
+  const reads = () => server.asked.filter((path) => path === '/api').length;
+  const readAt: number[] = [];
+  const start = clock.now();
+  for (let second = 0; second <= 8; second++) {
+    const before = reads();
+    await readers.round(signal, undefined);
+    if (reads() > before) readAt.push(clock.now() - start);
+    await clock.advance(1000);
+  }
+  // Back-off with chance at one half: 750, 1,500 and 3,000 milliseconds, met by rounds a second apart.
+  assert.deepEqual(readAt, [0, 1000, 3000, 6000]);
+
+  for (const [path, answer] of Object.entries(answers)) server.answers.set(path, answer);
+  await clock.advance(4000);
+  const healed = await readers.round(signal, undefined);
+  assert.equal(healed.get('server')?.ok, true);
+  const before = reads();
+  await readers.round(signal, undefined);
+  assert.ok(reads() > before);
+});
+
+test('a server that begins to hang keeps its last reading meanwhile', async () => {
+  const server = fakeServer(answers);
+  const { clock, readers } = setUp({ server });
+  const controller = new AbortController();
+  await readers.round(controller.signal, undefined);
+  server.answers.set('/api', hangs);
+  const round = readers.round(controller.signal, 2000);
+  await clock.advance(2000);
+  assert.equal((await round).get('server')?.ok, true);
+  controller.abort();
+});
+
+test('the end of the sync job is no failure of a server', async () => {
+  const server = fakeServer({ ...answers, '/api': hangs });
+  const { readers } = setUp({ server });
+  const controller = new AbortController();
+  const round = readers.round(controller.signal, undefined);
+  controller.abort();
+  assert.equal((await round).size, 0);
+});
+
+const reads = (server: FakeServer) => server.asked.filter((path) => path === '/version').length;
+
+test('a server that is another process now is read at once, whatever its back-off', async () => {
+  const server = fakeServer({ '/api': refusesConnections });
+  const { readers, signal } = setUp({});
+  const follow = (incarnation: string | undefined) =>
+    readers.follow([{ id: 'server', documents: server, incarnation }]);
+  follow('first');
+  await readers.round(signal, undefined);
+  await readers.round(signal, undefined);
+  assert.equal(reads(server), 1);
+  // That its Lease is not there tells of no restart.
+  follow(undefined);
+  await readers.round(signal, undefined);
+  assert.equal(reads(server), 1);
+  follow('first');
+  for (const [path, answer] of Object.entries(answers)) server.answers.set(path, answer);
+  follow('second');
+  const readings = await readers.round(signal, undefined);
+  assert.equal(readings.get('server')?.ok, true);
+});
+
+test('what an earlier process answers late does not take the place of what the new one has said', async () => {
+  const late = Promise.withResolvers<ServerDocument>();
+  const server = fakeServer(answers);
+  const { clock, readers, signal } = setUp({});
+  readers.follow([{ id: 'server', documents: server, incarnation: 'first' }]);
+  await readers.round(signal, undefined);
+  server.answers.set('/api', () => late.promise);
+  const begun = readers.round(signal, 2000);
+  await clock.advance(2000);
+  await begun;
+  assert.equal(readers.isUnderWay('server'), true);
+
+  const upgraded = classicAnswers({ v1: ['pods'], 'batch/v1': ['jobs'] });
+  for (const [path, answer] of Object.entries(upgraded)) server.answers.set(path, answer);
+  readers.follow([{ id: 'server', documents: server, incarnation: 'second' }]);
+  await settle();
+  // That the read was dropped is no failure of the server.
+  assert.equal(readers.reading('server')?.ok, true);
+  await readers.round(signal, undefined);
+  late.resolve({ status: 500, contentType: 'text/plain', body: 'going' });
+  await settle();
+  const reading = readers.reading('server');
+  assert.deepEqual(reading?.ok === true && reading.set.storageVersions, {
+    'core.pods': ['v1'],
+    'batch.jobs': ['v1'],
+  });
+});
+
+test('a server that answers elsewhere is read there, and one that is gone is forgotten', async () => {
+  const before = fakeServer(answers);
+  const after = fakeServer(answers);
+  const { readers, signal } = setUp({ other: fakeServer(answers) });
+  readers.follow([{ id: 'server', documents: before }]);
+  assert.deepEqual([...(await readers.round(signal, undefined)).keys()], ['server']);
+  readers.follow([{ id: 'server', documents: after }]);
+  // Until it has answered there, what is known of it stands.
+  assert.equal(readers.reading('server')?.ok, true);
+  await readers.round(signal, undefined);
+  assert.deepEqual([reads(before), reads(after)], [1, 1]);
+  readers.follow([]);
+  assert.equal((await readers.round(signal, undefined)).size, 0);
+});
+
+test('a group version that a server had before is asked for again, though nothing lists it any more', async () => {
+  const list = (groupVersion: string) => ({
+    kind: 'APIResourceList',
+    groupVersion,
+    resources: [{ name: 'things', namespaced: true, kind: 'Thing', verbs: ['get'] }],
+  });
+  const server = fakeServer({
+    ...answers,
+    '/openapi/v3': { paths: { 'apis/old.example.com/v1': { serverRelativeURL: '/openapi/v3/x' } } },
+    '/apis/old.example.com/v1': list('old.example.com/v1'),
+  });
+  const { readers, signal } = setUp({ server });
+  const things = async () => {
+    const reading = (await readers.round(signal, undefined)).get('server');
+    assert.ok(reading?.ok);
+    return reading.set.storageVersions['old.example.com.things'];
+  };
+  assert.deepEqual(await things(), ['v1']);
+  server.answers.set('/openapi/v3', refusesConnections);
+  assert.deepEqual(await things(), ['v1']);
+  server.answers.delete('/apis/old.example.com/v1');
+  assert.equal(await things(), undefined);
+});

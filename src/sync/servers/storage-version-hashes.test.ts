@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  aggregatedAnswer,
+  type FakeAnswer,
+  type FakeServer,
+  fakeServer,
+  hangs,
+  refusesConnections,
+} from '../../../test/support/fake-server-documents.ts';
+import { manualClock } from '../../../test/support/manual-clock.ts';
+import type { ServedSet } from '../../snapshot/format/types.ts';
+import { buildSnapshot } from '../content/build-snapshot.ts';
+import { createServerReaders } from './server-readers.ts';
+
+const [hashOfV1, hashOfV2] = ['8aSe+NMegvE=', 'dd7pWHUlMKQ='] as const;
+
+function group(name: string, resources: readonly string[]): object {
+  const listed = resources.map((resource) => ({
+    resource,
+    responseKind: { kind: 'Thing' },
+    scope: 'Namespaced',
+    verbs: ['get'],
+  }));
+  return { metadata: { name }, versions: [{ version: 'v1', resources: listed }] };
+}
+
+function list(name: string, hashes: Readonly<Record<string, string>>): object {
+  const resources = Object.entries(hashes).map(([resource, storageVersionHash]) => ({
+    name: resource,
+    namespaced: true,
+    kind: 'Thing',
+    verbs: ['get'],
+    storageVersionHash,
+  }));
+  return { kind: 'APIResourceList', groupVersion: `${name}/v1`, resources };
+}
+
+function serverOf(groups: readonly object[], lists: Readonly<Record<string, FakeAnswer>>): FakeServer {
+  return fakeServer({
+    '/api': aggregatedAnswer([]),
+    '/apis': aggregatedAnswer(groups),
+    '/version': { gitVersion: 'v1.36.0' },
+    ...lists,
+  });
+}
+
+function setUp(documents: FakeServer) {
+  const clock = manualClock();
+  const readers = createServerReaders([{ id: 'a', documents }], {
+    clock,
+    readTimeoutMilliseconds: 60_000,
+    concurrentServers: 1,
+    concurrentDocuments: 4,
+    backOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
+  });
+  const { signal } = new AbortController();
+  const read = async (): Promise<ServedSet> => {
+    const reading = (await readers.round(signal, undefined)).get('a');
+    assert.ok(reading?.ok);
+    return reading.set;
+  };
+  const asked = (name: string) => documents.asked.filter((path) => path === `/apis/${name}/v1`).length;
+  return { clock, readers, read, asked };
+}
+
+test('a classic document is read again when its group version is described otherwise, and only then', async () => {
+  const documents = serverOf([group('apps', ['deployments']), group('batch', ['jobs'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+    '/apis/batch/v1': list('batch', { jobs: hashOfV1 }),
+  });
+  const { read, asked } = setUp(documents);
+  const both = { 'apps.deployments': hashOfV1, 'batch.jobs': hashOfV1 };
+  for (let round = 0; round < 3; round++) assert.deepEqual((await read()).storageVersionHashes, both);
+  assert.deepEqual([asked('apps'), asked('batch')], [1, 1]);
+
+  documents.answers.set(
+    '/apis',
+    aggregatedAnswer([group('apps', ['deployments', 'daemonsets']), group('batch', ['jobs'])]),
+  );
+  documents.answers.set('/apis/apps/v1', list('apps', { deployments: hashOfV1, daemonsets: hashOfV2 }));
+  assert.deepEqual((await read()).storageVersionHashes, { ...both, 'apps.daemonsets': hashOfV2 });
+  assert.deepEqual([asked('apps'), asked('batch')], [2, 1]);
+});
+
+test('a document that cannot be read leaves what was known, and is tried again after half a minute', async () => {
+  const documents = serverOf([group('apps', ['deployments'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+  });
+  const { clock, read, asked } = setUp(documents);
+  await read();
+  documents.answers.set('/apis', aggregatedAnswer([group('apps', ['deployments', 'daemonsets'])]));
+  documents.answers.set('/apis/apps/v1', refusesConnections);
+  for (let round = 0; round < 3; round++) {
+    assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV1 });
+  }
+  assert.equal(asked('apps'), 2);
+  await clock.advance(30_000);
+  documents.answers.set('/apis/apps/v1', list('apps', { deployments: hashOfV2 }));
+  assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV2 });
+});
+
+test('a document that hangs costs the reading nothing but itself, and not again in the next round', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const documents = serverOf([group('apps', ['deployments']), group('slow.example.com', ['things'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+    '/apis/slow.example.com/v1': hangs,
+  });
+  const { read, asked } = setUp(documents);
+  const first = read();
+  while (asked('slow.example.com') === 0) await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+  context.mock.timers.tick(2_000);
+  assert.deepEqual((await first).storageVersionHashes, { 'apps.deployments': hashOfV1 });
+  assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV1 });
+  assert.equal(asked('slow.example.com'), 1);
+});
+
+test('another version of a server, or one that was away, is read anew though it describes itself in the same words', async () => {
+  const documents = serverOf([group('apps', ['deployments'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+  });
+  const { clock, readers, read } = setUp(documents);
+  await read();
+  documents.answers.set('/version', { gitVersion: 'v1.37.0' });
+  documents.answers.set('/apis/apps/v1', list('apps', { deployments: hashOfV2 }));
+  assert.equal((await read()).storageVersionHashes?.['apps.deployments'], hashOfV2);
+
+  const api = documents.answers.get('/api');
+  documents.answers.set('/api', refusesConnections);
+  await readers.round(new AbortController().signal, undefined);
+  await clock.advance(10);
+  documents.answers.set('/api', api ?? {});
+  documents.answers.set('/apis/apps/v1', list('apps', { deployments: hashOfV1 }));
+  assert.equal((await read()).storageVersionHashes?.['apps.deployments'], hashOfV1);
+});
+
+test('an earlier run’s snapshot spares the documents that would say the same', async () => {
+  const documents = serverOf([group('apps', ['deployments'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+  });
+  const { signal } = new AbortController();
+  const options = {
+    clock: manualClock(),
+    readTimeoutMilliseconds: 60_000,
+    concurrentServers: 1,
+    concurrentDocuments: 4,
+    backOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
+  };
+  const readings = await createServerReaders([{ id: 'a', documents }], options).round(signal, undefined);
+  const { snapshot } = await buildSnapshot({
+    servers: [{ id: 'a' }],
+    readings,
+    clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
+    now: Date.UTC(2026, 0, 31),
+  });
+  const next = createServerReaders([{ id: 'a', documents }], { ...options, previous: snapshot });
+  const reading = (await next.round(signal, undefined)).get('a');
+  assert.deepEqual(reading?.ok === true && reading.set.storageVersionHashes, {
+    'apps.deployments': hashOfV1,
+  });
+  assert.equal(documents.asked.filter((path) => path === '/apis/apps/v1').length, 1);
+});
+
+test('where few documents may be read at once, every one has its turn', async () => {
+  const names = Array.from({ length: 7 }, (_, index) => `group-${index}.example.com`);
+  const documents = serverOf(
+    names.map((name) => group(name, ['things'])),
+    Object.fromEntries(names.map((name) => [`/apis/${name}/v1`, list(name, { things: hashOfV1 })])),
+  );
+  const { signal } = new AbortController();
+  const readers = createServerReaders([{ id: 'a', documents }], {
+    clock: manualClock(),
+    readTimeoutMilliseconds: 60_000,
+    concurrentServers: 1,
+    concurrentDocuments: 4,
+    backOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
+    maximumHashDocuments: 3,
+  });
+  const known: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    const reading = (await readers.round(signal, undefined)).get('a');
+    known.push(reading?.ok === true ? Object.keys(reading.set.storageVersionHashes ?? {}).length : 0);
+  }
+  assert.deepEqual(known, [3, 6, 7]);
+});
+
+test('a custom resource has the hash of the version that its definition stores, at once when that changes', async () => {
+  const documents = serverOf([group('example.com', ['things'])], {
+    '/apis/example.com/v1': list('example.com', { things: hashOfV1 }),
+  });
+  const { read } = setUp(documents);
+  const reading = {
+    ok: true,
+    set: await read(),
+    openApi: { kind: 'not-served' },
+    version: undefined,
+  } as const;
+  const hashWhenStoredAs = async (storageVersion: string | undefined) => {
+    const { snapshot } = await buildSnapshot({
+      servers: [{ id: 'a' }],
+      readings: new Map([['a', reading]]),
+      clusterObjects: {
+        apiServices: [],
+        customResourceGroups: [{ group: 'example.com', version: 'v1' }],
+        customResources: [
+          { group: 'example.com', resource: 'things', kind: 'Thing', versions: ['v1', 'v2'], storageVersion },
+          { group: 'example.com', resource: 'others', kind: 'Other', versions: ['v1'], storageVersion: 'v1' },
+        ],
+        warnings: [],
+      },
+      now: Date.UTC(2026, 0, 31),
+    });
+    return Object.values(snapshot?.servedSets ?? {})[0]?.storageVersionHashes;
+  };
+  // printf example.com/v2/Thing | sha256sum | cut -c1-16 | xxd -r -p | base64
+  assert.deepEqual(await hashWhenStoredAs('v2'), { 'example.com.things': 'C54RJCsqlXM=' });
+  assert.deepEqual(await hashWhenStoredAs(undefined), {});
+});
+
+test('what is no hash reaches no snapshot', async () => {
+  const documents = serverOf([group('example.com', ['things', 'queue_depth'])], {
+    '/apis/example.com/v1': list('example.com', { things: 'not a hash', queue_depth: hashOfV1 }),
+  });
+  const { read } = setUp(documents);
+  const reading = {
+    ok: true,
+    set: await read(),
+    openApi: { kind: 'not-served' },
+    version: undefined,
+  } as const;
+  const { snapshot } = await buildSnapshot({
+    servers: [{ id: 'a' }],
+    readings: new Map([['a', reading]]),
+    clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
+    now: Date.UTC(2026, 0, 31),
+  });
+  assert.deepEqual(Object.values(snapshot?.servedSets ?? {})[0]?.storageVersionHashes, {});
+});

@@ -1,0 +1,43 @@
+import * as v from 'valibot';
+import { groupVersionString } from '../../apimachinery/group-version.ts';
+import type { ParsedAPIGroupList } from '../../discovery/forms/parse-classic.ts';
+import { groupName, versionName } from '../../discovery/forms/parse-document.ts';
+import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { OpenApiReading } from './server-reading.ts';
+
+/** A path of the index that stands for a group version, and for no group. */
+const groupVersionPath = /^apis\/([^/]+)\/([^/]+)$/;
+
+/** The group versions (`batch/v1`) that a server's OpenAPI v3 index names, without those of the legacy group. */
+export function indexedGroupVersions(openApi: OpenApiReading): readonly string[] {
+  if (openApi.kind !== 'read') return [];
+  return Object.keys(openApi.paths).flatMap((path) => {
+    const [, group, version] = groupVersionPath.exec(path) ?? [];
+    // They become paths that are asked for.
+    return v.is(groupName, group) && v.is(versionName, version) ? [groupVersionString(group, version)] : [];
+  });
+}
+
+/** The group versions of a served set that are there with their resources, without those of the legacy group. */
+export function groupVersionsOf({ discovery = [] }: Pick<ServedSet, 'discovery'>): readonly string[] {
+  return discovery.flatMap(({ metadata, versions = [] }) => {
+    const group = metadata?.name ?? '';
+    return group === '' ? [] : versions.map(({ version }) => groupVersionString(group, version));
+  });
+}
+
+/** The list with these group versions in it: behind what it says itself, whose order is the server's preference. */
+export function withGroupVersions(
+  list: ParsedAPIGroupList,
+  groupVersions: readonly string[],
+): ParsedAPIGroupList {
+  const groups = new Map(list.groups.map((group) => [group.name, group]));
+  for (const groupVersion of groupVersions) {
+    const [name, version] = groupVersion.split('/');
+    if (name === undefined || version === undefined) continue;
+    const group = groups.get(name) ?? { name, versions: [] };
+    if (group.versions.some((listed) => listed.version === version)) continue;
+    groups.set(name, { ...group, versions: [...group.versions, { version }] });
+  }
+  return { ...list, groups: [...groups.values()] };
+}
