@@ -36,6 +36,7 @@ export const fullSnapshot = snapshotOf(
         { metadata: {} },
       ],
       storageVersionHashes: { 'apps.deployments': '8aSe+NMegvE=' },
+      schemas: { 'apps.deployments': { v1: 'q83vEjRWeJA=' } },
       openapiV3: { 'apis/apps/v1': '/openapi/v3/apis/apps/v1?hash=0123ABCD' },
     },
   },

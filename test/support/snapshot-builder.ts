@@ -25,6 +25,7 @@ export interface ServerOptions extends Partial<Omit<SnapshotServer, 'id' | 'serv
   readonly discovery?: ServedSet['discovery'];
   readonly openapiV3?: ServedSet['openapiV3'];
   readonly storageVersionHashes?: ServedSet['storageVersionHashes'];
+  readonly schemas?: ServedSet['schemas'];
   /** Neither address nor url: known, but not to be reached. */
   readonly withoutAddress?: boolean;
 }
@@ -48,8 +49,8 @@ export function snapshotOf(
   const servedSets = new Map<string, ServedSet>();
   const listed = Object.entries(servers).map(([id, given], index): SnapshotServer => {
     const { serves, knowsSubresources, withoutAddress, ...others } = serverOptions(given);
-    const { discovery, openapiV3, storageVersionHashes, ...rest } = others;
-    const described = optional({ discovery, openapiV3, storageVersionHashes });
+    const { discovery, openapiV3, storageVersionHashes, schemas, ...rest } = others;
+    const described = optional({ discovery, openapiV3, storageVersionHashes, schemas });
     const set = { ...servedSetOf(serves, knowsSubresources), ...described };
     const key = servedSetKeyOf(set);
     servedSets.set(key, set);

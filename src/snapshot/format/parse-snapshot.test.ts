@@ -10,7 +10,7 @@ import {
 } from '../../../test/support/snapshot-builder.ts';
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';
-import type { Snapshot } from './types.ts';
+import type { ServedSet, Snapshot } from './types.ts';
 
 test('a snapshot that uses every field is accepted and comes back as it was', async () => {
   const result = await parseSnapshot(fullSnapshot);
@@ -181,9 +181,12 @@ test('50 servers that serve 400 resources of three versions are accepted', async
   const storageVersionHashes = Object.fromEntries(
     paths.map((_, index) => [`group-${index % 30}.example.resources${index}`, '8aSe+NMegvE=']),
   );
+  const schemas = Object.fromEntries(
+    paths.map((_, index) => [`group-${index % 30}.example.resources${index}`, { v1: '8aSe+NMegvE=' }]),
+  );
   const servers = Array.from({ length: 50 }, (_, index): [string, ServerOptions] => [
     `server-${index}`,
-    { serves: paths.slice(index % 3), storageVersionHashes },
+    { serves: paths.slice(index % 3), storageVersionHashes, schemas },
   ]);
   const snapshot: Snapshot = snapshotOf(Object.fromEntries(servers));
   const text = JSON.stringify(snapshot);
@@ -217,4 +220,27 @@ test('the discovery documents of real servers fit the schema, less the creationT
   assert.ok(discovery.length > 10);
   // Through JSON, as it would arrive: members that are undefined are gone.
   assert.deepEqual(await issuesOf(JSON.parse(JSON.stringify(snapshot))), []);
+});
+
+test('a digest of a schema is eight bytes in base64, under the name of a resource and a version', async () => {
+  const faultsOf = async (schemas: unknown): Promise<readonly string[]> => {
+    const set = { ...servedSetOf(['v1/pods']), schemas };
+    const key = servedSetKeyOf(set as ServedSet);
+    const result = await parseSnapshot({
+      ...fullSnapshot,
+      servers: [{ id: 'a', serves: key }],
+      servedSets: { [key]: set },
+    });
+    return result.ok ? [] : result.issues.map(({ path }) => path.replace(key, 'KEY'));
+  };
+  assert.deepEqual(await faultsOf({ 'core.pods': { v1: '8aSe+NMegvE=' } }), []);
+  assert.deepEqual(await faultsOf({}), []);
+  for (const faulty of [
+    { pods: { v1: '8aSe+NMegvE=' } },
+    { 'core.pods': { v1: 'short' } },
+    { 'core.pods': 'v1' },
+    { 'core.pods': { 'V 1': '8aSe+NMegvE=' } },
+  ]) {
+    assert.equal((await faultsOf(faulty)).length, 1, JSON.stringify(faulty));
+  }
 });

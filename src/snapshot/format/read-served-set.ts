@@ -20,6 +20,7 @@ export async function readServedSet(
     'storageVersions',
     'subresources',
     'storageVersionHashes',
+    'schemas',
     'discovery',
     'openapiV3',
   ] as const;
@@ -55,6 +56,7 @@ export async function readServedSet(
             ),
           ),
         }),
+    ...(set.schemas === undefined ? {} : { schemas: readSchemas(reader, set.schemas, at('schemas')) }),
     ...(discovery === undefined ? {} : { discovery }),
     ...(set.openapiV3 === undefined
       ? {}
@@ -91,6 +93,26 @@ function readSubresources(
       Object.fromEntries(
         reader.map(versions, versionsPath, snapshotLimits.versions, versionFault, (names, namesPath) =>
           reader.read(subresourceNames, names, namesPath),
+        ),
+      ),
+  );
+  return Object.fromEntries(byName);
+}
+
+function readSchemas(
+  reader: DocumentReader,
+  input: unknown,
+  path: string,
+): NonNullable<ServedSet['schemas']> {
+  const byName = reader.map(
+    input,
+    path,
+    snapshotLimits.resources,
+    storageVersionNameFault,
+    (versions, versionsPath) =>
+      Object.fromEntries(
+        reader.map(versions, versionsPath, snapshotLimits.versions, versionFault, (digest, digestPath) =>
+          reader.read(storageVersionHash, digest, digestPath),
         ),
       ),
   );

@@ -83,6 +83,7 @@ export const server = v.pipe(
 
 export const servedVersions = listOf(versionName, snapshotLimits.versions);
 
+/** A storage version hash; a digest of a schema has the same form (see `ServedSet.schemas`). */
 export const storageVersionHash = v.pipe(
   v.string(expected('eight bytes in base64')),
   v.regex(storageVersionHashPattern, expected('eight bytes in base64, such as 8aSe+NMegvE=')),

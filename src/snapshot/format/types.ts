@@ -75,6 +75,12 @@ export interface ServedSet {
    * those of extension API servers are in it, as they are in `discovery`.
    */
   readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
+  /**
+   * `<group>.<resource>` to version to a digest of the schema that the server has for it: equal digests, equal fields,
+   * types, defaults and rules (`schemaDigest` makes it). Absent: nobody compared this server with others. Present, a
+   * resource or version missing in it could not be read: it counts as another one than that of other minor versions.
+   */
+  readonly schemas?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
   /** The server's own groups in aggregated form (`apidiscovery.k8s.io/v2`), the legacy group under the empty name. */
   readonly discovery?: readonly APIGroupDiscovery[] | undefined;
   /** Path (as in the `/openapi/v3` index, for example `apis/batch/v1`) to the server's own `serverRelativeURL`. */

@@ -24,6 +24,7 @@ export function acceptableSet(set: ServedSet): ServedSet {
     ...(set.storageVersionHashes === undefined
       ? {}
       : { storageVersionHashes: acceptableHashes(withAcceptableNames(set.storageVersionHashes)) }),
+    ...(set.schemas === undefined ? {} : { schemas: acceptableSchemas(withAcceptableNames(set.schemas)) }),
     ...(set.discovery === undefined ? {} : { discovery: acceptableDiscovery(set.discovery) }),
     ...(set.openapiV3 === undefined ? {} : { openapiV3: acceptableOpenApiPaths(set.openapiV3) }),
   };
@@ -39,6 +40,15 @@ function withAcceptableNames<Value>(byName: Readonly<Record<string, Value>>): Re
 function acceptableHashes(hashes: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(hashes).filter(([, hash]) => storageVersionHashPattern.test(hash)),
+  );
+}
+
+function acceptableSchemas(schemas: NonNullable<ServedSet['schemas']>): NonNullable<ServedSet['schemas']> {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, digests]) => [
+      name,
+      Object.fromEntries(Object.entries(digests).filter(([version]) => isDns1035Label(version))),
+    ]),
   );
 }
 
