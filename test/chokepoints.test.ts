@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 /*
- * Reads the source and holds it to docs/architecture.md, "Single chokepoints": each security rule stands in one
- * function that is called at one place. A call from anywhere else is a way around it, or a way to forget it.
+ * Reads the source and holds it to docs/explanation/architecture.md, "Single chokepoints": each security rule stands in
+ * one function that is called at one place. A call from anywhere else is a way around it, or a way to forget it.
  */
 const root = join(import.meta.dirname, '..');
 

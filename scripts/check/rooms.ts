@@ -6,7 +6,7 @@
 import { basename, dirname } from 'node:path';
 import { importsOf, loadedBy, sourceFiles } from './imports.ts';
 
-/** From the top down (docs/architecture.md, "Folders"). */
+/** From the top down (docs/explanation/architecture.md, "Folders"). */
 const rooms = [
   // What is started.
   'src/cli',

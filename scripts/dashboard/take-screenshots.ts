@@ -1,6 +1,6 @@
 /**
- * Writes the pictures of README.md and docs/status-page.md from a running demo: `npm run docs:screenshots`. Needs Chromium
- * (`apt-get install chromium`).
+ * Writes the pictures of README.md and docs/guides/status-page.md from a running demo: `npm run docs:screenshots`.
+ * Needs Chromium (`apt-get install chromium`).
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { request } from 'node:https';

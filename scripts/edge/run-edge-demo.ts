@@ -127,7 +127,7 @@ async function makeAssertionKeys(directory: string): Promise<string> {
 
 /**
  * On workerd connections need a certificate of the cluster's authority, which Deno cannot ask for; who calls, the
- * token says on both (docs/edge-self-hosted.md).
+ * token says on both (docs/guides/edge-self-hosted.md).
  */
 async function edgeTls(certificates: DemoCertificates, runtime: 'workerd' | 'deno'): Promise<EdgeTls> {
   const clusterAuthority = await readFile(certificates.clusterCa, 'utf8');

@@ -1,7 +1,7 @@
 /**
  * `npm run edge:workerd -- --config edge.json` and `npm run edge:deno -- --config edge.json`: a router on a
- * self-hosted edge runtime, until it is told to end (docs/edge-self-hosted.md). Exit codes: 0 after a signal, 2 for a
- * faulty configuration, 1 for everything else.
+ * self-hosted edge runtime, until it is told to end (docs/guides/edge-self-hosted.md). Exit codes: 0 after a signal, 2
+ * for a faulty configuration, 1 for everything else.
  */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';

@@ -2,7 +2,7 @@
  * How long a start of the Worker takes in workerd, beside one that does nothing: from the start of the process to its
  * first answer, a new process each time, in turn. Its first request is one for a resource, which needs the entry alone,
  * or one that needs the handler chain as well. Prints medians of the time that passed and of the CPU time of all
- * threads, which a busy machine changes less, for docs/edge.md. Linux only.
+ * threads, which a busy machine changes less, for docs/guides/edge.md. Linux only.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -10,7 +10,7 @@ export interface CodeUnion {
   readonly descriptions?: Readonly<Record<string, string>>;
 }
 
-/** Every union of codes that somebody outside the code can meet, in the order of docs/errors.md. */
+/** Every union of codes that somebody outside the code can meet, in the order of docs/reference/errors.md. */
 export const codeUnions: readonly CodeUnion[] = [
   {
     heading: 'Decisions',
@@ -65,7 +65,8 @@ export const codeUnions: readonly CodeUnion[] = [
     heading: 'Requests turned away',
     source: 'src/request/request-observer.ts',
     name: 'DropReason',
-    introduction: "For the router's own sake: see [limits.md](limits.md) and [shutdown.md](shutdown.md).",
+    introduction:
+      "For the router's own sake: see [limits.md](limits.md) and [shutdown.md](../guides/shutdown.md).",
   },
   {
     heading: 'Snapshots',
@@ -80,7 +81,7 @@ export const codeUnions: readonly CodeUnion[] = [
     source: 'src/identity/assertion/peer-assertion-error.ts',
     name: 'PeerAssertionErrorCode',
     introduction:
-      'An assertion that is not believed ends its request with 401 (`NoncesUnavailable`: 503): [peer-assertion.md](peer-assertion.md).',
+      'An assertion that is not believed ends its request with 401 (`NoncesUnavailable`: 503): [peer-assertion.md](../guides/peer-assertion.md).',
     descriptions: {
       Expired: 'Past its `exp`: older than it may be, or the clocks differ.',
       NotYetValid: 'Its `iat` or `nbf` lies ahead: the clocks differ.',

@@ -5,7 +5,10 @@ import { membersOfUnion } from './code-union.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** docs/errors.md, from the unions in the source and their comments. @throws {Error} for a code nothing is said of. */
+/**
+ * docs/reference/errors.md, from the unions in the source and their comments. @throws {Error} for a code nothing is
+ * said of.
+ */
 export function errorsPage(): string {
   return `${[...introduction, ...codeUnions.flatMap(section), ...exitCodes].join('\n').trimEnd()}\n`;
 }
@@ -15,7 +18,7 @@ const introduction = [
   '',
   '<!-- Written by `npm run docs:reference` from the sources that each section names. Change those, not this page. -->',
   '',
-  'Codes are stable: programs may compare them, and messages may change. What to do about a symptom is in [troubleshooting.md](troubleshooting.md).',
+  'Codes are stable: programs may compare them, and messages may change. What to do about a symptom is in [troubleshooting.md](../guides/troubleshooting.md).',
   '',
 ];
 
@@ -29,7 +32,7 @@ const exitCodes = [
   '| 2 | called or configured wrongly: each fault stands on a line of its own on standard error, and nothing was done |',
   '| 130, 143 | ended at once by a second SIGINT or SIGTERM |',
   '',
-  '`doctor` ends with 1 after a warning and with 2 when something does not work ([inspecting.md](inspecting.md)).',
+  '`doctor` ends with 1 after a warning and with 2 when something does not work ([inspecting.md](../guides/inspecting.md)).',
   '',
 ];
 

@@ -6,7 +6,7 @@ import { createProgram } from '../../src/cli/program.ts';
 import { CliCommand } from '../../src/cli/terminal/cli-command.ts';
 import { processContext } from '../../src/cli/terminal/command-context.ts';
 
-/** docs/flags.md, from the commands themselves. */
+/** docs/reference/flags.md, from the commands themselves. */
 export function flagsPage(): string {
   const program = createProgram(
     processContext(),

@@ -10,7 +10,7 @@ import {
 } from '../../src/http2/server/client-conduct.ts';
 import { clientFrameRules } from '../../src/http2/server/client-frame-rules.ts';
 
-/** docs/http2-frames.md, from the tables that the code goes by. */
+/** docs/explanation/http2-frames.md, from the tables that the code goes by. */
 export function http2FramesPage(): string {
   return `${[...introduction, ...frameTable(), ...budgets()].join('\n').trimEnd()}\n`;
 }
@@ -20,7 +20,7 @@ const introduction = [
   '',
   '<!-- Written by `npm run docs:reference` from src/http2/server/client-frame-rules.ts and client-conduct.ts. Change those, not this page. -->',
   '',
-  'Each frame of a client is looked up in this table by its type and by the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)); the code goes by the same table, and `src/http2/server/client-frame-rules.test.ts` tries every cell over a connection. What memory clients can take is in [limits.md](limits.md).',
+  'Each frame of a client is looked up in this table by its type and by the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)); the code goes by the same table, and `src/http2/server/client-frame-rules.test.ts` tries every cell over a connection. What memory clients can take is in [limits.md](../reference/limits.md).',
   '',
 ];
 
@@ -93,7 +93,7 @@ function budgets(): string[] {
     '- Behind a load balancer, or a NAT, all clients have one address. Nothing happens to those who reset no stream, nor to those who reset one now and then, whatever another client does.',
     '- Clients with a verified certificate are neither counted nor held to it.',
     '- Only resets: what else the table counts costs less than the handshake of a new connection.',
-    '- An IPv6 address stands for its network of 64 bits. 4,096 addresses are remembered, the latest. Each of [several routers on one port](reuse-port.md) counts for itself.',
+    '- An IPv6 address stands for its network of 64 bits. 4,096 addresses are remembered, the latest. Each of [several routers on one port](../guides/reuse-port.md) counts for itself.',
     '',
     '### Why nobody who behaves is near them',
     '',

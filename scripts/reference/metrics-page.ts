@@ -1,7 +1,7 @@
 import { metricCatalogue } from '../../src/node/metrics/catalogue.ts';
 import type { MetricDefinition } from '../../src/node/metrics/definition.ts';
 
-/** docs/metrics.md, from the catalogue. */
+/** docs/reference/metrics.md, from the catalogue. */
 export function metricsPage(): string {
   const sections = metricCatalogue.flatMap(({ heading, path, metrics }) => [
     `## ${heading}`,

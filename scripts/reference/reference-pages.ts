@@ -15,10 +15,10 @@ export interface ReferencePage {
 
 /** Every such page. `npm run docs:reference` writes them, and a test fails for one that is not up to date. */
 export const referencePages: readonly ReferencePage[] = [
-  { path: 'docs/metrics.md', text: metricsPage },
-  { path: 'docs/errors.md', text: errorsPage },
-  { path: 'docs/flags.md', text: flagsPage },
-  { path: 'docs/http2-frames.md', text: http2FramesPage },
+  { path: 'docs/reference/metrics.md', text: metricsPage },
+  { path: 'docs/reference/errors.md', text: errorsPage },
+  { path: 'docs/reference/flags.md', text: flagsPage },
+  { path: 'docs/explanation/http2-frames.md', text: http2FramesPage },
   { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
   { path: 'deploy/sync-config.schema.json', text: () => configurationJsonSchema(syncConfiguration) },
 ];

@@ -49,7 +49,7 @@ export function loadedSoFar(modules: readonly WorkerModule[]): ReadonlyMap<strin
   return sizes;
 }
 
-/** The rows of the table in docs/edge.md: thousands of bytes. */
+/** The rows of the table in docs/guides/edge.md: thousands of bytes. */
 export function loadedTable(modules: readonly WorkerModule[]): readonly string[] {
   return [...loadedSoFar(modules)].map(
     ([occasion, { bytes, gzippedBytes }]) =>

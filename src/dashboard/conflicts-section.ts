@@ -4,7 +4,7 @@ import type { DiscoveryConflict } from '../discovery/merging/merge-resource.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { Markup } from './markup.ts';
 
-/** Resources that servers describe in ways that exclude each other (docs/discovery.md). */
+/** Resources that servers describe in ways that exclude each other (docs/explanation/discovery.md). */
 export function conflictsSection(
   { discovery: { conflicts, conflictCount } }: RouterStatus,
   hostnames: ReadonlyMap<string, string>,

@@ -13,7 +13,7 @@ export interface Explained {
 type Hostnames = ReadonlyMap<string, string>;
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-/** Rules of a decision (docs/architecture.md). */
+/** Rules of a decision (docs/explanation/architecture.md). */
 const lastRule = 9;
 
 /** A form that asks where a request would go. It works without a script: the page itself takes its fields. */

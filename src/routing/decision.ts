@@ -109,8 +109,8 @@ const notServedByAnyServer = local('NotServedByAnyServer');
 const reroutedToGateway = unavailable('AlreadyRerouted');
 
 /**
- * Where one request goes, and why: the nine rules of docs/architecture.md, first match wins. In the gateway form,
- * and while the local server is down, what a rule gives to the local server goes to any that can answer it. Pure.
+ * Where one request goes, and why: the nine rules of docs/explanation/architecture.md, first match wins. In the gateway
+ * form, and while the local server is down, what a rule gives to the local server goes to any that can answer it. Pure.
  */
 export function decide(
   requestInfo: RequestInfo,

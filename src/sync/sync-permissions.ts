@@ -27,7 +27,7 @@ export type SyncPermission = {
 /** By the defaults of --leader-elect-lease-namespace and --leader-elect-lease-name. */
 const lease = { group: 'coordination.k8s.io', resource: 'leases', namespace: 'kube-system' } as const;
 
-/** All that the sync job asks API servers for: docs/sync.md and deploy/sync/rbac.yaml in one list. */
+/** All that the sync job asks API servers for: docs/guides/sync.md and deploy/sync/rbac.yaml in one list. */
 export const syncPermissions: readonly SyncPermission[] = [
   {
     kind: 'path',

@@ -79,8 +79,8 @@ test('the page: what stands between the markers is replaced, all else stays', ()
   assert.throws(() => replaceBetweenMarkers(page, 'b', ''), /no place between/);
 });
 
-test('docs/performance.md has a place for every kind of results', async () => {
-  const page = await readFile(join(docs, 'performance.md'), 'utf8');
+test('docs/explanation/performance.md has a place for every kind of results', async () => {
+  const page = await readFile(join(docs, 'explanation', 'performance.md'), 'utf8');
   const empty = { kind: 'watches', modes: {} } as const;
   const transfer = { kind: 'transfer', slowMegabytes: 1, slowRate: 1, rounds: [] } as const;
   const { measuredAt, machine, versions } = workloadOf([]);

@@ -62,15 +62,15 @@ describe('alerts', () => {
     const names = alerts.map(({ alert }) => alert);
     assert.equal(new Set(names).size, names.length);
     for (const { alert, annotations } of alerts) {
-      assert.equal(annotations.runbook_url, `docs/runbooks/${alert}.md`);
+      assert.equal(annotations.runbook_url, `docs/guides/runbooks/${alert}.md`);
     }
-    const pages = (await readdir(join(root, 'docs/runbooks'))).filter((name) => name !== 'README.md');
+    const pages = (await readdir(join(root, 'docs/guides/runbooks'))).filter((name) => name !== 'README.md');
     assert.deepEqual(pages.sort(), names.map((name) => `${name}.md`).sort());
   });
 
   test('each runbook says what the alert means, what it costs, how to find the cause and what to do', () => {
     for (const { alert } of alerts) {
-      const page = readFileSync(join(root, 'docs/runbooks', `${alert}.md`), 'utf8');
+      const page = readFileSync(join(root, 'docs/guides/runbooks', `${alert}.md`), 'utf8');
       const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);
       assert.deepEqual(headings, [alert, 'Meaning', 'Impact', 'Diagnosis', 'Mitigation'], alert);
       assert.match(page, /^## Diagnosis\n\n(?:[^\n]+\n\n)?```sh cluster\n/m, alert);

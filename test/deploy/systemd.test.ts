@@ -64,6 +64,6 @@ test('the router may take as long to end as its time-outs allow', () => {
     readFileSync(join(root, 'deploy/systemd/mixed-version-proxy.service'), 'utf8'),
   ).get('Service');
   const [seconds = ''] = unit?.get('TimeoutStopSec') ?? [];
-  // --request-timeout is 60 s by default, and --shutdown-delay-duration 15 s in docs/shutdown.md.
+  // --request-timeout is 60 s by default, and --shutdown-delay-duration 15 s in docs/guides/shutdown.md.
   assert.ok(Number(seconds) >= 75, seconds);
 });

@@ -7,8 +7,8 @@ import { root } from './support/pages.ts';
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const manifest = JSON.parse(read('package.json')) as Record<string, Readonly<Record<string, string>>>;
 
-test('docs/dependencies.md says of every dependency what it is for, and of none that is gone', () => {
-  const page = read('docs/dependencies.md');
+test('docs/explanation/dependencies.md says of every dependency what it is for, and of none that is gone', () => {
+  const page = read('docs/explanation/dependencies.md');
   const names = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((field) =>
     Object.keys(manifest[field] ?? {}),
   );

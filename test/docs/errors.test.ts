@@ -10,7 +10,7 @@ import { root } from './support/pages.ts';
 /** Not codes of ours: the reasons of `metav1.Status` are Kubernetes' own. */
 const notOurs = new Set(['StatusReason']);
 
-describe('docs/errors.md', () => {
+describe('docs/reference/errors.md', () => {
   test('has every union of error codes and reasons in the source', async () => {
     const documented = new Set(codeUnions.map(({ source, name }) => `${source}: ${name}`));
     const missing: string[] = [];

@@ -19,10 +19,10 @@ test('a start loads no more than its limit: no library but Hono, and nothing tha
   );
 });
 
-test('docs/edge.md says what an isolate loads, for which occasion', async () => {
-  const page = readFileSync(new URL('../../docs/edge.md', import.meta.url), 'utf8');
+test('docs/guides/edge.md says what an isolate loads, for which occasion', async () => {
+  const page = readFileSync(new URL('../../docs/guides/edge.md', import.meta.url), 'utf8');
   const rows = loadedTable(await bundleWorker()).join('\n');
-  assert.ok(page.includes(`\n${rows}\n`), `docs/edge.md has to say\n${rows}`);
+  assert.ok(page.includes(`\n${rows}\n`), `docs/guides/edge.md has to say\n${rows}`);
 });
 
 test('no module of the bundle needs Node', async () => {

@@ -10,7 +10,7 @@ import { peerAssertionHeader } from '../../src/request/identity-header-names.ts'
 import { assertionKeysFile, speaker } from '../support/assertions.ts';
 import { askEdge, edgeProcessCluster, startEdge } from '../support/edge/edge-process.ts';
 
-// One that only closes is noticed when something is written to it (docs/edge.md): a FIN may be half of a close.
+// One that only closes is noticed when something is written to it (docs/guides/edge.md): a FIN may be half of a close.
 test('a client that resets its connection ends the request at the server at once, with or without a head', async (context) => {
   const cluster = await edgeProcessCluster(context);
   const { local: server } = cluster;

@@ -6,7 +6,10 @@ import type { ThroughputResults } from '../throughput/results.ts';
 import type { WatchResults } from '../watches/watch-results.ts';
 import { type Bar, barChart, type Panel } from './bar-chart.ts';
 
-/** The plot of docs/performance.md: CPU time of the main workloads and memory of a watch, as far as recorded. */
+/**
+ * The plot of docs/explanation/performance.md: CPU time of the main workloads and memory of a watch, as far as
+ * recorded.
+ */
 export function performanceChart(
   throughput: ThroughputResults | undefined,
   watches: WatchResults | undefined,

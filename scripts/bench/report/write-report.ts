@@ -24,7 +24,7 @@ import { performanceChart } from './performance-chart.ts';
 const quietShare = 0.5;
 const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 
-/** Brings the tables of docs/performance.md and its plot up to what is recorded in bench/results. */
+/** Brings the tables of docs/explanation/performance.md and its plot up to what is recorded in bench/results. */
 export async function writeReport(): Promise<void> {
   const [throughput, quick, watches, transfer, profile] = await Promise.all([
     readResults(join(resultsDirectory, 'throughput.json'), throughputResultsSchema),
@@ -33,7 +33,7 @@ export async function writeReport(): Promise<void> {
     readResults(join(resultsDirectory, 'transfer.json'), transferResultsSchema),
     readResults(join(resultsDirectory, 'profile.json'), profileResultsSchema),
   ]);
-  const page = join(docs, 'performance.md');
+  const page = join(docs, 'explanation', 'performance.md');
   const recorded = { throughput, quick, watches, transfer, profile };
   await writeFile(page, fillPage(await readFile(page, 'utf8'), recorded));
   const chart = join(docs, 'images', 'performance.svg');

@@ -1,4 +1,4 @@
-/** The router and its rivals side by side: `npm run bench`, docs/performance.md. */
+/** The router and its rivals side by side: `npm run bench`, docs/explanation/performance.md. */
 import { join } from 'node:path';
 import { countFrom, namesFrom, runMainWithOptions, secondsFrom } from '../../harness/command-line.ts';
 import { readResults, resultsDirectory, writeResults } from '../../harness/results-file.ts';

@@ -1,6 +1,6 @@
 /**
  * What idle watches cost: memory for each, and how long an event takes to reach all. `npm run bench:watches`,
- * docs/performance.md.
+ * docs/explanation/performance.md.
  */
 import { join } from 'node:path';
 import { withCleanup } from '../../harness/cleanup.ts';

@@ -63,7 +63,7 @@ export class Router {
     await waitUntil(`${this.name} is ready (see its log)`, () => this.#isReady(), { every: 50 });
   }
 
-  /** SIGTERM: it drains as docs/shutdown.md says. */
+  /** SIGTERM: it drains as docs/guides/shutdown.md says. */
   stop(): Promise<void> {
     return this.#process?.stop() ?? Promise.resolve();
   }

@@ -1,4 +1,4 @@
-/** Rounds of SIGKILL under load: `npm run experiment:kill`, docs/upgrade-experiment.md. */
+/** Rounds of SIGKILL under load: `npm run experiment:kill`, docs/explanation/upgrade-experiment.md. */
 import { join } from 'node:path';
 import { countFrom, namesFrom } from '../../harness/command-line.ts';
 import { describeMachine } from '../../harness/machine.ts';

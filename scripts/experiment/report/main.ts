@@ -1,4 +1,7 @@
-/** Makes the tables and plots of docs/upgrade-experiment.md anew from bench/results: `npm run experiment:report`. */
+/**
+ * Makes the tables and plots of docs/explanation/upgrade-experiment.md anew from bench/results: `npm run
+ * experiment:report`.
+ */
 import { runMain } from '../../harness/command-line.ts';
 import { writeExperimentReport } from './write-experiment-report.ts';
 

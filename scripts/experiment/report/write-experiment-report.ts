@@ -16,7 +16,7 @@ import { upgradeRows } from '../upgrade/upgrade-table.ts';
 
 const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 
-/** Brings the tables and plots of docs/upgrade-experiment.md up to what is recorded in bench/results. */
+/** Brings the tables and plots of docs/explanation/upgrade-experiment.md up to what is recorded in bench/results. */
 export async function writeExperimentReport(): Promise<void> {
   const [upgrade, kill, soak] = await Promise.all([
     readResults(join(resultsDirectory, 'upgrade.json'), upgradeResultsSchema),
@@ -25,7 +25,7 @@ export async function writeExperimentReport(): Promise<void> {
   ]);
   const images = join(docs, 'images');
   await mkdir(images, { recursive: true });
-  const file = join(docs, 'upgrade-experiment.md');
+  const file = join(docs, 'explanation', 'upgrade-experiment.md');
   let page = await readFile(file, 'utf8');
   const fill = (name: string, content: string): void => {
     page = replaceBetweenMarkers(page, name, content);

@@ -1,4 +1,7 @@
-/** Thousands of watches for a long time, with snapshots that change: `npm run soak`, docs/upgrade-experiment.md. */
+/**
+ * Thousands of watches for a long time, with snapshots that change: `npm run soak`,
+ * docs/explanation/upgrade-experiment.md.
+ */
 import { join } from 'node:path';
 import { countFrom } from '../../harness/command-line.ts';
 import { resultsDirectory, writeResults } from '../../harness/results-file.ts';

@@ -1,4 +1,6 @@
-/** A rolling upgrade under load in four set-ups: `npm run experiment:upgrade`, docs/upgrade-experiment.md. */
+/**
+ * A rolling upgrade under load in four set-ups: `npm run experiment:upgrade`, docs/explanation/upgrade-experiment.md.
+ */
 import { join } from 'node:path';
 import { namesFrom } from '../../harness/command-line.ts';
 import { describeMachine } from '../../harness/machine.ts';

@@ -70,8 +70,8 @@ describe('sync --config', () => {
     assert.deepEqual(names(syncConfiguration).toSorted(), all.toSorted());
   });
 
-  it('is in docs/sync.md as it is taken', () => {
-    const page = readFileSync(resolve(import.meta.dirname, '../../../docs/sync.md'), 'utf8');
+  it('is in docs/guides/sync.md as it is taken', () => {
+    const page = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/sync.md'), 'utf8');
     const example = /```yaml\n([^`]*kind: SyncConfiguration\n[^`]*)```/.exec(page)?.[1] ?? '';
     const parsed = parseConfiguration(example, syncConfiguration);
     assert.ok(parsed.ok, JSON.stringify(parsed));

@@ -187,8 +187,8 @@ describe('service account flags', () => {
   });
 });
 
-it('every configuration in docs/authentication.md is one that is accepted', () => {
-  const page = readFileSync(new URL('../../../docs/authentication.md', import.meta.url), 'utf8');
+it('every configuration in docs/guides/authentication.md is one that is accepted', () => {
+  const page = readFileSync(new URL('../../../docs/guides/authentication.md', import.meta.url), 'utf8');
   const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(
     ([, text = '']) => parse(text) as unknown,
   );

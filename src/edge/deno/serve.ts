@@ -1,6 +1,7 @@
 /**
- * The router on Deno: `deno run <permissions> serve.ts edge.json` (docs/edge-self-hosted.md has the permissions).
- * Faults of the configuration end it with 2, SIGINT and SIGTERM with 0 once requests in flight have ended.
+ * The router on Deno: `deno run <permissions> serve.ts edge.json` (docs/guides/edge-self-hosted.md has the
+ * permissions). Faults of the configuration end it with 2, SIGINT and SIGTERM with 0 once requests in flight have
+ * ended.
  *
  * Lines of JSON go to standard error: `{"event":"listen","port":6443}` first, then the log.
  */

@@ -22,7 +22,7 @@ interface Isolate {
 
 const isolates = new WeakMap<object, Isolate>();
 
-/** The router on a Workers-compatible runtime (docs/edge.md). */
+/** The router on a Workers-compatible runtime (docs/guides/edge.md). */
 export default {
   async fetch(
     request: Request,
@@ -34,7 +34,7 @@ export default {
     return app instanceof Response ? app : app.fetch(request, context);
   },
 
-  /** The cron trigger: one round of the sync job (docs/edge.md). */
+  /** The cron trigger: one round of the sync job (docs/guides/edge.md). */
   async scheduled(_event: ScheduledController, environment: WorkerEnvironment): Promise<void> {
     const { runScheduledSync } = await import('../sync/run-scheduled-sync.ts');
     await runScheduledSync(environment, loggerOf(environment));

@@ -30,7 +30,7 @@ const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 const lastStreamId = 0x7fff_ffff;
 /**
  * Bytes of a frame that servers may send: a window's worth. Each frame of a large list costs work on both sides, and
- * with those of 16 KiB that everybody takes a list of 10 MB takes a quarter more CPU (docs/performance.md).
+ * with those of 16 KiB that everybody takes a list of 10 MB takes a quarter more CPU (docs/explanation/performance.md).
  */
 const maximumFrameSize = 256 * 1024;
 /** That a server has for reading what it was sent before a connection without streams is closed. */

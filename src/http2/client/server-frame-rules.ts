@@ -20,7 +20,7 @@ const onOurStreams = onAnyStream(ignore, {
 
 /**
  * What frames of servers do. No budget counts them: a server is dialled by us, behind a certificate that was checked, and
- * what it makes us write or hold is bounded elsewhere (docs/limits.md).
+ * what it makes us write or hold is bounded elsewhere (docs/reference/limits.md).
  */
 export const serverFrameRules: FrameRules = {
   DATA: onOurStreams,

@@ -7,8 +7,8 @@ const free = 0;
  * Not a `Map`: V8 puts the entries of one into a new table every few additions, and the old table refers to the new one
  * (`OrderedHashTable::NextTable`, for iterators under way). Once one of them has become old, the collector of young
  * objects takes the dead ones for alive, each of which keeps the next, with every stream that was in it: measured,
- * a third more CPU for each request, and pauses of 10 ms instead of 1 (docs/performance.md). Going through a hundred
- * numbers is as fast as hashing one.
+ * a third more CPU for each request, and pauses of 10 ms instead of 1 (docs/explanation/performance.md). Going through
+ * a hundred numbers is as fast as hashing one.
  */
 export class StreamTable<Stream extends { readonly id: number }> {
   readonly #identifiers: number[] = [];

@@ -6,7 +6,7 @@ import type { AddressConduct } from './address-conduct.ts';
 
 /**
  * How much of each one connection may do. What a well-behaved client does is far below, and why is written down in
- * docs/http2-frames.md.
+ * docs/explanation/http2-frames.md.
  */
 export const connectionTolerances: Readonly<Record<Budget, Tolerance>> = {
   // Twice as many at once as there may be streams, for whoever gives up all of them; the rate is nghttp2's.

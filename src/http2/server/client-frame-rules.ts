@@ -15,8 +15,8 @@ const idle = 'idle frames';
 const streamClosed = streamError(errorCode.streamClosed);
 
 /**
- * What frames of clients do, and which budget counts them. Written into docs/http2-frames.md, and tried cell by cell by
- * `client-frame-rules.test.ts`.
+ * What frames of clients do, and which budget counts them. Written into docs/explanation/http2-frames.md, and tried
+ * cell by cell by `client-frame-rules.test.ts`.
  */
 export const clientFrameRules: FrameRules = {
   DATA: {

@@ -27,7 +27,7 @@ export interface RequestDeadlinesOptions {
  *
  * Arrays and not a `Set` or a `Map`: V8 puts the entries of those into a new table every few additions, and the old
  * table refers to the new one. Once one of them has become old, the collector of young objects takes the dead ones for
- * alive, each of which keeps the next, with every request that was in it (docs/performance.md).
+ * alive, each of which keeps the next, with every request that was in it (docs/explanation/performance.md).
  */
 export class RequestDeadlines {
   #ticks: number;

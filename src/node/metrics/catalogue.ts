@@ -7,7 +7,7 @@ import { sliCatalogue, stateCatalogue } from './state-catalogue.ts';
 /** Where metrics are scraped. */
 export type MetricsPath = '/metrics' | '/metrics/slis';
 
-/** Metrics that belong together, as docs/metrics.md shows them. */
+/** Metrics that belong together, as docs/reference/metrics.md shows them. */
 export interface CatalogueSection {
   readonly heading: string;
   /** The path under which they are scraped. */
@@ -16,8 +16,8 @@ export interface CatalogueSection {
 }
 
 /**
- * Every metric of the router: what is registered, what docs/metrics.md is written from, and what the tests hold a
- * scrape against. Nothing is exposed that is not in it.
+ * Every metric of the router: what is registered, what docs/reference/metrics.md is written from, and what the tests
+ * hold a scrape against. Nothing is exposed that is not in it.
  */
 export const metricCatalogue: readonly CatalogueSection[] = [
   { heading: 'Requests', path: '/metrics', metrics: Object.values(requestCatalogue) },

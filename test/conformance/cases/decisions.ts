@@ -19,7 +19,7 @@ export const decisions: CaseGroup = {
     (row): ConformanceCase => ({
       id: `decisions/${row.name.replaceAll(/[^a-z0-9]+/gi, '-')}`,
       rule: `Rule ${row.name}`,
-      citation: 'docs/architecture.md, The decision',
+      citation: 'docs/explanation/architecture.md, The decision',
       needs: needsOf(row),
       settings: settingsOf(row),
       run: (world) => walk(world, row),

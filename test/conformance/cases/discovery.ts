@@ -20,7 +20,7 @@ export const discovery: CaseGroup = {
     {
       id: 'discovery/merged',
       rule: 'What only a peer serves is advertised, aggregated, classic and in the OpenAPI index',
-      citation: 'docs/discovery.md',
+      citation: 'docs/explanation/discovery.md',
       async run(world) {
         for (const [target, accept] of documents) {
           const answer = await ask(world, target, accept);

@@ -103,7 +103,7 @@ export const identity: CaseGroup = {
     {
       id: 'identity/forged-assertion-is-removed',
       rule: 'No signed assertion of a client travels on: a server gets the router’s own, or none',
-      citation: 'docs/peer-assertion.md',
+      citation: 'docs/guides/peer-assertion.md',
       async run(world) {
         for (const [target, peer] of ways(world)) {
           const exchange = await world.send({ target }, jane);

@@ -20,7 +20,7 @@ export const ownPaths: CaseGroup = {
     {
       id: 'own-paths/allowed-callers',
       rule: 'Snapshot, status and explain are for allowed callers: 401 without credentials, 403 for others',
-      citation: 'docs/architecture.md, Single chokepoints',
+      citation: 'docs/explanation/architecture.md, Single chokepoints',
       async run(world) {
         for (const target of [
           snapshotPath,

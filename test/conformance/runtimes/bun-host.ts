@@ -34,7 +34,7 @@ function bunFetch(url: string, init: RequestInit = {}): Promise<Response> {
   return fetch(url, options);
 }
 
-/** What would leave Bun as something else than it came (docs/runtimes.md). */
+/** What would leave Bun as something else than it came (docs/reference/runtimes.md). */
 function refusal({ headers }: Request): Response | undefined {
   if (headers.get('upgrade')?.toLowerCase() === 'websocket') {
     return statusResponse('BadRequest', 'this router cannot upgrade connections');
