@@ -18,7 +18,7 @@ const marks = {
   figures: ['<!-- figures: written by npm run conformance -- --write -->', '<!-- end of figures -->'],
 } as const;
 
-/** The tables of all cases, group by group, with their footnotes. */
+/** All cases, group by group: those that hold everywhere as a list, the others as a table with footnotes. */
 export function casesSection({ groups, runtimes, outcome }: PageContent): string {
   const footnotes: string[] = [];
   const cell = (found: Outcome): string => {
@@ -29,17 +29,34 @@ export function casesSection({ groups, runtimes, outcome }: PageContent): string
     return `${found.kind === 'not possible' ? '✗' : '–'} [${number}](#reasons)`;
   };
   const tables = groups.map(({ title, cases }) => {
-    const head = ['Rule', ...runtimes.map((runtime) => runtime.title), 'Source'];
-    const rows = cases.map((each) => [
-      each.rule,
-      ...runtimes.map((runtime) => cell(outcome(runtime, each))),
-      each.citation,
-    ]);
-    return `### ${title}\n\n${table(head, rows)}`;
+    const rows = cases.map((each) => ({
+      each,
+      outcomes: runtimes.map((runtime) => outcome(runtime, each)),
+    }));
+    const [same, different] = [rows.filter(holdsEverywhere), rows.filter((row) => !holdsEverywhere(row))];
+    const parts = [`### ${title}`];
+    if (same.length > 0) parts.push(`On every runtime:\n\n${bySource(same.map(({ each }) => each))}`);
+    if (different.length > 0) {
+      const head = ['Rule', ...runtimes.map((runtime) => runtime.title), 'Source'];
+      const cells = different.map(({ each, outcomes }) => [each.rule, ...outcomes.map(cell), each.citation]);
+      parts.push(table(head, cells));
+    }
+    return parts.join('\n\n');
   });
   const list = footnotes.map((because, index) => `${index + 1}. ${because}`).join('\n');
   const columns = runtimes.map(({ title, description }) => `- **${title}**: ${description}`).join('\n');
   return [columns, ...tables, `### Reasons\n\n${list}`].join('\n\n');
+}
+
+const holdsEverywhere = ({ outcomes }: { readonly outcomes: readonly Outcome[] }): boolean =>
+  outcomes.every(({ kind }) => kind === 'holds');
+
+/** One line for each source, with the rules that come from it. */
+function bySource(cases: readonly ConformanceCase[]): string {
+  const sources = Map.groupBy(cases, ({ citation }) => citation);
+  return [...sources]
+    .map(([source, each]) => `- ${source}: ${each.map(({ rule }) => rule).join('; ')}`)
+    .join('\n');
 }
 
 /** The table of what was measured. */

@@ -65,7 +65,7 @@ export const paths: CaseGroup = {
     },
     {
       id: 'paths/kept-exactly',
-      rule: 'So are characters that URL parsers would percent-encode',
+      rule: 'Characters that URL parsers would percent-encode are forwarded byte for byte',
       citation: 'URL Standard section 1.3',
       needs: ['exactTarget'],
       run: (world) => eachArrives(world, rewrittenByUrlParsers),
