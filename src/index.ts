@@ -74,13 +74,13 @@ export {
   type TransportErrorCode,
 } from './request/transport.ts';
 export type { Caller, UserInfo } from './request/user-info.ts';
-export {
-  type Decision,
-  type DecisionContext,
-  type DecisionReason,
-  type DecisionStep,
-  decide,
-  type StalePolicy,
+export { decide } from './routing/decide.ts';
+export type {
+  Decision,
+  DecisionContext,
+  DecisionReason,
+  DecisionStep,
+  StalePolicy,
 } from './routing/decision.ts';
 export type { Logger } from './runtime/logger.ts';
 export { createAddressPolicy } from './snapshot/addresses/address-policy.ts';

@@ -78,7 +78,7 @@ const chokepoints = {
     calledIn: [
       'src/cli/doctor/ask-as-router.ts',
       'src/proxy/delivery/ask-server.ts',
-      'src/proxy/delivery/delivery.ts',
+      'src/proxy/delivery/attempt.ts',
     ],
   },
   // Who may use the router's own paths.
@@ -215,7 +215,7 @@ test('a request by HTTP/2 comes through the adapter for fetch handlers, and no o
 });
 
 test('Router.deliver builds every outbound request itself, for the first try and the second', () => {
-  const delivery = sourceOf('src/proxy/delivery/delivery.ts');
+  const delivery = sourceOf('src/proxy/delivery/attempt.ts');
   assert.equal(delivery.match(/\bsend\(/g)?.length, 1, 'one place in it sends');
   assert.match(delivery, /buildOutboundRequest\(request, destination, /);
 });

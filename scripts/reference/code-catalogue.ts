@@ -34,6 +34,8 @@ export const codeUnions: readonly CodeUnion[] = [
       CustomResource:
         "Served through a CustomResourceDefinition, which is every server's: the local one answers.",
       ServedByPeer: 'The local server does not serve it, the candidates do.',
+      PreferredVersion:
+        'Servers of several versions serve it and understand it differently: one of the preferred version answers (`--preferred-version`). As a refusal: only servers of older versions are left, and `--preferred-version-required` keeps a write from them (503).',
       PeerAddressUnknown: 'Peers serve it and none has a usable address: 503.',
       ServerDeparted:
         'Only servers that have left in order serve it, and they may come back (`sync --departed-server-grace`): 503.',

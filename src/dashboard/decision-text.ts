@@ -14,6 +14,8 @@ export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
     'An extension API server serves it whose address is not known: the aggregator reaches it.',
   CustomResource: 'It is a custom resource, which every server serves.',
   ServedByPeer: 'Peers serve it, and the local server does not.',
+  PreferredVersion:
+    'Servers of several versions serve it and differ: the preferred version answers, the same for every client.',
   PeerAddressUnknown: 'Peers serve it, but none of them has a usable address.',
   ServerDeparted: 'The API server that serves it has left, and may come back.',
   NotServedByAnyServer: 'No server serves it.',

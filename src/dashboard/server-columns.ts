@@ -1,4 +1,4 @@
-import { compareServerVersions } from '../discovery/forms/leading-server.ts';
+import { compareServerVersions } from '../apimachinery/server-version.ts';
 import type { ServedSet } from '../snapshot/format/types.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { compareServerVersions } from '../discovery/forms/leading-server.ts';
+import { compareServerVersions } from '../apimachinery/server-version.ts';
 import type { ProbeOutcome } from '../health/health-state.ts';
 import type { RouterStatus, ServerHealthStatus } from '../own-paths/status/router-status.ts';
 import { age, badge, count, type Markup } from './markup.ts';

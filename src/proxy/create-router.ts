@@ -13,16 +13,12 @@ import { RetryBudget } from '../request/retry.ts';
 import type { Admission, AdmittedRequest, Router } from '../request/router.ts';
 import type { Caller } from '../request/user-info.ts';
 import { hasPassedThrough, newPseudonym } from '../request/via.ts';
-import {
-  type Decision,
-  type DecisionContext,
-  decide,
-  defaultStalePolicy,
-  isServedByDepartedServer,
-} from '../routing/decision.ts';
+import { decide, isServedByDepartedServer } from '../routing/decide.ts';
+import { type Decision, type DecisionContext, defaultStalePolicy } from '../routing/decision.ts';
+import { defaultPreferredVersion } from '../routing/preferred-version.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
 import { createDelivery } from './delivery/delivery.ts';
+import type { Candidates } from './delivery/server-choice.ts';
 import { ServerLoad } from './delivery/server-load.ts';
 import { createExpiryLog } from './expiry-log.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
@@ -48,6 +44,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     identityHeaderNames = defaultIdentityHeaderNames,
     identityTokens = {},
     stalePolicy = defaultStalePolicy,
+    preferredVersion = defaultPreferredVersion,
     localServerDownPolicy = 'peer',
     health,
     extensionRouting = 'local',
@@ -173,6 +170,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     query: queryOf(inbound.target),
     reroutedByVerifiedPeer: isRerouted(inbound, caller),
     stalePolicy,
+    preferredVersion,
     // An extension server is told who calls, never given credentials that it could use elsewhere: callers
     // whom the router did not authenticate go through the local aggregator, which authenticates them.
     extensionRouting: caller.kind === 'authenticated' ? extensionRouting : 'local',
@@ -184,11 +182,11 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     (load.isAvoided(serverId) || health?.isAvoided(serverId) === true);
 
   /** Decided anew, now that the local server is known not to answer. */
-  function inPlaceOfLocal(request: AdmittedRequest): readonly RoutingServer[] | undefined {
+  function inPlaceOfLocal(request: AdmittedRequest): Candidates | undefined {
     const { inbound, requestInfo, caller } = request;
     if (!enabled) return undefined;
     const decision = decide(requestInfo, routingTable.current(), contextOf(inbound, caller, true));
-    return decision.decision === 'peer' ? decision.candidates : undefined;
+    return decision.decision === 'peer' ? decision : undefined;
   }
 
   return {

@@ -9,13 +9,8 @@ import type { HealthStatus } from '../health/health-state.ts';
 import { rerouteMarkHeader } from '../request/header-hygiene.ts';
 import { queryOf } from '../request/inbound.ts';
 import type { Destination } from '../request/transport.ts';
-import {
-  type Decision,
-  type DecisionContext,
-  type DecisionReason,
-  type DecisionStep,
-  decide,
-} from '../routing/decision.ts';
+import { decide } from '../routing/decide.ts';
+import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { extensionDestination, peerDestination } from './delivery/destinations.ts';
 

@@ -2,6 +2,7 @@ import { withAuditIdForClient } from '../request/audit-id.ts';
 import { cleanResponseHeaders } from '../request/header-hygiene.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import type { Transport } from '../request/transport.ts';
+import { withVersionWarning } from '../request/version-warning.ts';
 import { denialOfWhatSnapshotSays } from './delivery/not-served.ts';
 import { refuseRedirect } from './delivery/redirect.ts';
 import type { Replacement } from './replacement.ts';
@@ -31,7 +32,8 @@ export function forward(
       observed?.answered(response?.status ?? head.status);
       if (response !== undefined) return { kind: 'replace', response };
       inbound.isPassedOn = true;
-      const headers = withAuditIdForClient(cleanResponseHeaders(head.headers), inbound);
+      const cleaned = withVersionWarning(cleanResponseHeaders(head.headers), inbound);
+      const headers = withAuditIdForClient(cleaned, inbound);
       return { kind: 'forward', headers, bytes: observed?.answerBytes() };
     }),
   );

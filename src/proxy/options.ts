@@ -9,6 +9,7 @@ import type { RequestObserver } from '../request/request-observer.ts';
 import type { RetryBudget } from '../request/retry.ts';
 import type { Destination, Transport } from '../request/transport.ts';
 import type { StalePolicy } from '../routing/decision.ts';
+import type { PreferredVersionOptions } from '../routing/preferred-version.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import type { ServerLoad } from './delivery/server-load.ts';
@@ -59,6 +60,11 @@ export interface MixedVersionProxyOptions {
   readonly identityTokens?: IdentityTokenSigners;
   /** Default `serve-stale`: on with the last snapshot, whatever its age. The gateway form knows no `local`. */
   readonly stalePolicy?: StalePolicy;
+  /**
+   * Of which version the cluster is to look while its servers have several. Default: that of the majority, for resources
+   * that servers understand differently, by what the sync job has compared (`ServedSet.schemas`).
+   */
+  readonly preferredVersion?: PreferredVersionOptions | undefined;
   /** Default `local`: the local server's aggregator does it. */
   readonly extensionRouting?: 'local' | 'extension';
   /** The feature gate `UnknownVersionInteroperabilityProxy`. Off: every request goes to the local server. Default true. */

@@ -22,6 +22,15 @@ export interface ConnectionInfo {
   readonly clientCertificateError?: string | undefined;
 }
 
+/** Which server answered where none of the preferred version could. */
+export interface OtherVersion {
+  readonly serverId: string;
+  /** `1.31`; `undefined`: it is not known. */
+  readonly minor: string | undefined;
+  /** It may have lost what the preferred version knows. */
+  readonly isOlder: boolean;
+}
+
 /**
  * A request as it stood on the wire, with what the web's `Request` has lost: the target byte for byte and
  * the header lines one by one. Runtimes subclass it to carry their own objects to their own transport.
@@ -62,6 +71,8 @@ export interface InboundRequest {
   auditId?: string | undefined;
   /** Set by `forward` where a destination's answer goes on: what is returned for it is not the router's own. */
   isPassedOn?: boolean | undefined;
+  /** Set by `Router.deliver` where a server of another version answers than the preferred one. */
+  otherVersion?: OtherVersion | undefined;
   /** Set by `Router.accept` where somebody observes this request (metrics, traces, audit). */
   observed?: ObservedRequest | undefined;
 }

@@ -48,6 +48,10 @@ export class ObservedRequest implements Required<RequestObservation> {
     return lines;
   }
 
+  otherVersionAsked(isOlder: boolean): void {
+    for (const observation of this.#observations) observation.otherVersionAsked?.(isOlder);
+  }
+
   attemptBegun(destination: Destination): void {
     for (const observation of this.#observations) observation.attemptBegun?.(destination);
   }

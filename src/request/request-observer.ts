@@ -56,6 +56,11 @@ export interface RequestObservation {
    * `attemptBegun` and `attemptAnswered`. Names of identity headers have no effect.
    */
   outboundHeaders?(destination: Destination): RawHeaders;
+  /**
+   * It goes to a server of another version than the preferred one, of which none can be asked. Called before the attempt.
+   * @param isOlder the version may lose what the preferred one knows
+   */
+  otherVersionAsked?(isOlder: boolean): void;
   /** It is being sent to `destination`; a second call is the second try. */
   attemptBegun?(destination: Destination): void;
   /** The destination of the last `attemptBegun` answered with this code, which the client need not see. */

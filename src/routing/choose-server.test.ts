@@ -9,6 +9,7 @@ const server = (id: string): RoutingServer => ({
   origin: `https://${id}.example:6443`,
   serverName: 'kubernetes.default.svc',
   version: undefined,
+  minor: undefined,
   stale: false,
   departed: false,
 });

@@ -6,7 +6,8 @@ import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { type DecisionContext, type DecisionStep, decide } from './decision.ts';
+import { decide } from './decide.ts';
+import type { DecisionContext, DecisionStep } from './decision.ts';
 
 const table = buildRoutingTable(mixedCluster);
 const everyServer = ['local', 'peer-1', 'peer-2', 'peer-3'];

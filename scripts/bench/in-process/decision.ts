@@ -8,7 +8,8 @@
 import { readFileSync } from 'node:fs';
 import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
 import { chooseServer } from '../../../src/routing/choose-server.ts';
-import { type DecisionContext, decide } from '../../../src/routing/decision.ts';
+import { decide } from '../../../src/routing/decide.ts';
+import type { DecisionContext } from '../../../src/routing/decision.ts';
 import { buildRoutingTable } from '../../../src/snapshot/routing-table/build-routing-table.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 

@@ -1,6 +1,7 @@
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import type { RoutingServer, RoutingTable, ServedBy } from '../../snapshot/routing-table/routing-table.ts';
+import { servedByServers } from '../../snapshot/routing-table/served-by.ts';
 import { compareLeadership } from '../forms/leading-server.ts';
 
 const documentPrefix = '/openapi/v3/';
@@ -72,11 +73,7 @@ export function openApiV3Servers(path: string, query: string, table: RoutingTabl
   const chosen = new Set(holding.some(({ origin }) => origin !== undefined) ? holding : having);
   if (chosen.size === 0) return undefined;
   const servers = table.servers.filter((server) => chosen.has(server));
-  return {
-    serverIds: new Set(servers.map(({ id }) => id)),
-    servers,
-    reachable: servers.filter(({ origin }) => origin !== undefined),
-  };
+  return servedByServers(servers);
 }
 
 function holdersOf(table: RoutingTable, seen?: OpenApiV3Urls): Holder[] {

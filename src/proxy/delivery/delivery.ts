@@ -1,158 +1,63 @@
-import { statusResponse } from '../../apimachinery/status.ts';
-import type { ServerHealth } from '../../health/server-health.ts';
-import { IdentityTokenError } from '../../identity/identity-token.ts';
-import { auditIdOf } from '../../request/audit-id.ts';
-import { announcesBody, canBeSentAgain, type InboundRequest } from '../../request/inbound.ts';
-import type { AttemptFailure } from '../../request/request-observer.ts';
+import { announcesBody, canBeSentAgain } from '../../request/inbound.ts';
 import { isRead, maySafelyTryAnother, type RetryBudget } from '../../request/retry.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
-import {
-  type Destination,
-  foundNoConnection,
-  type OutboundRequest,
-  TransportError,
-} from '../../request/transport.ts';
-import { chooseServer, type ServerState } from '../../routing/choose-server.ts';
-import { FailureLog } from '../../runtime/failure-log.ts';
-import type { Logger } from '../../runtime/logger.ts';
+import { type Destination, type OutboundRequest, TransportError } from '../../request/transport.ts';
+import type { ServerState } from '../../routing/choose-server.ts';
 import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
-import { extensionDestination, peerDestination } from './destinations.ts';
+import { type AttemptOptions, createAttempt } from './attempt.ts';
+import { extensionDestination } from './destinations.ts';
 import { mayBeDenied, NotServedAnswer, servedSetsChanging } from './not-served.ts';
-import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
-import type { ServerLoad } from './server-load.ts';
+import { type Candidates, type Choice, everyCandidate, ServerChoice } from './server-choice.ts';
 import {
   addressUnknown,
   knowledgeMissing,
   noAnswer,
+  preferredVersionUnavailable,
   retryAfterSeconds,
   serverNotReady,
   serviceUnavailable,
   unavailable,
 } from './undelivered.ts';
 
-export interface DeliveryOptions extends OutboundOptions {
+export interface DeliveryOptions extends AttemptOptions {
   /** Left out in the gateway form, in which nothing is decided to be local. */
   readonly local?: Destination | undefined;
-  readonly load: ServerLoad;
-  /** Default: nothing is known but what requests themselves have met lately (`load`). */
-  readonly health?: ServerHealth | undefined;
   /** Who else may answer a request that the local server did not; `undefined` when nobody may. */
-  readonly inPlaceOfLocal?: ((request: AdmittedRequest) => readonly RoutingServer[] | undefined) | undefined;
+  readonly inPlaceOfLocal?: ((request: AdmittedRequest) => Candidates | undefined) | undefined;
   /** Who else serves what the local server should and does not. Default: nobody. */
-  readonly othersThanLocal?: ((request: AdmittedRequest) => readonly RoutingServer[] | undefined) | undefined;
+  readonly othersThanLocal?: ((request: AdmittedRequest) => Candidates | undefined) | undefined;
   /** Whether a server that has left for a while is known to serve what is asked for. Default: none is. */
   readonly isServedByDepartedServer?: ((request: AdmittedRequest) => boolean) | undefined;
   readonly budget: RetryBudget;
   readonly random: () => number;
-  readonly logger: Logger;
-  /** Milliseconds of a clock that only rises. */
-  readonly monotonicClock: () => number;
 }
 
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
-  const { local, load, health, inPlaceOfLocal, othersThanLocal, budget, random, logger, monotonicClock } =
-    options;
-  const failures = new FailureLog({ logger, clock: monotonicClock });
+  const { local, load, health, inPlaceOfLocal, othersThanLocal, budget, random, logger } = options;
   const state: ServerState = {
     inFlight: (id) => load.inFlight(id),
     isAvoided: (id) => load.isAvoided(id) || health?.isAvoided(id) === true,
     weight: (id) => health?.weight(id) ?? 1,
   };
 
-  // No `async` here and in what calls it first: each one more costs every request a promise and a turn of the queue.
-  function attempt<Answer>(
-    request: AdmittedRequest,
-    destination: Destination,
-    send: (outbound: OutboundRequest) => Promise<Answer>,
-    othersLeft?: () => boolean,
-  ): Promise<Answer | Response | TransportError> {
-    const { inbound } = request;
-    const end = load.begin(destination.id);
-    inbound.observed?.attemptBegun(destination);
-    const answered = (answer: Answer): Answer => {
-      if (inbound.onFinished === undefined) end();
-      else inbound.onFinished(end);
-      load.reached(destination.id);
-      health?.answered(destination.id);
-      return answer;
-    };
-    const failed = (error: unknown): Response | TransportError => {
-      end();
-      return failedAttempt(inbound, destination, error);
-    };
-    return sendTo(request, destination, send, othersLeft).then(answered, failed);
-  }
-
-  function sendTo<Answer>(
-    request: AdmittedRequest,
-    destination: Destination,
-    send: (outbound: OutboundRequest) => Promise<Answer>,
-    othersLeft?: () => boolean,
-  ): Promise<Answer> {
-    try {
-      const built = buildOutboundRequest(request, destination, options, othersLeft);
-      return built instanceof Promise ? built.then(send) : send(built);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
-  /** @throws what is a fault of the router itself. */
-  function failedAttempt(
-    inbound: InboundRequest,
-    destination: Destination,
-    error: unknown,
-  ): Response | TransportError {
-    inbound.observed?.attemptFailed(failureOf(error));
-    if (error instanceof IdentityTokenError) return statusResponse('RequestEntityTooLarge', error.message);
-    if (!(error instanceof TransportError)) throw error;
-    const isClients = isClientsDoing(error);
-    if (!isClients) {
-      // One slow request says nothing of a server: only what never reached it does. Who is probed has better to say.
-      if (!error.requestMayHaveArrived && health?.isProbed(destination.id) !== true) {
-        load.notReached(destination.id);
-      }
-      // No connection counts against it; no answer on one only makes it be looked at (`ServerHealth`).
-      if (foundNoConnection(error)) health?.notConnected(destination.id);
-      else health?.unanswered(destination.id);
-    }
-    const { code, message, requestMayHaveArrived } = error;
-    // Clients come and go, thousands at once in a reset flood: that is no news of a destination.
-    const fields = {
-      destination: destination.id,
-      kind: destination.kind,
-      code,
-      requestMayHaveArrived,
-      error: message,
-      'audit-ID': auditIdOf(inbound),
-    };
-    const text = 'A destination gave no answer';
-    if (isClients) logger.debug(fields, text);
-    else failures.warn(`${destination.kind} ${destination.id}: ${code}`, fields, text);
-    return error;
-  }
-
+  const attempt = createAttempt(options);
   const isRestarting = (id: string): boolean => health?.isRestarting(id) === true;
-
-  /**
-   * One that is not restarting. A server that has ended and is not ready yet would refuse what it should not: its false
-   * 403 ends a client's work, a 503 with Retry-After has it ask again. Every other unhealthy server is used when nothing
-   * else is left, for its `/readyz` may be wrong.
-   */
-  function chooseUsable(
-    candidates: readonly RoutingServer[],
-    except?: RoutingServer,
-  ): RoutingServer | undefined {
-    const chosen = chooseServer(candidates, state, random, except);
-    if (chosen === undefined || !isRestarting(chosen.id)) return chosen;
-    const usable = candidates.filter((candidate) => candidate !== except && !isRestarting(candidate.id));
-    return chooseServer(usable, state, random);
-  }
+  const choice = new ServerChoice({ state, random, isRestarting, local });
 
   /** Asked when a server has been silent for long. */
-  function mayTryAnother(candidates: readonly RoutingServer[], tried?: RoutingServer): boolean {
-    return budget.left >= 1 && chooseUsable(candidates, tried) !== undefined;
+  function mayTryAnother(candidates: Candidates, tried?: RoutingServer): boolean {
+    return budget.left >= 1 && choice.choose(candidates, tried) !== undefined;
+  }
+
+  /** Told with the response, wherever it comes from in the end. */
+  function noteVersion({ inbound }: AdmittedRequest, { otherVersion, server }: Choice): void {
+    if (otherVersion === undefined) {
+      if (inbound.otherVersion !== undefined) inbound.otherVersion = undefined;
+      return;
+    }
+    inbound.otherVersion = { ...otherVersion, serverId: server.id };
+    inbound.observed?.otherVersionAsked(otherVersion.isOlder);
   }
 
   function notReady({ inbound }: AdmittedRequest): Response {
@@ -162,20 +67,24 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
 
   function deliverToPeer<Answer>(
     request: AdmittedRequest,
-    candidates: readonly RoutingServer[],
+    candidates: Candidates,
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
-    const first = chooseUsable(candidates);
-    const settled = first && health?.settled(first.id);
+    const chosen = choice.choose(candidates);
+    const settled = chosen && health?.settled(chosen.server.id);
     if (settled !== undefined) return settled.then(() => deliverToPeer(request, candidates, send));
-    const firstDestination = first && peerDestination(first);
-    if (first === undefined && candidates.length > 0) return Promise.resolve(notReady(request));
-    if (first === undefined || firstDestination === undefined) return Promise.resolve(addressUnknown());
-    const othersLeft = (): boolean => mayTryAnother(candidates, first);
-    return attempt(request, firstDestination, send, othersLeft).then((answer) => {
-      if (answer instanceof NotServedAnswer) return askAnother(request, candidates, first, answer, send);
+    if (chosen === undefined && choice.isHeldBack(candidates)) {
+      return Promise.resolve(preferredVersionUnavailable());
+    }
+    if (chosen === undefined && candidates.candidates.length > 0) return Promise.resolve(notReady(request));
+    if (chosen?.destination === undefined) return Promise.resolve(addressUnknown());
+    const { server, destination } = chosen;
+    noteVersion(request, chosen);
+    const othersLeft = (): boolean => mayTryAnother(candidates, server);
+    return attempt(request, destination, send, othersLeft).then((answer) => {
+      if (answer instanceof NotServedAnswer) return askAnother(request, candidates, server, answer, send);
       if (!(answer instanceof TransportError)) return answer;
-      return tryAnother(request, candidates, first, answer, send);
+      return tryAnother(request, candidates, server, answer, send);
     });
   }
 
@@ -187,21 +96,22 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
    */
   async function askAnother<Answer>(
     request: AdmittedRequest,
-    candidates: readonly RoutingServer[],
+    candidates: Candidates,
     denying: RoutingServer | undefined,
     denial: NotServedAnswer,
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
     logger.debug({ target: request.inbound.target }, 'A server does not serve what the snapshot says of it');
-    const others = candidates.filter((candidate) => candidate !== denying);
-    const second = chooseUsable(others);
-    const destination = second && peerDestination(second);
-    if (destination === undefined) {
+    const others = everyCandidate(candidates).filter((candidate) => candidate !== denying);
+    const second = choice.choose(candidates, denying);
+    const destination = second?.destination;
+    if (second === undefined || destination === undefined) {
       const isKnown = others.length > 0 || options.isServedByDepartedServer?.(request) === true;
       return isKnown ? servedSetsChanging(retryAfterSeconds) : denial;
     }
     // A body that was too large to be kept has gone to the first one.
     if (!canBeSentAgain(request.inbound)) return servedSetsChanging(retryAfterSeconds);
+    noteVersion(request, second);
     const answer = await attempt(request, destination, send);
     if (answer instanceof TransportError) return noAnswer(request, answer);
     if (!(answer instanceof NotServedAnswer) || !answer.isCertain) return answer;
@@ -213,21 +123,23 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   /** The one second try. @param tried that did not answer, and is not asked again. */
   async function tryAnother<Answer>(
     request: AdmittedRequest,
-    candidates: readonly RoutingServer[],
+    candidates: Candidates,
     tried: RoutingServer | undefined,
     failure: TransportError,
     send: (outbound: OutboundRequest) => Promise<Answer>,
   ): Promise<Answer | Response> {
     const { inbound, requestInfo } = request;
-    const second = chooseUsable(candidates, tried);
-    const destination = second && peerDestination(second);
+    const second = choice.choose(candidates, tried);
+    const destination = second?.destination;
     if (
+      second === undefined ||
       destination === undefined ||
       !maySafelyTryAnother(inbound.method, announcesBody(inbound), failure, requestInfo.subresource) ||
       !budget.withdraw()
     ) {
       return noAnswer(request, failure);
     }
+    noteVersion(request, second);
     const answer = await attempt(request, destination, send);
     if (answer instanceof NotServedAnswer) return servedSetsChanging(retryAfterSeconds);
     return answer instanceof TransportError ? noAnswer(request, answer) : answer;
@@ -242,10 +154,10 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (isRestarting(destination.id)) return Promise.resolve(notReady(request));
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
-    const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal?.(request) ?? []);
+    const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal?.(request) ?? nobody);
     return attempt(request, destination, send, othersLeft).then((answer) => {
       if (answer instanceof NotServedAnswer) {
-        return askAnother(request, othersThanLocal?.(request) ?? [], undefined, answer, send);
+        return askAnother(request, othersThanLocal?.(request) ?? nobody, undefined, answer, send);
       }
       if (!(answer instanceof TransportError)) return answer;
       const others = inPlaceOfLocal?.(request);
@@ -286,8 +198,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
           ? Promise.resolve(knowledgeMissing())
           : keepingBody(request, othersThanLocal !== undefined, () => deliverToLocal(request, local, send));
       case 'peer':
-        return keepingBody(request, decision.candidates.length > 1, () =>
-          deliverToPeer(request, decision.candidates, send),
+        return keepingBody(request, everyCandidate(decision).length > 1, () =>
+          deliverToPeer(request, decision, send),
         );
       case 'extension': {
         const destination = extensionDestination(decision.apiService);
@@ -301,12 +213,4 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   };
 }
 
-function failureOf(error: unknown): AttemptFailure {
-  if (error instanceof TransportError) return error.code;
-  return error instanceof IdentityTokenError ? 'IdentityTokenTooLarge' : 'InternalError';
-}
-
-/** Says nothing of the destination: counted against it, whoever likes could have it avoided. */
-function isClientsDoing({ code }: TransportError): boolean {
-  return code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';
-}
+const nobody: Candidates = { candidates: [] };

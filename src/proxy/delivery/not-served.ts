@@ -61,7 +61,7 @@ export function denialOfWhatSnapshotSays(
 /** Whether the servers asked should have the resource, by the snapshot. */
 export function mayBeDenied(decision: Decision): boolean {
   const { reason } = decision;
-  if (reason === 'ServedLocally' || reason === 'ServedByPeer') return true;
+  if (reason === 'ServedLocally' || reason === 'ServedByPeer' || reason === 'PreferredVersion') return true;
   // What nobody serves goes to whichever peer is up, and its 404 is right.
   return decision.decision === 'peer' && decision.inPlaceOf === 'ServedLocally';
 }

@@ -12,6 +12,7 @@ export function unavailable(reason: string): Response {
   if (reason === 'AlreadyRerouted') return reroutedToGateway();
   if (reason === 'PeerAddressUnknown') return addressUnknown();
   if (reason === 'ServerDeparted') return serverDeparted();
+  if (reason === 'PreferredVersion') return preferredVersionUnavailable();
   if (reason === 'ExtensionAPIServerUnavailable') return serviceUnavailable();
   return knowledgeMissing();
 }
@@ -47,6 +48,15 @@ function serverDeparted(): Response {
   return statusResponse(
     'ServiceUnavailable',
     'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',
+    { retryAfterSeconds },
+  );
+}
+
+/** Only servers of older versions are left, which may lose what the preferred one knows. */
+export function preferredVersionUnavailable(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'no API server of the preferred version can be reached, and one of an older version could lose fields of this object, please try again; the request was not carried out',
     { retryAfterSeconds },
   );
 }

@@ -1,7 +1,10 @@
+import { minorVersion } from '../../apimachinery/server-version.ts';
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { Snapshot, SnapshotApiService, SnapshotServer } from '../format/types.ts';
-import { indexResources, type ResourceIndex } from './resource-index.ts';
+import { indexResources, type ResourceIndex, usedSetsOf } from './resource-index.ts';
 import type { RoutingServer, RoutingTable } from './routing-table.ts';
+import { servedByServers } from './served-by.ts';
+import { compareVersions } from './version-comparison.ts';
 
 /** The name every kube-apiserver's serving certificate carries, whatever address it is reached at (KEP-4020). */
 const defaultServerName = 'kubernetes.default.svc';
@@ -19,7 +22,9 @@ export function buildRoutingTable(snapshot: Snapshot): RoutingTable {
   const serversById = new Map(servers.map((server) => [server.id, server]));
   if (serversById.size !== servers.length) throw new TypeError('Two servers of the snapshot have one ID.');
 
-  const index: ResourceIndex = indexResources(snapshot, serversById);
+  const usedSets = usedSetsOf(snapshot, serversById);
+  const index: ResourceIndex = indexResources(usedSets);
+  const everyServer = servedByServers(servers);
   const extensions = indexExtensions(snapshot.apiServices);
   const customResources = indexCustomResources(snapshot.customResourceGroups);
 
@@ -29,7 +34,9 @@ export function buildRoutingTable(snapshot: Snapshot): RoutingTable {
     generation,
     ...lifetime(createdAt, lifetimeSeconds),
     servers,
-    reachable: Object.freeze(servers.filter(({ origin }) => origin !== undefined)),
+    reachable: everyServer.reachable,
+    everyServer,
+    comparison: compareVersions(usedSets),
     server: (id) => serversById.get(id),
     resource: (group, version, resource) => index.get(group)?.get(version)?.get(resource),
     extension: (group, version) => extensions.get(group)?.get(version),
@@ -69,6 +76,7 @@ function routingServer(server: SnapshotServer): RoutingServer {
     ...(departed || addressSource === undefined ? {} : { addressSource }),
     serverName: serverName ?? defaultServerName,
     version,
+    minor: minorVersion(version),
     stale: stale === true,
     departed,
   });

@@ -1,15 +1,11 @@
-import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
+import { parseStorageVersionName, storageVersionName } from '../../apimachinery/group-version.ts';
 import type { ServedSet, Snapshot } from '../format/types.ts';
 import type { ResourceRoute, RoutingServer, ServedBy } from './routing-table.ts';
+import { servedByServers } from './served-by.ts';
+import { type ComparedServers, differs } from './version-comparison.ts';
 
 /** Group, then version, then resource. */
 export type ResourceIndex = ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<string, ResourceRoute>>>;
-
-/** One of the snapshot's sets, and who serves it. */
-interface UsedSet {
-  readonly set: ServedSet;
-  readonly servers: readonly RoutingServer[];
-}
 
 /** What is gathered of one group/version/resource before its route is made. Numbers index the used sets. */
 interface Gathered {
@@ -21,23 +17,28 @@ interface Gathered {
 }
 
 /** Works out who serves each resource of the snapshot, and each of its subresources. */
-export function indexResources(
-  snapshot: Snapshot,
-  serversById: ReadonlyMap<string, RoutingServer>,
-): ResourceIndex {
-  const usedSets = usedSetsOf(snapshot, serversById);
+export function indexResources(usedSets: readonly ComparedServers[]): ResourceIndex {
   const gathered = new Map<string, Map<string, Map<string, Gathered>>>();
   usedSets.forEach(({ set }, number) => {
     gather(gathered, set, number);
   });
 
   const servedBy = servedBySets(usedSets);
-  return mapValues(gathered, (versions) =>
-    mapValues(versions, (resources) => mapValues(resources, (entry) => routeOf(entry, servedBy))),
+  return mapValues(gathered, (versions, group) =>
+    mapValues(versions, (resources, version) =>
+      mapValues(resources, (entry, resource) => {
+        const compared = entry.sets.flatMap((number) => usedSets[number] ?? []);
+        return routeOf(entry, servedBy, differs(compared, storageVersionName(group, resource), version));
+      }),
+    ),
   );
 }
 
-function usedSetsOf(snapshot: Snapshot, serversById: ReadonlyMap<string, RoutingServer>): UsedSet[] {
+/** @throws {TypeError} for a server whose set the snapshot does not have */
+export function usedSetsOf(
+  snapshot: Snapshot,
+  serversById: ReadonlyMap<string, RoutingServer>,
+): ComparedServers[] {
   const sets = new Map(Object.entries(snapshot.servedSets));
   const used = new Map<string, { set: ServedSet; servers: RoutingServer[] }>();
   for (const { id, serves } of snapshot.servers) {
@@ -103,49 +104,41 @@ function addOnce(numbers: number[], number: number): void {
 function routeOf(
   entry: Gathered,
   servedBy: (sets: readonly number[]) => ServedBy | undefined,
+  isDiffering: boolean,
 ): ResourceRoute {
   const fallback = servedBy(entry.unknowing);
   // A server that knows nothing of subresources is taken to serve this one too (see ServedSet.subresources).
   const subresources = mapValues(entry.subresources, (sets) => servedBy([...sets, ...entry.unknowing]));
-  const { serverIds, servers, reachable } = servedBy(entry.sets) ?? nobody;
   return Object.freeze<ResourceRoute>({
-    serverIds,
-    servers,
-    reachable,
+    ...(servedBy(entry.sets) ?? nobody),
+    differs: isDiffering,
     subresource: (name) => subresources.get(name) ?? fallback,
   });
 }
 
-const nobody = freezeServedBy([]);
+const nobody = servedByServers([]);
 
 /** Makes one `ServedBy` for each combination of sets that occurs, and hands the same one out ever after. */
-function servedBySets(usedSets: readonly UsedSet[]): (sets: readonly number[]) => ServedBy | undefined {
+function servedBySets(
+  usedSets: readonly ComparedServers[],
+): (sets: readonly number[]) => ServedBy | undefined {
   const made = new Map<string, ServedBy>();
   return (sets) => {
     if (sets.length === 0) return undefined;
     const key = sets.toSorted((left, right) => left - right).join(' ');
     const known = made.get(key);
     if (known !== undefined) return known;
-    const servedBy = freezeServedBy(sets.flatMap((number) => usedSets[number]?.servers ?? []));
+    const servedBy = servedByServers(sets.flatMap((number) => usedSets[number]?.servers ?? []));
     made.set(key, servedBy);
     return servedBy;
   };
 }
 
-function freezeServedBy(servers: RoutingServer[]): ServedBy {
-  const sorted = servers.sort((left, right) => (left.id < right.id ? -1 : 1));
-  return Object.freeze({
-    serverIds: new Set(sorted.map((server) => server.id)),
-    servers: Object.freeze(sorted),
-    reachable: Object.freeze(sorted.filter((server) => server.origin !== undefined)),
-  });
-}
-
 function mapValues<Value, Result>(
   map: ReadonlyMap<string, Value>,
-  convert: (value: Value) => Result,
+  convert: (value: Value, key: string) => Result,
 ): Map<string, Result> {
   const result = new Map<string, Result>();
-  for (const [key, value] of map) result.set(key, convert(value));
+  for (const [key, value] of map) result.set(key, convert(value, key));
   return result;
 }

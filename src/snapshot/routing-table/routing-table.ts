@@ -9,6 +9,8 @@ export interface RoutingServer {
   readonly addressSource?: AddressSource | 'advertised' | undefined;
   readonly serverName: string;
   readonly version: string | undefined;
+  /** `1.36`; `undefined` when the version is not known. */
+  readonly minor: string | undefined;
   readonly stale: boolean;
   /** It has left and may come back: `origin` is `undefined`, whatever its address was. */
   readonly departed: boolean;
@@ -21,10 +23,25 @@ export interface ServedBy {
   readonly servers: readonly RoutingServer[];
   /** Those of `servers` that have an address. */
   readonly reachable: readonly RoutingServer[];
+  /**
+   * The same servers by minor version, in the order in which they are to answer where the versions differ and `preferred`
+   * is the one to be shown: it, then newer ones, the nearest first, then older ones, the nearest first; a server of
+   * unknown version last. A newer version keeps every field of an older one, an older one may lose some.
+   * @param preferred a minor version such as `1.36`; it need not be among them
+   */
+  byPreference(preferred: string): readonly ServersOfVersion[];
+}
+
+/** Servers of one minor version; never none. */
+export interface ServersOfVersion extends Pick<ServedBy, 'serverIds' | 'reachable'> {
+  /** `undefined`: their version is not known. */
+  readonly minor: string | undefined;
 }
 
 /** Who serves a resource, and who serves its subresources. */
 export interface ResourceRoute extends ServedBy {
+  /** Servers of several minor versions serve it, and understand it differently: by schema, or by what they store it as. */
+  readonly differs: boolean;
   /** Who serves `subresource` of it; `undefined` when no server does. */
   subresource(name: string): ServedBy | undefined;
 }
@@ -45,10 +62,24 @@ export interface RoutingTable {
   readonly servers: readonly RoutingServer[];
   /** Those of `servers` that have an address. */
   readonly reachable: readonly RoutingServer[];
+  /** All of them: whoever serves custom resources. */
+  readonly everyServer: ServedBy;
+  /** What the sync job has compared; `undefined` when it has compared nothing, or all servers are of one minor version. */
+  readonly comparison: VersionComparison | undefined;
   server(id: string): RoutingServer | undefined;
   /** Constant time, allocates nothing. */
   resource(group: string, version: string, resource: string): ResourceRoute | undefined;
   /** The APIService of a group version, if it is backed by a service (an extension API server). */
   extension(group: string, version: string): SnapshotApiService | undefined;
   isCustomResource(group: string, version: string): boolean;
+}
+
+/** The minor versions of a cluster that has several. Of the snapshot alone: every router that has it says the same. */
+export interface VersionComparison {
+  /** The one that most servers have, stale and departed ones too, so that a restart moves nothing; the newer when equal. */
+  readonly majority: string;
+  readonly newest: string;
+  readonly oldest: string;
+  /** One serves kinds of admission policies that another does not: what is written through that one escapes them. */
+  readonly enforcementDiffers: boolean;
 }

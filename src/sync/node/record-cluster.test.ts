@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fakeServer, refusesConnections } from '../../../test/support/fake-server-documents.ts';
 import { syncCluster } from '../../../test/support/sync-cluster.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import { decide } from '../../routing/decision.ts';
+import { decide } from '../../routing/decide.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { recordCluster } from './record-cluster.ts';

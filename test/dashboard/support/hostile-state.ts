@@ -3,6 +3,7 @@ import type { HealthStatus } from '../../../src/health/health-state.ts';
 import type { RouterStatus } from '../../../src/own-paths/status/router-status.ts';
 import type { Explanation } from '../../../src/proxy/explain.ts';
 import type { ServedSet, SnapshotServer } from '../../../src/snapshot/format/types.ts';
+import { servedByServers } from '../../../src/snapshot/routing-table/served-by.ts';
 import type { RoutingTable } from '../../../src/snapshot/routing-table/routing-table.ts';
 
 /** What an attacker would write into a field: it leaves text, attributes, comments and scripts alike. */
@@ -64,12 +65,15 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
     servers: servers.map(({ id, version }) => ({
       id,
       version,
+      minor: undefined,
       origin: undefined,
       serverName: '',
       stale: true,
       departed: false,
     })),
     reachable: [],
+    everyServer: servedByServers([]),
+    comparison: undefined,
     server: () => undefined,
     resource: () => undefined,
     extension: () => undefined,

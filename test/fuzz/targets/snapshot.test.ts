@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
-import { decide } from '../../../src/routing/decision.ts';
+import { decide } from '../../../src/routing/decide.ts';
 import { parseSnapshotText } from '../../../src/snapshot/format/parse-snapshot.ts';
 import { SnapshotError } from '../../../src/snapshot/format/snapshot-error.ts';
 import { buildRoutingTable } from '../../../src/snapshot/routing-table/build-routing-table.ts';

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { decisionRows, localId, mixedCluster } from '../../test/support/decision-rows.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
-import { type DecisionContext, type DecisionStep, decide, defaultStalePolicy } from './decision.ts';
+import { decide } from './decide.ts';
+import { type DecisionContext, type DecisionStep, defaultStalePolicy } from './decision.ts';
 
 for (const row of decisionRows) {
   const table = row.snapshot === 'none' ? undefined : buildRoutingTable(row.snapshot ?? mixedCluster);

@@ -1,0 +1,128 @@
+import { statusResponse } from '../../apimachinery/status.ts';
+import type { ServerHealth } from '../../health/server-health.ts';
+import { IdentityTokenError } from '../../identity/identity-token.ts';
+import { auditIdOf } from '../../request/audit-id.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { AttemptFailure } from '../../request/request-observer.ts';
+import type { AdmittedRequest } from '../../request/router.ts';
+import {
+  type Destination,
+  foundNoConnection,
+  type OutboundRequest,
+  TransportError,
+} from '../../request/transport.ts';
+import { FailureLog } from '../../runtime/failure-log.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
+import type { ServerLoad } from './server-load.ts';
+
+export interface AttemptOptions extends OutboundOptions {
+  readonly load: ServerLoad;
+  readonly health?: ServerHealth | undefined;
+  readonly logger: Logger;
+  /** Milliseconds of a clock that only rises. */
+  readonly monotonicClock: () => number;
+}
+
+/**
+ * Sends a request to one destination, and tells of it: the load, the health of servers, the observers and the log.
+ * @param othersLeft as in `OutboundRequest`
+ * @returns what `send` gave; the error when the destination gave no response; a response of the router's own where the
+ *   caller does not fit into the identity token
+ */
+export type Attempt = <Answer>(
+  request: AdmittedRequest,
+  destination: Destination,
+  send: (outbound: OutboundRequest) => Promise<Answer>,
+  othersLeft?: () => boolean,
+) => Promise<Answer | Response | TransportError>;
+
+export function createAttempt(options: AttemptOptions): Attempt {
+  const { load, health, logger, monotonicClock } = options;
+  const failures = new FailureLog({ logger, clock: monotonicClock });
+
+  // No `async` here and in what calls it first: each one more costs every request a promise and a turn of the queue.
+  function attempt<Answer>(
+    request: AdmittedRequest,
+    destination: Destination,
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+    othersLeft?: () => boolean,
+  ): Promise<Answer | Response | TransportError> {
+    const { inbound } = request;
+    const end = load.begin(destination.id);
+    inbound.observed?.attemptBegun(destination);
+    const answered = (answer: Answer): Answer => {
+      if (inbound.onFinished === undefined) end();
+      else inbound.onFinished(end);
+      load.reached(destination.id);
+      health?.answered(destination.id);
+      return answer;
+    };
+    const failed = (error: unknown): Response | TransportError => {
+      end();
+      return failedAttempt(inbound, destination, error);
+    };
+    return sendTo(request, destination, send, othersLeft).then(answered, failed);
+  }
+
+  function sendTo<Answer>(
+    request: AdmittedRequest,
+    destination: Destination,
+    send: (outbound: OutboundRequest) => Promise<Answer>,
+    othersLeft?: () => boolean,
+  ): Promise<Answer> {
+    try {
+      const built = buildOutboundRequest(request, destination, options, othersLeft);
+      return built instanceof Promise ? built.then(send) : send(built);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** @throws what is a fault of the router itself. */
+  function failedAttempt(
+    inbound: InboundRequest,
+    destination: Destination,
+    error: unknown,
+  ): Response | TransportError {
+    inbound.observed?.attemptFailed(failureOf(error));
+    if (error instanceof IdentityTokenError) return statusResponse('RequestEntityTooLarge', error.message);
+    if (!(error instanceof TransportError)) throw error;
+    const isClients = isClientsDoing(error);
+    if (!isClients) {
+      // One slow request says nothing of a server: only what never reached it does. Who is probed has better to say.
+      if (!error.requestMayHaveArrived && health?.isProbed(destination.id) !== true) {
+        load.notReached(destination.id);
+      }
+      // No connection counts against it; no answer on one only makes it be looked at (`ServerHealth`).
+      if (foundNoConnection(error)) health?.notConnected(destination.id);
+      else health?.unanswered(destination.id);
+    }
+    const { code, message, requestMayHaveArrived } = error;
+    // Clients come and go, thousands at once in a reset flood: that is no news of a destination.
+    const fields = {
+      destination: destination.id,
+      kind: destination.kind,
+      code,
+      requestMayHaveArrived,
+      error: message,
+      'audit-ID': auditIdOf(inbound),
+    };
+    const text = 'A destination gave no answer';
+    if (isClients) logger.debug(fields, text);
+    else failures.warn(`${destination.kind} ${destination.id}: ${code}`, fields, text);
+    return error;
+  }
+
+  return attempt;
+}
+
+function failureOf(error: unknown): AttemptFailure {
+  if (error instanceof TransportError) return error.code;
+  return error instanceof IdentityTokenError ? 'IdentityTokenTooLarge' : 'InternalError';
+}
+
+/** Says nothing of the destination: counted against it, whoever likes could have it avoided. */
+function isClientsDoing({ code }: TransportError): boolean {
+  return code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';
+}

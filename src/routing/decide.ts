@@ -1,0 +1,278 @@
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { SnapshotApiService } from '../snapshot/format/types.ts';
+import {
+  isExpired,
+  type ResourceRoute,
+  type RoutingTable,
+  type ServedBy,
+  type ServersOfVersion,
+} from '../snapshot/routing-table/routing-table.ts';
+import { inPlaceOfLocal, isClusterPath } from './any-server.ts';
+import { decideDocument } from './decide-document.ts';
+import type { Decision, DecisionContext, DecisionReason } from './decision.ts';
+import { decideByVersion, serversByPreference } from './preferred-version.ts';
+
+const none = [] as const;
+const local = (reason: DecisionReason): Decision =>
+  Object.freeze({ decision: 'local', reason, candidates: none });
+const unavailable = (reason: DecisionReason): Decision =>
+  Object.freeze({ decision: 'unavailable', reason, candidates: none });
+
+// Made once: a decision other than `peer` or `extension` allocates nothing.
+const notAResourceRequest = local('NotAResourceRequest');
+const alreadyRerouted = local('AlreadyRerouted');
+const localWithoutSnapshot = local('NoSnapshot');
+const localWithExpiredSnapshot = local('SnapshotExpired');
+const unavailableWithoutSnapshot = unavailable('NoSnapshot');
+const unavailableWithExpiredSnapshot = unavailable('SnapshotExpired');
+const servedLocally = local('ServedLocally');
+const extensionThroughLocalAggregator = local('ExtensionAPIServer');
+const extensionWithoutAddress = local('ExtensionAPIServerAddressUnknown');
+const extensionUnavailable = unavailable('ExtensionAPIServerUnavailable');
+const customResource = local('CustomResource');
+const peerAddressUnknown = unavailable('PeerAddressUnknown');
+const serverDeparted = unavailable('ServerDeparted');
+const notServedByAnyServer = local('NotServedByAnyServer');
+const reroutedToGateway = unavailable('AlreadyRerouted');
+
+/**
+ * Where one request goes, and why: the rules of docs/explanation/architecture.md, first match wins. In the gateway form,
+ * and while the local server is down, what a rule gives to the local server goes to any that can answer it. Pure.
+ */
+export function decide(
+  requestInfo: RequestInfo,
+  table: RoutingTable | undefined,
+  context: DecisionContext,
+): Decision {
+  const { trace } = context;
+
+  if (!requestInfo.isResourceRequest) {
+    const document = decideDocument(requestInfo, table, context);
+    trace?.push({
+      rule: '1 not a resource request',
+      matched: true,
+      detail: `${requestInfo.path} ${document === undefined ? 'names no resource' : 'is a document of the whole cluster'}`,
+    });
+    return document ?? decideOtherPath(requestInfo, table, context);
+  }
+  trace?.push({ rule: '1 not a resource request', matched: false, detail: 'it names a resource' });
+
+  trace?.push({
+    rule: '2 rerouted by a peer already',
+    matched: context.reroutedByVerifiedPeer,
+    detail: context.reroutedByVerifiedPeer ? 'marked by a verified peer' : 'no mark from a verified peer',
+  });
+  // A gateway has nobody to handle it: whoever sent it takes the gateway for an API server.
+  if (context.reroutedByVerifiedPeer)
+    return context.serverId === undefined ? reroutedToGateway : alreadyRerouted;
+
+  const withoutKnowledge = decideWithoutKnowledge(requestInfo, table, context);
+  if (withoutKnowledge !== undefined) return withoutKnowledge;
+  // decideWithoutKnowledge answers whenever there is no table.
+  const known = table as RoutingTable;
+
+  const { apiGroup, apiVersion, resource, subresource } = requestInfo;
+  const route = known.resource(apiGroup, apiVersion, resource);
+  const servedBy = subresource === '' ? route : subresourceRoute(route, subresource);
+
+  const byVersion = decideAmongVersions(requestInfo, route, servedBy, known, context);
+  if (byVersion !== undefined) return byVersion;
+
+  const { serverId } = context;
+  const local = serverId !== undefined && servedBy?.serverIds.has(serverId) === true;
+  trace?.push({
+    rule: '4 the local server serves it',
+    matched: local,
+    detail: `served by ${describeServers(servedBy)}; ${describeLocal(context)}`,
+  });
+  if (local) return inPlaceOfLocal(servedLocally, servedBy.reachable, context);
+
+  const extension = known.extension(apiGroup, apiVersion);
+  trace?.push({
+    rule: '5 an extension API server covers the group version',
+    matched: extension !== undefined,
+    detail: describeExtension(extension, context),
+  });
+  if (extension !== undefined) return decideExtension(extension, known, context);
+
+  const custom = known.isCustomResource(apiGroup, apiVersion);
+  trace?.push({
+    rule: '6 the group is served through CustomResourceDefinitions',
+    matched: custom,
+    detail: custom ? 'every server serves custom resources' : 'it is not',
+  });
+  if (custom) return inPlaceOfLocal(customResource, known.reachable, context);
+
+  const reachable = servedBy === undefined ? none : servedBy.reachable;
+  trace?.push({
+    rule: '7 peers serve it',
+    matched: reachable.length > 0,
+    detail: `reachable: ${reachable.length === 0 ? 'none' : reachable.map((server) => server.id).join(', ')}`,
+  });
+  if (reachable.length > 0) return { decision: 'peer', reason: 'ServedByPeer', candidates: reachable };
+
+  const withoutAddress = servedBy !== undefined;
+  trace?.push({
+    rule: '8 peers serve it, none has a usable address',
+    matched: withoutAddress,
+    detail: `served by ${describeServers(servedBy)}`,
+  });
+  if (withoutAddress) {
+    return servedBy.servers.some(({ departed }) => departed) ? serverDeparted : peerAddressUnknown;
+  }
+
+  trace?.push({
+    rule: '9 nobody serves it',
+    matched: true,
+    detail: `${serverId === undefined ? 'any' : 'the local'} server answers 404 itself`,
+  });
+  return inPlaceOfLocal(notServedByAnyServer, known.reachable, context);
+}
+
+/** Rule 3a: the servers that could answer are of several versions, and it matters which one does. */
+function decideAmongVersions(
+  requestInfo: RequestInfo,
+  route: ResourceRoute | undefined,
+  servedBy: ServedBy | undefined,
+  table: RoutingTable,
+  context: DecisionContext,
+): Decision | undefined {
+  if (table.comparison === undefined) return undefined;
+  const { apiGroup, apiVersion } = requestInfo;
+  const isCustom = servedBy === undefined && table.isCustomResource(apiGroup, apiVersion);
+  const byPreference =
+    table.extension(apiGroup, apiVersion) === undefined
+      ? serversByPreference(requestInfo, route, servedBy, table, isCustom, context.preferredVersion)
+      : undefined;
+  const decision =
+    byPreference &&
+    decideByVersion(byPreference, requestInfo, table, context, isCustom ? 'CustomResource' : 'ServedLocally');
+  context.trace?.push({
+    rule: '3a it matters which version answers',
+    matched: decision !== undefined,
+    detail: describePreference(byPreference, context),
+  });
+  return decision;
+}
+
+function describePreference(
+  byPreference: readonly ServersOfVersion[] | undefined,
+  context: DecisionContext,
+): string {
+  const [first] = byPreference ?? [];
+  if (byPreference === undefined || first === undefined) return 'its servers do not differ';
+  const order = byPreference.map(({ minor = 'unknown' }) => minor).join(', ');
+  const { serverId } = context;
+  const isLocals = serverId !== undefined && first.serverIds.has(serverId);
+  return `its servers differ; versions in order of preference: ${order}${isLocals ? '; the local server has the first' : ''}`;
+}
+
+/** Rule 1, for paths whose answer is one server's own. */
+function decideOtherPath(
+  { path }: RequestInfo,
+  table: RoutingTable | undefined,
+  context: DecisionContext,
+): Decision {
+  if (context.serverId === undefined) {
+    if (table === undefined) return unavailableWithoutSnapshot;
+    // To pass it on would be its second hop.
+    if (context.reroutedByVerifiedPeer) return reroutedToGateway;
+  } else if (context.reroutedByVerifiedPeer || table === undefined || !isClusterPath(path)) {
+    return notAResourceRequest;
+  }
+  return inPlaceOfLocal(notAResourceRequest, table.reachable, context);
+}
+
+/** Rule 3: not knowing is not the same as not existing, and what a peer was known to serve exists. */
+function decideWithoutKnowledge(
+  requestInfo: RequestInfo,
+  table: RoutingTable | undefined,
+  context: DecisionContext,
+): Decision | undefined {
+  const { stalePolicy, trace, now } = context;
+  const expired = isExpired(table, now);
+  trace?.push({
+    rule: '3 no snapshot, or one past its lifetime',
+    matched: table === undefined || (expired && stalePolicy !== 'serve-stale'),
+    detail:
+      table === undefined
+        ? `no snapshot; policy ${stalePolicy}`
+        : `generation ${table.generation}, ${expired ? `expired; policy ${stalePolicy}` : 'current'}`,
+  });
+  // A gateway has no local server to fall back to, whatever the policy.
+  const refuses = stalePolicy === 'unavailable' || context.serverId === undefined;
+  // `serve-stale` has nothing to serve from: the local server is all that is left.
+  if (table === undefined) return refuses ? unavailableWithoutSnapshot : localWithoutSnapshot;
+  if (!expired || stalePolicy === 'serve-stale') return undefined;
+  return refuses || isForPeersOnly(requestInfo, table, context.serverId)
+    ? unavailableWithExpiredSnapshot
+    : localWithExpiredSnapshot;
+}
+
+/** Whether the snapshot, as long as it held, sent this to peers: the local server's 404 would be a false one. */
+function isForPeersOnly(
+  { apiGroup, apiVersion, resource, subresource }: RequestInfo,
+  table: RoutingTable,
+  serverId: string | undefined,
+): boolean {
+  const route = table.resource(apiGroup, apiVersion, resource);
+  const servedBy = subresource === '' ? route : subresourceRoute(route, subresource);
+  return (
+    servedBy !== undefined &&
+    (serverId === undefined || !servedBy.serverIds.has(serverId)) &&
+    table.extension(apiGroup, apiVersion) === undefined &&
+    !table.isCustomResource(apiGroup, apiVersion)
+  );
+}
+
+/** Whether a server that has left for a while is known to serve this: to those that are there it does not exist. Pure. */
+export function isServedByDepartedServer(
+  { apiGroup, apiVersion, resource, subresource }: RequestInfo,
+  table: RoutingTable | undefined,
+): boolean {
+  const route = table?.resource(apiGroup, apiVersion, resource);
+  const servedBy = subresource === '' ? route : subresourceRoute(route, subresource);
+  return servedBy?.servers.some(({ departed }) => departed) === true;
+}
+
+function decideExtension(
+  apiService: SnapshotApiService,
+  table: RoutingTable,
+  context: DecisionContext,
+): Decision {
+  if (context.extensionRouting === 'local') {
+    // Every server aggregates: they share their APIService objects.
+    return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, context);
+  }
+  if (!apiService.available) return extensionUnavailable;
+  // The aggregator resolves the Service itself, and may know better than the snapshot.
+  if (apiService.service?.address === undefined) {
+    return inPlaceOfLocal(extensionWithoutAddress, table.reachable, context);
+  }
+  return { decision: 'extension', reason: 'ExtensionAPIServer', candidates: none, apiService };
+}
+
+function subresourceRoute(route: ResourceRoute | undefined, subresource: string): ServedBy | undefined {
+  return route?.subresource(subresource);
+}
+
+function describeServers(servedBy: ServedBy | undefined): string {
+  if (servedBy === undefined) return 'no server';
+  return servedBy.servers.map(({ id, departed }) => (departed ? `${id} (departed)` : id)).join(', ');
+}
+
+function describeLocal({ serverId, localServerIsDown }: DecisionContext): string {
+  if (serverId === undefined) return 'no server is local to a gateway';
+  return `local is ${serverId}${localServerIsDown === true ? ', which is down' : ''}`;
+}
+
+function describeExtension(
+  apiService: SnapshotApiService | undefined,
+  { extensionRouting }: DecisionContext,
+): string {
+  if (apiService?.service === undefined) return 'no APIService with a service';
+  const { namespace, name, address } = apiService.service;
+  const service = `${name}.${namespace}.svc, ${apiService.available ? 'available' : 'not available'}`;
+  if (extensionRouting === 'local') return service;
+  return `${service}, ${address === undefined ? 'its address is not known: through the aggregator' : `at ${address}`}`;
+}

@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import type { ServedSet } from '../snapshot/format/types.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { decide } from './decide.ts';
+import type { Decision, DecisionContext } from './decision.ts';
+import { isPreferredVersion, type PreferredVersion } from './preferred-version.ts';
+
+const serves = ['v1/pods', 'v1/pods/status', 'v1/pods/exec', 'autoscaling/v2/horizontalpodautoscalers'];
+const autoscalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web';
+const pods = '/api/v1/namespaces/default/pods';
+const customResources = [{ group: 'example.com', version: 'v1' }];
+
+/** Servers of each minor version have one schema of autoscalers; that of pods is the same in all. */
+function schemasOf(minor: string): NonNullable<ServedSet['schemas']> {
+  const digest = btoa(`min-${minor}`.padEnd(8, '.'));
+  return { 'core.pods': { v1: 'c2FtZS4uLi4=' }, 'autoscaling.horizontalpodautoscalers': { v2: digest } };
+}
+
+function server(minor: string, more: Partial<ServerOptions> = {}): ServerOptions {
+  return { serves, version: `v${minor}.2`, schemas: schemasOf(minor), ...more };
+}
+
+function tableOf(servers: Readonly<Record<string, ServerOptions>>): RoutingTable {
+  return buildRoutingTable(snapshotOf(servers, { customResourceGroups: customResources }));
+}
+
+function decisionAt(
+  table: RoutingTable,
+  serverId: string | undefined,
+  target: string,
+  changes: Partial<DecisionContext> & { readonly method?: string; readonly version?: PreferredVersion } = {},
+): Decision {
+  const { method = 'GET', version = 'majority', ...context } = changes;
+  return decide(parseRequestInfo(method, target), table, {
+    serverId,
+    now: table.createdAt,
+    reroutedByVerifiedPeer: false,
+    stalePolicy: 'serve-stale',
+    extensionRouting: 'local',
+    preferredVersion: { version, scope: 'differing', required: false },
+    ...context,
+  });
+}
+
+function told(decision: Decision): string {
+  const ids = decision.candidates.map(({ id }) => id).join();
+  return `${decision.decision} ${decision.reason} ${ids}`.trim();
+}
+
+const twoOldOneNew = { a: server('1.31'), b: server('1.31'), c: server('1.36') };
+
+describe('a resource that servers of two versions understand differently', () => {
+  const table = tableOf(twoOldOneNew);
+
+  test('is answered by the version of the majority, at every router', () => {
+    assert.equal(told(decisionAt(table, 'a', autoscalers)), 'local ServedLocally');
+    assert.equal(told(decisionAt(table, 'b', autoscalers)), 'local ServedLocally');
+    assert.equal(told(decisionAt(table, 'c', autoscalers)), 'peer PreferredVersion a,b');
+    assert.equal(told(decisionAt(table, undefined, autoscalers)), 'peer PreferredVersion a,b');
+  });
+
+  test('is answered by the newest, the oldest or a named version where that is preferred', () => {
+    assert.equal(told(decisionAt(table, 'a', autoscalers, { version: 'newest' })), 'peer PreferredVersion c');
+    assert.equal(told(decisionAt(table, 'c', autoscalers, { version: 'newest' })), 'local ServedLocally');
+    assert.equal(
+      told(decisionAt(table, 'c', autoscalers, { version: 'oldest' })),
+      'peer PreferredVersion a,b',
+    );
+    assert.equal(told(decisionAt(table, 'a', autoscalers, { version: '1.36' })), 'peer PreferredVersion c');
+  });
+
+  test('is answered as before with `local`', () => {
+    assert.equal(told(decisionAt(table, 'c', autoscalers, { version: 'local' })), 'local ServedLocally');
+    assert.equal(
+      told(decisionAt(table, undefined, autoscalers, { version: 'local' })),
+      'peer ServedByPeer a,b,c',
+    );
+  });
+
+  test('follows for reads, watches and writes, subresources included', () => {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+      assert.equal(
+        told(decisionAt(table, 'c', autoscalers, { method })),
+        'peer PreferredVersion a,b',
+        method,
+      );
+    }
+    const watch = '/apis/autoscaling/v2/horizontalpodautoscalers?watch=true';
+    assert.equal(told(decisionAt(table, 'c', watch)), 'peer PreferredVersion a,b');
+  });
+
+  test('a version that nobody has means the nearest newer one', () => {
+    assert.equal(told(decisionAt(table, 'a', autoscalers, { version: '1.33' })), 'peer PreferredVersion c');
+    assert.equal(
+      told(decisionAt(table, 'c', autoscalers, { version: '1.40' })),
+      'local ServedLocally',
+      'nobody is newer: the nearest older one',
+    );
+  });
+
+  test('never takes a second hop', () => {
+    const rerouted = decisionAt(table, 'c', autoscalers, { reroutedByVerifiedPeer: true });
+    assert.equal(told(rerouted), 'local AlreadyRerouted');
+  });
+
+  test('names whom to ask when none of the version answers: newer ones first, then older ones', () => {
+    const four = tableOf({ a: server('1.31'), b: server('1.33'), c: server('1.35'), d: server('1.36') });
+    const decision = decisionAt(four, 'a', autoscalers, { version: '1.33' });
+    assert.equal(told(decision), 'peer PreferredVersion b');
+    const { versions } = decision as Extract<Decision, { decision: 'peer' }>;
+    assert.deepEqual(
+      versions?.others.map(({ minor }) => minor),
+      ['1.35', '1.36', '1.31'],
+    );
+  });
+
+  test('is answered by others of the version while the local server is down', () => {
+    const decision = decisionAt(table, 'a', autoscalers, { localServerIsDown: true });
+    assert.equal(told(decision), 'peer LocalServerDown b');
+  });
+
+  test('goes to the next version where none of the preferred one has an address', () => {
+    const departed = tableOf({
+      a: server('1.31', { departedAt: '2026-01-01T00:00:00Z', stale: true }),
+      b: server('1.31', { withoutAddress: true }),
+      c: server('1.36'),
+    });
+    const decision = decisionAt(departed, 'c', autoscalers) as Extract<Decision, { decision: 'peer' }>;
+    assert.equal(told(decision), 'peer PreferredVersion c');
+    assert.deepEqual([decision.versions?.preferred, decision.versions?.asked], ['1.31', '1.36']);
+  });
+
+  test('a write is refused where only older versions are left and the preferred one is required', () => {
+    const gone = tableOf({ a: server('1.31'), c: server('1.36', { withoutAddress: true }) });
+    const preferredVersion = { version: 'newest', scope: 'differing', required: true } as const;
+    const write = decisionAt(gone, 'a', autoscalers, { method: 'PUT', preferredVersion });
+    assert.equal(told(write), 'unavailable PreferredVersion');
+    assert.equal(told(decisionAt(gone, 'a', autoscalers, { preferredVersion })), 'peer PreferredVersion a');
+  });
+});
+
+describe('what does not differ', () => {
+  test('stays with the local server', () => {
+    const table = tableOf(twoOldOneNew);
+    assert.equal(told(decisionAt(table, 'c', pods)), 'local ServedLocally');
+    assert.equal(told(decisionAt(table, 'c', pods, { method: 'POST' })), 'local ServedLocally');
+    const custom = '/apis/example.com/v1/widgets';
+    assert.equal(told(decisionAt(table, 'c', custom, { method: 'POST' })), 'local CustomResource');
+  });
+
+  test('follows the version as well with the scope `all`', () => {
+    const table = tableOf(twoOldOneNew);
+    const preferredVersion = { version: 'majority', scope: 'all', required: false } as const;
+    assert.equal(told(decisionAt(table, 'c', pods, { preferredVersion })), 'peer PreferredVersion a,b');
+  });
+
+  test('nothing differs where nobody has compared, or what could be read is equal', () => {
+    const without = { serves, version: 'v1.31.0' };
+    const table = tableOf({ a: without, c: { ...without, version: 'v1.36.0' } });
+    assert.equal(told(decisionAt(table, 'c', autoscalers, { version: '1.31' })), 'local ServedLocally');
+  });
+
+  test('a schema that could not be read differs from that of another minor version, and of no other', () => {
+    const unread = tableOf({ a: server('1.31'), b: server('1.31'), c: server('1.36', { schemas: {} }) });
+    assert.equal(told(decisionAt(unread, 'c', pods)), 'peer PreferredVersion a,b');
+    const alike = tableOf({ a: server('1.31'), b: server('1.31', { schemas: {} }) });
+    assert.equal(told(decisionAt(alike, 'b', pods)), 'local ServedLocally');
+  });
+
+  test('a version to store at that differs counts as well', () => {
+    const storedAt = (hash: string) => ({ storageVersionHashes: { 'core.pods': hash } });
+    const table = tableOf({
+      a: server('1.31', storedAt('8aSe+NMegvE=')),
+      b: server('1.31', storedAt('8aSe+NMegvE=')),
+      c: server('1.36', storedAt('Ivx0Wd1cNXU=')),
+    });
+    assert.equal(told(decisionAt(table, 'c', pods)), 'peer PreferredVersion a,b');
+  });
+});
+
+describe('servers that enforce different admission policies', () => {
+  const policies = 'admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
+  const table = tableOf({
+    a: server('1.31'),
+    b: server('1.36', { serves: [...serves, policies] }),
+    c: server('1.36', { serves: [...serves, policies] }),
+  });
+
+  test('every write goes to the preferred version, of custom resources too; reads stay', () => {
+    const custom = '/apis/example.com/v1/widgets';
+    assert.equal(told(decisionAt(table, 'a', pods, { method: 'POST' })), 'peer PreferredVersion b,c');
+    assert.equal(told(decisionAt(table, 'a', custom, { method: 'POST' })), 'peer PreferredVersion b,c');
+    assert.equal(told(decisionAt(table, 'a', `${pods}/web/exec`)), 'peer PreferredVersion b,c');
+    assert.equal(told(decisionAt(table, 'a', pods)), 'local ServedLocally');
+    assert.equal(told(decisionAt(table, 'a', custom)), 'local CustomResource');
+  });
+});
+
+const minors = ['1.29', '1.30', '1.31', '1.36'] as const;
+const arbitraryServers = fc
+  .array(fc.record({ minor: fc.constantFrom(...minors), reachable: fc.boolean(), stale: fc.boolean() }), {
+    minLength: 1,
+    maxLength: 6,
+  })
+  .map((servers) =>
+    Object.fromEntries(
+      servers.map(({ minor, reachable, stale }, index) => [
+        `s${index}`,
+        server(minor, { withoutAddress: !reachable, ...(stale ? { stale } : {}) }),
+      ]),
+    ),
+  );
+const arbitraryVersion = fc.constantFrom<PreferredVersion>('majority', 'newest', 'oldest', '1.30', '1.33');
+const arbitraryMethod = fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE');
+const arbitraryTarget = fc.constantFrom(autoscalers, pods, '/apis/example.com/v1/widgets');
+
+describe('properties', () => {
+  test('every router with one snapshot chooses one version, as long as one server of it can be asked', () => {
+    fc.assert(
+      fc.property(arbitraryServers, arbitraryVersion, arbitraryMethod, (servers, version, method) => {
+        const table = tableOf(servers);
+        const chosen = new Set<string | undefined>();
+        for (const { id, origin } of table.servers) {
+          if (origin === undefined) continue;
+          const decision = decisionAt(table, id, autoscalers, { version, method });
+          const asked = decision.decision === 'local' ? [id] : decision.candidates.map((each) => each.id);
+          for (const each of asked) chosen.add(table.server(each)?.minor);
+        }
+        // A router whose own server has no address for others knows of one server more.
+        assert.ok(chosen.size <= 1, [...chosen].join());
+      }),
+    );
+  });
+
+  test('a cluster of one version, and `local`, decide exactly as without a comparison', () => {
+    fc.assert(
+      fc.property(
+        arbitraryServers,
+        fc.boolean(),
+        arbitraryTarget,
+        arbitraryMethod,
+        (servers, isOneVersion, target, method) => {
+          const alike = Object.fromEntries(
+            Object.entries(servers).map(([id, each]) => [
+              id,
+              isOneVersion ? { ...each, version: 'v1.31.1', schemas: schemasOf('1.31') } : each,
+            ]),
+          );
+          const uncompared = Object.fromEntries(
+            Object.entries(alike).map(([id, { schemas: _schemas, ...each }]) => [id, each]),
+          );
+          const version = isOneVersion ? 'majority' : 'local';
+          for (const id of [...Object.keys(servers), undefined]) {
+            const one = decisionAt(tableOf(alike), id, target, { method, version });
+            const other = decisionAt(tableOf(uncompared), id, target, { method, version });
+            assert.equal(told(one), told(other));
+          }
+        },
+      ),
+    );
+  });
+
+  test('no candidate is an older version than one that could be asked in its place', () => {
+    fc.assert(
+      fc.property(arbitraryServers, arbitraryVersion, (servers, version) => {
+        const table = tableOf(servers);
+        const decision = decisionAt(table, undefined, autoscalers, { version });
+        if (decision.decision !== 'peer' || decision.versions === undefined) return;
+        const ids = new Set(decision.candidates.map(({ id }) => id));
+        for (const { reachable } of decision.versions.others) {
+          for (const { id } of reachable) assert.ok(!ids.has(id));
+        }
+        const named = ids.size + decision.versions.others.flatMap(({ reachable }) => reachable).length;
+        assert.equal(named, table.reachable.length, 'nobody is left out');
+      }),
+    );
+  });
+});
+
+test('a preferred version is one of four words or a minor version', () => {
+  for (const good of ['majority', 'newest', 'oldest', 'local', '1.36', '2.0'])
+    assert.ok(isPreferredVersion(good));
+  for (const bad of ['', '1', 'v1.36', '1.36.0', '01.3', '1.', 'Majority', '1.36 ']) {
+    assert.ok(!isPreferredVersion(bad), bad);
+  }
+});

@@ -1,0 +1,145 @@
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { compareServerVersions } from '../apimachinery/server-version.ts';
+import type {
+  ResourceRoute,
+  RoutingServer,
+  RoutingTable,
+  ServedBy,
+  ServersOfVersion,
+  VersionComparison,
+} from '../snapshot/routing-table/routing-table.ts';
+import type { Decision, DecisionContext, DecisionReason } from './decision.ts';
+
+/**
+ * The version of which a cluster is to look while its servers have several: the one that most servers have, the newest,
+ * the oldest, a minor version such as `1.36`, or whatever the server has that is asked (`local`).
+ */
+export type PreferredVersion = 'majority' | 'newest' | 'oldest' | 'local' | `${number}.${number}`;
+
+export interface PreferredVersionOptions {
+  /** Default `majority`. */
+  readonly version: PreferredVersion;
+  /**
+   * Of what: resources that servers understand differently, or all that several versions serve, since feature gates show
+   * in no schema. Default `differing`.
+   */
+  readonly scope: 'differing' | 'all';
+  /** A write is refused (503) when only servers of older versions than the preferred one are left. Default false. */
+  readonly required: boolean;
+}
+
+export const defaultPreferredVersion: PreferredVersionOptions = Object.freeze({
+  version: 'majority',
+  scope: 'differing',
+  required: false,
+});
+
+const minorVersionPattern = /^(?:0|[1-9]\d{0,3})\.(?:0|[1-9]\d{0,3})$/;
+
+export function isPreferredVersion(text: string): text is PreferredVersion {
+  return ['majority', 'newest', 'oldest', 'local'].includes(text) || minorVersionPattern.test(text);
+}
+
+/** The minor version that is shown, by the snapshot alone; `undefined` where no version is preferred. */
+export function preferredMinor(
+  comparison: VersionComparison | undefined,
+  { version }: PreferredVersionOptions = defaultPreferredVersion,
+): string | undefined {
+  if (comparison === undefined || version === 'local') return undefined;
+  if (version === 'majority' || version === 'newest' || version === 'oldest') return comparison[version];
+  return version;
+}
+
+/**
+ * The servers that a request may go to, by version, where it matters which version it meets: the first is the one that
+ * every router with this snapshot chooses. `undefined` where it does not matter, or one version is all there is. Pure.
+ *
+ * Reads follow it as writes do: a field that a read has lost is removed by the write that follows.
+ * @param isCustomResource all servers serve it, alike but for what they enforce
+ */
+export function serversByPreference(
+  requestInfo: RequestInfo,
+  route: ResourceRoute | undefined,
+  servedBy: ServedBy | undefined,
+  table: RoutingTable,
+  isCustomResource: boolean,
+  options: PreferredVersionOptions = defaultPreferredVersion,
+): readonly ServersOfVersion[] | undefined {
+  const { comparison } = table;
+  const preferred = preferredMinor(comparison, options);
+  if (comparison === undefined || preferred === undefined) return undefined;
+  const candidates = servedBy ?? (isCustomResource ? table.everyServer : undefined);
+  if (candidates === undefined) return undefined;
+  const matters =
+    options.scope === 'all' ||
+    route?.differs === true ||
+    (comparison.enforcementDiffers && isWrite(requestInfo));
+  if (!matters) return undefined;
+  const byPreference = candidates.byPreference(preferred);
+  return byPreference.length < 2 ? undefined : byPreference;
+}
+
+/** Admission looks at these whatever their verb: the operation is CONNECT (k8s.io/apiserver pkg/endpoints/installer.go). */
+const connecting = new Set(['exec', 'attach', 'portforward', 'proxy']);
+
+/** Whether admission looks at it: everything but reads. */
+export function isWrite({ verb, subresource }: RequestInfo): boolean {
+  return (verb !== 'get' && verb !== 'list' && verb !== 'watch') || connecting.has(subresource);
+}
+
+/** Whether a server of this version may lose what the preferred one knows. */
+export function isOlder(minor: string | undefined, preferred: string | undefined): boolean {
+  return compareServerVersions(minor, preferred) < 0;
+}
+
+const unavailable: Decision = Object.freeze({
+  decision: 'unavailable',
+  reason: 'PreferredVersion',
+  candidates: [] as const,
+});
+
+/**
+ * Rule 3a: who gets a request whose outcome depends on the version. `undefined` where the local server is of the version
+ * that is to answer and is up, or where none of them can be asked: the rules that follow say what becomes of it. Pure.
+ * @param byPreference as `serversByPreference` gives it
+ * @param locally the reason that the local server would have answered for
+ */
+export function decideByVersion(
+  byPreference: readonly ServersOfVersion[],
+  requestInfo: RequestInfo,
+  table: RoutingTable,
+  context: DecisionContext,
+  locally: DecisionReason,
+): Decision | undefined {
+  const [first] = byPreference;
+  if (first === undefined) return undefined;
+  const { serverId, localServerIsDown = false } = context;
+  const isLocals = serverId !== undefined && first.serverIds.has(serverId);
+  if (isLocals && !localServerIsDown) return undefined;
+  const { required } = context.preferredVersion ?? defaultPreferredVersion;
+  const neverOlder = required && isWrite(requestInfo);
+  const askable = byPreference
+    .map((version) => ({ ...version, reachable: askableServers(version, table, context) }))
+    .filter(({ reachable }) => reachable.length > 0);
+  const [asked, ...inOrder] = askable;
+  if (asked === undefined) return undefined;
+  if (neverOlder && isOlder(asked.minor, first.minor)) return unavailable;
+  return {
+    decision: 'peer',
+    ...(isLocals ? { reason: 'LocalServerDown', inPlaceOf: locally } : { reason: 'PreferredVersion' }),
+    candidates: asked.reachable,
+    versions: { preferred: first.minor, asked: asked.minor, others: inOrder, neverOlder },
+  };
+}
+
+/** The local server needs no address to be asked, and is left out while it is down. */
+function askableServers(
+  { serverIds, reachable }: ServersOfVersion,
+  table: RoutingTable,
+  { serverId, localServerIsDown = false }: DecisionContext,
+): readonly RoutingServer[] {
+  if (serverId === undefined || !serverIds.has(serverId)) return reachable;
+  const others = reachable.filter(({ id }) => id !== serverId);
+  const local = table.server(serverId);
+  return localServerIsDown || local === undefined ? others : [local, ...others];
+}

@@ -1,0 +1,68 @@
+import { compareServerVersions } from '../../apimachinery/server-version.ts';
+import type { ServedSet } from '../format/types.ts';
+import type { RoutingServer, VersionComparison } from './routing-table.ts';
+
+/** One of the snapshot's sets, and the servers that serve it. */
+export interface ComparedServers {
+  readonly set: ServedSet;
+  readonly servers: readonly RoutingServer[];
+}
+
+/**
+ * Whether servers of different minor versions understand a resource differently: another schema, or another version to
+ * store it as. What one of them could not tell counts as another. Servers of one minor version are one: they differ by
+ * what cannot be chosen, such as their flags.
+ * @param name `<group>.<resource>`
+ */
+export function differs(compared: readonly ComparedServers[], name: string, version: string): boolean {
+  if (!compared.some(({ set }) => set.schemas !== undefined)) return false;
+  const minors = new Set<string | undefined>();
+  const understandings = new Set<string | undefined>();
+  for (const { set, servers } of compared) {
+    understandings.add(understandingOf(set, name, version));
+    for (const { minor } of servers) minors.add(minor);
+  }
+  return minors.size > 1 && (understandings.size > 1 || understandings.has(undefined));
+}
+
+function understandingOf(
+  { schemas, storageVersionHashes }: ServedSet,
+  name: string,
+  version: string,
+): string | undefined {
+  const schema = own(own(schemas, name), version);
+  return schema && `${schema} ${own(storageVersionHashes, name)}`;
+}
+
+/** Resources of `admissionregistration.k8s.io` whose objects say what may be written; webhooks are enforced by all. */
+const policyResource = /^admissionregistration\.k8s\.io\.[a-z]*polic(?:y|ies|ybindings)$/;
+
+/** @returns `undefined` when the sync job has compared nothing, or the servers are of one minor version. */
+export function compareVersions(compared: readonly ComparedServers[]): VersionComparison | undefined {
+  const counts = new Map<string, number>();
+  for (const { minor } of compared.flatMap(({ servers }) => servers)) {
+    if (minor !== undefined) counts.set(minor, (counts.get(minor) ?? 0) + 1);
+  }
+  const newestFirst = [...counts.keys()].sort((left, right) => compareServerVersions(right, left));
+  const [newest] = newestFirst;
+  const oldest = newestFirst.at(-1);
+  if (newest === undefined || oldest === undefined || newest === oldest) return undefined;
+  if (!compared.some(({ set }) => set.schemas !== undefined)) return undefined;
+  const most = Math.max(...counts.values());
+  const majority = newestFirst.find((minor) => counts.get(minor) === most) ?? newest;
+  return Object.freeze({ majority, newest, oldest, enforcementDiffers: enforcementDiffers(compared) });
+}
+
+function enforcementDiffers(compared: readonly ComparedServers[]): boolean {
+  return new Set(compared.map(({ set }) => policiesOf(set))).size > 1;
+}
+
+/** A version of a policy more enforces nothing more: all versions of one are the same objects. */
+function policiesOf({ storageVersions }: ServedSet): string {
+  const policies = Object.keys(storageVersions).filter((name) => policyResource.test(name));
+  return policies.sort().join(' ');
+}
+
+function own<Value>(record: Readonly<Record<string, Value>> | undefined, key: string): Value | undefined {
+  return record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
+}
