@@ -9,7 +9,7 @@ export function explainHere(
   table: RoutingTable | undefined,
   options: Pick<
     MixedVersionProxyOptions,
-    'serverId' | 'localServerDownPolicy' | 'health' | 'stalePolicy' | 'extensionRouting'
+    'serverId' | 'localServerDownPolicy' | 'health' | 'stalePolicy' | 'extensionRouting' | 'preferredVersion'
   >,
   now: number,
 ): Explanation {
@@ -21,6 +21,7 @@ export function explainHere(
     now,
     stalePolicy: options.stalePolicy ?? defaultStalePolicy,
     extensionRouting: options.extensionRouting ?? 'local',
+    preferredVersion: options.preferredVersion,
     fromVerifiedPeer: false,
     healthOf: (id) => health?.report(id)?.status,
   });

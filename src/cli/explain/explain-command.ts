@@ -1,7 +1,8 @@
-import { Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type Explanation, explainRequest, type RequestToExplain } from '../../proxy/explain.ts';
 import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
+import { isPreferredVersion, type PreferredVersion } from '../../routing/preferred-version.ts';
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
@@ -21,6 +22,9 @@ interface ExplainOptions {
   readonly snapshotStalePolicy?: StalePolicy;
   readonly localServerDown?: true;
   readonly extensionRouting: 'local' | 'extension';
+  readonly preferredVersion: PreferredVersion;
+  readonly preferredVersionScope: 'differing' | 'all';
+  readonly preferredVersionRequired?: true;
   readonly at?: string;
   readonly stdin?: true;
   readonly output: 'text' | 'json';
@@ -71,6 +75,13 @@ export function registerExplain(program: CliCommand, context: CommandContext, re
         .choices(['local', 'extension'])
         .default('local'),
     )
+    .option('--preferred-version <version>', 'As given to serve.', preferredVersionOf, 'majority')
+    .addOption(
+      new Option('--preferred-version-scope <scope>', 'As given to serve.')
+        .choices(['differing', 'all'])
+        .default('differing'),
+    )
+    .option('--preferred-version-required', 'As given to serve.')
     .option('--at <time>', 'Decide as of this time (RFC 3339), for a snapshot from the past. Default: now.')
     .option('--stdin', 'Read {"method","url","headers"?} lines from standard input.')
     .addOption(
@@ -97,6 +108,11 @@ async function runExplain(
       now,
       stalePolicy: options.snapshotStalePolicy ?? defaultStalePolicy,
       extensionRouting: options.extensionRouting,
+      preferredVersion: {
+        version: options.preferredVersion,
+        scope: options.preferredVersionScope,
+        required: options.preferredVersionRequired === true,
+      },
       fromVerifiedPeer: options.fromVerifiedPeer === true,
     });
 
@@ -163,6 +179,11 @@ function readTime(text: string | undefined, context: CommandContext): number {
     throw new CommandFailure(2, [`--at must be a time such as 2026-01-31T12:00:00Z, not "${text}"`]);
   }
   return time;
+}
+
+function preferredVersionOf(given: string): PreferredVersion {
+  if (isPreferredVersion(given)) return given;
+  throw new InvalidArgumentError('Give majority, newest, oldest, local, or a minor version such as 1.36.');
 }
 
 function collect(value: string, previous: readonly string[] | undefined): readonly string[] {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
+import { isPreferredVersion } from '../../routing/preferred-version.ts';
 import { expected } from '../../snapshot/format/schema-parts.ts';
 import { parseDuration } from './duration.ts';
 
@@ -125,6 +126,14 @@ export const ipAddress = (placeholder: string) =>
       v.check((given) => isIP(given) !== 0, 'must be an IP address'),
     ),
   }) as const satisfies FlagType;
+
+export const preferredVersion = {
+  ...text('majority|newest|oldest|local|MINOR'),
+  given: reading(
+    (given) => (isPreferredVersion(given) ? given : undefined),
+    'majority, newest, oldest, local, or a minor version such as 1.36',
+  ),
+} as const satisfies FlagType;
 
 /** Text that is read as something else; `undefined`, and so refused, where it cannot be. */
 function reading<Value>(

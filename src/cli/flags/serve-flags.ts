@@ -3,6 +3,7 @@ import {
   destinationIdentityFlagGroup,
   healthFlagGroup,
   mixedVersionFlagGroup,
+  preferredVersionFlagGroup,
   snapshotFlagGroup,
 } from './api-server-flag-groups.ts';
 import { authenticationFlagGroup } from './authentication-flag-group.ts';
@@ -26,6 +27,7 @@ import {
 export const serveFlagGroups = [
   mixedVersionFlagGroup,
   snapshotFlagGroup,
+  preferredVersionFlagGroup,
   deploymentFormFlagGroup,
   healthFlagGroup,
   servingFlagGroup,

@@ -80,6 +80,11 @@ export async function validateServeOptions(
   checkAuthentication(values, report);
   const snapshot = await readSnapshotFlags(values, report, files, featureGateEnabled);
   const extensionRouting = values.value('extension-routing');
+  const preferredVersion = values.values({
+    version: 'preferred-version',
+    scope: 'preferred-version-scope',
+    required: 'preferred-version-required',
+  });
   const peerAddresses = readPeerAddressPolicy(values, report);
   const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });
   const allowedUsers = values.list('allowed-users', { mayBeBlank: true });
@@ -99,6 +104,7 @@ export async function validateServeOptions(
     destinationIdentity !== undefined &&
     snapshot !== undefined &&
     extensionRouting !== undefined &&
+    preferredVersion !== undefined &&
     peerAddresses !== undefined &&
     traffic !== undefined &&
     observability !== undefined &&
@@ -125,6 +131,7 @@ export async function validateServeOptions(
     allowedUsers,
     snapshot,
     extensionRouting,
+    preferredVersion,
     peerAddresses,
     ...traffic,
     observability,

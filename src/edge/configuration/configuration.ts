@@ -3,6 +3,7 @@ import type { AllowedCallers } from '../../identity/authorize.ts';
 import type { IdentityMode } from '../../identity/identity-token.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import type { StalePolicy } from '../../routing/decision.ts';
+import type { PreferredVersionOptions } from '../../routing/preferred-version.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';
@@ -21,6 +22,7 @@ export interface SnapshotConfiguration {
   /** Sealed; what an isolate begins with. */
   readonly initial: string | undefined;
   readonly stalePolicy: StalePolicy;
+  readonly preferredVersion: PreferredVersionOptions;
 }
 
 /** How destinations are told who calls. */

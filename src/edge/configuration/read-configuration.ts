@@ -1,4 +1,9 @@
 import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
+import {
+  defaultPreferredVersion,
+  isPreferredVersion,
+  type PreferredVersionOptions,
+} from '../../routing/preferred-version.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
@@ -73,8 +78,9 @@ async function readSnapshot(
   const addressPolicy = readAddressPolicy(reader);
   const initial = reader.text('SNAPSHOT');
   const stalePolicy = readStalePolicy(reader, isGateway);
+  const preferredVersion = readPreferredVersion(reader);
   if (keys === undefined || store === undefined || addressPolicy === undefined) return undefined;
-  return { keys, addressPolicy, store, initial, stalePolicy };
+  return { keys, addressPolicy, store, initial, stalePolicy, preferredVersion };
 }
 
 function readStalePolicy(reader: EnvironmentReader, isGateway: boolean): StalePolicy {
@@ -83,6 +89,22 @@ function readStalePolicy(reader: EnvironmentReader, isGateway: boolean): StalePo
     reader.fault('STALE_POLICY', 'must not be local with GATEWAY, which has no server of its own');
   }
   return chosen ?? defaultStalePolicy;
+}
+
+function readPreferredVersion(reader: EnvironmentReader): PreferredVersionOptions {
+  const version = reader.text('PREFERRED_VERSION') ?? defaultPreferredVersion.version;
+  if (!isPreferredVersion(version)) {
+    reader.fault(
+      'PREFERRED_VERSION',
+      'must be majority, newest, oldest, local, or a minor version such as 1.36',
+    );
+    return defaultPreferredVersion;
+  }
+  return {
+    version,
+    scope: reader.choice('PREFERRED_VERSION_SCOPE', ['differing', 'all']) ?? defaultPreferredVersion.scope,
+    required: reader.choice('PREFERRED_VERSION_REQUIRED', ['true', 'false']) === 'true',
+  };
 }
 
 async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet | undefined> {

@@ -51,6 +51,7 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
     authenticators: denoAuthenticators(configuration, fetchDocument, logger),
     identityTokens: denoIdentityTokens(destinationIdentity),
     stalePolicy: snapshot.stalePolicy,
+    preferredVersion: snapshot.preferredVersion,
     logger,
   };
   const app = createApp({

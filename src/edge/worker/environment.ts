@@ -99,6 +99,15 @@ export interface WorkerEnvironment {
   readonly SNAPSHOT_NAME?: string;
   /** `serve-stale`, `unavailable` or, but for the gateway form, which knows none, `local`. Default `serve-stale`. */
   readonly STALE_POLICY?: string;
+  /**
+   * Which version answers for resources that servers of several versions understand differently: `majority`, `newest`,
+   * `oldest`, `local`, or a minor version such as `1.36`. Default `majority`.
+   */
+  readonly PREFERRED_VERSION?: string;
+  /** `differing`, or `all` that several versions serve. Default `differing`. */
+  readonly PREFERRED_VERSION_SCOPE?: string;
+  /** `true`: writes get 503 when only older versions than the preferred one are left. Default `false`. */
+  readonly PREFERRED_VERSION_REQUIRED?: string;
   /** JSON array of CIDR blocks that IP addresses in a snapshot must lie in. */
   readonly PEER_CIDRS?: JsonVariable;
   /** JSON array: the only ports that may be dialled. */

@@ -7,6 +7,7 @@ import type {
 } from '../../identity/identity-token.ts';
 import type { OidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
 import type { StalePolicy } from '../../routing/decision.ts';
+import type { PreferredVersionOptions } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
 import type {
@@ -26,6 +27,7 @@ export interface PreparedWorker {
   readonly destinations: Fetcher | undefined;
   readonly receiver: SharingReceiver;
   readonly stalePolicy: StalePolicy;
+  readonly preferredVersion: PreferredVersionOptions;
   readonly authenticators: readonly Authenticator[];
   /** What `request.cf` proves about the caller. */
   readonly certificateOf: (cf: unknown) => PlatformCertificate;
@@ -54,6 +56,7 @@ export async function prepareWorker(environment: object, logger: Logger): Promis
     destinations: configuration.destinations,
     receiver,
     stalePolicy: snapshot.stalePolicy,
+    preferredVersion: snapshot.preferredVersion,
     authenticators: identification.authenticators,
     certificateOf: identification.certificateOf,
     allowedCallers: callers.allowed,

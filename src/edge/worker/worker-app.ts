@@ -47,6 +47,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
     authenticators: prepared.authenticators,
     identityTokens: prepared.identityTokens,
     stalePolicy: prepared.stalePolicy,
+    preferredVersion: prepared.preferredVersion,
     pseudonym: prepared.pseudonym,
     logger,
   };

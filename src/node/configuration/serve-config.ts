@@ -5,6 +5,7 @@ import type { InFlightLimits } from '../../proxy/in-flight/requests-in-flight.ts
 import type { LocalServerDownPolicy } from '../../proxy/options.ts';
 import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
 import type { StalePolicy } from '../../routing/decision.ts';
+import type { PreferredVersionOptions } from '../../routing/preferred-version.ts';
 import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
 import type { AdvertisedBy } from '../../snapshot/addresses/advertised-address.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
@@ -167,6 +168,8 @@ export interface ServeConfig {
     readonly stalePolicy: StalePolicy;
   };
   readonly extensionRouting: 'local' | 'extension';
+  /** Of which version the cluster looks while its servers have several. */
+  readonly preferredVersion: PreferredVersionOptions;
   /** Which of the addresses in a snapshot may be called. */
   readonly peerAddresses: AddressPolicyOptions;
   /** Milliseconds. */

@@ -76,6 +76,7 @@ export async function createRouterHandlers(
     openApiV3: parts.openApiV3,
     stalePolicy: config.snapshot.stalePolicy,
     extensionRouting: config.extensionRouting,
+    preferredVersion: config.preferredVersion,
     enabled: config.featureGateEnabled,
     gate: traffic.gate,
     logger,
