@@ -26,20 +26,22 @@ export interface MergedDocuments {
 }
 
 /** By snapshot and not by table: a renewal makes a new table of the same snapshot. */
-const documentsBySnapshot = new WeakMap<Snapshot, MergedDocuments>();
+const documentsBySnapshot = new WeakMap<Snapshot, Map<string | undefined, MergedDocuments>>();
 
-/** The merged documents of the table's snapshot. They live as long as the snapshot does. */
+/** The merged documents of the table's snapshot, by the version that leads. They live as long as the snapshot does. */
 export function mergedDocumentsOf(table: RoutingTable): MergedDocuments {
-  const known = documentsBySnapshot.get(table.snapshot);
+  const { snapshot, leadingMinor } = table;
+  const byLeadingMinor = documentsBySnapshot.get(snapshot) ?? new Map<string | undefined, MergedDocuments>();
+  const known = byLeadingMinor.get(leadingMinor);
   if (known !== undefined) return known;
   const made = mergedDocuments(table);
-  documentsBySnapshot.set(table.snapshot, made);
+  documentsBySnapshot.set(snapshot, byLeadingMinor.set(leadingMinor, made));
   return made;
 }
 
 function mergedDocuments(table: RoutingTable): MergedDocuments {
   const views = viewsOf(table);
-  const discovery = views.length === 0 ? undefined : mergeDiscovery(views);
+  const discovery = views.length === 0 ? undefined : mergeDiscovery(views, table.leadingMinor);
   const documents = new Map<string, EncodedDocument>();
   return {
     discovery,

@@ -11,11 +11,12 @@ import { type InboundRequest, queryOf } from '../request/inbound.ts';
 import { observeRequest } from '../request/observed-request.ts';
 import { RetryBudget } from '../request/retry.ts';
 import type { Admission, AdmittedRequest, Router } from '../request/router.ts';
+import type { Destination } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
 import { hasPassedThrough, newPseudonym } from '../request/via.ts';
 import { decide, isServedByDepartedServer } from '../routing/decide.ts';
 import { type Decision, type DecisionContext, defaultStalePolicy } from '../routing/decision.ts';
-import { defaultPreferredVersion } from '../routing/preferred-version.ts';
+import { defaultPreferredVersion, goesElsewhere } from '../routing/preferred-version.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { createDelivery } from './delivery/delivery.ts';
 import type { Candidates } from './delivery/server-choice.ts';
@@ -58,11 +59,13 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     retryBudget = new RetryBudget(),
     gate,
   } = options;
+  const standing = { serverId, stalePolicy, preferredVersion };
   const deliver = createDelivery({
     local: options.local,
     identityHeaderNames,
     identityTokens,
     pseudonym,
+    isMisplaced,
     load,
     health,
     inPlaceOfLocal: localServerDownPolicy === 'peer' ? inPlaceOfLocal : undefined,
@@ -74,6 +77,19 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     logger,
     monotonicClock,
   });
+
+  /** The same request, decided anew. What a peer has rerouted stays here whatever the version. */
+  function isMisplaced(requestInfo: RequestInfo, before: Decision, { id, kind }: Destination): boolean {
+    if (!enabled || before.reason === 'AlreadyRerouted') return false;
+    const now = decide(requestInfo, routingTable.current(), {
+      ...standing,
+      localServerIsDown: isLocalServerDown(),
+      now: clock(),
+      reroutedByVerifiedPeer: false,
+      extensionRouting,
+    });
+    return goesElsewhere(before, now, id, kind === 'local');
+  }
 
   const expiryLog = createExpiryLog(stalePolicy, logger);
   const readRequest = rememberingRequests();
@@ -164,13 +180,11 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     caller: Caller,
     localServerIsDown: boolean,
   ): DecisionContext => ({
-    serverId,
+    ...standing,
     localServerIsDown,
     now: clock(),
     query: queryOf(inbound.target),
     reroutedByVerifiedPeer: isRerouted(inbound, caller),
-    stalePolicy,
-    preferredVersion,
     // An extension server is told who calls, never given credentials that it could use elsewhere: callers
     // whom the router did not authenticate go through the local aggregator, which authenticates them.
     extensionRouting: caller.kind === 'authenticated' ? extensionRouting : 'local',

@@ -14,7 +14,7 @@ import type { Replacement } from './replacement.ts';
 /** What of a router's options a merged document is made with. */
 export type MergedDocumentOptions = Pick<
   MixedVersionProxyOptions,
-  'serverId' | 'openApiV2' | 'openApiV3' | 'stalePolicy' | 'clock'
+  'serverId' | 'openApiV2' | 'openApiV3' | 'stalePolicy' | 'preferredVersion' | 'clock'
 >;
 
 /**

@@ -1,4 +1,5 @@
 import type { AdmittedRequest } from '../request/router.ts';
+import { ledByPreference } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { knowledgeMissing } from './delivery/undelivered.ts';
 import type { MergedDocumentOptions } from './merged-document.ts';
@@ -17,7 +18,9 @@ export function replacementFor(
 ): Replacement | undefined | Promise<Replacement | undefined> {
   const { reason } = request.decision;
   if (reason === 'NoSnapshot') return withoutSnapshot;
-  return reason === 'MergedDocument' && table !== undefined ? merged(request, table, options) : undefined;
+  return reason === 'MergedDocument' && table !== undefined
+    ? merged(request, ledByPreference(table, options.preferredVersion), options)
+    : undefined;
 }
 
 /** While there has been no snapshot, a 404 of the local server for a resource path proves nothing. */

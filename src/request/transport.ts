@@ -47,6 +47,11 @@ export interface OutboundRequest {
   /** Its answer is a stream of watch events, which can be ended between two of them. */
   readonly isWatch?: boolean;
   /**
+   * Of a watch: whether it would go to a server of another version by now. A transport that can ends it then between two
+   * events, so that its client watches on from there. Left out: it stays where it is.
+   */
+  readonly isMisplaced?: (() => boolean) | undefined;
+  /**
    * Of a read: whether another destination could be asked, now that this one has been silent for long. While it says
    * no, waiting goes on. Left out: none could.
    */

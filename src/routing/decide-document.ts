@@ -6,6 +6,7 @@ import { openApiV3Servers } from '../discovery/openapi-v3/openapi-v3.ts';
 import { isExpired, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { inPlaceOfLocal } from './any-server.ts';
 import type { Decision, DecisionContext, DecisionReason } from './decision.ts';
+import { ledByPreference } from './preferred-version.ts';
 
 const mergedByTheRouter: Decision = Object.freeze({
   decision: 'local',
@@ -37,7 +38,8 @@ export function decideDocument(
   if (isMerged(requestInfo, table)) return inPlaceOfLocal(mergedByTheRouter, table.reachable, context);
   const { serverId, localServerIsDown = false } = context;
   const mayAskPeers = mayUsePeers(table, context);
-  const holders = openApiV3Servers(requestInfo.path, mayAskPeers ? (context.query ?? '') : '', table);
+  const led = ledByPreference(table, context.preferredVersion);
+  const holders = openApiV3Servers(requestInfo.path, mayAskPeers ? (context.query ?? '') : '', led);
   if (holders === undefined) return undefined;
   const others = mayAskPeers ? holders.reachable.filter(({ id }) => id !== serverId) : [];
   const isHeldLocally = serverId !== undefined && holders.serverIds.has(serverId);

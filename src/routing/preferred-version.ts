@@ -1,5 +1,6 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { compareServerVersions } from '../apimachinery/server-version.ts';
+import { ledBy } from '../snapshot/routing-table/build-routing-table.ts';
 import type {
   ResourceRoute,
   RoutingServer,
@@ -48,6 +49,15 @@ export function preferredMinor(
   if (comparison === undefined || version === 'local') return undefined;
   if (version === 'majority' || version === 'newest' || version === 'oldest') return comparison[version];
   return version;
+}
+
+/** The same table, whose documents speak for the version that answers: what clients read is what they will meet. */
+export function ledByPreference(
+  table: RoutingTable,
+  options: PreferredVersionOptions | undefined,
+): RoutingTable {
+  const minor = preferredMinor(table.comparison, options);
+  return minor === undefined ? table : ledBy(table, minor);
 }
 
 /**
@@ -142,4 +152,17 @@ function askableServers(
   const others = reachable.filter(({ id }) => id !== serverId);
   const local = table.server(serverId);
   return localServerIsDown || local === undefined ? others : [local, ...others];
+}
+
+/**
+ * Whether a watch that was given to `serverId` because of `before` would go to a server of another version now. The
+ * version that answers has changed then, or a server of it is back. Pure.
+ * @param isLocal whether `serverId` is the local server's
+ */
+export function goesElsewhere(before: Decision, now: Decision, serverId: string, isLocal: boolean): boolean {
+  if (now.decision === 'peer') {
+    return now.versions !== undefined && !now.candidates.some(({ id }) => id === serverId);
+  }
+  const wasByVersion = before.decision === 'peer' && before.versions !== undefined;
+  return now.decision === 'local' && wasByVersion && !isLocal;
 }

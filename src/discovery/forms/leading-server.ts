@@ -1,4 +1,4 @@
-import { compareServerVersions } from '../../apimachinery/server-version.ts';
+import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 
 interface Candidate {
   readonly serverId: string;
@@ -8,16 +8,25 @@ interface Candidate {
 
 /**
  * Which server's words are taken where servers describe the same thing differently, for
- * `Array.prototype.sort`: the newest Kubernetes version first, then the lower server ID.
+ * `Array.prototype.sort`: those of the leading minor version first, where there is one, then the newest Kubernetes
+ * version, then the lower server ID.
  *
  * Upstream lets the lowest server ID lead the merge; its design speaks of the local server. Neither will do
  * here. A document that each router worded after its own server would carry another ETag on each, so that a
- * client behind a load balancer would never get a 304. And an older server cannot describe what it does not
- * know. So the order comes from the snapshot alone and is the same wherever that snapshot is.
+ * client behind a load balancer would never get a 304. An older server cannot describe what it does not
+ * know, and what answers requests is what documents should describe. So the order comes from the snapshot alone and is
+ * the same wherever that snapshot is.
+ *
+ * @param leadingMinor the version that answers where versions differ (`RoutingTable.leadingMinor`)
  */
-export function compareLeadership(left: Candidate, right: Candidate): number {
+export function compareLeadership(left: Candidate, right: Candidate, leadingMinor?: string): number {
   return (
+    Number(leads(right, leadingMinor)) - Number(leads(left, leadingMinor)) ||
     compareServerVersions(right.version, left.version) ||
     (left.serverId < right.serverId ? -1 : left.serverId > right.serverId ? 1 : 0)
   );
+}
+
+function leads({ version }: Candidate, leadingMinor: string | undefined): boolean {
+  return leadingMinor !== undefined && minorVersion(version) === leadingMinor;
 }

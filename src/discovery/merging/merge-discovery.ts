@@ -29,15 +29,15 @@ export function storageVersionHashKey(group: string, version: string, resource: 
  * at least one of them serves, and nothing else. Pure; the order of `views` does not matter, nor how many
  * servers serve the same.
  *
- * Where servers differ, the leading one is followed (`compareLeadership`: newest version, then lowest ID),
- * for the same document on every router.
+ * Where servers differ, the leading one is followed (`compareLeadership`: the version that answers where there is one,
+ * else the newest, then the lowest ID), for the same document on every router.
  *
  * A group version is Stale when it cannot be counted on: every server that serves it could not be read, says
  * itself that it is stale, or is beyond reach. Stale or not, it stays: a client that sees it vanish takes
  * its objects for gone.
  */
-export function mergeDiscovery(views: readonly DiscoveryView[]): MergedDiscovery {
-  const sources = sourcesOf(views);
+export function mergeDiscovery(views: readonly DiscoveryView[], leadingMinor?: string): MergedDiscovery {
+  const sources = sourcesOf(views, leadingMinor);
   const told: Told = { conflicts: [], storageVersionHashes: new Map() };
   const groups: APIGroupDiscovery[] = [];
   const lists = sources.map((source) => ({ source, item: source.groups }));
@@ -59,9 +59,9 @@ interface Told {
 }
 
 /** Merging costs by distinct sets, not by servers: servers that share a set are one source. */
-function sourcesOf(views: readonly DiscoveryView[]): DiscoverySource[] {
+function sourcesOf(views: readonly DiscoveryView[], leadingMinor: string | undefined): DiscoverySource[] {
   const sources = new Map<DiscoveryView['groups'], DiscoverySource>();
-  for (const view of views.toSorted(compareLeadership)) {
+  for (const view of views.toSorted((left, right) => compareLeadership(left, right, leadingMinor))) {
     const { groups, storageVersionHashes, serverId, stale, reachable = true } = view;
     const shared = sources.get(groups);
     sources.set(groups, {

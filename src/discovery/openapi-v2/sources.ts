@@ -31,6 +31,7 @@ export function documentSources(table: RoutingTable): DocumentSource[] {
     compareLeadership(
       { serverId: one.id, version: one.version },
       { serverId: other.id, version: other.version },
+      table.leadingMinor,
     ),
   );
   for (const { id, serves } of servers) {

@@ -33,6 +33,7 @@ export class OpenApiV3Indexes {
   readonly #refreshed: Refreshed;
   readonly #logger: Logger;
   #snapshot: Snapshot | undefined;
+  #leadingMinor: string | undefined;
   #sources: readonly DocumentSource[] = [];
   #seen: OpenApiV3Urls = new Map();
   #seenVersions = '';
@@ -55,8 +56,9 @@ export class OpenApiV3Indexes {
 
   /** @returns `undefined` when no server's index is known */
   async document(table: RoutingTable, pretty: boolean): Promise<EncodedDocument | undefined> {
-    if (this.#snapshot !== table.snapshot) {
+    if (this.#snapshot !== table.snapshot || this.#leadingMinor !== table.leadingMinor) {
       this.#snapshot = table.snapshot;
+      this.#leadingMinor = table.leadingMinor;
       this.#sources = documentSources(table);
       this.#seenVersions = '';
       this.#made = undefined;

@@ -77,7 +77,8 @@ export function openApiV3Servers(path: string, query: string, table: RoutingTabl
 }
 
 function holdersOf(table: RoutingTable, seen?: OpenApiV3Urls): Holder[] {
-  const { servers, servedSets } = table.snapshot;
+  const { snapshot, leadingMinor } = table;
+  const { servers, servedSets } = snapshot;
   const holders: Holder[] = [];
   for (const { id, serves } of servers) {
     const server = table.server(id);
@@ -92,6 +93,7 @@ function holdersOf(table: RoutingTable, seen?: OpenApiV3Urls): Holder[] {
       compareLeadership(
         { serverId: left.server.id, version: left.server.version },
         { serverId: right.server.id, version: right.server.version },
+        leadingMinor,
       ),
   );
 }

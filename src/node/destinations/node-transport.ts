@@ -206,6 +206,6 @@ export class NodeTransport implements Transport {
     // Only a server's own clients can be told to go elsewhere.
     if (streams === undefined || !outbound.longRunning || !(inbound instanceof NodeInboundRequest))
       return sink;
-    return new LongRunningAnswer(sink, outbound.isWatch === true, streams);
+    return new LongRunningAnswer(sink, outbound, streams);
   }
 }

@@ -27,7 +27,7 @@ function startAnswer(options: { isWatch?: boolean; status?: number; headers?: Ra
     },
   };
   const streams = new OpenStreams();
-  const answer = new LongRunningAnswer(sink, isWatch, streams);
+  const answer = new LongRunningAnswer(sink, { isWatch }, streams);
   answer.start(status, '', headers);
   const write = (text: string): boolean => answer.write(new TextEncoder().encode(text));
   return { answer, streams, write, received: () => received };

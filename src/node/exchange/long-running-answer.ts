@@ -1,5 +1,6 @@
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type WatchEventBoundary, watchEventBoundary } from '../../apimachinery/watch-event-boundary.ts';
+import type { OutboundRequest } from '../../request/transport.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 
@@ -18,9 +19,16 @@ export class LongRunningAnswer implements AnswerSink, OpenStream {
   #isEnding = false;
   #isOver = false;
 
-  constructor(sink: AnswerSink, isWatch: boolean, streams: OpenStreams) {
+  readonly isMisplaced: (() => boolean) | undefined;
+
+  constructor(
+    sink: AnswerSink,
+    { isWatch = false, isMisplaced }: Pick<OutboundRequest, 'isWatch' | 'isMisplaced'>,
+    streams: OpenStreams,
+  ) {
     this.#sink = sink;
     this.#isWatch = isWatch;
+    this.isMisplaced = isMisplaced;
     this.#streams = streams;
   }
 

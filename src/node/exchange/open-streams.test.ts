@@ -80,3 +80,28 @@ test('what is still open when the time is over is cut', (context) => {
   pass(10_000);
   assert.deepEqual(ended, [0, 1], 'nothing more happens');
 });
+
+test('streams that would go elsewhere by now end one after another, and none that is back in its place', (context) => {
+  context.mock.timers.enable({ apis: ['setInterval'] });
+  const streams = new OpenStreams();
+  const ended: string[] = [];
+  const misplaced = new Set(['a', 'b', 'c']);
+  const open = (name: string): OpenStream => ({
+    isMisplaced: () => misplaced.has(name),
+    endSoon: () => {
+      ended.push(name);
+    },
+    cut: () => {},
+  });
+  for (const name of ['a', 'b', 'c', 'stays']) streams.opened(open(name));
+  streams.opened({ endSoon: () => ended.push('a tunnel'), cut: () => {} });
+  let turn = 0;
+  const randoms = [0, 0.5, 0.99];
+  streams.endMisplaced({ over: 300, random: () => randoms[turn++] ?? 0 });
+  assert.deepEqual(ended, []);
+  context.mock.timers.tick(100);
+  assert.deepEqual(ended, ['a']);
+  misplaced.delete('c');
+  context.mock.timers.tick(1_000);
+  assert.deepEqual(ended, ['a', 'b']);
+});

@@ -2,6 +2,8 @@
 export interface OpenStream {
   /** Ends it in good order as soon as that is possible; does nothing where there is no such way. */
   endSoon(): void;
+  /** Whether it would go to another server by now. Left out: it would not. */
+  readonly isMisplaced?: (() => boolean) | undefined;
   /** Ends it at once, whatever is on its way. */
   cut(): void;
 }
@@ -25,6 +27,7 @@ export class OpenStreams {
   /** What is ended with each slice that is still to come. `undefined`: nothing ends yet. */
   #batches: OpenStream[][] | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #misplacedTimer: NodeJS.Timeout | undefined;
 
   /** Open now. */
   get size(): number {
@@ -56,9 +59,34 @@ export class OpenStreams {
     if (batches.length > 0) this.#timer = setInterval(() => this.#endNextBatch(), slice);
   }
 
+  /**
+   * Ends in good order those that would go to another server by now, each at a random moment within `over`; one that is
+   * back in its place by then stays. A call takes the place of what is left of the one before.
+   */
+  endMisplaced({ over, random = Math.random }: EndOptions): void {
+    clearInterval(this.#misplacedTimer);
+    const batches: OpenStream[][] = Array.from({ length: Math.max(1, Math.floor(over / slice)) }, () => []);
+    let found = 0;
+    for (const stream of this.#streams) {
+      if (stream.isMisplaced?.() !== true) continue;
+      batches[Math.floor(random() * batches.length)]?.push(stream);
+      found++;
+    }
+    if (found === 0) return;
+    this.#misplacedTimer = setInterval(() => {
+      const batch = batches.shift() ?? [];
+      if (batches.length === 0) clearInterval(this.#misplacedTimer);
+      for (const stream of batch) {
+        if (this.#streams.has(stream) && stream.isMisplaced?.() === true) stream.endSoon();
+      }
+    }, slice);
+    this.#misplacedTimer.unref();
+  }
+
   /** Ends at once whatever is still open. */
   cut(): void {
     clearInterval(this.#timer);
+    clearInterval(this.#misplacedTimer);
     this.#batches = [];
     for (const stream of [...this.#streams]) stream.cut();
   }

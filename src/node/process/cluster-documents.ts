@@ -5,6 +5,7 @@ import {
   createDocumentReader,
   type DocumentReaderOptions,
 } from '../../proxy/delivery/read-server-document.ts';
+import { ledByPreference, type PreferredVersionOptions } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
@@ -13,7 +14,7 @@ export interface ClusterDocuments {
   readonly openApiV2: MergedOpenApiV2;
   readonly openApiV3: OpenApiV3Indexes;
   /** Makes what clients will ask for, off the request path: the first one after a change must not wait for it. */
-  prepare(table: RoutingTable): Promise<void>;
+  prepare(table: RoutingTable, preferredVersion: PreferredVersionOptions): Promise<void>;
 }
 
 /** @param onReadFailed told of each document of a server that could not be read, for metrics */
@@ -36,13 +37,14 @@ export function createClusterDocuments(
   return {
     openApiV2,
     openApiV3: new OpenApiV3Indexes(common),
-    async prepare(table) {
+    async prepare(table, preferredVersion) {
+      const led = ledByPreference(table, preferredVersion);
       try {
-        await prewarmDiscovery(table);
+        await prewarmDiscovery(led);
       } catch (error) {
         logger.error({ err: error }, 'The merged discovery documents could not be built');
       }
-      await openApiV2.update(table);
+      await openApiV2.update(led);
     },
   };
 }

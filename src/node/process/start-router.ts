@@ -5,6 +5,7 @@ import { RetryBudget } from '../../request/retry.ts';
 import type { Destination } from '../../request/transport.ts';
 import { newPseudonym } from '../../request/via.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import type { Snapshot } from '../../snapshot/format/types.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/memory-snapshot-store.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
@@ -48,6 +49,12 @@ export interface StartOptions {
   /** Told of each changed configuration once it is in use. Must not throw. */
   readonly onApplied?: (config: ServeConfig) => void;
 }
+
+/**
+ * Milliseconds over which watches move when another version is to answer: their clients watch on from their last
+ * resourceVersion at once, and each opens a watch at a server.
+ */
+const watchesMovedOver = 5_000;
 
 /**
  * Puts a router together from its configuration and starts it. Resolves once it listens; a snapshot that
@@ -131,13 +138,16 @@ async function start(
   });
   const { serverId } = config;
   const checkOwnServer = serverId === undefined ? undefined : ownServerCheck(serverId, logger);
+  let lookedAt: Snapshot | undefined;
   receiver.onChange((table) => {
     checkOwnServer?.(table);
     servers?.follow(table);
     const destinations = destinationsOf(outboundOptions.local, table);
     transport.retainDestinations(destinations);
     metrics?.tableInUse(table, destinations);
-    if (config.featureGateEnabled) void documents.prepare(table);
+    if (table.snapshot !== lookedAt) traffic.openStreams.endMisplaced({ over: watchesMovedOver });
+    lookedAt = table.snapshot;
+    if (config.featureGateEnabled) void documents.prepare(table, live.current.preferredVersion);
   });
   await receiver.restore();
   // The local server is known from the start.
@@ -214,6 +224,10 @@ async function start(
     },
     servers,
     onApplied(next) {
+      const table = receiver.current();
+      if (table !== undefined && next.featureGateEnabled)
+        void documents.prepare(table, next.preferredVersion);
+      traffic.openStreams.endMisplaced({ over: watchesMovedOver });
       metrics?.configured(processFacts(next).configHash);
       onApplied?.(next);
     },

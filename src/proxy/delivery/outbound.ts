@@ -1,5 +1,6 @@
 import { isLongRunning } from '../../apimachinery/long-running.ts';
 import { allHeaders, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { IdentityToken, IdentityTokenSigners } from '../../identity/identity-token.ts';
 import { stampIdentity } from '../../identity/stamp-identity.ts';
 import { withAuditIdForDestination } from '../../request/audit-id.ts';
@@ -8,12 +9,17 @@ import type { IdentityHeaderNames } from '../../request/identity-header-names.ts
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { Destination, OutboundRequest } from '../../request/transport.ts';
 import { viaHeader, viaMember } from '../../request/via.ts';
+import type { Decision } from '../../routing/decision.ts';
 
 export interface OutboundOptions {
   readonly identityHeaderNames: IdentityHeaderNames;
   readonly identityTokens: IdentityTokenSigners;
   /** This router's name in `Via`. */
   readonly pseudonym: string;
+  /** As `OutboundRequest.isMisplaced`, of a watch that was given to `destination` because of `decision`. Default: never. */
+  readonly isMisplaced?:
+    | ((requestInfo: RequestInfo, decision: Decision, destination: Destination) => boolean)
+    | undefined;
 }
 
 /**
@@ -46,11 +52,12 @@ export function buildOutboundRequest(
 function ready(
   request: AdmittedRequest,
   destination: Destination,
-  { identityHeaderNames, pseudonym }: OutboundOptions,
+  { identityHeaderNames, pseudonym, isMisplaced }: OutboundOptions,
   othersLeft?: () => boolean,
   token?: IdentityToken,
 ): OutboundRequest {
-  const { inbound, caller, requestInfo } = request;
+  const { inbound, caller, requestInfo, decision } = request;
+  const isWatch = requestInfo.verb === 'watch';
   const cleaned = cleanRequestHeaders(inbound.headers, identityHeaderNames);
   const named = withAuditIdForDestination(cleaned, inbound);
   // Before the stamp: whatever an observer adds, nothing but the stamp says who calls.
@@ -68,7 +75,12 @@ function ready(
     // The certificate vouches for X-Remote headers; a token vouches for itself.
     presentFrontProxyCertificate: caller.kind === 'authenticated' && token === undefined,
     longRunning: isLongRunning(requestInfo),
-    isWatch: requestInfo.verb === 'watch',
+    isWatch,
+    // Nothing of the caller and of the connection: it lives as long as the watch.
+    isMisplaced:
+      isWatch && isMisplaced !== undefined
+        ? () => isMisplaced(requestInfo, decision, destination)
+        : undefined,
     othersLeft,
   };
 }

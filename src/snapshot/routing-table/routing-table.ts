@@ -66,6 +66,11 @@ export interface RoutingTable {
   readonly everyServer: ServedBy;
   /** What the sync job has compared; `undefined` when it has compared nothing, or all servers are of one minor version. */
   readonly comparison: VersionComparison | undefined;
+  /**
+   * The minor version that documents speak for where servers describe a thing differently (`ledBy`). Left out: the
+   * newest one.
+   */
+  readonly leadingMinor?: string | undefined;
   server(id: string): RoutingServer | undefined;
   /** Constant time, allocates nothing. */
   resource(group: string, version: string, resource: string): ResourceRoute | undefined;
