@@ -26,6 +26,8 @@ export type DropReason =
   | 'ShuttingDown'
   /** Whoever could answer was restarted and is not ready yet (503). */
   | 'ServerNotReady'
+  /** Only servers of older versions are left than the preferred one, and `--preferred-version-required` (503). */
+  | 'PreferredVersionUnavailable'
   /** It took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the answer had begun). */
   | 'RequestTimeout';
 

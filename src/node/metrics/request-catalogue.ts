@@ -96,8 +96,15 @@ export const requestCatalogue = {
     name: 'mixed_version_proxy_dropped_requests_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: 'Requests that the router turned away for its own sake, by reason: Overloaded, ShuttingDown, ServerNotReady, RequestTimeout.',
+    help: 'Requests that the router turned away for its own sake, by reason: Overloaded, ShuttingDown, ServerNotReady, PreferredVersionUnavailable, RequestTimeout.',
     labels: ['reason'],
+  },
+  otherVersionRequests: {
+    name: 'mixed_version_proxy_other_version_requests_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Requests that went to a server of another version than the preferred one, of which none could be asked, by age: newer, or older, which may have lost fields.',
+    labels: ['age'],
   },
   inflightRequests: {
     name: 'mixed_version_proxy_current_inflight_requests',

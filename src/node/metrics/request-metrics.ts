@@ -115,6 +115,10 @@ class RequestMeasurement implements RequestObservation {
     if (decision.reason === 'PeerAddressUnknown') this.#countPeerProxyError('endpoint_resolution');
   }
 
+  otherVersionAsked(isOlder: boolean): void {
+    this.#metrics.registry.requests.otherVersionRequests.with(isOlder ? 'older' : 'newer').add();
+  }
+
   dropped(reason: DropReason): void {
     this.#metrics.registry.requests.droppedRequests.with(reason).add();
   }

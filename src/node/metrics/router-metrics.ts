@@ -1,7 +1,7 @@
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { HealthEndpoint } from '../../own-paths/health-checks/health-endpoints.ts';
 import type { MetricsSource, Scrape } from '../../own-paths/health-checks/metrics-source.ts';
-import type { RequestObserver } from '../../request/request-observer.ts';
+import type { DropReason, RequestObserver } from '../../request/request-observer.ts';
 import type { Destination } from '../../request/transport.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
@@ -14,6 +14,14 @@ import { createMetricRegistry, type MetricRegistry } from './metric-registry.ts'
 import { processFamilies, watchProcess } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { type StateSources, updateStateMetrics } from './state-metrics.ts';
+
+const dropReasons: readonly DropReason[] = [
+  'Overloaded',
+  'ShuttingDown',
+  'ServerNotReady',
+  'PreferredVersionUnavailable',
+  'RequestTimeout',
+];
 
 export interface RouterMetricsOptions {
   /** The version of the router, for example `v0.1.0`. */
@@ -63,9 +71,10 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     for (const result of ['accepted', 'renewed', 'unchanged']) state.snapshotPushes.with(result);
     for (const result of ['written', 'dropped'] as const) this.auditEvents(result, 0);
     for (const result of ['exported', 'failed'] as const) this.spansExported(result, 0);
-    for (const reason of ['Overloaded', 'ShuttingDown', 'ServerNotReady', 'RequestTimeout']) {
+    for (const reason of dropReasons) {
       this.#registry.requests.droppedRequests.with(reason);
     }
+    for (const age of ['newer', 'older']) this.#registry.requests.otherVersionRequests.with(age);
     for (const cause of ['NotServed', 'ConnectFailed', 'ConnectionClosed', 'Timeout']) {
       this.#registry.destinations.secondTries.with(cause);
     }

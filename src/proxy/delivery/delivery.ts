@@ -74,6 +74,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const settled = chosen && health?.settled(chosen.server.id);
     if (settled !== undefined) return settled.then(() => deliverToPeer(request, candidates, send));
     if (chosen === undefined && choice.isHeldBack(candidates)) {
+      request.inbound.observed?.dropped('PreferredVersionUnavailable');
       return Promise.resolve(preferredVersionUnavailable());
     }
     if (chosen === undefined && candidates.candidates.length > 0) return Promise.resolve(notReady(request));
@@ -208,6 +209,9 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
           : deliverToOne(request, destination, send);
       }
       case 'unavailable':
+        if (decision.reason === 'PreferredVersion') {
+          request.inbound.observed?.dropped('PreferredVersionUnavailable');
+        }
         return Promise.resolve(unavailable(decision.reason));
     }
   };
