@@ -3,8 +3,8 @@ import type { HealthStatus } from '../../../src/health/health-state.ts';
 import type { RouterStatus } from '../../../src/own-paths/status/router-status.ts';
 import type { Explanation } from '../../../src/proxy/explain.ts';
 import type { ServedSet, SnapshotServer } from '../../../src/snapshot/format/types.ts';
-import { servedByServers } from '../../../src/snapshot/routing-table/served-by.ts';
 import type { RoutingTable } from '../../../src/snapshot/routing-table/routing-table.ts';
+import { servedByServers } from '../../../src/snapshot/routing-table/served-by.ts';
 
 /** What an attacker would write into a field: it leaves text, attributes, comments and scripts alike. */
 export function hostileText(field: string): string {
