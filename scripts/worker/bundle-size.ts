@@ -2,10 +2,10 @@ import { gzipSync } from 'node:zlib';
 import type { WorkerModule } from './bundle-worker.ts';
 
 /**
- * What a start of the Worker may weigh: the entry with all that it imports statically. 80 KB and 31 KB
+ * What a start of the Worker may weigh: the entry with all that it imports statically. 86 KB and 33 KB
  * gzipped, taken strictly, as thousands of bytes (docs/decisions/0008-worker-modules.md).
  */
-const limits = { bytes: 80_000, gzippedBytes: 31_000 };
+const limits = { bytes: 86_000, gzippedBytes: 33_000 };
 
 export interface BundleSize {
   readonly bytes: number;

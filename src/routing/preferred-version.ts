@@ -1,6 +1,6 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { compareServerVersions } from '../apimachinery/server-version.ts';
-import { ledBy } from '../snapshot/routing-table/build-routing-table.ts';
+import { ledBy } from '../snapshot/routing-table/led-by.ts';
 import type {
   ResourceRoute,
   RoutingServer,

@@ -128,7 +128,7 @@ export const ipAddress = (placeholder: string) =>
   }) as const satisfies FlagType;
 
 export const preferredVersion = {
-  ...text('majority|newest|oldest|local|MINOR'),
+  ...text('majority|newest|oldest|local|1.36'),
   given: reading(
     (given) => (isPreferredVersion(given) ? given : undefined),
     'majority, newest, oldest, local, or a minor version such as 1.36',

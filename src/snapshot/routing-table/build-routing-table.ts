@@ -52,17 +52,6 @@ export function withLifetime(table: RoutingTable, createdAt: string, lifetimeSec
   return Object.freeze({ ...table, ...lifetime(createdAt, lifetimeSeconds) });
 }
 
-const tablesLedBy = new WeakMap<RoutingTable, RoutingTable>();
-
-/** The same table, whose documents speak for the servers of one minor version. Made once for each table and version. */
-export function ledBy(table: RoutingTable, minor: string): RoutingTable {
-  const known = tablesLedBy.get(table);
-  if (known?.leadingMinor === minor) return known;
-  const made = Object.freeze({ ...table, leadingMinor: minor });
-  tablesLedBy.set(table, made);
-  return made;
-}
-
 function lifetime(createdAt: string, lifetimeSeconds: number): { createdAt: number; expiresAt: number } {
   const created = parseRfc3339(createdAt);
   // NaN would compare as "not yet expired" for ever.
