@@ -38,10 +38,12 @@ function unreliable(laboratory: Laboratory): Script {
         laboratory.seen.every(({ requestId, answer }) => answer.end !== 'whole' || hasArrived(requestId)),
       );
       await cutting;
+      cutting = undefined;
       asked.cut();
       return;
     }
-    await cutting;
+    // At once where nothing is about to be cut: what is answered a moment later would be missing in the look above.
+    if (cutting !== undefined) await cutting;
     // Nobody gets what is said on a connection that was cut.
     if (!asked.isCut && !asked.seen.isOver) await answerWell(asked);
   };
