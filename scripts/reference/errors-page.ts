@@ -18,7 +18,7 @@ const introduction = [
   '',
   '<!-- Written by `npm run docs:reference` from the sources that each section names. Change those, not this page. -->',
   '',
-  'Codes are stable: programs may compare them, and messages may change. What to do about a symptom is in [troubleshooting.md](../guides/troubleshooting.md).',
+  'Every code that logs, responses and commands use. Codes are stable; messages may change. By symptom: [troubleshooting](../guides/troubleshooting.md).',
   '',
 ];
 
@@ -29,10 +29,10 @@ const exitCodes = [
   '|---|---|',
   '| 0 | done |',
   '| 1 | failed while running |',
-  '| 2 | called or configured wrongly: each fault stands on a line of its own on standard error, and nothing was done |',
+  '| 2 | usage or configuration error: a line for each on standard error, and nothing was done |',
   '| 130, 143 | ended at once by a second SIGINT or SIGTERM |',
   '',
-  '`doctor` ends with 1 after a warning and with 2 when something does not work ([inspecting.md](../guides/inspecting.md)).',
+  '`doctor` exits with 1 after a warning and with 2 when something does not work ([inspecting](../guides/inspecting.md)).',
   '',
 ];
 

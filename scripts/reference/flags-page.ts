@@ -22,11 +22,11 @@ const introduction = [
   '',
   '<!-- Written by `npm run docs:reference` from src/cli. Change that, not this page. -->',
   '',
-  'Exit codes of every command: 0 done, 1 failed while running, 2 called or configured wrongly; then each fault has a line of its own. `mixed-version-proxy <command> --help` says the same as this page, with examples.',
+  'Every command with its flags. Exit codes: 0 done, 1 failed while running, 2 usage or configuration error, with a line for each. `mixed-version-proxy <command> --help` prints the same, with examples.',
   '',
-  'A key of a configuration file that is changed while the router runs takes effect at once or with a restart, as its row says ([configuration.md](configuration.md#changes-while-the-router-runs)).',
+  'A row says whether a [changed key](configuration.md#changes-while-the-router-runs) takes effect at once or with a restart.',
   '',
-  'A list takes commas and repetition alike; an entry in double quotes may hold commas. A boolean flag alone means true. Durations are written as in Go: `500ms`, `10s`, `1m30s`.',
+  'Lists take commas and repetition; an entry in double quotes may contain commas. A boolean flag alone means true. Durations are as in Go: `500ms`, `10s`, `1m30s`.',
   '',
 ];
 

@@ -20,7 +20,7 @@ const introduction = [
   '',
   '<!-- Written by `npm run docs:reference` from src/http2/server/client-frame-rules.ts and client-conduct.ts. Change those, not this page. -->',
   '',
-  'Each frame of a client is looked up in this table by its type and by the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)); the code goes by the same table, and `src/http2/server/client-frame-rules.test.ts` tries every cell over a connection. What memory clients can take is in [limits.md](../reference/limits.md).',
+  'What each frame of an HTTP/2 client does, by its type and the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)), and which budget limits it. The code uses the same table; `src/http2/server/client-frame-rules.test.ts` tries every cell. Memory: [limits](../reference/limits.md).',
   '',
 ];
 
@@ -35,12 +35,12 @@ function frameTable(): string[] {
         `| ${kind} | ${streamStates.map((state) => cell(clientFrameRules[kind][state])).join(' | ')} |`,
     ),
     '',
-    '- *connection*: no stream, identifier 0. *idle*: never opened. *open*: more of the request may come. *half-closed*: the request is here, its answer is not out. *closed by us*: reset, refused, or answered before its end, while the client may not know it yet. *closed*: ended by the client too. *behind our GOAWAY*: above the last stream that it names.',
-    '- *taken*: it does what it says. *ignored*: its header lines are still read, for the table of HPACK, and its content counts for the window of the connection. **Bold** is the budget that counts it.',
-    `- DATA *with little content*: less than ${smallData} bytes, and not the last. Padding is no content: a frame that is padding alone counts as empty.`,
-    '- On a stream that we have closed, content is ignored as far as the stream had granted it, and finds the stream closed from there on. The latest 256 such streams are remembered; later, they are closed like all others.',
-    '- Whatever the cell says, a frame of a wrong length, a WINDOW_UPDATE of 0 or past 2³¹−1, or a malformed head is the error that RFC 9113 has for it; errors of streams count as resets.',
-    '- A CONTINUATION belongs to its HEADERS; empty ones are idle frames, and 128 make no block any more. The first SETTINGS is free.',
+    '- A code alone is a connection error, *stream* and a code a stream error. *taken*: it takes effect. *ignored*: its header lines are still decoded, and its content counts for the window of the connection. **Bold** is the budget that counts it.',
+    '- *connection*: stream 0. *idle*: never opened. *open*: more of the request may come. *half-closed*: the request is complete, its response is not. *closed by us*: reset, refused or answered early; the client may not know yet. *closed*: ended by the client too. *behind our GOAWAY*: above its last stream.',
+    `- DATA *with little content*: less than ${smallData} bytes, and not the last. Padding is not content.`,
+    '- On a stream closed by us, content is ignored up to the granted window. The latest 256 such streams are remembered.',
+    '- A wrong length, a WINDOW_UPDATE of 0 or past 2³¹−1, or a malformed head is the error of RFC 9113; stream errors count as resets.',
+    '- Empty CONTINUATION frames are idle frames; a block has at most 128. The first SETTINGS is free.',
     '',
   ];
 }
@@ -52,9 +52,9 @@ function cell(rule: FrameRule): string {
     case 'ignore':
       return rule.counts === undefined ? 'ignored' : `ignored, **${rule.counts}**`;
     case 'stream error':
-      return `stream error ${errorCodeName(rule.code)}, **${rule.counts}**`;
+      return `stream ${errorCodeName(rule.code)}, **${rule.counts}**`;
     case 'connection error':
-      return `connection error ${errorCodeName(rule.code)}`;
+      return errorCodeName(rule.code);
   }
 }
 
@@ -70,7 +70,7 @@ function budgets(): string[] {
   return [
     '## Budgets',
     '',
-    'Each is a leaky bucket: so many at once, and so many more each second. Beyond it the connection ends with ENHANCE_YOUR_CALM. What is *earned* is used first, and kept up to a limit.',
+    'Each is a leaky bucket: a burst, and a rate. Beyond it the connection ends with ENHANCE_YOUR_CALM. *Earned* frames are used first.',
     '',
     '| budget of a connection | at once | a second | earned |',
     '|---|---:|---:|---|',
@@ -84,23 +84,22 @@ function budgets(): string[] {
       `1 for each request, ${updatesForData} for each frame of DATA that we send and 1 for each ${count(bytesForUpdate)} bytes in it, ${count(updates.earnedAtMost)} at the most`,
     ),
     '',
-    'Requests beyond the limit of streams have one of their own: 100 at once, one a second.',
+    'Requests beyond the limit of streams: 100 at once, one a second.',
     '',
     '### By address',
     '',
-    `Resets are counted by the client's address as well, of all its connections together: ${count(addressTolerance.burst)} at once, ${count(addressTolerance.perSecond)} a second. Beyond that, a connection from there ends when it has itself more than ${resetsInCrowd} behind it that are not forgotten yet. So connecting anew gains an attacker ${resetsInCrowd} requests in vain for each TLS handshake, which costs more than they do.`,
+    `Resets also count by client address, over all its connections: ${count(addressTolerance.burst)} at once, ${count(addressTolerance.perSecond)} a second. Beyond that, a connection from there ends after more than ${resetsInCrowd} recent resets of its own. Reconnecting gains an attacker ${resetsInCrowd} requests for each TLS handshake, which costs more.`,
     '',
-    '- Behind a load balancer, or a NAT, all clients have one address. Nothing happens to those who reset no stream, nor to those who reset one now and then, whatever another client does.',
-    '- Clients with a verified certificate are neither counted nor held to it.',
-    '- Only resets: what else the table counts costs less than the handshake of a new connection.',
-    '- An IPv6 address stands for its network of 64 bits. 4,096 addresses are remembered, the latest. Each of [several routers on one port](../guides/reuse-port.md) counts for itself.',
+    '- Behind a load balancer or NAT all clients have one address. Clients with few or no resets are not affected by others.',
+    '- Clients with a verified certificate do not count.',
+    '- An IPv6 address counts as its /64. The latest 4,096 addresses are remembered. Each of [several routers on one port](../guides/reuse-port.md) counts for itself.',
     '',
-    '### Why nobody who behaves is near them',
+    '### Why ordinary clients stay below',
     '',
-    `- *Resets.* A client gives up requests when its user does. 100 streams may be open: ${count(resets.burst)} are all of them, twice. The connection of a proxy or of a peer, which has a certificate, carries the requests of many users.`,
-    `- *Idle frames.* client-go sends a PING when nothing came for 30 seconds, whatever the number of streams; others send one or two a second. SETTINGS come once, with one acknowledgement of ours. Clients that still send priorities send one with each request, which earns it. A reset that crosses the end of its answer: one a request at the most.`,
-    `- *Window updates.* They are answers to what we have sent: no client can read more than that. Go's client, with which kubectl and all controllers are built, widens stream and connection each time that 4 KiB have been read: 50,000 for a list of 100 MB, which earns 110,000; many libraries do so once for each frame, and watches send each event in a frame of its own; most others wait for half of the window. An attacker earns them by reading, and keeps ${count(updates.earnedAtMost)} at the most, some 60 milliseconds of work.`,
-    `- *Small data.* Kubernetes' own requests come in large frames. Messages of a stream through the API server's \`proxy\` may be small; ${count(small.perSecond)} a second may be.`,
+    `- *Resets.* 100 streams may be open: ${count(resets.burst)} are all of them, twice. A proxy or peer, which carries many users, has a certificate.`,
+    `- *Idle frames.* client-go sends a PING after 30 idle seconds, others one or two a second. Priorities, and resets that cross the end of a response, come at most once a request, which earns them.`,
+    `- *Window updates.* They follow what was sent. Go's client widens stream and connection after each 4 KiB: 50,000 updates for a list of 100 MB, which earns 110,000. Other libraries send one a frame, or fewer. An attacker can keep at most ${count(updates.earnedAtMost)}, some 60 ms of work.`,
+    `- *Small data.* Kubernetes' own requests come in large frames; messages through the API server's \`proxy\` may be small.`,
     '',
   ];
 }

@@ -9,8 +9,8 @@ export function metricsPage(): string {
     ...(path === '/metrics'
       ? []
       : [`Served under \`/.mixed-version-proxy${path}\`, and under \`${path}\` at the admin address.`, '']),
-    '| metric | type | stability | labels | what it says |',
-    '|---|---|---|---|---|',
+    '| metric | type | labels | meaning |',
+    '|---|---|---|---|',
     ...metrics.map(row),
     '',
   ]);
@@ -22,18 +22,19 @@ const introduction = [
   '',
   '<!-- Written by `npm run docs:reference` from src/node/metrics/catalogue.ts. Change that, not this page. -->',
   '',
-  "The router serves its metrics under `/.mixed-version-proxy/metrics` on its serving port and under `/metrics` at the [admin address](admin-address.md), in the text format of Prometheus, or as OpenMetrics to whoever asks for it. On the serving port the caller has to be one of those who may use the router's own paths (`--allowed-users`, `--allowed-groups`), or in the group `system:monitoring`. `--enable-metrics=false` turns them off.",
+  'Every metric of the router. They are served under `/.mixed-version-proxy/metrics` on the serving port, for `--allowed-users`, `--allowed-groups` and `system:monitoring`, and under `/metrics` at the [admin address](admin-address.md), as Prometheus text or OpenMetrics. `--enable-metrics=false` turns them off. How to scrape: [monitoring](../guides/monitoring.md#metrics).',
   '',
-  "Names that begin with `apiserver_`, `aggregator_` or `kubernetes_` are upstream's, with its labels and its meaning, so that dashboards carry over. What is new, or means something else in a router, begins with `mixed_version_proxy_`.",
+  "Names that begin with `apiserver_`, `aggregator_` or `kubernetes_` have Kubernetes' labels and meaning. All are ALPHA unless the type says otherwise.",
   '',
-  'Labels hold nothing that a client can make up: group, version and resource are those of the snapshot, or `other`; destinations are those of the snapshot, and their series go when they do. As a last wall a metric has at most 5,000 series; what comes later counts under `other`.',
+  'Labels cannot be made up by clients: group, version and resource are from the snapshot, or `other`; series of a destination go with it. A metric has at most 5,000 series; the rest counts under `other`.',
   '',
 ];
 
 function row({ name, type, stability, help, labels, buckets }: MetricDefinition): string {
   const labelList = labels.length === 0 ? '' : labels.map((label) => `\`${label}\``).join(', ');
   const bounds = buckets === undefined ? '' : ` Buckets: ${buckets.join(', ')}.`;
-  return `| \`${name}\` | ${type} | ${stability} | ${labelList} | ${escapeCell(help)}${bounds} |`;
+  const kind = stability === 'ALPHA' ? type : `${type}, ${stability}`;
+  return `| \`${name}\` | ${kind} | ${labelList} | ${escapeCell(help)}${bounds} |`;
 }
 
 function escapeCell(text: string): string {

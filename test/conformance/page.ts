@@ -18,7 +18,7 @@ const marks = {
   figures: ['<!-- figures: written by npm run conformance -- --write -->', '<!-- end of figures -->'],
 } as const;
 
-/** All cases, group by group: those that hold everywhere as a list, the others as a table with footnotes. */
+/** All cases, group by group: how many hold everywhere, and the others as a table with footnotes. */
 export function casesSection({ groups, runtimes, outcome }: PageContent): string {
   const footnotes: string[] = [];
   const cell = (found: Outcome): string => {
@@ -35,7 +35,8 @@ export function casesSection({ groups, runtimes, outcome }: PageContent): string
     }));
     const [same, different] = [rows.filter(holdsEverywhere), rows.filter((row) => !holdsEverywhere(row))];
     const parts = [`### ${title}`];
-    if (same.length > 0) parts.push(`On every runtime:\n\n${bySource(same.map(({ each }) => each))}`);
+    const count = `${same.length} ${same.length === 1 ? 'rule holds' : 'rules hold'} on every runtime`;
+    parts.push(different.length === 0 ? `${count}.` : `${count}. Not on every one:`);
     if (different.length > 0) {
       const head = ['Rule', ...runtimes.map((runtime) => runtime.title), 'Source'];
       const cells = different.map(({ each, outcomes }) => [each.rule, ...outcomes.map(cell), each.citation]);
@@ -50,14 +51,6 @@ export function casesSection({ groups, runtimes, outcome }: PageContent): string
 
 const holdsEverywhere = ({ outcomes }: { readonly outcomes: readonly Outcome[] }): boolean =>
   outcomes.every(({ kind }) => kind === 'holds');
-
-/** One line for each source, with the rules that come from it. */
-function bySource(cases: readonly ConformanceCase[]): string {
-  const sources = Map.groupBy(cases, ({ citation }) => citation);
-  return [...sources]
-    .map(([source, each]) => `- ${source}: ${each.map(({ rule }) => rule).join('; ')}`)
-    .join('\n');
-}
 
 /** The table of what was measured. */
 export function figuresSection(runtimes: readonly ConformanceRuntime[], figures: Figures): string {

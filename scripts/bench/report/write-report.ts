@@ -68,23 +68,26 @@ export function fillPage(page: string, recorded: RecordedResults): string {
 
 /** @param prefix of each table's heading, so that no two on the page are the same. */
 function throughputText(results: ThroughputResults, prefix: string): string {
+  let noteBefore = '';
   return workloads
     .flatMap(({ name, title, kind }) => {
       const measured = results.workloads[name];
       if (measured === undefined) return [];
       const rates = measured.rounds.flatMap(({ rate }) => rate ?? []);
+      const note = `${roundsOf(kind, measured)} ${provenance(measured)}`;
       const lines = [
         `### ${prefix}${title}`,
         '',
         markdownTable(throughputRows(measured)),
         '',
-        `${roundsOf(kind, measured)} ${provenance(measured)}`,
+        note === noteBefore ? 'Measured as the table before.' : note,
         ...(rates.length > 0 ? [`Requests a second asked for in each round: ${rates.join(', ')}.`] : []),
         ...(measured.clientCertificate === 'none'
           ? ['Without client certificates: no identity was stamped.']
           : []),
         '',
       ];
+      noteBefore = note;
       return [lines.join('\n')];
     })
     .join('\n');
@@ -137,7 +140,11 @@ function provenance({
 }): string {
   const { processor, cores, memory, kernel, loadBefore } = machine;
   const named = Object.entries(versions)
-    .filter(([, version]) => version !== '')
+    // `go-http2` of the same version is the same program.
+    .filter(
+      ([name, version]) =>
+        version !== '' && !(versions[name.replace(/-http2$/, '')] === version && name.endsWith('-http2')),
+    )
     .map(([name, version]) => `${name} ${version}`)
     .join('; ');
   const warning =
