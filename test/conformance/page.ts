@@ -18,7 +18,7 @@ const marks = {
   figures: ['<!-- figures: written by npm run conformance -- --write -->', '<!-- end of figures -->'],
 } as const;
 
-/** All cases, group by group: how many hold everywhere, and the others as a table with footnotes. */
+/** How many cases hold everywhere, and the others as a table, group by group, with footnotes. */
 export function casesSection({ groups, runtimes, outcome }: PageContent): string {
   const footnotes: string[] = [];
   const cell = (found: Outcome): string => {
@@ -28,29 +28,21 @@ export function casesSection({ groups, runtimes, outcome }: PageContent): string
     if (number === 0) number = footnotes.push(found.because);
     return `${found.kind === 'not possible' ? '✗' : '–'} [${number}](#reasons)`;
   };
-  const tables = groups.map(({ title, cases }) => {
-    const rows = cases.map((each) => ({
-      each,
-      outcomes: runtimes.map((runtime) => outcome(runtime, each)),
-    }));
-    const [same, different] = [rows.filter(holdsEverywhere), rows.filter((row) => !holdsEverywhere(row))];
-    const parts = [`### ${title}`];
-    const count = `${same.length} ${same.length === 1 ? 'rule holds' : 'rules hold'} on every runtime`;
-    parts.push(different.length === 0 ? `${count}.` : `${count}. Not on every one:`);
-    if (different.length > 0) {
-      const head = ['Rule', ...runtimes.map((runtime) => runtime.title), 'Source'];
-      const cells = different.map(({ each, outcomes }) => [each.rule, ...outcomes.map(cell), each.citation]);
-      parts.push(table(head, cells));
-    }
-    return parts.join('\n\n');
+  const rows = groups.flatMap(({ title, cases }) => {
+    const different = cases
+      .map((each) => ({ each, outcomes: runtimes.map((runtime) => outcome(runtime, each)) }))
+      .filter(({ outcomes }) => outcomes.some(({ kind }) => kind !== 'holds'))
+      .map(({ each, outcomes }) => [each.rule, ...outcomes.map(cell)]);
+    return different.length === 0 ? [] : [[`**${title}**`, ...runtimes.map(() => '')], ...different];
   });
+  const head = ['Rule', ...runtimes.map((runtime) => runtime.title)];
+  const different = rows.filter(([rule]) => rule?.startsWith('**') === false).length;
+  const all = groups.flatMap(({ cases }) => cases).length;
+  const summary = `${all - different} of ${all} rules hold on every runtime. The others:`;
   const list = footnotes.map((because, index) => `${index + 1}. ${because}`).join('\n');
   const columns = runtimes.map(({ title, description }) => `- **${title}**: ${description}`).join('\n');
-  return [columns, ...tables, `### Reasons\n\n${list}`].join('\n\n');
+  return [columns, summary, table(head, rows), `### Reasons\n\n${list}`].join('\n\n');
 }
-
-const holdsEverywhere = ({ outcomes }: { readonly outcomes: readonly Outcome[] }): boolean =>
-  outcomes.every(({ kind }) => kind === 'holds');
 
 /** The table of what was measured. */
 export function figuresSection(runtimes: readonly ConformanceRuntime[], figures: Figures): string {

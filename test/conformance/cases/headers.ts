@@ -140,7 +140,7 @@ export const headers: CaseGroup = {
     },
     {
       id: 'headers/accept-encoding',
-      rule: 'So do the codings that it takes: none are asked for in its name, and none are left out',
+      rule: 'The codings that a client accepts arrive: none are added, and none left out',
       citation: 'RFC 9110 section 12.5.3',
       async run(world) {
         await world.ask({ target: targets.peer3, headers: ['Accept-Encoding', 'gzip'] }, user('alice'));

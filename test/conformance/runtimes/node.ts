@@ -34,7 +34,7 @@ export const nodeHttp1: ConformanceRuntime = {
 export const nodeHttp2: ConformanceRuntime = {
   id: 'node-http2',
   title: 'Node, HTTP/2',
-  description: 'The same over HTTP/2.',
+  description: 'The Node adapter, started from the flags of `serve`, over TLS and HTTP/2.',
   lacks: {
     http1: onlyHttp2,
     http1Bytes: onlyHttp2,
