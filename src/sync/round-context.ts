@@ -1,5 +1,6 @@
 import { createServiceAddressReader, type ServiceAddressReader } from './cluster/service-addresses.ts';
 import { createServerReaders, type ServerReaders } from './servers/server-readers.ts';
+import { createSchemaReader, type SchemaReader } from './servers/server-schemas.ts';
 import { createSharedObjectsReader, type SharedObjectsReader } from './servers/shared-objects-reader.ts';
 import { type ResolvedSyncOptions, resolveSyncOptions, type SyncOptions } from './sync-options.ts';
 
@@ -9,6 +10,8 @@ export interface RoundContext {
   readonly readers: ServerReaders;
   readonly sharedObjects: SharedObjectsReader;
   readonly serviceAddresses: ServiceAddressReader;
+  /** `undefined` when schemas are not to be compared. */
+  readonly schemas: SchemaReader | undefined;
 }
 
 /** @throws {TypeError} when the options contradict themselves. */
@@ -29,5 +32,13 @@ export function createRoundContext(given: SyncOptions): RoundContext {
     }),
     sharedObjects: createSharedObjectsReader(clock, timing.sharedObjectsRefresh),
     serviceAddresses: createServiceAddressReader(clock, timing.sharedObjectsRefresh),
+    schemas:
+      options.comparesSchemas === false
+        ? undefined
+        : createSchemaReader({
+            clock,
+            maximumDocuments: timing.maximumSchemaDocuments,
+            previous: options.previous,
+          }),
   };
 }

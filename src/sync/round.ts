@@ -8,6 +8,7 @@ import type { SyncServer } from './cluster/sync-server.ts';
 import { buildSnapshot } from './content/build-snapshot.ts';
 import type { ServerDocuments } from './documents/server-documents.ts';
 import type { RoundContext } from './round-context.ts';
+import { sharedGroupVersions } from './servers/exclude-group-versions.ts';
 import type { ServerReading } from './servers/server-reading.ts';
 
 export interface RoundOutcome {
@@ -46,6 +47,17 @@ export async function runRound(
     .map(({ documents }) => documents);
   const shared = await sharedObjectsOf(context, view, readings, readable, signal);
   const clusterObjects = await withServiceAddresses(context, shared, previous, readable, patience, signal);
+  const schemas = await context.schemas?.read({
+    servers,
+    readings,
+    previous,
+    shared: sharedGroupVersions(
+      clusterObjects.apiServices ?? previous?.apiServices ?? [],
+      clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [],
+    ),
+    patienceMilliseconds: patience,
+    signal,
+  });
   // Last, so that what routers said while servers were read counts.
   const advertised = options.advertised?.resolve(servers, previous);
   const output = await buildSnapshot({
@@ -53,13 +65,19 @@ export async function runRound(
     readings,
     clusterObjects,
     advertised: advertised?.addresses,
+    schemas: schemas?.byServer,
     previous,
     heldGeneration,
     now: options.clock.now(),
     ...(view === undefined ? {} : { storageVersions: view.storageVersions }),
     ...(options.snapshot === undefined ? {} : { options: options.snapshot }),
   });
-  const warnings = [...(view?.warnings ?? []), ...(advertised?.warnings ?? []), ...output.warnings];
+  const warnings = [
+    ...(view?.warnings ?? []),
+    ...(advertised?.warnings ?? []),
+    ...(schemas?.warnings ?? []),
+    ...output.warnings,
+  ];
   const read = { servers, readings, isWhole: view?.isWhole ?? true };
   if (!output.changed) return { ...output, ...read, warnings };
   const parsed = await parseSnapshot(output.snapshot);

@@ -53,6 +53,8 @@ export interface SyncTiming {
   readonly concurrentDocuments: number;
   /** Classic documents read from one server in one round, for the versions that it stores at. Default: all there are. */
   readonly maximumHashDocuments: number;
+  /** OpenAPI v3 documents read from all servers in one round, to compare schemas. Default: all there are. */
+  readonly maximumSchemaDocuments: number;
 }
 
 export const defaultTiming: SyncTiming = {
@@ -70,6 +72,7 @@ export const defaultTiming: SyncTiming = {
   concurrentServers: 16,
   concurrentDocuments: 8,
   maximumHashDocuments: Number.POSITIVE_INFINITY,
+  maximumSchemaDocuments: Number.POSITIVE_INFINITY,
 };
 
 export interface SyncOptions {
@@ -97,6 +100,11 @@ export interface SyncOptions {
    * true; false where no router can.
    */
   readonly resolvesServices?: boolean | undefined;
+  /**
+   * Whether servers of several minor versions are asked how they understand what they serve. Default true; false while
+   * there are routers that refuse a snapshot which tells it.
+   */
+  readonly comparesSchemas?: boolean | undefined;
   readonly snapshot?: SnapshotOptions | undefined;
   readonly timing?: Partial<SyncTiming> | undefined;
   readonly clock?: Clock | undefined;

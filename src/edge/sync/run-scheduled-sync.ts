@@ -15,9 +15,14 @@ const roundTimeout = 60_000;
 /**
  * Six connections of an event may be open at once (developers.cloudflare.com/workers/platform/limits); more wait, and
  * would use up their own time-outs waiting. Of 50 subrequests on a free plan, a round of three servers takes 18 for
- * storage versions; what is left over is read in the next ones.
+ * storage versions and, while they are of several versions, 12 for schemas; what is left over is read in the next ones.
  */
-const timing = { concurrentServers: 2, concurrentDocuments: 3, maximumHashDocuments: 6 };
+const timing = {
+  concurrentServers: 2,
+  concurrentDocuments: 3,
+  maximumHashDocuments: 6,
+  maximumSchemaDocuments: 12,
+};
 
 /**
  * One round of the sync job: reads the servers of `SYNC_SERVERS`, makes a snapshot, signs it and stores it.

@@ -32,6 +32,11 @@ export interface SnapshotInput {
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
   /** What routers advertise for servers and is believed (`AdvertisedAddresses`), by server ID. */
   readonly advertised?: ReadonlyMap<string, AdvertisedAddress> | undefined;
+  /**
+   * How servers understand what they serve, by server ID (`SchemaReader`). `undefined`: nothing is compared, and no set
+   * tells of schemas.
+   */
+  readonly schemas?: ReadonlyMap<string, NonNullable<ServedSet['schemas']>> | undefined;
   readonly previous?: Snapshot | undefined;
   /** The highest generation that a router is known to hold. */
   readonly heldGeneration?: number | undefined;
@@ -78,6 +83,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
         reading: input.readings.get(id),
         known: lastKnown(previous, id),
         told: input.storageVersions?.get(id),
+        schemas: input.schemas === undefined ? 'not-compared' : input.schemas.get(id),
       },
       (warning) => warnings.push(warning),
     );

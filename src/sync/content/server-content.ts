@@ -12,6 +12,8 @@ export interface ServerKnowledge {
   readonly known: { readonly server: SnapshotServer; readonly set: ServedSet } | undefined;
   /** What its StorageVersions say. */
   readonly told: ServedSet['storageVersions'] | undefined;
+  /** How it understands what it serves, as far as it was read. `not-compared`: nobody is to be told of any server. */
+  readonly schemas: ServedSet['schemas'] | 'not-compared';
 }
 
 /** What a snapshot is to say of one server. */
@@ -44,8 +46,8 @@ export function serverContent(
     warn(
       `server ${id} has left: what it served stays known, as that of nobody, until it is back or the grace is over`,
     );
-    const { version, serves } = known.server;
-    return { set: known.set, keptAs: serves, version, stale: true, departedAt, sources: ['discovery'] };
+    const { version } = known.server;
+    return { ...kept(knowledge, known), version, stale: true, departedAt, sources: ['discovery'] };
   }
   const reason = reading === undefined ? 'not read yet' : reading.reason;
   // What was read once is the better source: it knows of subresources, and of what is not stored.
@@ -59,12 +61,22 @@ export function serverContent(
     return undefined;
   }
   warn(`server ${id} keeps what it was last known to serve: ${reason}`);
-  const { version, serves } = known.server;
-  return { set: known.set, keptAs: serves, version, stale: true, sources: ['discovery'] };
+  const { version } = known.server;
+  return { ...kept(knowledge, known), version, stale: true, sources: ['discovery'] };
+}
+
+/** What it was last known to serve, without its schemas where there is nothing to compare them with. */
+function kept(
+  { schemas }: ServerKnowledge,
+  { server, set }: NonNullable<ServerKnowledge['known']>,
+): Pick<ServerContent, 'set' | 'keptAs'> {
+  if (schemas !== 'not-compared' || set.schemas === undefined) return { set, keptAs: server.serves };
+  const { schemas: _schemas, ...rest } = set;
+  return { set: rest };
 }
 
 function readContent(
-  { id, known, told }: ServerKnowledge,
+  { id, known, told, schemas }: ServerKnowledge,
   reading: Extract<ServerReading, { ok: true }>,
   warn: (warning: string) => void,
 ): ServerContent {
@@ -75,8 +87,9 @@ function readContent(
   if (reading.openApi.kind === 'failed') {
     warn(`the OpenAPI v3 index of server ${id} is unknown: ${reading.openApi.reason}`);
   }
+  const set = withOpenApi(reading, known?.set);
   return {
-    set: withOpenApi(reading, known?.set),
+    set: schemas === undefined || schemas === 'not-compared' ? set : { ...set, schemas },
     version: reading.version ?? known?.server.version,
     stale: false,
     sources: told === undefined ? ['discovery'] : ['discovery', 'storageversions'],

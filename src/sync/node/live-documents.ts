@@ -71,11 +71,17 @@ export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
         body: utf8(path, answer.body),
       };
       const etag = firstHeader(answer.headers, 'etag');
-      if (etag !== undefined && answer.status === 200) known.set(key, { etag, document });
+      if (etag !== undefined && answer.status === 200 && !isReadOnce(path))
+        known.set(key, { etag, document });
       else known.delete(key);
       return document;
     },
   };
+}
+
+/** OpenAPI documents of group versions: what is to be kept of their megabytes is a few digests. */
+function isReadOnce(path: string): boolean {
+  return path.startsWith('/openapi/v3/');
 }
 
 function utf8(path: string, body: Uint8Array): string {

@@ -28,15 +28,23 @@ export function excludeGroupVersions(set: ServedSet, excluded: ReadonlySet<strin
     const left = versions.filter((version) => !isExcluded(name, version, excluded));
     return left.length === 0 ? [] : [[name, left] as const];
   });
-  const subresources = Object.entries(set.subresources ?? {}).flatMap(([name, versions]) => {
-    const left = Object.entries(versions).filter(([version]) => !isExcluded(name, version, excluded));
-    return left.length === 0 ? [] : [[name, Object.fromEntries(left)] as const];
-  });
   return {
     ...set,
     storageVersions: Object.fromEntries(storageVersions),
-    ...(set.subresources === undefined ? {} : { subresources: Object.fromEntries(subresources) }),
+    ...(set.subresources === undefined ? {} : { subresources: withoutExcluded(set.subresources, excluded) }),
+    ...(set.schemas === undefined ? {} : { schemas: withoutExcluded(set.schemas, excluded) }),
   };
+}
+
+function withoutExcluded<Value>(
+  byName: Readonly<Record<string, Readonly<Record<string, Value>>>>,
+  excluded: ReadonlySet<string>,
+): Record<string, Readonly<Record<string, Value>>> {
+  const kept = Object.entries(byName).flatMap(([name, versions]) => {
+    const left = Object.entries(versions).filter(([version]) => !isExcluded(name, version, excluded));
+    return left.length === 0 ? [] : [[name, Object.fromEntries(left)] as const];
+  });
+  return Object.fromEntries(kept);
 }
 
 function isExcluded(name: string, version: string, excluded: ReadonlySet<string>): boolean {

@@ -1,0 +1,161 @@
+import * as v from 'valibot';
+import { eightByteHash } from '../../apimachinery/storage-version-hash.ts';
+import { sha256Digest } from '../../runtime/sha256.ts';
+import { createTimeSlice, type TimeSlice } from '../../runtime/time-slice.ts';
+import { DiscoveryDocumentError } from '../forms/parse-document.ts';
+import { definitionGroups } from './definition-groups.ts';
+import { schemaStructure } from './schema-structure.ts';
+
+/** Definitions of one document; the largest one of Kubernetes 1.36 (`api/v1`) has 272. */
+const maximumDefinitions = 10_000;
+/** Definitions that refer to each other in a circle; JSONSchemaProps, which refers to itself, is the only real one. */
+const maximumCircle = 64;
+
+const openApiDocument = v.object({
+  openapi: v.pipe(v.string(), v.startsWith('3.')),
+  components: v.object({
+    schemas: v.pipe(
+      v.unknown(),
+      v.check((schemas) => !Array.isArray(schemas), 'must be an object'),
+      v.record(v.string(), v.unknown()),
+    ),
+  }),
+});
+const describedKind = v.object({
+  'x-kubernetes-group-version-kind': v.array(
+    v.object({ group: v.string(), version: v.string(), kind: v.string() }),
+  ),
+});
+
+/**
+ * Digests of the kinds of one group version, by kind: the first eight bytes, in base64, of a SHA-256 over what
+ * `schemaStructure` says of the kind and of everything that it refers to. Equal digests, equal fields, types, defaults
+ * and rules, whatever the definitions are called, in whichever document and version they stand.
+ *
+ * Each definition is digested once, however many refer to it, and others can run in between.
+ *
+ * @param document parsed JSON of unknown origin: what `/openapi/v3/apis/<group>/<version>` answers
+ * @param group empty for the legacy group
+ * @throws {DiscoveryDocumentError} when it is no such document, or none of this group version
+ */
+export async function schemaDigests(
+  document: unknown,
+  group: string,
+  version: string,
+): Promise<ReadonlyMap<string, string>> {
+  const definitions = definitionsOf(document);
+  const kinds = kindsOf(definitions, group, version);
+  if (kinds.size === 0) {
+    throw new DiscoveryDocumentError(
+      'NotTheDocument',
+      `This OpenAPI document has no kind of ${group}/${version}.`,
+    );
+  }
+  const digests = await digestsOf(definitions, [...kinds.values()], createTimeSlice());
+  const byKind = new Map<string, string>();
+  for (const [kind, name] of kinds) {
+    const digest = digests.get(name);
+    if (digest !== undefined) byKind.set(kind, await eightByteHash(digest));
+  }
+  return byKind;
+}
+
+function definitionsOf(document: unknown): ReadonlyMap<string, unknown> {
+  const result = v.safeParse(openApiDocument, document, { abortEarly: true });
+  if (!result.success) {
+    const [issue] = result.issues;
+    const place = v.getDotPath(issue) ?? 'document';
+    throw new DiscoveryDocumentError(
+      'NotTheDocument',
+      `This is no OpenAPI v3 document: ${place}: ${issue.message}.`,
+    );
+  }
+  const definitions = new Map(Object.entries(result.output.components.schemas));
+  if (definitions.size > maximumDefinitions) {
+    throw new DiscoveryDocumentError(
+      'InvalidDocument',
+      `This OpenAPI document has ${definitions.size} definitions.`,
+    );
+  }
+  return definitions;
+}
+
+/** Kind to the name of its definition. Two definitions of one kind leave open which of them counts. */
+function kindsOf(
+  definitions: ReadonlyMap<string, unknown>,
+  group: string,
+  version: string,
+): ReadonlyMap<string, string> {
+  const kinds = new Map<string, string>();
+  const ambiguous = new Set<string>();
+  for (const [name, definition] of definitions) {
+    if (!v.is(describedKind, definition)) continue;
+    for (const each of definition['x-kubernetes-group-version-kind']) {
+      if (each.group !== group || each.version !== version) continue;
+      if (kinds.has(each.kind)) ambiguous.add(each.kind);
+      kinds.set(each.kind, name);
+    }
+  }
+  for (const kind of ambiguous) kinds.delete(kind);
+  return kinds;
+}
+
+/** @returns by name, of what the roots lead to */
+async function digestsOf(
+  definitions: ReadonlyMap<string, unknown>,
+  roots: readonly string[],
+  slice: TimeSlice,
+): Promise<ReadonlyMap<string, string>> {
+  const references = await referencesOf(definitions, roots, slice);
+  const digests = new Map<string, string>();
+  for (const group of definitionGroups(references, roots)) {
+    if (group.length > maximumCircle) {
+      throw new DiscoveryDocumentError(
+        'InvalidDocument',
+        'This OpenAPI document refers to itself too widely.',
+      );
+    }
+    // Those of a circle begin alike, and see one definition further in each pass: after as many passes as there are,
+    // those that differ anywhere have different digests. One that refers to no other of its group takes one.
+    const names = new Set(group);
+    for (const _pass of group) {
+      const before = new Map(group.map((name) => [name, digests.get(name) ?? '']));
+      for (const name of group) {
+        const text = schemaStructure(definitions.get(name), (referenced) =>
+          JSON.stringify(`#${names.has(referenced) ? before.get(referenced) : digests.get(referenced)}`),
+        );
+        digests.set(name, await sha256Digest(new TextEncoder().encode(text)));
+        await slice.rest();
+      }
+    }
+  }
+  return digests;
+}
+
+/** Of every definition that the roots lead to, those that it refers to. */
+async function referencesOf(
+  definitions: ReadonlyMap<string, unknown>,
+  roots: readonly string[],
+  slice: TimeSlice,
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const references = new Map<string, Set<string>>();
+  const waiting = [...roots];
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    if (references.has(name)) continue;
+    if (!definitions.has(name)) {
+      throw new DiscoveryDocumentError(
+        'InvalidDocument',
+        'This OpenAPI document refers to what is not in it.',
+      );
+    }
+    const found = new Set<string>();
+    schemaStructure(definitions.get(name), (referenced) => {
+      found.add(referenced);
+      return '';
+    });
+    references.set(name, found);
+    waiting.push(...found);
+    await slice.rest();
+  }
+  return references;
+}

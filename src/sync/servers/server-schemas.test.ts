@@ -1,0 +1,332 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  aggregatedAnswer,
+  type FakeServer,
+  fakeServer,
+  hangs,
+  refusesConnections,
+} from '../../../test/support/fake-server-documents.ts';
+import { manualClock } from '../../../test/support/manual-clock.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+import { runRound } from '../round.ts';
+import { createRoundContext } from '../round-context.ts';
+import type { SyncOptions } from '../sync-options.ts';
+
+type Fields = Readonly<Record<string, string>>;
+
+interface Served {
+  readonly version: string;
+  /** Group to the fields that its only kind has. */
+  readonly groups: Readonly<Record<string, Fields>>;
+  /** Whether URLs name what is behind them. Default true. */
+  readonly hashes?: boolean;
+}
+
+const fieldsOf = (fields: Fields) =>
+  Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, { type }]));
+
+function openApiDocument(group: string, fields: Fields): object {
+  const gvk = [{ group, version: 'v1', kind: 'Thing' }];
+  const thing = { type: 'object', properties: fieldsOf(fields), 'x-kubernetes-group-version-kind': gvk };
+  return { openapi: '3.0.0', components: { schemas: { Thing: thing } } };
+}
+
+function answersOf({ version, groups, hashes = true }: Served): Record<string, object> {
+  const things = (name: string) => ({
+    metadata: { name },
+    versions: [
+      {
+        version: 'v1',
+        resources: [
+          {
+            resource: 'things',
+            responseKind: { group: name, version: 'v1', kind: 'Thing' },
+            scope: 'Namespaced',
+            verbs: ['get'],
+          },
+        ],
+      },
+    ],
+  });
+  const urls = Object.entries(groups).map(([group, fields]) => {
+    const hash = hashes ? `?hash=${Buffer.from(JSON.stringify(fields)).toString('hex')}` : '';
+    return [`apis/${group}/v1`, { serverRelativeURL: `/openapi/v3/apis/${group}/v1${hash}` }] as const;
+  });
+  return {
+    '/api': aggregatedAnswer([]),
+    '/apis': aggregatedAnswer(Object.keys(groups).map(things)),
+    '/version': { gitVersion: version },
+    '/openapi/v3': { paths: Object.fromEntries(urls) },
+    '/apis/apiregistration.k8s.io/v1/apiservices': { kind: 'APIServiceList', items: [] },
+    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions': {
+      kind: 'CustomResourceDefinitionList',
+      items: [],
+    },
+    ...Object.fromEntries(
+      Object.entries(groups).map(([group, fields]) => [
+        `/openapi/v3/apis/${group}/v1`,
+        openApiDocument(group, fields),
+      ]),
+    ),
+  };
+}
+
+const older: Served = { version: 'v1.31.0', groups: { apps: { a: 'string' }, batch: { b: 'string' } } };
+const newer: Served = {
+  version: 'v1.36.0',
+  groups: { apps: { a: 'string', c: 'string' }, batch: { b: 'string' } },
+};
+
+/** A cluster, and rounds over it that go on from each other. */
+function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncOptions> = {}) {
+  const clock = manualClock();
+  const servers = new Map(Object.entries(served).map(([id, each]) => [id, fakeServer(answersOf(each))]));
+  const context = createRoundContext({
+    servers: [...servers].map(([id, documents]) => ({ id, documents, address: `${id}.example.com:6443` })),
+    targets: [],
+    clock,
+    ...options,
+  });
+  let previous: Snapshot | undefined = options.previous;
+  const state = {
+    clock,
+    server: (id: string): FakeServer => servers.get(id) ?? assert.fail(`no server ${id}`),
+    /** Makes it another server at the same place. */
+    become(id: string, other: Served) {
+      const { answers } = state.server(id);
+      answers.clear();
+      for (const [path, answer] of Object.entries(answersOf(other))) answers.set(path, answer);
+    },
+    /** Documents of group versions that were asked for. */
+    asked: () =>
+      [...servers.values()].flatMap(({ asked }) => asked.filter((path) => path.startsWith('/openapi/v3/'))),
+    async round(patience: number | undefined = undefined) {
+      const outcome = await runRound(context, previous, undefined, patience, new AbortController().signal);
+      previous = outcome.snapshot;
+      return outcome;
+    },
+    /** What the snapshot says of schemas, by server. */
+    schemas(): Record<string, ServedSet['schemas']> {
+      const listed = previous?.servers.map(
+        ({ id, serves }) => [id, previous?.servedSets[serves]?.schemas] as const,
+      );
+      return Object.fromEntries(listed ?? []);
+    },
+    snapshot: () => previous,
+  };
+  return state;
+}
+
+test('servers of one minor version are asked for no document, and their snapshot tells of no schema', async () => {
+  const cluster = setUp({ a: older, b: { ...older, version: 'v1.31.9' } });
+  await cluster.round();
+  assert.deepEqual(cluster.asked(), []);
+  assert.deepEqual(cluster.schemas(), { a: undefined, b: undefined });
+});
+
+test('a second version has each document read once, wherever it is, and digests that differ where the kinds do', async () => {
+  const cluster = setUp({ a: older, b: older, c: older });
+  await cluster.round();
+  cluster.become('c', newer);
+  for (let round = 0; round < 3; round++) await cluster.round();
+  const { a, b, c } = cluster.schemas();
+  assert.deepEqual(Object.keys(a ?? {}), ['apps.things', 'batch.things']);
+  assert.deepEqual(a, b);
+  assert.deepEqual(a?.['batch.things'], c?.['batch.things']);
+  assert.notDeepEqual(a?.['apps.things'], c?.['apps.things']);
+  // Two of apps; that of batch has one hash in both versions.
+  assert.equal(cluster.asked().length, 3);
+  assert.equal(new Set(cluster.asked()).size, 3);
+
+  // A server of either version that comes later needs nothing more.
+  cluster.become('b', newer);
+  await cluster.round();
+  assert.deepEqual(cluster.schemas()['b'], c);
+  assert.equal(cluster.asked().length, 3);
+});
+
+test('when all have one version again, nothing tells of schemas any longer', async () => {
+  const cluster = setUp({ a: older, b: newer });
+  const before = setUp({ a: newer, b: newer });
+  await cluster.round();
+  cluster.become('a', newer);
+  await cluster.round();
+  await before.round();
+  assert.deepEqual(cluster.schemas(), { a: undefined, b: undefined });
+  assert.deepEqual(cluster.snapshot()?.servedSets, before.snapshot()?.servedSets);
+});
+
+test('a server that cannot be read keeps its schemas, and loses them with the others', async () => {
+  const cluster = setUp({ a: older, b: newer });
+  await cluster.round();
+  const { a } = cluster.schemas();
+  cluster.server('a').answers.set('/apis', refusesConnections);
+  await cluster.round();
+  assert.deepEqual(cluster.schemas()['a'], a);
+  const alone = setUp({ a: older, b: newer }, { previous: cluster.snapshot(), comparesSchemas: false });
+  alone.server('a').answers.set('/apis', refusesConnections);
+  await alone.round();
+  assert.equal(alone.snapshot()?.servers[0]?.stale, true);
+  assert.deepEqual(alone.schemas(), { a: undefined, b: undefined });
+  assert.deepEqual(alone.asked(), []);
+});
+
+test('a document that cannot be read leaves its resources unknown, is told, and tried again after half a minute', async () => {
+  const cluster = setUp({ a: older, b: newer });
+  cluster.server('b').answers.set('/openapi/v3/apis/apps/v1', refusesConnections);
+  const { warnings } = await cluster.round();
+  assert.deepEqual(
+    warnings.filter((warning) => warning.includes('OpenAPI')),
+    [
+      '1 of 2 OpenAPI v3 documents of server b cannot be read, so their resources count as other ones than those of other minor versions: connection refused',
+    ],
+  );
+  assert.deepEqual(Object.keys(cluster.schemas()['b'] ?? {}), ['batch.things']);
+  const asked = cluster.asked().length;
+  await cluster.round();
+  assert.equal(cluster.asked().length, asked);
+
+  cluster.become('b', newer);
+  await cluster.clock.advance(30_000);
+  await cluster.round();
+  assert.equal(cluster.asked().length, asked + 1);
+  assert.deepEqual(Object.keys(cluster.schemas()['b'] ?? {}), ['apps.things', 'batch.things']);
+});
+
+test('what one server does not give is asked of another that has it', async () => {
+  const cluster = setUp({ a: older, b: newer, c: newer });
+  cluster.server('b').answers.set('/openapi/v3/apis/apps/v1', refusesConnections);
+  await cluster.round();
+  await cluster.clock.advance(30_000);
+  await cluster.round();
+  assert.deepEqual(Object.keys(cluster.schemas()['b'] ?? {}), ['apps.things', 'batch.things']);
+});
+
+test('a document of something else is one that could not be read', async () => {
+  const cluster = setUp({ a: older, b: newer });
+  cluster.server('b').answers.set('/openapi/v3/apis/apps/v1', openApiDocument('batch', {}));
+  const { warnings } = await cluster.round();
+  assert.deepEqual(Object.keys(cluster.schemas()['b'] ?? {}), ['batch.things']);
+  assert.match(warnings.join(), /1 of 2 OpenAPI v3 documents of server b .* no kind of apps\/v1/);
+});
+
+test('a document that hangs holds up one round for its patience; until it is given up, all is as it was before', async (context) => {
+  const cluster = setUp({ a: older, b: older });
+  await cluster.round();
+  cluster.become('b', newer);
+  cluster.server('b').answers.set('/openapi/v3/apis/apps/v1', hangs);
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const second = cluster.round(2_000);
+  // The documents of the server itself, and those that do not hang.
+  while (cluster.clock.sleeping.length === 0 || cluster.asked().length < 3) await new Promise(setImmediate);
+  await cluster.clock.advance(2_000);
+  await second;
+  assert.deepEqual(cluster.schemas(), { a: undefined, b: undefined });
+  // Not waited for again: no time passes.
+  await cluster.round(2_000);
+  assert.deepEqual(cluster.schemas(), { a: undefined, b: undefined });
+
+  context.mock.timers.tick(15_000);
+  await new Promise(setImmediate);
+  await cluster.round(2_000);
+  const { a, b } = cluster.schemas();
+  assert.deepEqual(
+    [Object.keys(a ?? {}), Object.keys(b ?? {})],
+    [['apps.things', 'batch.things'], ['batch.things']],
+  );
+});
+
+test('a restarted server of the same version keeps its schemas; one of another version never those of the one before', async (context) => {
+  const cluster = setUp({ a: older, b: newer, c: newer });
+  await cluster.round();
+  const before = cluster.schemas();
+  const next: Served = { ...newer, groups: { apps: { d: 'string' }, batch: { b: 'string' } } };
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  for (const [version, expected] of [
+    ['v1.36.0', before['b']],
+    ['v1.37.0', undefined],
+  ] as const) {
+    cluster.become('b', { ...next, version });
+    cluster.server('b').answers.set('/openapi/v3/apis/apps/v1', hangs);
+    const round = cluster.round(2_000);
+    await new Promise(setImmediate);
+    for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
+    await cluster.clock.advance(2_000);
+    await round;
+    assert.deepEqual(cluster.schemas()['b'], expected, version);
+    assert.deepEqual(cluster.schemas()['a'], before['a']);
+  }
+});
+
+test('a URL that says nothing of its content is read for each server and start, and again after ten minutes', async () => {
+  const unnamed = (served: Served): Served => ({ ...served, hashes: false });
+  const cluster = setUp({ a: unnamed(older), b: unnamed(newer), c: unnamed(newer) });
+  await cluster.round();
+  await cluster.round();
+  assert.equal(cluster.asked().length, 6);
+  assert.deepEqual(cluster.schemas()['b'], cluster.schemas()['c']);
+  cluster.become('c', { ...unnamed(newer), groups: { apps: { e: 'string' }, batch: { b: 'string' } } });
+  await cluster.clock.advance(600_000);
+  await cluster.round();
+  assert.equal(cluster.asked().length, 12);
+  assert.notDeepEqual(cluster.schemas()['b'], cluster.schemas()['c']);
+  cluster.become('c', { ...unnamed(newer), version: 'v1.36.1' });
+  await cluster.round();
+  assert.equal(cluster.asked().length, 14);
+});
+
+test('custom resources and those of extension API servers are not among them', async () => {
+  const cluster = setUp({ a: older, b: newer });
+  for (const id of ['a', 'b']) {
+    const { answers } = cluster.server(id);
+    answers.set('/apis/apiregistration.k8s.io/v1/apiservices', {
+      kind: 'APIServiceList',
+      items: [
+        {
+          metadata: { name: 'v1.batch' },
+          spec: { group: 'batch', version: 'v1', service: { namespace: 'a', name: 'b', port: 443 } },
+        },
+      ],
+    });
+  }
+  await cluster.round();
+  assert.deepEqual(Object.keys(cluster.schemas()['a'] ?? {}), ['apps.things']);
+  assert.equal(
+    cluster.asked().some((path) => path.includes('batch')),
+    false,
+  );
+});
+
+test('where few documents may be read at once, sync jobs that start anew for each round get to the end', async () => {
+  const groups = Object.fromEntries(
+    Array.from({ length: 7 }, (_, index) => [`g${index}.example.com`, { a: 'string' }]),
+  );
+  const changed = { ...groups, 'g0.example.com': { a: 'integer' } };
+  const served = { a: { version: 'v1.31.0', groups }, b: { version: 'v1.36.0', groups: changed } };
+  const known: number[] = [];
+  let previous: Snapshot | undefined;
+  for (let run = 0; run < 4; run++) {
+    const cluster = setUp(served, { previous, timing: { maximumSchemaDocuments: 3 } });
+    await cluster.round();
+    previous = cluster.snapshot();
+    known.push(cluster.asked().length);
+  }
+  assert.deepEqual(known, [3, 3, 2, 0]);
+  const digests = previous?.servers.map(({ serves }) => previous?.servedSets[serves]?.schemas ?? {});
+  assert.deepEqual(
+    digests?.map((each) => Object.keys(each).length),
+    [7, 7],
+  );
+});
+
+test('as many documents as a server may name are read and remembered, and no more', async () => {
+  const groups = Object.fromEntries(
+    Array.from({ length: 4_100 }, (_, index) => [`g${index}.example.com`, { a: 'string' }]),
+  );
+  const cluster = setUp({ a: { version: 'v1.31.0', groups, hashes: false }, b: newer });
+  await cluster.round();
+  await cluster.round();
+  assert.equal(cluster.asked().length, 4_000);
+  assert.equal(Object.keys(cluster.schemas()['a'] ?? {}).length, 4_000);
+});

@@ -1,0 +1,230 @@
+import { groupVersionString, storageVersionName } from '../../apimachinery/group-version.ts';
+import { minorVersion } from '../../apimachinery/server-version.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+import { createSchemaDocuments, type SchemaDocument, type SchemaDocumentState } from './schema-documents.ts';
+import type { ReadableServer } from './server-readers.ts';
+import { lastKnown, type ServerReading } from './server-reading.ts';
+
+/** `<group>.<resource>` to version to digest, as in `ServedSet.schemas`. */
+export type ServerSchemas = NonNullable<ServedSet['schemas']>;
+
+export interface SchemaReaderOptions {
+  readonly clock: Pick<Clock, 'monotonic' | 'random' | 'sleep'>;
+  /** Documents read in one round, of all servers together. Default: no limit. */
+  readonly maximumDocuments?: number | undefined;
+  /**
+   * What was known before. Where documents are limited, those of it are not read again: so a sync job that starts anew
+   * for each round gets to the end.
+   */
+  readonly previous?: Snapshot | undefined;
+}
+
+export interface SchemasRequest {
+  /** All of the round. */
+  readonly servers: readonly ReadableServer[];
+  readonly readings: ReadonlyMap<string, ServerReading>;
+  readonly previous: Snapshot | undefined;
+  /** Group versions that no server counts as its own (`sharedGroupVersions`). */
+  readonly shared: ReadonlySet<string>;
+  /** How long documents are waited for; `undefined`: until all are read, or have failed. */
+  readonly patienceMilliseconds: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface ComparedSchemas {
+  /**
+   * By server ID. One that is missing has not been read, and nothing was known of it. `undefined` when there is nothing
+   * to compare: all servers are of one minor version.
+   */
+  readonly byServer: ReadonlyMap<string, ServerSchemas> | undefined;
+  readonly warnings: readonly string[];
+}
+
+/** Reads how servers understand what they serve, while they are of several minor versions. */
+export interface SchemaReader {
+  /** Never rejects. */
+  read(request: SchemasRequest): Promise<ComparedSchemas>;
+}
+
+export function createSchemaReader(options: SchemaReaderOptions): SchemaReader {
+  const { clock, maximumDocuments = Number.POSITIVE_INFINITY } = options;
+  const documents = createSchemaDocuments(clock);
+  if (maximumDocuments < Number.POSITIVE_INFINITY && options.previous !== undefined) {
+    for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
+  }
+  return {
+    async read({ servers, readings, previous, shared, patienceMilliseconds, signal }) {
+      const versions = servers.map(({ id }) => versionOf(readings.get(id), previous, id));
+      if (new Set(versions.map(minorVersion).filter((minor) => minor !== undefined)).size < 2) {
+        documents.clear();
+        return { byServer: undefined, warnings: [] };
+      }
+      const wanted = servers.flatMap((server) => {
+        const reading = readings.get(server.id);
+        return reading?.ok === true ? [wantedOf(server, reading, previous, shared)] : [];
+      });
+      const all = mergedByKey(wanted.flatMap((each) => each.documents));
+      await documents.read(all, maximumDocuments, patienceMilliseconds, signal);
+      return outcome(wanted, previous, (key) => documents.state(key));
+    },
+  };
+}
+
+interface WantedDocuments {
+  readonly id: string;
+  readonly version: string | undefined;
+  readonly set: ServedSet;
+  /** Group versions whose schemas count. */
+  readonly groupVersions: ReadonlySet<string>;
+  readonly documents: readonly SchemaDocument[];
+}
+
+function wantedOf(
+  server: ReadableServer,
+  reading: Extract<ServerReading, { ok: true }>,
+  previous: Snapshot | undefined,
+  shared: ReadonlySet<string>,
+): WantedDocuments {
+  const { id, incarnation = '' } = server;
+  const version = versionOf(reading, previous, id);
+  const { set, openApi } = reading;
+  const known = openApi.kind === 'failed' ? lastKnown(previous, id)?.set.openapiV3 : undefined;
+  const paths = new Map(Object.entries(openApi.kind === 'read' ? openApi.paths : (known ?? {})));
+  const groupVersions = new Set<string>();
+  const documents: SchemaDocument[] = [];
+  for (const { metadata, versions = [] } of set.discovery ?? []) {
+    const group = metadata.name ?? '';
+    for (const { version: name, resources = [] } of versions) {
+      const groupVersion = groupVersionString(group, name);
+      if (resources.length === 0 || shared.has(groupVersion)) continue;
+      groupVersions.add(groupVersion);
+      const url = paths.get(documentPath(group, name));
+      if (url === undefined) continue;
+      const isImmutable = hasHash(url);
+      // Without a hash it may be another document on each server, and after each start of one.
+      const key = isImmutable ? url : [url, id, version, incarnation].join(' ');
+      documents.push({ group, version: name, url, key, isImmutable, from: [server.documents] });
+    }
+  }
+  return { id, version, set, groupVersions, documents };
+}
+
+/** One for each key, with all servers that have it. */
+function mergedByKey(documents: readonly SchemaDocument[]): readonly SchemaDocument[] {
+  const merged = new Map<string, SchemaDocument>();
+  for (const document of documents) {
+    const { from = [] } = merged.get(document.key) ?? {};
+    merged.set(document.key, { ...document, from: [...from, ...document.from] });
+  }
+  return [...merged.values()];
+}
+
+function outcome(
+  wanted: readonly WantedDocuments[],
+  previous: Snapshot | undefined,
+  stateOf: (key: string) => SchemaDocumentState,
+): ComparedSchemas {
+  const byServer = new Map<string, ServerSchemas>();
+  const warnings: string[] = [];
+  let isWhole = true;
+  for (const server of wanted) {
+    const states = new Map(
+      server.documents.map(({ group, version, key }) => [groupVersionString(group, version), stateOf(key)]),
+    );
+    if ([...states.values()].some(({ kind }) => kind === 'pending')) {
+      const known = lastKnown(previous, server.id);
+      // Of another version it said something else.
+      const schemas = known?.server.version === server.version ? known?.set.schemas : undefined;
+      if (schemas === undefined) isWhole = false;
+      else byServer.set(server.id, schemas);
+      continue;
+    }
+    byServer.set(server.id, schemasOf(server, states));
+    const warning = warningOf(server, states);
+    if (warning !== undefined) warnings.push(warning);
+  }
+  // Routers begin to compare when every server has been asked, not with one beside others that nothing is known of.
+  const compared = Object.values(previous?.servedSets ?? {}).some(({ schemas }) => schemas !== undefined);
+  return { byServer: isWhole || compared ? byServer : new Map(), warnings };
+}
+
+function schemasOf(
+  { set, groupVersions }: WantedDocuments,
+  states: ReadonlyMap<string, SchemaDocumentState>,
+): ServerSchemas {
+  const schemas: Record<string, Record<string, string>> = {};
+  for (const { group, version, name, kind } of kindsOf(set)) {
+    const groupVersion = groupVersionString(group, version);
+    const state = groupVersions.has(groupVersion) ? states.get(groupVersion) : undefined;
+    const digest = state?.kind === 'known' ? state.digests.get(kind) : undefined;
+    if (digest === undefined) continue;
+    schemas[name] = { ...schemas[name], [version]: digest };
+  }
+  return schemas;
+}
+
+function warningOf(
+  { id, documents }: WantedDocuments,
+  states: ReadonlyMap<string, SchemaDocumentState>,
+): string | undefined {
+  const reasons = [...states.values()].flatMap((state) => (state.kind === 'failed' ? [state.reason] : []));
+  if (reasons.length === 0) return undefined;
+  const share = `${reasons.length} of ${documents.length}`;
+  return `${share} OpenAPI v3 documents of server ${id} cannot be read, so their resources count as other ones than those of other minor versions: ${reasons[0]}`;
+}
+
+/** What a snapshot tells of documents whose URL says their content; not of those of which it tells a part. */
+function digestsOf({ servers, servedSets }: Snapshot): ReadonlyMap<string, ReadonlyMap<string, string>> {
+  const documents = new Map<string, ReadonlyMap<string, string>>();
+  for (const set of new Set(servers.map(({ serves }) => servedSets[serves]))) {
+    if (set?.schemas === undefined) continue;
+    const paths = new Map(Object.entries(set.openapiV3 ?? {}));
+    const schemas = new Map(Object.entries(set.schemas));
+    const digests = new Map<string, Map<string, string>>();
+    const unknown = new Set<string>();
+    for (const { group, version, name, kind } of kindsOf(set)) {
+      const url = paths.get(documentPath(group, version));
+      if (url === undefined || !hasHash(url)) continue;
+      const digest = schemas.get(name)?.[version];
+      if (digest === undefined) unknown.add(url);
+      else digests.set(url, (digests.get(url) ?? new Map<string, string>()).set(kind, digest));
+    }
+    for (const [url, kinds] of digests) if (!unknown.has(url)) documents.set(url, kinds);
+  }
+  return documents;
+}
+
+/** The kinds of a set's resources, as far as they are of the group version that serves them. */
+function* kindsOf({
+  discovery = [],
+}: ServedSet): Generator<{ group: string; version: string; name: string; kind: string }> {
+  for (const { metadata, versions = [] } of discovery) {
+    const group = metadata.name ?? '';
+    for (const { version, resources = [] } of versions) {
+      for (const { resource, responseKind = {} } of resources) {
+        const { group: ofGroup = '', version: ofVersion = '', kind } = responseKind;
+        if (kind === undefined || resource.includes('.')) continue;
+        // Where the kind's group and version are left out they are the resource's.
+        const isOwn = ofVersion === '' || (ofGroup === group && ofVersion === version);
+        if (isOwn) yield { group, version, name: storageVersionName(group, resource), kind };
+      }
+    }
+  }
+}
+
+function documentPath(group: string, version: string): string {
+  return group === '' ? `api/${version}` : `apis/${group}/${version}`;
+}
+
+function hasHash(url: string): boolean {
+  return /[?&]hash=\w/.test(url);
+}
+
+function versionOf(
+  reading: ServerReading | undefined,
+  previous: Snapshot | undefined,
+  id: string,
+): string | undefined {
+  return (reading?.ok === true ? reading.version : undefined) ?? lastKnown(previous, id)?.server.version;
+}
