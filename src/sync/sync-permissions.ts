@@ -31,7 +31,7 @@ const lease = { group: 'coordination.k8s.io', resource: 'leases', namespace: 'ku
 export const syncPermissions: readonly SyncPermission[] = [
   {
     kind: 'path',
-    paths: ['/api', '/api/*', '/apis', '/apis/*', '/openapi/v3', '/version'],
+    paths: ['/api', '/api/*', '/apis', '/apis/*', '/openapi/v3', '/openapi/v3/*', '/version'],
     verbs: ['get'],
     neededFor: 'always',
   },

@@ -1,13 +1,17 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAPIGroupList, parseAPIVersions } from '../../discovery/forms/parse-classic.ts';
+import { parseOpenApiV3Index } from '../../discovery/openapi-v3/parse-openapi-v3.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
 import { apiServicesOf, apiServicesPath } from '../cluster/api-services.ts';
+import { readClusterObjects } from '../cluster/cluster-objects.ts';
 import { type NamedService, serviceEndpointsPath, servicePath } from '../cluster/service-address.ts';
 import { getJsonIfServed } from '../documents/json-document.ts';
 import { listObjects, listObjectsIfServed } from '../documents/list-objects.ts';
 import type { ServerDocument, ServerDocuments } from '../documents/server-documents.ts';
+import { sharedGroupVersions } from '../servers/exclude-group-versions.ts';
+import { ownDocuments } from '../servers/read-openapi-index.ts';
 import { aggregatedFiles, recordedFileName } from './recorded-documents.ts';
 import { type SharedList, sharedLists } from './shared-lists.ts';
 
@@ -58,15 +62,30 @@ export async function recordCluster({
     await writeFile(join(folder, file), text, { flag: 'wx', mode: 0o600 });
     files++;
   };
+  const shared = sharedBy(servers, signal);
   await Promise.all([
     recordLists(servers, signal, write, faults),
     ...servers.map(async ({ id, documents }) => {
       await mkdir(join(folder, id), { mode: 0o700 });
       const writeOwn: Write = (file, text) => write(join(id, file), text);
-      await recordServer(id, documents, signal, writeOwn, faults);
+      await recordServer(id, documents, shared, signal, writeOwn, faults);
     }),
   ]);
   return { faults, files };
+}
+
+/** Group versions of custom resources and extension API servers; `undefined` when that cannot be read. */
+async function sharedBy(
+  servers: RecordClusterOptions['servers'],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string> | undefined> {
+  const read = await readClusterObjects(
+    servers.map(({ documents }) => documents),
+    signal,
+  );
+  const { apiServices, customResourceGroups } = read;
+  if (apiServices === undefined || customResourceGroups === undefined) return undefined;
+  return sharedGroupVersions(apiServices, customResourceGroups);
 }
 
 type Write = (file: string, text: string) => Promise<void>;
@@ -168,6 +187,7 @@ async function recordList(
 async function recordServer(
   id: string,
   documents: ServerDocuments,
+  shared: Promise<ReadonlySet<string> | undefined>,
   signal: AbortSignal,
   write: Write,
   faults: string[],
@@ -183,13 +203,25 @@ async function recordServer(
   const whole = async (path: string) => {
     const document = await get(path);
     if (document.status !== 200) throw new Error(`${path} was answered with ${document.status}`);
-    await write(recordedFileName(path), document.body);
+    await write(recordedFileName(withoutQuery(path)), document.body);
     return document;
   };
   const codes: string[] = [];
+  const limit = createLimiter(concurrentDocuments);
   await Promise.all([
     attempt('version.json', async () => void (await whole('/version'))),
-    attempt('openapi_v3.json', async () => void (await whole('/openapi/v3'))),
+    attempt('openapi_v3.json', async () => {
+      const index = parseOpenApiV3Index(JSON.parse((await whole('/openapi/v3')).body));
+      // Of those that the sync job compares; what others describe is their users' business.
+      const excluded = await shared;
+      if (excluded === undefined) return;
+      await Promise.all(
+        ownDocuments(index, excluded).map((url) => {
+          const file = recordedFileName(withoutQuery(url));
+          return limit(() => attempt(file, async () => void (await whole(url))));
+        }),
+      );
+    }),
     ...Object.entries(aggregatedFiles).map(([path, name]) =>
       attempt(`${name}.json`, async () => {
         const { status, contentType, body } = await get(path, aggregatedAccept);
@@ -199,7 +231,6 @@ async function recordServer(
     ),
     attempt('apis.json', async () => {
       const [api, apis] = await Promise.all([whole('/api'), whole('/apis')]);
-      const limit = createLimiter(concurrentDocuments);
       await Promise.all(
         groupVersionPaths(api, apis).map((path) =>
           limit(() =>
@@ -229,6 +260,10 @@ function groupVersionPaths(api: ServerDocument, apis: ServerDocument): string[] 
     ...versions.map((version) => `/api/${version}`),
     ...groups.flatMap(({ name, versions }) => versions.map(({ version }) => `/apis/${name}/${version}`)),
   ];
+}
+
+function withoutQuery(url: string): string {
+  return url.split('?', 1)[0] ?? '';
 }
 
 function messageOf(error: unknown): string {

@@ -2,7 +2,7 @@ import { schemaDigests } from '../../discovery/openapi-v3/schema-digests.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { withDeadline } from '../../runtime/deadline.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
-import { getJson } from '../documents/json-document.ts';
+import { getJsonIfServed } from '../documents/json-document.ts';
 import { ReadError, type ServerDocuments } from '../documents/server-documents.ts';
 
 /** Milliseconds for the documents of one call together, those that wait for their turn among them. */
@@ -75,6 +75,19 @@ interface Entry {
   dueAt: number;
 }
 
+/** JSON in any case: servers from 1.31 on say so, and older ones may leave it to Go's guess, as of the index. */
+const documentTypes = ['application/json', 'text/plain'];
+
+async function digestsOf(
+  server: ServerDocuments,
+  { group, version, url }: SchemaDocument,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const value = await getJsonIfServed(server, url, 'application/json', signal, documentTypes);
+  if (value === undefined) throw new ReadError('UnexpectedStatus', `${url} is not served`);
+  return schemaDigests(value, group, version);
+}
+
 export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' | 'sleep'>): SchemaDocuments {
   /** In the order of their last use. */
   const entries = new Map<string, Entry>();
@@ -107,18 +120,19 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
 
   /** Never rejects. @param endsAt by the monotonic clock */
   async function readOne(
-    { group, version, url, from, isImmutable }: SchemaDocument,
+    document: SchemaDocument,
     entry: Entry,
     endsAt: number,
     signal: AbortSignal,
   ): Promise<void> {
     try {
+      const { from, isImmutable } = document;
       // Where one did not answer, another may.
       const server = from[entry.failures % from.length];
       const left = endsAt - clock.monotonic();
       if (server === undefined || left <= 0) throw tooSlow();
       const digests = await withDeadline(left, signal, tooSlow, async (deadline) =>
-        schemaDigests(await getJson(server, url, 'application/json', deadline), group, version),
+        digestsOf(server, document, deadline),
       );
       const dueAt = isImmutable ? Number.POSITIVE_INFINITY : clock.monotonic() + refreshedAfter;
       Object.assign(entry, { digests, fault: undefined, failures: 0, dueAt });
