@@ -109,6 +109,8 @@ for (const cluster of Object.keys(byHand)) {
       const file = join(directory, 'snapshot.json');
       const result = await snapshotFromFolder(fixture(cluster).pathname, {
         files: [{ file, unsigned: true }],
+        // The recordings hold no schemas: everything would count as differing, and go to the preferred version.
+        comparesSchemas: false,
       });
       assert.equal(result.ok, true);
       files.set('snapshot.json', readFileSync(file, 'utf8'));

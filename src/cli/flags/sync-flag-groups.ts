@@ -239,6 +239,14 @@ export const syncFlagGroups = [
           'How long what a server served stays known after it was stopped in order, as for a restart: 503 and Stale, not 404. 0s: not at all. Of servers that were found.',
       },
       {
+        name: 'compare-schemas',
+        key: 'snapshot.compareSchemas',
+        value: boolean,
+        default: 'true',
+        description:
+          'While servers are of several minor versions, read how each understands its resources (OpenAPI v3), so that routers see which differ. false while there are routers of an earlier release, which refuse a snapshot that tells it.',
+      },
+      {
         name: 'cluster',
         key: 'snapshot.cluster',
         value: text('name'),
@@ -295,12 +303,12 @@ export const syncFlags: readonly SyncFlag[] = [
 /** What `sync` was called with, as it was given, occurrence by occurrence. */
 export type SyncArguments = RawOptions<SyncFlag['name']>;
 
-/** The flags that are given but for those of the log, under their names in camel case: of a list all entries, of the others the last one. */
+/** The flags that are given but for those of the log, under their names in camel case: of a list all entries, of the others the last one. `false` only where it is not the default. */
 export type GivenSyncFlags = {
   readonly [Flag in SyncFlag as Camel<Exclude<Flag['name'], 'v' | 'logging-format'>>]?: {
     readonly value: string;
     readonly list: readonly string[];
-    readonly boolean: true;
+    readonly boolean: boolean;
   }[Flag['value']['kind']];
 };
 

@@ -80,11 +80,12 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
   const { fileTarget, sealDelivery, snapshotFromFolder } = await import('../../sync/node/index.ts');
   const { signingKeyOf } = await import('../../snapshot/signing/signing-key.ts');
   const servers = Object.fromEntries(plan.servers.map(({ id, url }) => [id, { url }]));
-  const { cluster, lifetimeSeconds } = plan;
+  const { cluster, lifetimeSeconds, comparesSchemas } = plan;
   const { snapshot, warnings, readings } = await snapshotFromFolder(plan.folder, {
     servers,
     cluster,
     lifetimeSeconds,
+    comparesSchemas,
   }).catch((cause: unknown) => {
     throw new CommandFailure(1, [`--from: ${messageOf(cause)}`], { cause });
   });

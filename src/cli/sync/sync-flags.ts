@@ -23,6 +23,7 @@ export interface OfflineSync {
   readonly signingKey: JWK | undefined;
   readonly cluster: string | undefined;
   readonly lifetimeSeconds: number | undefined;
+  readonly comparesSchemas: boolean | undefined;
 }
 
 /** A sync job that reads running servers. */
@@ -62,13 +63,16 @@ export function planSync(
   const plan = planOf(
     flags,
     context,
-    { servers, signingKey, cluster: flags.cluster, lifetimeSeconds },
+    { servers, signingKey, cluster: flags.cluster, lifetimeSeconds, comparesSchemas: flags.compareSchemas },
     faults,
   );
   return faults.length > 0 ? { faults } : { plan };
 }
 
-type CommonOptions = Pick<RunSyncOptions, 'servers' | 'signingKey' | 'cluster' | 'lifetimeSeconds'>;
+type CommonOptions = Pick<
+  RunSyncOptions,
+  'servers' | 'signingKey' | 'cluster' | 'lifetimeSeconds' | 'comparesSchemas'
+>;
 
 function planOf(
   flags: SyncFlags,
@@ -77,9 +81,10 @@ function planOf(
   faults: string[],
 ): SyncPlan {
   if (flags.from !== undefined) {
-    const { servers, signingKey, cluster, lifetimeSeconds } = common;
+    const { servers, signingKey, cluster, lifetimeSeconds, comparesSchemas } = common;
     const file = offlineFile(flags, faults);
-    return { kind: 'offline', folder: flags.from, file, servers, signingKey, cluster, lifetimeSeconds };
+    const made = { servers, signingKey, cluster, lifetimeSeconds, comparesSchemas };
+    return { kind: 'offline', folder: flags.from, file, ...made };
   }
   const { servers } = common;
   const clientCertificate = readClientCertificate(flags, context, faults);
@@ -87,6 +92,9 @@ function planOf(
     const given = [...givenTargetFlags(flags), ...givenLiveFlags(flags), ...givenClusterFlags(flags)];
     refuse(given, 'with --record, which only reads the servers that are listed', faults);
     if (flags.out !== undefined) faults.push('--out has no use with --record, which only reads');
+    if (flags.compareSchemas !== undefined) {
+      faults.push('--compare-schemas has no use with --record, which saves what is compared');
+    }
     if (flags.server === undefined) faults.push(serverIsRequired);
     const certificateAuthorities = readPeerAuthorities(flags, context, faults);
     return {

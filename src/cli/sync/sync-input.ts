@@ -33,7 +33,7 @@ const cluster = ['kubeconfig', 'context', 'in-cluster', 'departed-server-grace']
 const uselessWith: Readonly<Record<'once' | 'from' | 'record', readonly SyncFlagName[]>> = {
   once: running,
   from: [...running, ...pushing, ...cluster],
-  record: [...running, ...pushing, ...cluster, 'out', 'unsigned'],
+  record: [...running, ...pushing, ...cluster, 'out', 'unsigned', 'compare-schemas'],
 };
 
 /**
@@ -74,15 +74,20 @@ function usefulOf(
 }
 
 function syncFlagsOf(raw: SyncArguments, faults: string[]): SyncFlags {
-  const flags: Record<string, string | readonly string[] | true> = {};
-  for (const { name, value } of syncFlags) {
+  const flags: Record<string, string | readonly string[] | boolean> = {};
+  for (const flag of syncFlags) {
+    const { name, value } = flag;
     const values = raw[name];
     if (values === undefined) continue;
     const text = values.at(-1) ?? '';
     const attribute = name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
     if (value.kind === 'list') flags[attribute] = values.flatMap(splitList);
     else if (value.kind === 'value') flags[attribute] = text;
-    else if (syncFlagValue(name, text, faults) === true) flags[attribute] = true;
+    else {
+      const isOn = syncFlagValue(name, text, faults);
+      const isOffByDefault = !('default' in flag && flag.default === 'true');
+      if (isOn === true || (isOn === false && !isOffByDefault)) flags[attribute] = isOn;
+    }
   }
   return {
     ...flags,

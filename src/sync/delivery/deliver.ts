@@ -58,7 +58,12 @@ export type DeliveryResult =
   /** The target holds another one that is as new or newer (409). */
   | { readonly kind: 'newer-held'; readonly generation: number | undefined; readonly message: string }
   /** The target will not have it (401, 413, 422, …): somebody has to change something. */
-  | { readonly kind: 'refused'; readonly message: string }
+  | {
+      readonly kind: 'refused';
+      readonly message: string;
+      /** It is not taken for a snapshot (422). */
+      readonly isInvalid?: boolean;
+    }
   /** No answer, or one that says to come back later. */
   | { readonly kind: 'unreachable'; readonly message: string };
 

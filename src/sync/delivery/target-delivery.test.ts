@@ -20,6 +20,7 @@ function setUp(answer: (generation: number, attempt: number) => DeliveryResult) 
   const puts: number[] = [];
   const held: number[] = [];
   const warnings: unknown[] = [];
+  const messages: unknown[] = [];
   const target = createTargetDelivery(
     {
       name: 'router',
@@ -35,7 +36,13 @@ function setUp(answer: (generation: number, attempt: number) => DeliveryResult) 
       checkMilliseconds: 500,
       confirmMilliseconds: 30_000,
       mayDeliver: () => true,
-      logger: { ...silentLogger, warn: (fields) => warnings.push(fields) },
+      logger: {
+        ...silentLogger,
+        warn(fields, message) {
+          warnings.push(fields);
+          messages.push(message);
+        },
+      },
       onNewerHeld: (generation) => held.push(generation),
     },
   );
@@ -47,6 +54,7 @@ function setUp(answer: (generation: number, attempt: number) => DeliveryResult) 
     puts,
     held,
     warnings,
+    messages,
     asleep,
     async stop() {
       controller.abort();
@@ -108,6 +116,30 @@ test('what was refused is tried again when there is something newer', async () =
   await eventually(() => target.status().lastResult?.kind === 'accepted');
   await stop();
   assert.deepEqual(puts, [1, 2]);
+});
+
+test('that a router does not take schemas for part of a snapshot is told with the flag that leaves them out', async () => {
+  const refused: DeliveryResult = {
+    kind: 'refused',
+    message: '422 schemas: unknown member',
+    isInvalid: true,
+  };
+  const withSchemas: Delivery = {
+    snapshot: snapshotOf({ a: { serves: ['v1/pods'], schemas: {} } }, { generation: 2 }),
+    sealed: undefined,
+  };
+  for (const [offered, answer, expected] of [
+    [withSchemas, refused, /^snapshot not delivered: refused \(422\).*--compare-schemas=false/],
+    [delivery(1), refused, /^snapshot not delivered: refused$/],
+    [withSchemas, { kind: 'refused', message: '401' }, /^snapshot not delivered: refused$/],
+  ] as const) {
+    const { target, messages, asleep, stop } = setUp(() => answer);
+    await asleep();
+    target.offer(offered);
+    await eventually(() => messages.length === 1);
+    await stop();
+    assert.match(String(messages[0]), expected);
+  }
 });
 
 test('a router that holds something newer is told of, with our generation where it names none', async () => {

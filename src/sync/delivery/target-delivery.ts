@@ -95,7 +95,8 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       failures++;
       // Said once; a target that stays away does not fill the log.
       if (lastResult === undefined || describe(lastResult) !== describe(result)) {
-        logger.warn({ ...fields, reason: result.message }, `snapshot not delivered: ${result.kind}`);
+        const advice = adviceFor(result, delivery);
+        logger.warn({ ...fields, reason: result.message }, `snapshot not delivered: ${result.kind}${advice}`);
       }
       if (result.kind === 'newer-held') options.onNewerHeld(result.generation ?? generation);
     }
@@ -139,6 +140,14 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       lastAcceptedAt,
     }),
   };
+}
+
+/** What an operator can do about it, where that is known. */
+function adviceFor(result: DeliveryResult, { snapshot }: Delivery): string {
+  const { servedSets } = snapshot;
+  const tellsSchemas = Object.values(servedSets).some(({ schemas }) => schemas !== undefined);
+  if (result.kind !== 'refused' || result.isInvalid !== true || !tellsSchemas) return '';
+  return ' (422): routers of earlier releases do not know what it tells of schemas; upgrade them, or run sync with --compare-schemas=false until then';
 }
 
 function describe(result: DeliveryResult): string {

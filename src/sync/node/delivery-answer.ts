@@ -25,7 +25,8 @@ export function resultOf({ status, body }: DeliveryAnswer): DeliveryResult {
       message,
     };
   }
-  return { kind: isPassing(status) ? 'unreachable' : 'refused', message };
+  if (isPassing(status)) return { kind: 'unreachable', message };
+  return { kind: 'refused', message, ...(status === 422 ? { isInvalid: true } : {}) };
 }
 
 /** 429 and 5xx pass; every other code needs somebody to change a key, a right or the snapshot itself. */

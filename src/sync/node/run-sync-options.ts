@@ -77,6 +77,11 @@ export interface RunSyncOptions extends Omit<ReadingOptions, 'certificateAuthori
    * 0: not at all. Of servers that were found; those that are listed never leave. Default 900,000.
    */
   readonly departedServerGraceMilliseconds?: number | undefined;
+  /**
+   * Whether servers of several minor versions are asked how they understand what they serve. Default true; false while
+   * there are routers that refuse a snapshot which tells it.
+   */
+  readonly comparesSchemas?: boolean | undefined;
   /** Default 300. */
   readonly lifetimeSeconds?: number | undefined;
   readonly timing?: Partial<SyncTiming> | undefined;

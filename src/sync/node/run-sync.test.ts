@@ -251,6 +251,7 @@ test('a refusal carries the router’s own message', async (context) => {
   const metadata = snapshotOf({ a: { serves: ['v1/pods'], address: '169.254.169.254:80' } });
   const hostile = await target.put(await sealDelivery(metadata, signingKey), signal);
   assert.match(hostile.kind === 'refused' ? hostile.message : hostile.kind, /^422 .*metadata address/);
+  assert.equal(hostile.kind === 'refused' && hostile.isInvalid, true);
 });
 
 test('routers are asked under their own name, and answers that are not theirs are not followed', async (context) => {

@@ -16,6 +16,8 @@ export interface SnapshotFromFolderOptions {
    */
   readonly servers?: Readonly<Record<string, Omit<ServerDescription, 'id'>>> | undefined;
   readonly cluster?: string | undefined;
+  /** As in `SyncOptions`; where documents were not recorded, nothing is known of them. Default true. */
+  readonly comparesSchemas?: boolean | undefined;
   /** Default: ten years, for a recording does not age. */
   readonly lifetimeSeconds?: number | undefined;
   /** Where to write the snapshot. What became of it is in `deliveries`. */
@@ -52,6 +54,7 @@ export async function snapshotFromFolder(
       })),
       targets: (options.files ?? []).map(fileTarget),
       signingKey: options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey),
+      comparesSchemas: options.comparesSchemas,
       snapshot: { cluster, lifetimeSeconds },
       ...(now === undefined ? {} : { clock: { ...systemClock, now: () => now } }),
     },
