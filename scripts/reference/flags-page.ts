@@ -24,7 +24,7 @@ const introduction = [
   '',
   'Every command with its flags. Exit codes: 0 done, 1 failed while running, 2 usage or configuration error, with a line for each. `mixed-version-proxy <command> --help` prints the same, with examples.',
   '',
-  'A row says whether a [changed key](configuration.md#changes-while-the-router-runs) takes effect at once or with a restart.',
+  'A row says whether a [changed key](configuration.md#changes-while-the-router-runs) takes effect at once or with a restart; ¹ marks values that can change at once, but be set or removed only with a restart.',
   '',
   'Lists take commas and repetition; an entry in double quotes may contain commas. A boolean flag alone means true. Durations are as in Go: `500ms`, `10s`, `1m30s`.',
   '',
@@ -102,7 +102,7 @@ const effectColumn: Column = {
 
 const effects: Readonly<Record<TakesEffect, string>> = {
   'at-once': 'at once',
-  'at-once-while-on': 'at once; turned on or off: restart',
+  'at-once-while-on': 'at once ¹',
   restart: 'restart',
 };
 
