@@ -19,27 +19,26 @@ export const codeUnions: readonly CodeUnion[] = [
     introduction:
       'Why a request goes where it goes. Shown by `mixed-version-proxy explain`, `v1/explain`, the status page, and the log from `-v=4` on.',
     descriptions: {
-      NotAResourceRequest: 'The path names no resource: the local server answers it.',
-      MergedDocument: 'A discovery or OpenAPI document, answered from what all servers serve.',
-      AlreadyRerouted: 'A verified peer has rerouted it: it goes no further than the local server.',
+      NotAResourceRequest: 'The path names no resource: local.',
+      MergedDocument: 'A discovery or OpenAPI document, merged from all servers.',
+      AlreadyRerouted: 'A verified peer has rerouted it: local.',
       NoSnapshot: 'There has been no snapshot yet: `--snapshot-stale-policy` decides.',
       SnapshotExpired:
-        'The snapshot is past its lifetime, and `--snapshot-stale-policy` says not to go by it: local, or 503 for what only peers were known to serve.',
+        'The snapshot is past its lifetime, and `--snapshot-stale-policy` does not use it: local, or 503 for what only peers were known to serve.',
       ServedLocally: 'The local server serves it.',
       ExtensionAPIServer:
         'An aggregated API: to its server, or through the local aggregator (`--extension-routing`).',
       ExtensionAPIServerUnavailable: 'An aggregated API whose APIService is not available: 503.',
       ExtensionAPIServerAddressUnknown:
-        'An aggregated API that `--extension-routing=extension` would reach directly, and the snapshot has no address of its Service: through the local aggregator.',
-      CustomResource:
-        "Served through a CustomResourceDefinition, which is every server's: the local one answers.",
+        'An aggregated API without an address in the snapshot for `--extension-routing=extension`: through the local aggregator.',
+      CustomResource: 'Served through a CustomResourceDefinition: local.',
       ServedByPeer: 'The local server does not serve it, the candidates do.',
       PreferredVersion:
         'Servers of several versions serve it and understand it differently: one of the preferred version answers (`--preferred-version`). As a refusal: only servers of older versions are left, and `--preferred-version-required` keeps a write from them (503).',
       PeerAddressUnknown: 'Peers serve it and none has a usable address: 503.',
       ServerDeparted:
-        'Only servers that have left in order serve it, and they may come back (`sync --departed-server-grace`): 503.',
-      NotServedByAnyServer: 'No server serves it: the local one answers 404.',
+        'Only departed servers serve it, and they may come back (`sync --departed-server-grace`): 503.',
+      NotServedByAnyServer: 'No server serves it: local, a 404.',
       LocalServerDown: 'The local server is down: `--local-server-down-policy` decides.',
       FeatureGateDisabled: 'UnknownVersionInteroperabilityProxy is off: everything goes to the local server.',
     },
@@ -51,7 +50,7 @@ export const codeUnions: readonly CodeUnion[] = [
     introduction: 'Thrown by `parseRequestInfo` as `RequestInfoError`.',
   },
   {
-    heading: 'Destinations that give no answer',
+    heading: 'Destinations without a response',
     source: 'src/request/transport.ts',
     name: 'TransportErrorCode',
     introduction:
@@ -61,21 +60,20 @@ export const codeUnions: readonly CodeUnion[] = [
     heading: 'Attempts',
     source: 'src/request/request-observer.ts',
     name: 'AttemptFailure',
-    introduction: 'What request observers are told beside the codes above.',
+    introduction: 'For request observers, in addition to the codes above.',
   },
   {
-    heading: 'Requests turned away',
+    heading: 'Refused requests',
     source: 'src/request/request-observer.ts',
     name: 'DropReason',
-    introduction:
-      "For the router's own sake: see [limits.md](limits.md) and [shutdown.md](../guides/shutdown.md).",
+    introduction: 'By the router itself: see [limits](limits.md) and [shutting down](../guides/shutdown.md).',
   },
   {
     heading: 'Snapshots',
     source: 'src/snapshot/format/snapshot-error.ts',
     name: 'SnapshotErrorCode',
     introduction:
-      'Why a pushed snapshot was not taken: `Unsigned`, `UnknownKey` and `BadSignature` are answered with 401, `TooLarge` with 413, `Invalid` with 422 and every fault, `NotNewer` with 409. What was held is still held.',
+      'Why a pushed snapshot was refused: 401 for `Unsigned`, `UnknownKey` and `BadSignature`, 413 for `TooLarge`, 422 with every error for `Invalid`, 409 for `NotNewer`. The router keeps its snapshot.',
     descriptions: { TooLarge: 'Larger than any snapshot may be.' },
   },
   {
@@ -83,7 +81,7 @@ export const codeUnions: readonly CodeUnion[] = [
     source: 'src/identity/assertion/peer-assertion-error.ts',
     name: 'PeerAssertionErrorCode',
     introduction:
-      'An assertion that is not believed ends its request with 401 (`NoncesUnavailable`: 503): [peer-assertion.md](../guides/peer-assertion.md).',
+      'A refused [assertion](../guides/peer-assertion.md) ends its request with 401 (`NoncesUnavailable`: 503).',
     descriptions: {
       Expired: 'Past its `exp`: older than it may be, or the clocks differ.',
       NotYetValid: 'Its `iat` or `nbf` lies ahead: the clocks differ.',
@@ -95,37 +93,36 @@ export const codeUnions: readonly CodeUnion[] = [
     source: 'src/identity/jwt/token-error.ts',
     name: 'TokenErrorCode',
     introduction:
-      'From a configured issuer. What is wrong whoever looks at it ends in 401; what this router cannot judge (`KeysUnavailable`, `UnknownKey`, `UnsupportedAlgorithm`, `DistributedClaim`, `ReservedName`, `UnboundToken`) passes through to the API server.',
+      'For tokens of a configured issuer: 401. What this router cannot judge (`KeysUnavailable`, `UnknownKey`, `UnsupportedAlgorithm`, `DistributedClaim`, `ReservedName`, `UnboundToken`) passes through to the API server.',
     descriptions: {
       MalformedToken: 'No compact JWS with JSON claims.',
-      InvalidSignature: 'The signature does not hold under the key that it names.',
+      InvalidSignature: 'The signature does not match the key.',
       Expired: 'Past its `exp`.',
       NotYetValid: 'Its `nbf` lies ahead: the clocks may differ.',
       WrongAudience: 'For none of the configured audiences.',
       RequiredClaimMismatch: 'A required claim has another value.',
       EmailNotVerified: 'The user name is an email address that the issuer has not verified.',
-      UnsupportedAlgorithm: 'An algorithm that this runtime has not, though the API server may.',
+      UnsupportedAlgorithm: 'An algorithm that this runtime lacks; the API server may have it.',
     },
   },
   {
     heading: "Keys of tokens' issuers",
     source: 'src/identity/jwt/fetch-document.ts',
     name: 'KeyLoadErrorCode',
-    introduction:
-      'In the log, when the keys of an issuer cannot be loaded. Keys that are held go on counting.',
+    introduction: 'In the log, when the keys of an issuer cannot be loaded. Loaded keys stay in use.',
     descriptions: {
-      Unreachable: 'No whole answer in time.',
-      UnexpectedStatus: 'An answer other than 200.',
+      Unreachable: 'No complete response in time.',
+      UnexpectedStatus: 'A response other than 200.',
       RedirectRefused: 'A redirect to another origin, or too many of them.',
       TooLarge: 'Larger than such a document may be.',
       InvalidDocument: 'Not JSON, or not the document.',
     },
   },
   {
-    heading: 'Identities that cannot be sent on',
+    heading: 'Identities that cannot be forwarded',
     source: 'src/identity/identity-text.ts',
     name: 'IdentityTextErrorCode',
-    introduction: 'A name that no header line carries unchanged is refused at the door, not altered.',
+    introduction: 'A name that no header line carries unchanged is refused, not altered.',
   },
   {
     heading: 'Identity tokens',
@@ -154,7 +151,7 @@ export const codeUnions: readonly CodeUnion[] = [
     heading: 'Certificates',
     source: 'src/node/callers/certificate-pem.ts',
     name: 'CertificatePemErrorCode',
-    introduction: 'At the start, exit code 2; on a reload, in the log, and what was in use stays in use.',
+    introduction: 'At start, exit code 2; on a reload, in the log, and the old files stay in use.',
     descriptions: { NoCertificate: 'The file holds no PEM certificate.' },
   },
   {
@@ -171,7 +168,7 @@ export const codeUnions: readonly CodeUnion[] = [
     heading: 'Reading API servers',
     source: 'src/sync/documents/server-documents.ts',
     name: 'ReadErrorCode',
-    introduction: 'Of the sync job: the server keeps its last known set, marked stale.',
+    introduction: 'Of the sync job: the server keeps what it last served, marked stale.',
   },
   {
     heading: 'Discovery documents',

@@ -17,7 +17,7 @@ export const bun: ConformanceRuntime = {
   id: 'bun',
   title: 'Bun',
   description:
-    'The Worker’s fetch handler under `Bun.serve`, TLS in front; servers are told by signed assertions. There is no entry of its own for it.',
+    'The Worker’s fetch handler under `Bun.serve`, TLS in front; servers get signed assertions. It has no entry of its own.',
   missing: () => (bunBinary() === undefined ? bunMissing : undefined),
   lacks: {
     exactTarget: urlParsed,
@@ -35,7 +35,7 @@ export const bun: ConformanceRuntime = {
     frontProxyIdentity: {
       kind: 'not possible',
       because:
-        'Bun’s `fetch` writes repeated header lines as one: groups would run together. Servers are told by signed assertions.',
+        'Bun’s `fetch` writes repeated header lines as one: groups would be joined. Servers get signed assertions.',
     },
     repeatedHeaders: {
       kind: 'not possible',

@@ -16,7 +16,7 @@ export const deno: ConformanceRuntime = {
   id: 'deno',
   title: 'Deno',
   description:
-    '`src/edge/deno/serve.ts` on Deno with the permissions it needs, TLS in front; servers are told by signed assertions.',
+    '`src/edge/deno/serve.ts` on Deno with the permissions it needs, TLS in front; servers get signed assertions.',
   missing: () => (denoBinary() === undefined ? denoMissing : undefined),
   lacks: {
     http2: onlyHttp1,
@@ -29,7 +29,7 @@ export const deno: ConformanceRuntime = {
     frontProxyIdentity: {
       kind: 'not possible',
       because:
-        'Deno’s `fetch` writes repeated header lines as one: groups would run together. Servers are told by signed assertions.',
+        'Deno’s `fetch` writes repeated header lines as one: groups would be joined. Servers get signed assertions.',
     },
     repeatedHeaders: {
       kind: 'not possible',

@@ -11,7 +11,7 @@ export const workerd: ConformanceRuntime = {
   id: 'workerd',
   title: 'workerd, self-hosted',
   description:
-    'The built Worker on workerd itself: only clients with a certificate may connect, servers are told by X-Remote headers over mutual TLS.',
+    'The built Worker on workerd itself: only clients with a certificate may connect, servers get X-Remote headers over mutual TLS.',
   lacks: {
     exactTarget: urlParsed,
     http2: onlyHttp1,
