@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { collectionPath, manifestOf } from './exclusive-resources.ts';
+import { describeFields, type FieldLoop, startFieldLoop } from './field-loop.ts';
 import { type GetSuite, kubectls, type LiveSuite } from './live-suite.ts';
 import { tlsRequest } from './tls-request.ts';
 import { startUpgradeClients } from './upgrade-clients.ts';
@@ -26,6 +27,7 @@ export function registerUpgradeCases(suite: GetSuite): void {
       await ok(kubectl, 'gateway', [...place, 'create', '-f', '-'], manifestOf(resource, fixed));
     }
     const clients = await startUpgradeClients(suite(), { scope, fixed, kubectl });
+    const fields = startFieldLoops(suite());
     try {
       for (const server of [b, a]) {
         if (server === a) await clients.leaveOlder();
@@ -35,6 +37,7 @@ export function registerUpgradeCases(suite: GetSuite): void {
         await server.untilReady();
         await untilRoutersKnow(suite(), server.serverId);
       }
+      await settle(fields);
       await clients.stopWriting();
       for (const way of ['routers', 'gateway'] as const) {
         await waitUntil(`every event has come through: ${way}`, () => clients.lost(way).length === 0, {
@@ -43,7 +46,11 @@ export function registerUpgradeCases(suite: GetSuite): void {
       }
     } finally {
       await clients.stop();
+      await Promise.all(Object.values(fields).map((loop) => loop.stop()));
       for (const line of clients.describe()) context.diagnostic(line);
+      for (const [way, loop] of Object.entries(fields)) {
+        context.diagnostic(`fields, ${way}: ${describeFields(loop)}`);
+      }
     }
 
     for (const way of ['routers', 'gateway'] as const) {
@@ -51,6 +58,10 @@ export function registerUpgradeCases(suite: GetSuite): void {
       assert.equal(clients.reads[way].counts.notFound, 0, `wrong 404s of reads, ${way}`);
       assert.equal(clients.watchesNotFound(way), 0, `wrong 404s of watches, ${way}`);
       assert.deepEqual(clients.lost(way), [], `lost events, ${way}`);
+    }
+    for (const { counts } of [fields.routers, fields.gateway]) {
+      assert.equal(counts.lost, 0, 'objects that lost a field');
+      assert.equal(counts.hidden, 0, 'reads that hid a field');
     }
     assert.deepEqual(clients.commands.failed, []);
     const bare = clients.reads.bare.counts.notFound + clients.watchesNotFound('bare');
@@ -86,4 +97,29 @@ async function untilRoutersKnow({ cluster }: LiveSuite, serverId: string): Promi
       return server?.health.status === 'healthy' && !server.stale;
     });
   }
+}
+
+/** Objects with a field that only the newest version knows: by any of the routers, by the gateway, and without either. */
+function startFieldLoops({ cluster }: LiveSuite): Record<'routers' | 'gateway' | 'bare', FieldLoop> {
+  const { sidecars, gateway, servers, admin } = cluster;
+  const newest = servers[2];
+  const start = (name: string, origins: readonly string[]) =>
+    startFieldLoop(origins, () => newest.url, scope, admin, name);
+  return {
+    routers: start('routers', [...sidecars.map(({ origin }) => origin), gateway.origin]),
+    gateway: start('gateway', [gateway.origin]),
+    bare: start(
+      'bare',
+      servers.map(({ url }) => url),
+    ),
+  };
+}
+
+/** Until objects have been stored with the field after the last change, or it is clear that no version keeps it. */
+async function settle(fields: Readonly<Record<string, FieldLoop>>): Promise<void> {
+  const loops = Object.values(fields);
+  const before = loops.map(({ counts }) => counts.rounds);
+  await waitUntil('objects have been written after the upgrade', () =>
+    loops.every(({ counts }, index) => counts.rounds >= (before[index] ?? 0) + 20),
+  );
 }
