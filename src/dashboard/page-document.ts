@@ -70,7 +70,7 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
   return {
     overview: html`<div id="overview" data-now="${state.now}" data-generation="${table?.generation ?? ''}">
 ${summarySection(state, upgrade)}
-${upgradeSection(upgrade, matrix)}
+${upgradeSection(upgrade, matrix, status.preferredVersion)}
 ${serversSection(state, hostnames)}
 ${isKnown ? unchangedSection('differences') : differencesSection(columns, matrix, hostnames)}
 </div>`,

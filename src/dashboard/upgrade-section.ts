@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import { count, type Markup } from './markup.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import type { UpgradeState } from './upgrade-state.ts';
@@ -7,12 +8,16 @@ import type { UpgradeState } from './upgrade-state.ts';
 const shades = 5;
 
 /** Whether an upgrade is in progress, and how far it has come. Empty while no server is known. */
-export function upgradeSection(upgrade: UpgradeState, matrix: ServedMatrix): Markup {
+export function upgradeSection(
+  upgrade: UpgradeState,
+  matrix: ServedMatrix,
+  preferredVersion: RouterStatus['preferredVersion'],
+): Markup {
   const { state, shares, servers } = upgrade;
   if (servers === 0) return html``;
   return html`<section id="upgrade" class="card upgrade ${state}" aria-labelledby="upgrade-heading">
 <h2 id="upgrade-heading">${heading(upgrade)}</h2>
-<p>${explanation(upgrade, matrix)}</p>
+<p>${explanation(upgrade, matrix)}${preference(preferredVersion)}</p>
 ${bar(upgrade)}
 <ul class="shares">${shares.map(
     ({ version, servers: number }, index) =>
@@ -34,6 +39,14 @@ function explanation({ state }: UpgradeState, { differingRows }: ServedMatrix): 
   return state === 'mixed'
     ? `An upgrade is in progress. ${differs}`
     : `No upgrade: look for feature gates and --runtime-config. ${differs}`;
+}
+
+/** Empty while it makes no difference. */
+function preference({ configured, minor, enforcementDiffers }: RouterStatus['preferredVersion']): string {
+  if (minor === null) return '';
+  const how = configured === minor ? '' : ` (${configured})`;
+  const writes = enforcementDiffers ? ', and every write: the servers enforce different policies' : '';
+  return ` Version ${minor}${how} answers for what servers understand differently${writes}.`;
 }
 
 /** Decoration: the list beside it says the same in words. Widths are attributes, since the page allows no style. */

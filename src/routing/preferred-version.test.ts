@@ -282,6 +282,30 @@ describe('properties', () => {
   });
 });
 
+describe('load', () => {
+  /** Requests each server gets where each of the routers gets one for what differs, as shares of an even spread. */
+  function shares(table: RoutingTable): number[] {
+    const { servers } = table;
+    const load = new Map(servers.map(({ id }) => [id, 0]));
+    for (const { id } of servers) {
+      const { decision, candidates } = decisionAt(table, id, autoscalers);
+      const asked = decision === 'local' ? [id] : candidates.map((each) => each.id);
+      for (const each of asked) load.set(each, (load.get(each) ?? 0) + 1 / asked.length);
+    }
+    return [...load.values()];
+  }
+
+  test('with one of three upgraded, and with two, no server gets more than 1.5 times its share', () => {
+    for (const [a, b, c] of [
+      ['1.31', '1.31', '1.36'],
+      ['1.31', '1.36', '1.36'],
+    ] as const) {
+      const load = shares(tableOf({ a: server(a), b: server(b), c: server(c) }));
+      assert.ok(Math.max(...load) <= 1.5, load.join());
+    }
+  });
+});
+
 test('a preferred version is one of four words or a minor version', () => {
   for (const good of ['majority', 'newest', 'oldest', 'local', '1.36', '2.0'])
     assert.ok(isPreferredVersion(good));

@@ -29,11 +29,13 @@ export function statusText(
   now: number,
   { isWide, isColored }: StatusTextOptions,
 ): string {
+  const preferred = preferredVersionLine(status);
   const sections: readonly (readonly Line[])[] = [
     textTable([
       ['Router:', routerLine(status)],
       ['Snapshot:', snapshotLine(status, now)],
       ...(cluster === undefined ? [] : [['Servers:', upgradeLine(cluster)]]),
+      ...(preferred === undefined ? [] : [['Version:', preferred]]),
     ]),
     status.servers.length === 0 ? [] : serverTable(status, cluster?.hostnames ?? new Map(), now),
     cluster === undefined ? [] : differences(cluster, isWide),
@@ -59,6 +61,15 @@ function routerLine({ form, serverId, enabled, stalePolicy }: StatusView): strin
   return enabled
     ? `${whose}, stale policy ${stalePolicy}`
     : `${whose}, feature gate off: everything is local`;
+}
+
+/** Empty while it makes no difference. */
+function preferredVersionLine({ preferredVersion }: StatusView): string | undefined {
+  if (preferredVersion === undefined || preferredVersion.minor === null) return undefined;
+  const { configured, minor, enforcementDiffers } = preferredVersion;
+  const how = configured === minor ? '' : ` (${configured})`;
+  const writes = enforcementDiffers ? ', and every write' : '';
+  return `${minor}${how} answers for what servers understand differently${writes}`;
 }
 
 function snapshotLine({ snapshot }: StatusView, now: number): Segment {

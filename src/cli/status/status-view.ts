@@ -12,6 +12,10 @@ const statusViewSchema = v.object({
   serverId: v.nullable(v.string()),
   enabled: v.boolean(),
   stalePolicy: v.string(),
+  /** Left out by routers of the release before. */
+  preferredVersion: v.optional(
+    v.object({ configured: v.string(), minor: v.nullable(v.string()), enforcementDiffers: v.boolean() }),
+  ),
   snapshot: v.nullable(
     v.object({
       generation: v.number(),

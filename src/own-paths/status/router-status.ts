@@ -2,6 +2,7 @@ import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts'
 import type { ServerHealthReport } from '../../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
+import { defaultPreferredVersion, preferredMinor } from '../../routing/preferred-version.ts';
 import type { RefusedPush } from '../../snapshot/receiving/receiver.ts';
 import { isExpired, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
@@ -23,6 +24,16 @@ export interface RouterStatus extends DocumentStatus {
   readonly localServer: ServerHealthStatus | null;
   readonly enabled: boolean;
   readonly stalePolicy: string;
+  /** Which version answers for what servers of several versions understand differently. */
+  readonly preferredVersion: {
+    /** As configured: `majority`, `newest`, `oldest`, `local`, or a minor version. */
+    readonly configured: string;
+    readonly scope: string;
+    /** What that comes to by the snapshot; `null` while the servers are of one version, or have not been compared. */
+    readonly minor: string | null;
+    /** Servers enforce different admission policies, so that every write goes to that version. */
+    readonly enforcementDiffers: boolean;
+  };
   /** `null`: there has been none. */
   readonly snapshot: {
     readonly generation: number;
@@ -65,13 +76,17 @@ export interface ServerHealthStatus {
 
 /** Pure, but for the health of the moment. `now` in milliseconds since the epoch. */
 export function routerStatus(
-  options: Pick<MixedVersionProxyOptions, 'serverId' | 'enabled' | 'stalePolicy' | 'openApiV2' | 'health'>,
+  options: Pick<
+    MixedVersionProxyOptions,
+    'serverId' | 'enabled' | 'stalePolicy' | 'preferredVersion' | 'openApiV2' | 'health'
+  >,
   source: { current(): RoutingTable | undefined; readonly refusedPush?: RefusedPush | undefined },
   now: number,
   credentialFiles: CredentialFiles = none,
   settings?: SettingsState,
 ): RouterStatus {
   const { serverId, enabled = true, stalePolicy = defaultStalePolicy, health } = options;
+  const { preferredVersion = defaultPreferredVersion } = options;
   const table = source.current();
   const needsRestart = settings?.needsRestart() ?? [];
   const departures = new Map(table?.snapshot.servers.map(({ id, departedAt }) => [id, departedAt]));
@@ -81,6 +96,12 @@ export function routerStatus(
     localServer: serverId === undefined ? null : healthStatus(health?.report(serverId), now),
     enabled,
     stalePolicy,
+    preferredVersion: {
+      configured: preferredVersion.version,
+      scope: preferredVersion.scope,
+      minor: preferredMinor(table?.comparison, preferredVersion) ?? null,
+      enforcementDiffers: table?.comparison?.enforcementDiffers === true,
+    },
     snapshot:
       table === undefined
         ? null
