@@ -117,6 +117,12 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
     localServer: health,
     enabled: true,
     stalePolicy: 'local',
+    preferredVersion: {
+      configured: hostile('preferred-version'),
+      scope: 'differing',
+      minor: hostile('minor-version'),
+      enforcementDiffers: true,
+    },
     snapshot: { generation: 1, createdAt: '', expiresAt: '', expired: false, source: 'discovery' },
     servers: servers.map(({ id, address = null, version = null }) => ({
       id,
