@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { collectionPath, manifestOf } from './exclusive-resources.ts';
 import { describeFields, type FieldLoop, startFieldLoop } from './field-loop.ts';
 import { type GetSuite, kubectls, type LiveSuite } from './live-suite.ts';
+import { makePolicy, writeUnderPolicy } from './policy-writes.ts';
 import { tlsRequest } from './tls-request.ts';
 import { startUpgradeClients } from './upgrade-clients.ts';
 
@@ -36,6 +37,7 @@ export function registerUpgradeCases(suite: GetSuite): void {
         await server.launch(cluster.newest);
         await server.untilReady();
         await untilRoutersKnow(suite(), server.serverId);
+        if (server === b) await policiesHold(suite(), context);
       }
       await settle(fields);
       await clients.stopWriting();
@@ -122,4 +124,28 @@ async function settle(fields: Readonly<Record<string, FieldLoop>>): Promise<void
   await waitUntil('objects have been written after the upgrade', () =>
     loops.every(({ counts }, index) => counts.rounds >= (before[index] ?? 0) + 20),
   );
+}
+
+/** Most servers know a kind of policy by now, and one does not: no write may come past it through that one. */
+async function policiesHold({ cluster }: LiveSuite, context: TestContext): Promise<void> {
+  const { servers, sidecars, gateway, admin } = cluster;
+  const [oldest, , newest] = servers;
+  const remove = await makePolicy(newest.url, oldest.url, scope, admin);
+  if (remove === undefined) {
+    context.diagnostic('policies: both versions know the same kinds');
+    return;
+  }
+  try {
+    const routers = [...sidecars, gateway].map(({ origin }) => origin);
+    const through = await writeUnderPolicy(routers, scope, admin, 'policy', 1_000);
+    const bare = servers.map(({ url }) => url);
+    const straight = await writeUnderPolicy(bare, scope, admin, 'policy-bare', 300);
+    context.diagnostic(
+      `policies: ${through.evaded} of ${through.written} writes evaded one through the routers, ${straight.evaded} of ${straight.written} straight to the servers`,
+    );
+    assert.equal(through.evaded, 0);
+    assert.ok(straight.evaded > 0, 'without routers it is evaded');
+  } finally {
+    await remove();
+  }
 }
