@@ -9,6 +9,7 @@ import { type AuthenticationOptions, makeAuthenticate } from './authentication.t
 import { apiServerId, holdIdentityLease, registerApiServices } from './cluster.ts';
 import { type HttpOptions, type RequestRecord, serve } from './http-server.ts';
 import { serveUpgrade } from './http-upgrade.ts';
+import type { AddedFields } from './openapi-schemas.ts';
 import type { ServerContext } from './resource-request.ts';
 import { ServedResources } from './served-resources.ts';
 import type { ExampleStore } from './store.ts';
@@ -38,6 +39,11 @@ export interface ExampleApiServerOptions extends AuthenticationOptions {
   readonly advertiseAddress?: string;
   /** As with --runtime-config=<group version>=false: `['batch/v1']`. */
   readonly disabledGroupVersions?: readonly string[];
+  /**
+   * Fields of `spec` that only this server knows, by group version and kind: `{ 'autoscaling/v2/HorizontalPodAutoscaler':
+   * ['tolerance'] }`. Told in OpenAPI; what is in `spec` is stored as it comes, here and elsewhere.
+   */
+  readonly addedFields?: AddedFields;
   /** Default 10,000; kube-apiserver sends one about every minute. */
   readonly bookmarkIntervalMilliseconds?: number;
   /** Told of every request before it is answered. */
@@ -94,6 +100,7 @@ export async function startExampleApiServer(options: ExampleApiServerOptions): P
     address: authority,
     tokens,
     bookmarkIntervalMilliseconds,
+    addedFields: options.addedFields ?? {},
     stopping: stopping.signal,
   };
   const http: HttpOptions = {

@@ -1,15 +1,23 @@
 import { isJsonObject, type JsonObject } from './kubernetes-object.ts';
 import type { ServedGroupVersion, ServedResource } from './served-resources.ts';
 
+/** Fields of `spec`, all of them text, by group version and kind (`apps/v1/Deployment`). */
+export type AddedFields = Readonly<Record<string, readonly string[]>>;
+
 /** Named object schemas, as both OpenAPI versions have them; `prefix` is where references point. */
-export function schemasOf({ resources }: ServedGroupVersion, prefix: string): Record<string, JsonObject> {
+export function schemasOf(
+  { resources }: ServedGroupVersion,
+  prefix: string,
+  addedFields: AddedFields,
+): Record<string, JsonObject> {
   const schemas: Record<string, JsonObject> = {
     [objectMetaName]: objectMeta,
     [listMetaName]: listMeta,
   };
   for (const served of resources) {
     const name = schemaName(served);
-    schemas[name] = kindSchema(served, prefix);
+    const added = addedFields[`${served.groupVersion}/${served.kind}`] ?? [];
+    schemas[name] = kindSchema(served, prefix, added);
     if (served.verbs.includes('list')) schemas[`${name}List`] = listSchema(served, prefix);
   }
   return schemas;
@@ -61,10 +69,10 @@ const fieldsByKind: Readonly<Record<string, JsonObject>> = {
   Secret: { data: stringMap, stringData: stringMap, type: string, immutable: { type: 'boolean' } },
 };
 
-function kindSchema(served: ServedResource, prefix: string): JsonObject {
+function kindSchema(served: ServedResource, prefix: string, added: readonly string[]): JsonObject {
   const { kind, groupVersion } = served;
   const fields = fieldsByKind[kind] ?? {
-    spec: { ...anything, description: `What is wanted of the ${kind}.` },
+    spec: { ...anything, ...withFields(added), description: `What is wanted of the ${kind}.` },
     status: { ...anything, description: `What was last seen of the ${kind}.` },
   };
   return {
@@ -78,6 +86,10 @@ function kindSchema(served: ServedResource, prefix: string): JsonObject {
     },
     'x-kubernetes-group-version-kind': [groupVersionKind(served)],
   };
+}
+
+function withFields(names: readonly string[]): JsonObject {
+  return names.length === 0 ? {} : { properties: Object.fromEntries(names.map((name) => [name, string])) };
 }
 
 function listSchema(served: ServedResource, prefix: string): JsonObject {

@@ -14,7 +14,9 @@ const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf
 export function openApiV2Answer(server: ServerContext, accept: string | undefined): Answer {
   const definitions = Object.assign(
     {},
-    ...server.served.groupVersions().map((groupVersion) => schemasOf(groupVersion, '#/definitions/')),
+    ...server.served
+      .groupVersions()
+      .map((groupVersion) => schemasOf(groupVersion, '#/definitions/', server.addedFields)),
   ) as Record<string, JsonObject>;
   const info = { title: 'Kubernetes', version: server.version.gitVersion };
   const wantsProtobuf = parseAccept(accept).some(({ type }) => type.includes('proto-openapi.spec.v2'));

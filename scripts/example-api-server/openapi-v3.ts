@@ -52,13 +52,13 @@ function hashOf(document: JsonObject): string {
   return createHash('sha512').update(JSON.stringify(document)).digest('hex').toUpperCase();
 }
 
-function documentOf({ version }: ServerContext, groupVersion: ServedGroupVersion): JsonObject {
+function documentOf({ version, addedFields }: ServerContext, groupVersion: ServedGroupVersion): JsonObject {
   const paths = groupVersion.resources.flatMap((served) => pathsOf(groupVersion, served));
   return {
     openapi: '3.0.0',
     info: { title: 'Kubernetes', version: version.gitVersion },
     paths: Object.fromEntries(paths),
-    components: { schemas: schemasOf(groupVersion, '#/components/schemas/') },
+    components: { schemas: schemasOf(groupVersion, '#/components/schemas/', addedFields) },
   };
 }
 
