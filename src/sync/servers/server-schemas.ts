@@ -15,7 +15,7 @@ export interface SchemaReaderOptions {
   readonly maximumDocuments?: number | undefined;
   /**
    * What was known before. Where documents are limited, those of it are not read again: so a sync job that starts anew
-   * for each round gets to the end.
+   * for each round gets to the end. They are then as the release made them that read them.
    */
   readonly previous?: Snapshot | undefined;
 }
