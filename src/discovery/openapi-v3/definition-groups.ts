@@ -33,7 +33,7 @@ export function definitionGroups(
 
   function close({ name, number, lowest }: Visit): void {
     if (lowest < number) return;
-    const group = open.splice(open.indexOf(name));
+    const group = open.splice(open.lastIndexOf(name));
     for (const member of group) isOpen.delete(member);
     groups.push(group);
   }

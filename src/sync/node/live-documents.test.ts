@@ -100,6 +100,20 @@ test('what has not changed is not sent again, what has is', async (context) => {
   assert.deepEqual(sent, [200, 304, 200, 200]);
 });
 
+test('OpenAPI documents of group versions are not kept, of which megabytes would be', async (context) => {
+  const conditions: unknown[] = [];
+  const documents = await apiServer(context, ({ headers }, response) => {
+    conditions.push(headers['if-none-match']);
+    response.setHeader('etag', '"one"');
+    answerJson(response, '{}');
+  });
+  for (const path of ['/openapi/v3/apis/apps/v1?hash=AB', '/openapi/v3']) {
+    await documents.get(path, 'application/json');
+    await documents.get(path, 'application/json');
+  }
+  assert.deepEqual(conditions, [undefined, undefined, undefined, '"one"']);
+});
+
 test('takes gzip', async (context) => {
   const documents = await apiServer(context, ({ headers }, response) => {
     assert.equal(headers['accept-encoding'], 'gzip');

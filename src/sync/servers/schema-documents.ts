@@ -13,6 +13,8 @@ const retriedAfter = 30_000;
 const refreshedAfter = 600_000;
 /** Documents held in memory and digested at once: the largest of Kubernetes 1.36 has 1.6 MB, and takes 15 MB parsed. */
 const concurrentDocuments = 3;
+/** Characters of one document that are parsed at the most: ten times the largest. */
+const maximumLength = 16 * 1024 * 1024;
 /**
  * Documents whose digests are remembered: some 3 KB each. Three versions have 180, and 50 servers whose URLs have no
  * hashes 3,000.
@@ -83,7 +85,14 @@ async function digestsOf(
   { group, version, url }: SchemaDocument,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
-  const value = await getJsonIfServed(server, url, 'application/json', signal, documentTypes);
+  const bounded: ServerDocuments = {
+    async get(...request) {
+      const document = await server.get(...request);
+      if (document.body.length <= maximumLength) return document;
+      throw new ReadError('InvalidDocument', `${url} has more than ${maximumLength} characters`);
+    },
+  };
+  const value = await getJsonIfServed(bounded, url, 'application/json', signal, documentTypes);
   if (value === undefined) throw new ReadError('UnexpectedStatus', `${url} is not served`);
   return schemaDigests(value, group, version);
 }
@@ -145,6 +154,7 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
   }
 
   async function readAll(documents: readonly SchemaDocument[], signal: AbortSignal): Promise<void> {
+    if (documents.length === 0) return;
     const either = AbortSignal.any([signal, dropped.signal]);
     const endsAt = clock.monotonic() + timeout;
     const readings = documents.map(async (document) => {

@@ -211,6 +211,19 @@ test('a document of something else is one that could not be read', async () => {
   assert.match(warnings.join(), /1 of 2 OpenAPI v3 documents of server b .* no kind of apps\/v1/);
 });
 
+test('a document that is larger than any is not parsed', async () => {
+  const cluster = setUp({ a: older, b: newer });
+  const { answers } = cluster.server('b');
+  const large = JSON.stringify(openApiDocument('apps', {})) + ' '.repeat(16 * 1024 * 1024);
+  answers.set('/openapi/v3/apis/apps/v1', () => ({
+    status: 200,
+    contentType: 'application/json',
+    body: large,
+  }));
+  const { warnings } = await cluster.round();
+  assert.match(warnings.join(), /1 of 2 OpenAPI v3 documents of server b .* more than 16777216 characters/);
+});
+
 test('a document that hangs holds up one round for its patience; until it is given up, all is as it was before', async (context) => {
   const cluster = setUp({ a: older, b: older });
   await cluster.round();
