@@ -81,7 +81,13 @@ export type {
   DecisionReason,
   DecisionStep,
   StalePolicy,
+  VersionChoice,
 } from './routing/decision.ts';
+export {
+  defaultPreferredVersion,
+  type PreferredVersion,
+  type PreferredVersionOptions,
+} from './routing/preferred-version.ts';
 export type { Logger } from './runtime/logger.ts';
 export { createAddressPolicy } from './snapshot/addresses/address-policy.ts';
 export { parseSnapshot } from './snapshot/format/parse-snapshot.ts';
