@@ -22,9 +22,8 @@ export interface ConnectionInfo {
   readonly clientCertificateError?: string | undefined;
 }
 
-/** Which server answered where none of the preferred version could. */
+/** The version that answers where no server of the preferred one could. */
 export interface OtherVersion {
-  readonly serverId: string;
   /** `1.31`; `undefined`: it is not known. */
   readonly minor: string | undefined;
   /** It may have lost what the preferred version knows. */

@@ -3,12 +3,18 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import { openApiV3Index } from '../discovery/openapi-v3/openapi-v3.ts';
 import type { ServedSet } from '../snapshot/format/types.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { decide } from './decide.ts';
 import type { Decision, DecisionContext } from './decision.ts';
-import { isPreferredVersion, type PreferredVersion } from './preferred-version.ts';
+import {
+  goesElsewhere,
+  isPreferredVersion,
+  ledByPreference,
+  type PreferredVersion,
+} from './preferred-version.ts';
 
 const serves = ['v1/pods', 'v1/pods/status', 'v1/pods/exec', 'autoscaling/v2/horizontalpodautoscalers'];
 const autoscalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web';
@@ -279,6 +285,44 @@ describe('properties', () => {
         assert.equal(named, table.reachable.length, 'nobody is left out');
       }),
     );
+  });
+});
+
+describe('a watch', () => {
+  const target = '/apis/autoscaling/v2/horizontalpodautoscalers?watch=true';
+  const early = tableOf(twoOldOneNew);
+  const late = tableOf({ a: server('1.31'), b: server('1.36'), c: server('1.36') });
+  const moves = (table: RoutingTable, router: string, at: string) =>
+    goesElsewhere(decisionAt(early, router, target), decisionAt(table, router, target), at, at === router);
+
+  test('moves from a server when another version is to answer, and stays while it is the one', () => {
+    assert.equal(moves(early, 'a', 'a'), false);
+    assert.equal(moves(late, 'a', 'a'), true, 'from the local server to a peer');
+    assert.equal(moves(early, 'c', 'a'), false);
+    assert.equal(moves(late, 'c', 'a'), true, 'from a peer to the local server');
+  });
+
+  test('on what does not differ stays', () => {
+    const podsAt = (table: RoutingTable) => decisionAt(table, 'a', `${pods}?watch=true`);
+    assert.equal(goesElsewhere(podsAt(early), podsAt(late), 'a', true), false);
+  });
+});
+
+describe('documents', () => {
+  const held = (minor: string) =>
+    server(minor, {
+      openapiV3: { 'apis/autoscaling/v2': `/openapi/v3/apis/autoscaling/v2?hash=${minor.replace('.', '')}` },
+    });
+  const table = tableOf({ a: held('1.31'), b: held('1.33'), c: held('1.36') });
+  const indexed = (version: PreferredVersion) =>
+    JSON.stringify(openApiV3Index(ledByPreference(table, { version, scope: 'differing', required: false })));
+
+  test('are those of the version that answers', () => {
+    assert.match(indexed('oldest'), /hash=131/);
+    assert.match(indexed('newest'), /hash=136/);
+    assert.match(indexed('1.33'), /hash=133/);
+    assert.match(indexed('1.32'), /hash=133/, 'the nearest newer one, as for requests');
+    assert.match(indexed('local'), /hash=136/, 'the newest, as without a preference');
   });
 });
 

@@ -1,13 +1,11 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { compareServerVersions } from '../apimachinery/server-version.ts';
-import { ledBy } from '../snapshot/routing-table/led-by.ts';
 import type {
   ResourceRoute,
   RoutingServer,
   RoutingTable,
   ServedBy,
   ServersOfVersion,
-  VersionComparison,
 } from '../snapshot/routing-table/routing-table.ts';
 import type { Decision, DecisionContext, DecisionReason } from './decision.ts';
 
@@ -41,23 +39,36 @@ export function isPreferredVersion(text: string): text is PreferredVersion {
   return ['majority', 'newest', 'oldest', 'local'].includes(text) || minorVersionPattern.test(text);
 }
 
-/** The minor version that is shown, by the snapshot alone; `undefined` where no version is preferred. */
+/**
+ * The minor version that answers, by the snapshot alone: of a named one that no server has, the next. `undefined` where no
+ * version is preferred.
+ */
 export function preferredMinor(
-  comparison: VersionComparison | undefined,
+  { comparison, everyServer }: Pick<RoutingTable, 'comparison' | 'everyServer'>,
   { version }: PreferredVersionOptions = defaultPreferredVersion,
 ): string | undefined {
   if (comparison === undefined || version === 'local') return undefined;
   if (version === 'majority' || version === 'newest' || version === 'oldest') return comparison[version];
-  return version;
+  return everyServer.byPreference(version)[0]?.minor;
 }
 
-/** The same table, whose documents speak for the version that answers: what clients read is what they will meet. */
+const ledTables = new WeakMap<RoutingTable, RoutingTable>();
+
+/**
+ * The same table, whose documents speak for the version that answers: what clients read is what they will meet. Made once
+ * for each table and version.
+ */
 export function ledByPreference(
   table: RoutingTable,
   options: PreferredVersionOptions | undefined,
 ): RoutingTable {
-  const minor = preferredMinor(table.comparison, options);
-  return minor === undefined ? table : ledBy(table, minor);
+  const leadingMinor = preferredMinor(table, options);
+  if (leadingMinor === undefined) return table;
+  const known = ledTables.get(table);
+  if (known?.leadingMinor === leadingMinor) return known;
+  const led = Object.freeze({ ...table, leadingMinor });
+  ledTables.set(table, led);
+  return led;
 }
 
 /**
@@ -76,7 +87,7 @@ export function serversByPreference(
   options: PreferredVersionOptions = defaultPreferredVersion,
 ): readonly ServersOfVersion[] | undefined {
   const { comparison } = table;
-  const preferred = preferredMinor(comparison, options);
+  const preferred = preferredMinor(table, options);
   if (comparison === undefined || preferred === undefined) return undefined;
   const candidates = servedBy ?? (isCustomResource ? table.everyServer : undefined);
   if (candidates === undefined) return undefined;

@@ -1,16 +1,6 @@
 import { identityModes } from '../../identity/identity-token.ts';
 import type { FlagGroup } from './flag.ts';
-import {
-  boolean,
-  choice,
-  duration,
-  featureGates,
-  file,
-  list,
-  preferredVersion,
-  text,
-  wholeNumber,
-} from './flag-types.ts';
+import { boolean, choice, duration, featureGates, file, list, text, wholeNumber } from './flag-types.ts';
 
 /** Which API server is local, and how it and its peers are reached and known. */
 export const mixedVersionFlagGroup = {
@@ -131,40 +121,6 @@ export const snapshotFlagGroup = {
       default: 'serve-stale',
       description:
         'What to do with a snapshot past its lifetime: serve-stale goes on by it; local gives the local server all but what only peers served, which is 503; unavailable answers 503.',
-    },
-  ],
-} as const satisfies FlagGroup;
-
-/** Of which version a cluster looks while its servers have several. */
-export const preferredVersionFlagGroup = {
-  heading: 'Preferred version flags:',
-  flags: [
-    {
-      name: 'preferred-version',
-      key: 'routing.preferredVersion',
-      value: preferredVersion,
-      change: 'at-once',
-      default: 'majority',
-      description:
-        'Which version answers for resources that servers of several versions understand differently: the one that most servers have (the newer when equal), the newest, the oldest, a minor version such as 1.36, or that of the local server, whichever it is (local). Give all routers the same.',
-    },
-    {
-      name: 'preferred-version-scope',
-      key: 'routing.preferredVersionScope',
-      value: choice('differing', 'all'),
-      change: 'at-once',
-      default: 'differing',
-      description:
-        'For what --preferred-version counts: resources that servers understand differently, or all that several versions serve, since feature gates show in no schema.',
-    },
-    {
-      name: 'preferred-version-required',
-      key: 'routing.preferredVersionRequired',
-      value: boolean,
-      change: 'at-once',
-      default: 'false',
-      description:
-        'Answer writes with 503 when only servers of older versions than the preferred one are left, which could lose fields; else they take it, with a warning to the client.',
     },
   ],
 } as const satisfies FlagGroup;

@@ -3,13 +3,13 @@ import {
   destinationIdentityFlagGroup,
   healthFlagGroup,
   mixedVersionFlagGroup,
-  preferredVersionFlagGroup,
   snapshotFlagGroup,
 } from './api-server-flag-groups.ts';
 import { authenticationFlagGroup } from './authentication-flag-group.ts';
 import type { FlagDefinition, RawOptions, TakesEffect } from './flag.ts';
 import { wholeNumber } from './flag-types.ts';
 import { logFlagGroup } from './log-flag-group.ts';
+import { preferredVersionFlagGroup } from './preferred-version-flag-group.ts';
 import {
   adminFlagGroup,
   observabilityFlagGroup,

@@ -5,7 +5,6 @@ import { RetryBudget } from '../../request/retry.ts';
 import type { Destination } from '../../request/transport.ts';
 import { newPseudonym } from '../../request/via.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/memory-snapshot-store.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
@@ -138,15 +137,19 @@ async function start(
   });
   const { serverId } = config;
   const checkOwnServer = serverId === undefined ? undefined : ownServerCheck(serverId, logger);
-  let lookedAt: Snapshot | undefined;
+  let last: RoutingTable | undefined;
   receiver.onChange((table) => {
     checkOwnServer?.(table);
     servers?.follow(table);
     const destinations = destinationsOf(outboundOptions.local, table);
     transport.retainDestinations(destinations);
     metrics?.tableInUse(table, destinations);
-    if (table.snapshot !== lookedAt) traffic.openStreams.endMisplaced({ over: watchesMovedOver });
-    lookedAt = table.snapshot;
+    // In a cluster of one version there is no other place for a watch.
+    const couldMove = table.comparison !== undefined || last?.comparison !== undefined;
+    if (couldMove && table.snapshot !== last?.snapshot) {
+      traffic.openStreams.endMisplaced({ over: watchesMovedOver });
+    }
+    last = table;
     if (config.featureGateEnabled) void documents.prepare(table, live.current.preferredVersion);
   });
   await receiver.restore();

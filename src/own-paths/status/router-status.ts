@@ -99,7 +99,7 @@ export function routerStatus(
     preferredVersion: {
       configured: preferredVersion.version,
       scope: preferredVersion.scope,
-      minor: preferredMinor(table?.comparison, preferredVersion) ?? null,
+      minor: (table && preferredMinor(table, preferredVersion)) ?? null,
       enforcementDiffers: table?.comparison?.enforcementDiffers === true,
     },
     snapshot:

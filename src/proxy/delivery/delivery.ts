@@ -51,13 +51,10 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   }
 
   /** Told with the response, wherever it comes from in the end. */
-  function noteVersion({ inbound }: AdmittedRequest, { otherVersion, server }: Choice): void {
-    if (otherVersion === undefined) {
-      if (inbound.otherVersion !== undefined) inbound.otherVersion = undefined;
-      return;
-    }
-    inbound.otherVersion = { ...otherVersion, serverId: server.id };
-    inbound.observed?.otherVersionAsked(otherVersion.isOlder);
+  function noteVersion({ inbound }: AdmittedRequest, { otherVersion }: Choice): void {
+    if (otherVersion === inbound.otherVersion) return;
+    inbound.otherVersion = otherVersion;
+    if (otherVersion !== undefined) inbound.observed?.otherVersionAsked(otherVersion.isOlder);
   }
 
   function notReady({ inbound }: AdmittedRequest): Response {

@@ -1,3 +1,4 @@
+import type { OtherVersion } from '../../request/inbound.ts';
 import type { Destination } from '../../request/transport.ts';
 import { chooseServer, type ServerState } from '../../routing/choose-server.ts';
 import type { VersionChoice } from '../../routing/decision.ts';
@@ -16,7 +17,7 @@ export interface Choice {
   /** `undefined`: it has no address. */
   readonly destination: Destination | undefined;
   /** The version that answers in place of the preferred one; left out where it does not matter, or it is that one. */
-  readonly otherVersion?: { readonly minor: string | undefined; readonly isOlder: boolean };
+  readonly otherVersion?: OtherVersion;
 }
 
 export interface ServerChoiceOptions {
@@ -58,12 +59,12 @@ export class ServerChoice {
     return last;
   }
 
-  /** Whether only servers of versions are left that may not be asked. */
-  isHeldBack({ candidates, versions }: Candidates, except?: RoutingServer): boolean {
+  /** Whether somebody could be asked, but for servers of older versions, which must not be. */
+  isHeldBack({ candidates, versions }: Candidates): boolean {
     return (
       versions?.neverOlder === true &&
-      this.choose({ candidates, versions }, except) === undefined &&
-      this.choose({ candidates, versions: { ...versions, neverOlder: false } }, except) !== undefined
+      this.choose({ candidates, versions }) === undefined &&
+      this.choose({ candidates, versions: { ...versions, neverOlder: false } }) !== undefined
     );
   }
 

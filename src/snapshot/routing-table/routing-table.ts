@@ -67,7 +67,7 @@ export interface RoutingTable {
   /** What the sync job has compared; `undefined` when it has compared nothing, or all servers are of one minor version. */
   readonly comparison: VersionComparison | undefined;
   /**
-   * The minor version that documents speak for where servers describe a thing differently (`ledBy`). Left out: the
+   * The minor version that documents speak for where servers describe a thing differently (`ledByPreference`). Left out: the
    * newest one.
    */
   readonly leadingMinor?: string | undefined;

@@ -57,8 +57,8 @@ export const defaultLifetimeSeconds = 300;
 
 /**
  * Makes a snapshot of what was read, without effects. A server that could not be read keeps what it was last
- * known to serve, marked stale, and one that has left keeps it marked departed; one that was never read serves what its StorageVersions say, or is left out with
- * a warning. Whatever else could not be read (APIServices, CustomResourceDefinitions, OpenAPI indexes, versions)
+ * known to serve, marked stale, and one that has left keeps it marked departed. One that was never read serves what
+ * its StorageVersions say, or is left out with a warning. Whatever else could not be read (APIServices, CustomResourceDefinitions, OpenAPI indexes, versions)
  * stays as it was.
  */
 export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutput> {
