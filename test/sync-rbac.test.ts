@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { RequestRecord } from '../scripts/example-api-server/index.ts';
+import type { RequestRecord } from '../demo/example-api-server/index.ts';
 import { parseRequestInfo } from '../src/apimachinery/request-info.ts';
 import { runRecording } from '../src/sync/node/index.ts';
 import { permissionsOf } from './support/rbac.ts';

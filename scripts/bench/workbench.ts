@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { createDemoCertificates, type DemoCertificates } from '../demo/certificates.ts';
+import { createDemoCertificates, type DemoCertificates } from '../../demo/certificates.ts';
 import type { Cleanup } from '../harness/cleanup.ts';
 import { findProgram } from '../harness/programs.ts';
 

@@ -109,6 +109,9 @@ for (const file of files) {
   const room = rooms.indexOf(dirname(file));
   if (room === -1) faults.push(`${file}: its folder has no place in the order of scripts/check/rooms.ts`);
   for (const imported of importsOf(file)) {
+    if (/^(?:demo|scripts|test|examples)\//.test(imported)) {
+      faults.push(`${file}: imports ${imported}, which is no part of the product`);
+    }
     if (!imported.startsWith('src/') || dirname(imported) === dirname(file)) continue;
     if (rooms.indexOf(dirname(imported)) < room) {
       faults.push(`${file}: imports ${imported}, which stands above it`);

@@ -7,7 +7,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { BrowserContextOptions } from 'playwright-core';
-import { type RunningDemo, runDemo } from '../demo/run-demo.ts';
+import { type RunningDemo, runDemo } from '../../demo/run-demo.ts';
 import { chromiumMissing, launchChromium } from './chromium.ts';
 
 const images = resolve(import.meta.dirname, '../../docs/images');

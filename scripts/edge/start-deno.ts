@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
+import { writePrivate } from '../../demo/certificates.ts';
 import type { EdgeConfiguration } from '../../src/edge/deno/edge-configuration.ts';
-import { writePrivate } from '../demo/certificates.ts';
 import { denoArguments } from './deno-arguments.ts';
 import { startEdgeProcess } from './edge-process.ts';
 import type { RunningEdge, StartEdgeOptions } from './running-edge.ts';

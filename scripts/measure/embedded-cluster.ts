@@ -3,20 +3,20 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
-import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
-import { validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
-import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
-import { startRouter } from '../../src/node/process/start-router.ts';
-import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
-import { createDemoCertificates, type DemoCertificates, frontProxyName } from '../demo/certificates.ts';
-import { writeKubeconfig } from '../demo/kubeconfig.ts';
-import { serveFlags } from '../demo/routers.ts';
+import { createDemoCertificates, type DemoCertificates, frontProxyName } from '../../demo/certificates.ts';
 import {
   type ExampleApiServer,
   type ExampleApiServerOptions,
   ExampleStore,
   startExampleApiServer,
-} from '../example-api-server/index.ts';
+} from '../../demo/example-api-server/index.ts';
+import { writeKubeconfig } from '../../demo/kubeconfig.ts';
+import { serveFlags } from '../../demo/routers.ts';
+import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
+import { validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
+import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
+import { startRouter } from '../../src/node/process/start-router.ts';
+import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
 
 /** What a sync job of the cluster is started with. */
 export interface SyncCredentials {

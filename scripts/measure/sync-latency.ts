@@ -11,9 +11,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import type { ExampleApiServer, KubernetesVersionName } from '../../demo/example-api-server/index.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { type RunSyncOptions, runSync } from '../../src/sync/node/index.ts';
-import type { ExampleApiServer, KubernetesVersionName } from '../example-api-server/index.ts';
 import { waitUntil } from '../harness/wait-until.ts';
 import { createEmbeddedCluster, type EmbeddedCluster } from './embedded-cluster.ts';
 import { type OwnPathsClient, ownPathsClient } from './own-paths-client.ts';

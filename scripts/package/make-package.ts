@@ -1,7 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type PackageManifest, publishedManifest } from './published-manifest.ts';
+import {
+  type DemoManifest,
+  type PackageManifest,
+  publishedDemoManifest,
+  publishedManifest,
+} from './published-manifest.ts';
 
 /** The root of the repository. */
 export const root = resolve(import.meta.dirname, '../..');
@@ -21,27 +26,46 @@ export interface MadePackage {
 export function makePackage(out: string): MadePackage {
   const directory = join(out, 'package');
   mkdirSync(directory);
-  build(join(directory, 'dist'));
+  build('tsconfig.build.json', join(directory, 'dist'));
   cpSync(join(root, 'bin'), join(directory, 'bin'), { recursive: true });
   for (const page of pages) cpSync(join(root, page), join(directory, page));
-  const manifest = publishedManifest(
-    JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as PackageManifest,
-  );
+  const manifest = publishedManifest(readManifest('package.json') as PackageManifest);
+  return { directory, tarball: pack(directory, manifest, out), manifest };
+}
+
+/** Builds the demo's package likewise. @returns the tarball's path */
+export function makeDemoPackage(out: string): string {
+  const directory = join(out, 'demo');
+  mkdirSync(directory);
+  build('demo/tsconfig.build.json', join(directory, 'dist'));
+  cpSync(join(root, 'LICENSE'), join(directory, 'LICENSE'));
+  cpSync(join(root, 'demo/README.md'), join(directory, 'README.md'));
+  const product = publishedManifest(readManifest('package.json') as PackageManifest);
+  const manifest = publishedDemoManifest(readManifest('demo/package.json') as DemoManifest, product);
+  return pack(directory, manifest, out);
+}
+
+function readManifest(path: string): unknown {
+  return JSON.parse(readFileSync(join(root, path), 'utf8'));
+}
+
+/** @returns the tarball's path */
+function pack(directory: string, manifest: object, out: string): string {
   writeFileSync(join(directory, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
   const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', out], {
     cwd: directory,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  return { directory, tarball: join(out, tarballName(JSON.parse(packed))), manifest };
+  return join(out, tarballName(JSON.parse(packed)));
 }
 
 /** @throws {Error} with what the compiler says of sources that cannot be built */
-function build(out: string): void {
+function build(project: string, out: string): void {
   const compiler = join(root, 'node_modules/typescript/bin/tsc');
   const { status, stdout } = spawnSync(
     process.execPath,
-    [compiler, '-p', 'tsconfig.build.json', '--outDir', out, '--sourceMap', 'false'],
+    [compiler, '-p', project, '--outDir', out, '--sourceMap', 'false'],
     { cwd: root, encoding: 'utf8' },
   );
   if (status !== 0) throw new Error(`the sources cannot be built:\n${stdout}`);

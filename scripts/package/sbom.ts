@@ -8,7 +8,13 @@ import { type PackageManifest, publishedManifest } from './published-manifest.ts
 
 /** The lock file, as far as it is looked at here. */
 interface LockFile {
-  readonly packages: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+}
+
+interface LockedPackage {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
 }
 
 // `npm sbom --omit=dev` leaves out what a tool depends on as well (npm 11), so it is given the product alone.
@@ -16,11 +22,7 @@ const format = process.argv[2] ?? 'cyclonedx';
 const read = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
 const manifest = publishedManifest(read('package.json') as PackageManifest);
 const lock = read('package-lock.json') as LockFile;
-const isOfTheProduct = (entry: Readonly<Record<string, unknown>>) =>
-  !['dev', 'optional', 'devOptional'].some((flag) => entry[flag] === true);
-const packages = Object.fromEntries(
-  Object.entries(lock.packages).filter(([, entry]) => isOfTheProduct(entry)),
-);
+const packages = installedFor(manifest.dependencies);
 
 const directory = mkdtempSync(join(tmpdir(), 'sbom-'));
 try {
@@ -34,4 +36,30 @@ try {
   );
 } finally {
   rmSync(directory, { recursive: true, force: true });
+}
+
+/** What of the lock file the product needs: neither tools, nor what the demo alone needs. */
+function installedFor(dependencies: Readonly<Record<string, string>>): Record<string, LockedPackage> {
+  const found: Record<string, LockedPackage> = {};
+  const visit = (from: string, name: string): void => {
+    const path = pathOf(from, name);
+    const entry = path === undefined ? undefined : lock.packages[path];
+    if (path === undefined || entry === undefined || found[path] !== undefined) return;
+    found[path] = entry;
+    const peers = Object.keys(entry.peerDependencies ?? {}).filter(
+      (peer) => entry.peerDependenciesMeta?.[peer]?.optional !== true,
+    );
+    for (const needed of [...Object.keys(entry.dependencies ?? {}), ...peers]) visit(path, needed);
+  };
+  for (const name of Object.keys(dependencies)) visit('', name);
+  return found;
+}
+
+/** Where a package finds another one: inside itself, or beside one of those that it is inside of. */
+function pathOf(from: string, name: string): string | undefined {
+  const path = `${from === '' ? '' : `${from}/`}node_modules/${name}`;
+  if (path in lock.packages) return path;
+  return from === ''
+    ? undefined
+    : pathOf(from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), name);
 }

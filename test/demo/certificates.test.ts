@@ -10,8 +10,8 @@ import {
   type CertificatePaths,
   createDemoCertificates,
   type DemoCertificates,
-} from '../../scripts/demo/certificates.ts';
-import { writeKubeconfig } from '../../scripts/demo/kubeconfig.ts';
+} from '../../demo/certificates.ts';
+import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 
 const load = async (path: string) => new X509Certificate(await readFile(path));
 

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { takeDirectory } from '../../scripts/demo/demo-directory.ts';
+import { takeDirectory } from '../../demo/demo-directory.ts';
 
 describe('the directory of a demo', () => {
   let root: string;

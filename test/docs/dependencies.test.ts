@@ -5,13 +5,18 @@ import { test } from 'node:test';
 import { root } from './support/pages.ts';
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const manifest = JSON.parse(read('package.json')) as Record<string, Readonly<Record<string, string>>>;
+type Manifest = Readonly<Record<string, Readonly<Record<string, string>>>>;
+/** The product's and the demo's. */
+const manifests = ['package.json', 'demo/package.json'].map((path) => JSON.parse(read(path)) as Manifest);
+const fields = ['dependencies', 'devDependencies', 'optionalDependencies'];
+/** Name and version of each dependency. */
+const dependencies = manifests.flatMap((manifest) =>
+  fields.flatMap((field) => Object.entries(manifest[field] ?? {})),
+);
 
 test('docs/explanation/dependencies.md says of every dependency what it is for, and of none that is gone', () => {
   const page = read('docs/explanation/dependencies.md');
-  const names = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((field) =>
-    Object.keys(manifest[field] ?? {}),
-  );
+  const names = dependencies.map(([name]) => name);
   const words = new Set(page.split(/[\s,|`]+/));
   assert.deepEqual(
     names.filter((name) => !words.has(name)),
@@ -21,16 +26,34 @@ test('docs/explanation/dependencies.md says of every dependency what it is for, 
   assert.deepEqual(
     rows.filter(
       (cell) =>
-        /^[@a-z]/.test(cell) && !['package', 'development only'].includes(cell) && !names.includes(cell),
+        /^[@a-z]/.test(cell) &&
+        !/^(?:package|development only|of the demo alone .*)$/.test(cell) &&
+        !names.includes(cell),
     ),
     [],
   );
 });
 
 test('every dependency is named with its exact version', () => {
-  for (const field of ['dependencies', 'devDependencies', 'optionalDependencies']) {
-    for (const [name, version] of Object.entries(manifest[field] ?? {})) {
-      assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name);
-    }
+  for (const [name, version] of dependencies) {
+    assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name);
+  }
+});
+
+test('the demo and the product have one version of what both need', () => {
+  const versions = Map.groupBy(dependencies, ([name]) => name);
+  for (const [name, found] of versions) {
+    assert.equal(new Set(found.map(([, version]) => version)).size, 1, name);
+  }
+});
+
+test('the lock file names no registry, so that any will do', () => {
+  const lock = JSON.parse(read('package-lock.json')) as {
+    packages: Readonly<Record<string, { readonly resolved?: string; readonly link?: boolean }>>;
+  };
+  for (const [path, { resolved, link }] of Object.entries(lock.packages)) {
+    // npm finds a workspace by this path.
+    if (link === true) assert.equal(resolved, 'demo', path);
+    else assert.equal(resolved, undefined, path);
   }
 });

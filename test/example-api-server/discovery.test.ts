@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ExampleStore } from '../../scripts/example-api-server/index.ts';
-import { type JsonObject, objectAt } from '../../scripts/example-api-server/kubernetes-object.ts';
+import { ExampleStore } from '../../demo/example-api-server/index.ts';
+import { type JsonObject, objectAt } from '../../demo/example-api-server/kubernetes-object.ts';
 import { clientOf, createPki, startServer } from './support.ts';
 
 const aggregated = (version: string): string =>

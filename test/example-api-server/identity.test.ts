@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { objectAt } from '../../scripts/example-api-server/kubernetes-object.ts';
+import { objectAt } from '../../demo/example-api-server/kubernetes-object.ts';
 import { clientOf, createPki, http2ClientOf, startServer, type TestRequest } from './support.ts';
 
 const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, it } from 'node:test';
-import type { KubernetesVersionName } from '../../scripts/example-api-server/index.ts';
+import type { KubernetesVersionName } from '../../demo/example-api-server/index.ts';
 import { findKubectls, type Kubectl, kubectlMissing, runKubectl, spawnKubectl } from '../support/kubectl.ts';
 import { createPki, startServer } from './support.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { ExampleStore } from '../../scripts/example-api-server/index.ts';
-import { arrayAt, numberAt, objectAt, textAt } from '../../scripts/example-api-server/kubernetes-object.ts';
+import { ExampleStore } from '../../demo/example-api-server/index.ts';
+import { arrayAt, numberAt, objectAt, textAt } from '../../demo/example-api-server/kubernetes-object.ts';
 import {
   clientOf,
   configMap,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { arrayAt, objectAt, textAt } from '../../scripts/example-api-server/kubernetes-object.ts';
-import { readFields } from '../../scripts/example-api-server/protobuf/wire.ts';
+import { arrayAt, objectAt, textAt } from '../../demo/example-api-server/kubernetes-object.ts';
+import { readFields } from '../../demo/example-api-server/protobuf/wire.ts';
 import { clientOf, createPki, startServer } from './support.ts';
 
 describe('OpenAPI of an example API server', async () => {

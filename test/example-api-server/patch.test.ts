@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { JsonValue, KubernetesObject } from '../../scripts/example-api-server/kubernetes-object.ts';
-import { applyConfiguration } from '../../scripts/example-api-server/patch/apply.ts';
-import { applyJsonPatch } from '../../scripts/example-api-server/patch/json-patch.ts';
-import { applyMergePatch } from '../../scripts/example-api-server/patch/merge-patch.ts';
-import { applyStrategicMergePatch } from '../../scripts/example-api-server/patch/strategic-merge-patch.ts';
+import type { JsonValue, KubernetesObject } from '../../demo/example-api-server/kubernetes-object.ts';
+import { applyConfiguration } from '../../demo/example-api-server/patch/apply.ts';
+import { applyJsonPatch } from '../../demo/example-api-server/patch/json-patch.ts';
+import { applyMergePatch } from '../../demo/example-api-server/patch/merge-patch.ts';
+import { applyStrategicMergePatch } from '../../demo/example-api-server/patch/strategic-merge-patch.ts';
 
 const reason = (wanted: string) => (error: unknown) => (error as { reason?: string }).reason === wanted;
 

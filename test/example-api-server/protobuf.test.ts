@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decodeProtobufObject } from '../../scripts/example-api-server/protobuf/decode.ts';
-import { readFields, writeField } from '../../scripts/example-api-server/protobuf/wire.ts';
+import { decodeProtobufObject } from '../../demo/example-api-server/protobuf/decode.ts';
+import { readFields, writeField } from '../../demo/example-api-server/protobuf/wire.ts';
 
 const join = (...parts: readonly Uint8Array[]): Buffer => Buffer.concat(parts);
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { apiServerId, ExampleStore } from '../../scripts/example-api-server/index.ts';
-import { arrayAt, numberAt, objectAt, textAt } from '../../scripts/example-api-server/kubernetes-object.ts';
+import { apiServerId, ExampleStore } from '../../demo/example-api-server/index.ts';
+import { arrayAt, numberAt, objectAt, textAt } from '../../demo/example-api-server/kubernetes-object.ts';
 import { clientOf, configMap, createPki, failure, pod, startServer, type TestRequest } from './support.ts';
 
 const pki = await createPki();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseFieldSelector, parseLabelSelector } from '../../scripts/example-api-server/selectors.ts';
+import { parseFieldSelector, parseLabelSelector } from '../../demo/example-api-server/selectors.ts';
 
 const badRequest = (error: unknown): boolean => (error as { reason?: string }).reason === 'BadRequest';
 

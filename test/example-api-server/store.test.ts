@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ExampleStore, type StoredEvent } from '../../scripts/example-api-server/store.ts';
+import { ExampleStore, type StoredEvent } from '../../demo/example-api-server/store.ts';
 
 const configMaps = { group: '', resource: 'configmaps' };
 const object = (name: string, data = {}) => ({ metadata: { namespace: 'default', name }, data });

@@ -9,8 +9,8 @@ import {
   type KubernetesVersionName,
   type RequestRecord,
   startExampleApiServer,
-} from '../../scripts/example-api-server/index.ts';
-import type { JsonObject } from '../../scripts/example-api-server/kubernetes-object.ts';
+} from '../../demo/example-api-server/index.ts';
+import type { JsonObject } from '../../demo/example-api-server/kubernetes-object.ts';
 import { type Authority, type CertificatePair, createAuthority } from '../support/certificates.ts';
 
 /** Everything a client needs to reach the example servers of a test. */

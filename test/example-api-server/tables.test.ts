@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { type DiscoverySource, discoveryAnswer } from '../../scripts/example-api-server/discovery.ts';
-import {
-  isJsonObject,
-  type JsonObject,
-  objectAt,
-} from '../../scripts/example-api-server/kubernetes-object.ts';
-import { ServedResources } from '../../scripts/example-api-server/served-resources.ts';
-import { ExampleStore } from '../../scripts/example-api-server/store.ts';
-import { changedTable } from '../../scripts/example-api-server/tables/form.ts';
+import { type DiscoverySource, discoveryAnswer } from '../../demo/example-api-server/discovery.ts';
+import { isJsonObject, type JsonObject, objectAt } from '../../demo/example-api-server/kubernetes-object.ts';
+import { ServedResources } from '../../demo/example-api-server/served-resources.ts';
+import { ExampleStore } from '../../demo/example-api-server/store.ts';
+import { changedTable } from '../../demo/example-api-server/tables/form.ts';
 import {
   type KubernetesVersionName,
   kubernetesVersions,
-} from '../../scripts/example-api-server/tables/versions.ts';
+} from '../../demo/example-api-server/tables/versions.ts';
 
 const fixtures = new URL('../fixtures/', import.meta.url);
 

@@ -4,8 +4,8 @@ import { connect, constants } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { createInterface } from 'node:readline';
 import { describe, it } from 'node:test';
-import { type ExampleApiServer, ExampleStore } from '../../scripts/example-api-server/index.ts';
-import { type JsonObject, objectAt, textAt } from '../../scripts/example-api-server/kubernetes-object.ts';
+import { type ExampleApiServer, ExampleStore } from '../../demo/example-api-server/index.ts';
+import { type JsonObject, objectAt, textAt } from '../../demo/example-api-server/kubernetes-object.ts';
 import { clientOf, configMap, createPki, startServer } from './support.ts';
 
 const pki = await createPki();

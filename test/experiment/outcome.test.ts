@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ExampleStore } from '../../scripts/example-api-server/index.ts';
+import { ExampleStore } from '../../demo/example-api-server/index.ts';
 import { ApiClient } from '../../scripts/experiment/clients/api-client.ts';
 import { configMaps } from '../../scripts/experiment/clients/subjects.ts';
 import { Watcher } from '../../scripts/experiment/clients/watcher.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { duplexPair, PassThrough } from 'node:stream';
 import { test } from 'node:test';
-import { ExampleStore } from '../../scripts/example-api-server/index.ts';
+import { ExampleStore } from '../../demo/example-api-server/index.ts';
 import { configMaps } from '../../scripts/experiment/clients/subjects.ts';
 import { serveStore } from '../../scripts/experiment/cluster/serve-store.ts';
 import {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { syncJobName } from '../../scripts/demo/certificates.ts';
-import { writeKubeconfig } from '../../scripts/demo/kubeconfig.ts';
+import { syncJobName } from '../../demo/certificates.ts';
+import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { runCommandLine } from '../../src/cli/run-command-line.ts';
 import { readTextFile } from '../../src/cli/terminal/read-text-file.ts';

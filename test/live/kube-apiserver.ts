@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { type CertificatePaths, frontProxyName } from '../../scripts/demo/certificates.ts';
+import { type CertificatePaths, frontProxyName } from '../../demo/certificates.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import type { ApiServerBinary } from './assets.ts';
 import type { LiveCertificates } from './certificates.ts';

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { writeKubeconfig } from '../../scripts/demo/kubeconfig.ts';
+import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { freePort } from '../../scripts/harness/free-port.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { serveFlags } from '../../scripts/demo/routers.ts';
+import { serveFlags } from '../../demo/routers.ts';
 import { commandModule, flagArguments } from '../../scripts/harness/command.ts';
 import { freePort } from '../../scripts/harness/free-port.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { syncJobName } from '../../scripts/demo/certificates.ts';
+import { syncJobName } from '../../demo/certificates.ts';
 import { type TlsCredentials, tlsRequest } from './tls-request.ts';
 
 const manifest = join(import.meta.dirname, '..', '..', 'deploy', 'sync', 'rbac.yaml');

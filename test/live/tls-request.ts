@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { request } from 'node:https';
-import type { CertificatePaths } from '../../scripts/demo/certificates.ts';
+import type { CertificatePaths } from '../../demo/certificates.ts';
 
 /** Who asks, and whom a server's certificate must come from. PEM. */
 export interface TlsCredentials {

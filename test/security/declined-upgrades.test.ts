@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { type TestContext, test } from 'node:test';
-import type { CertificatePaths } from '../../scripts/demo/certificates.ts';
+import type { CertificatePaths } from '../../demo/certificates.ts';
 import { eventually } from '../support/eventually.ts';
 import { startPeer } from '../support/node-exchange.ts';
 import { startRouterProcess } from '../support/router-process.ts';

@@ -19,7 +19,7 @@ import {
   keyAlgorithm,
   privateKeyPem,
   signCertificate,
-} from '../../scripts/demo/signed-certificate.ts';
+} from '../../demo/signed-certificate.ts';
 
 /** A certificate and its key (ECDSA P-256), as PEM. */
 export interface CertificatePair {

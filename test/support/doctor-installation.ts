@@ -8,7 +8,7 @@ import {
   type ExampleApiServerOptions,
   ExampleStore,
   startExampleApiServer,
-} from '../../scripts/example-api-server/index.ts';
+} from '../../demo/example-api-server/index.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';

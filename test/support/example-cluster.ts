@@ -7,7 +7,7 @@ import {
   ExampleStore,
   type KubernetesVersionName,
   startExampleApiServer,
-} from '../../scripts/example-api-server/index.ts';
+} from '../../demo/example-api-server/index.ts';
 import { createAuthority } from './certificates.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 

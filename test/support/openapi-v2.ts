@@ -1,4 +1,4 @@
-import { writeField } from '../../scripts/example-api-server/protobuf/wire.ts';
+import { writeField } from '../../demo/example-api-server/protobuf/wire.ts';
 import type { OpenApiV2Form } from '../../src/discovery/openapi-v2/merged-openapi-v2.ts';
 
 /** Names of what an OpenAPI v2 document holds. */

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
-import { serveFlags } from '../../scripts/demo/routers.ts';
-import type { ExampleApiServer } from '../../scripts/example-api-server/index.ts';
+import type { ExampleApiServer } from '../../demo/example-api-server/index.ts';
+import { serveFlags } from '../../demo/routers.ts';
 import { flagArguments } from '../../scripts/harness/command.ts';
 import type { EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';

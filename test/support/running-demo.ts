@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DemoOptions, type RunningDemo, runDemo } from '../../scripts/demo/run-demo.ts';
+import { type DemoOptions, type RunningDemo, runDemo } from '../../demo/run-demo.ts';
 import { type EdgeDemoOptions, type RunningEdgeDemo, runEdgeDemo } from '../../scripts/edge/run-edge-demo.ts';
 
 export interface DemoUnderTest<Demo = RunningDemo> {

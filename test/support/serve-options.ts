@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createCertificateAuthority } from '../../scripts/demo/certificate-authority.ts';
+import { createCertificateAuthority } from '../../demo/certificate-authority.ts';
 import type { RawServeOptions, ServeFlagName } from '../../src/cli/flags/serve-flags.ts';
 import { type ServeOptionsResult, validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
 import type { ServeConfig } from '../../src/node/configuration/serve-config.ts';

@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import type { ExampleApiServer } from '../../scripts/example-api-server/index.ts';
+import type { ExampleApiServer } from '../../demo/example-api-server/index.ts';
 import type { EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
 import { type CommandProcess, startCommandProcess } from './command-process.ts';
 

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { createAdaptorServer } from '@hono/node-server';
 import { Hono } from 'hono';
 import { Agent, fetch } from 'undici';
-import type { CertificatePaths } from '../../demo/certificates.ts';
+import type { CertificatePaths } from '../../../demo/certificates.ts';
 
 // A program of its own; its one argument is JSON.
 interface Options {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { frontProxyName } from '../../demo/certificates.ts';
+import { frontProxyName } from '../../../demo/certificates.ts';
 import { benchSnapshot, localServer } from './bench-snapshot.ts';
 import type { Contender, ContenderName } from './contender.ts';
 import { writeSnapshotFiles } from './snapshot-files.ts';

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from '../../example-api-server/kubernetes-object.ts';
-import type { StorageKey } from '../../example-api-server/store.ts';
+import type { KubernetesObject } from '../../../demo/example-api-server/kubernetes-object.ts';
+import type { StorageKey } from '../../../demo/example-api-server/store.ts';
 import type { Subject } from './api-client.ts';
 
 /** A resource that clients use, in one version of its API. */

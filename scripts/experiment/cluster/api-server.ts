@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { Duplex, Writable } from 'node:stream';
-import type { DemoCertificates } from '../../demo/certificates.ts';
+import type { DemoCertificates } from '../../../demo/certificates.ts';
 import {
   apiServerId,
   type ExampleStore,
   type KubernetesVersionName,
-} from '../../example-api-server/index.ts';
-import { kubernetesVersions } from '../../example-api-server/tables/versions.ts';
+} from '../../../demo/example-api-server/index.ts';
+import { kubernetesVersions } from '../../../demo/example-api-server/tables/versions.ts';
 import { firstLine, type ManagedProcess, startProcess } from './managed-process.ts';
 import { serveStore } from './serve-store.ts';
 import type { ServerProcessConfiguration } from './server-configuration.ts';

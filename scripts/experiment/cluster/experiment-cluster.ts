@@ -1,9 +1,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createDemoCertificates } from '../../../demo/certificates.ts';
+import { ExampleStore, type KubernetesVersionName } from '../../../demo/example-api-server/index.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/cli/commands/keygen.ts';
-import { createDemoCertificates } from '../../demo/certificates.ts';
-import { ExampleStore, type KubernetesVersionName } from '../../example-api-server/index.ts';
 import { freePort } from '../../harness/free-port.ts';
 import type { ClientOptions } from '../clients/api-client.ts';
 import { fixtures } from '../clients/subjects.ts';

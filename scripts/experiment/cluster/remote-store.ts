@@ -1,13 +1,13 @@
 import { readSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
-import type { KubernetesObject } from '../../example-api-server/kubernetes-object.ts';
+import type { KubernetesObject } from '../../../demo/example-api-server/kubernetes-object.ts';
 import {
   ExampleStore,
   type StorageKey,
   type StoredEvent,
   StoreError,
   type WriteOptions,
-} from '../../example-api-server/store.ts';
+} from '../../../demo/example-api-server/store.ts';
 import { frame, type StoreCall, type StoreReply, storeDescriptors, unframe } from './store-calls.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { request } from 'node:https';
 import { join } from 'node:path';
+import type { DemoCertificates } from '../../../demo/certificates.ts';
+import { serveFlags } from '../../../demo/routers.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
-import type { DemoCertificates } from '../../demo/certificates.ts';
-import { serveFlags } from '../../demo/routers.ts';
 import { commandModule, flagArguments } from '../../harness/command.ts';
 import { waitUntil } from '../../harness/wait-until.ts';
 import type { ApiServer } from './api-server.ts';

@@ -1,6 +1,6 @@
 import type { Duplex, Writable } from 'node:stream';
-import type { KubernetesObject } from '../../example-api-server/kubernetes-object.ts';
-import { type ExampleStore, StoreError } from '../../example-api-server/store.ts';
+import type { KubernetesObject } from '../../../demo/example-api-server/kubernetes-object.ts';
+import { type ExampleStore, StoreError } from '../../../demo/example-api-server/store.ts';
 import { frame, type StoreCall, type StoreReply, unframe } from './store-calls.ts';
 
 /** Lets a server process use the store; ends with the process. */

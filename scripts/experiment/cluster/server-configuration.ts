@@ -1,5 +1,5 @@
-import type { DemoCertificates } from '../../demo/certificates.ts';
-import type { KubernetesVersionName } from '../../example-api-server/index.ts';
+import type { DemoCertificates } from '../../../demo/certificates.ts';
+import type { KubernetesVersionName } from '../../../demo/example-api-server/index.ts';
 
 /** What a server process is started with. */
 export interface ServerProcessConfiguration {

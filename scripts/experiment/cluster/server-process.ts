@@ -3,8 +3,8 @@
  * next version. Its store is in the process that started it. The first argument is its configuration as JSON.
  */
 import { readFileSync } from 'node:fs';
-import { frontProxyName } from '../../demo/certificates.ts';
-import { startExampleApiServer } from '../../example-api-server/index.ts';
+import { frontProxyName } from '../../../demo/certificates.ts';
+import { startExampleApiServer } from '../../../demo/example-api-server/index.ts';
 import { createPeerProxy } from '../upstream-model/peer-proxy.ts';
 import { RemoteStore } from './remote-store.ts';
 import { type ServerProcessConfiguration, toggledGroupVersion } from './server-configuration.ts';

@@ -1,10 +1,10 @@
-import type { KubernetesObject } from '../../example-api-server/kubernetes-object.ts';
+import type { KubernetesObject } from '../../../demo/example-api-server/kubernetes-object.ts';
 import type {
   StorageKey,
   StoredChange,
   StoreErrorCode,
   WriteOptions,
-} from '../../example-api-server/store.ts';
+} from '../../../demo/example-api-server/store.ts';
 
 /** What a server process asks of the process that holds the store; `since` is the newest revision it knows. */
 export type StoreCall = { readonly since: number } & (

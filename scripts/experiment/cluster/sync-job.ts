@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { DemoCertificates } from '../../demo/certificates.ts';
+import type { DemoCertificates } from '../../../demo/certificates.ts';
 import { commandModule } from '../../harness/command.ts';
 import type { ApiServer } from './api-server.ts';
 import { type ManagedProcess, startProcess } from './managed-process.ts';

@@ -4,7 +4,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCertificateAuthority } from '../../demo/certificate-authority.ts';
+import { createCertificateAuthority } from '../../../demo/certificate-authority.ts';
 import { type Child, type Command, startChild } from '../../harness/child-process.ts';
 import { type Cleanup, withCleanup } from '../../harness/cleanup.ts';
 import { runMainWithOptions, secondsFrom } from '../../harness/command-line.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ExampleStore } from '../../example-api-server/index.ts';
-import type { StorageKey, StoredEvent } from '../../example-api-server/store.ts';
+import type { ExampleStore } from '../../../demo/example-api-server/index.ts';
+import type { StorageKey, StoredEvent } from '../../../demo/example-api-server/store.ts';
 import type { Watcher } from '../clients/watcher.ts';
 import { requestLabel } from '../clients/writer.ts';
 

@@ -1,4 +1,4 @@
-import type { KubernetesVersionName } from '../../example-api-server/index.ts';
+import type { KubernetesVersionName } from '../../../demo/example-api-server/index.ts';
 import { startLoad } from '../clients/load.ts';
 import { type ExperimentCluster, startExperimentCluster } from '../cluster/experiment-cluster.ts';
 import type { SetUpName } from '../cluster/set-ups.ts';

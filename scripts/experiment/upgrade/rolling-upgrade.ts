@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KubernetesVersionName } from '../../example-api-server/index.ts';
+import type { KubernetesVersionName } from '../../../demo/example-api-server/index.ts';
 import type { ExperimentCluster } from '../cluster/experiment-cluster.ts';
 
 /** Milliseconds between the steps. */

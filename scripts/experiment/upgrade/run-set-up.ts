@@ -1,4 +1,4 @@
-import type { KubernetesVersionName } from '../../example-api-server/index.ts';
+import type { KubernetesVersionName } from '../../../demo/example-api-server/index.ts';
 import type { SetUpName } from '../cluster/set-ups.ts';
 import { detailsOf, underLoad } from '../record/under-load.ts';
 import { SeededRandom } from '../seeded-random.ts';

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
-import type { ExampleUser } from '../../example-api-server/authentication.ts';
+import type { ExampleUser } from '../../../demo/example-api-server/authentication.ts';
 
 export interface PeerForwarding {
   readonly request: Http2ServerRequest;

@@ -1,5 +1,5 @@
-import type { KubernetesVersionName } from '../../example-api-server/index.ts';
-import { kubernetesVersions } from '../../example-api-server/tables/versions.ts';
+import type { KubernetesVersionName } from '../../../demo/example-api-server/index.ts';
+import { kubernetesVersions } from '../../../demo/example-api-server/tables/versions.ts';
 
 /** Where one model tells another what it serves. */
 export const servedPath = '/experiment/served';

@@ -1,7 +1,7 @@
 import { request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ExampleStore } from '../../example-api-server/index.ts';
-import { textAt } from '../../example-api-server/kubernetes-object.ts';
+import type { ExampleStore } from '../../../demo/example-api-server/index.ts';
+import { textAt } from '../../../demo/example-api-server/kubernetes-object.ts';
 import { type ServedGroupVersions, servedPath } from './merged-discovery.ts';
 
 const leases = { group: 'coordination.k8s.io', resource: 'leases' };

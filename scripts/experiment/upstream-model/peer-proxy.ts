@@ -1,17 +1,17 @@
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
 import {
   type AuthenticationOptions,
   type ExampleUser,
   makeAuthenticate,
-} from '../../example-api-server/authentication.ts';
-import { presentedCertificate } from '../../example-api-server/http-server.ts';
+} from '../../../demo/example-api-server/authentication.ts';
+import { presentedCertificate } from '../../../demo/example-api-server/http-server.ts';
 import {
   apiServerId,
   type ExampleStore,
   type KubernetesVersionName,
   type RequestFilter,
-} from '../../example-api-server/index.ts';
+} from '../../../demo/example-api-server/index.ts';
+import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
 import { forwardToPeer } from './forward-to-peer.ts';
 import {
   groupVersionsOf,

@@ -1,15 +1,31 @@
-import type { RunningDemo } from '../../../scripts/demo/run-demo.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
-import { demoGuide } from './demo-guide.ts';
 
-export function registerDemo(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
+/** The package that the demo is: example API servers and certificates are no part of the product. */
+const demoPackage = 'mixed-version-proxy-demo';
+
+/** What is used of that package (demo/index.ts). */
+interface DemoPackage {
+  runDemoCommand(options: {
+    readonly directory: string;
+    readonly signal: AbortSignal;
+    readonly write: (text: string) => Promise<void>;
+  }): Promise<void>;
+}
+
+export function registerDemo(
+  program: CliCommand,
+  context: CommandContext,
+  report: ReportExitCode,
+  /** Loads a package by its name. */
+  load: (name: string) => Promise<unknown> = (name) => import(name),
+): void {
   program
     .command('demo')
     .helpGroup('Run:')
     .summary('Run a cluster in the middle of an upgrade, to try')
     .description(
-      'Run a cluster in the middle of an upgrade on this machine: example API servers of three Kubernetes versions, a router in front of each, and the sync job. Writes a kubeconfig and says what to type. Ends with Ctrl-C and leaves nothing behind.',
+      `Run a cluster in the middle of an upgrade on this machine: example API servers of three Kubernetes versions, a router in front of each, and the sync job. Writes a kubeconfig and says what to type. Ends with Ctrl-C and leaves nothing behind. Needs the package ${demoPackage}, which a checkout has.`,
     )
     .examples({ comment: 'Kubeconfigs and the log are in .demo while it runs.', line: 'demo' })
     .option(
@@ -18,22 +34,40 @@ export function registerDemo(program: CliCommand, context: CommandContext, repor
       '.demo',
     )
     .action(async ({ directory }: { readonly directory: string }) => {
+      const { runDemoCommand } = await loadDemo(load);
       const stop = new AbortController();
       const signal = context.shutdownSignal();
       signal.then(() => stop.abort()).catch(() => undefined);
       // A terminal that is closed sends SIGHUP; nothing may be left behind then either.
       context.onReloadSignal(() => stop.abort());
-      // The example servers are no part of the product: loaded by this command only.
-      const { runDemo } = await import('../../../scripts/demo/run-demo.ts');
-      const say = async (demo: RunningDemo) => {
-        await context.writeOutput(demoGuide(demo));
-        await context.writeOutput('ready\n');
-      };
       try {
-        await runDemo({ directory, signal: stop.signal, onReady: say });
+        await runDemoCommand({ directory, signal: stop.signal, write: context.writeOutput });
       } catch (cause) {
         throw new CommandFailure(1, [`the demo cannot run: ${messageOf(cause)}`], { cause });
       }
       report(0);
     });
+}
+
+/** @throws {CommandFailure} that says how to get the package, when it is not installed */
+async function loadDemo(load: (name: string) => Promise<unknown>): Promise<DemoPackage> {
+  try {
+    return (await load(demoPackage)) as DemoPackage;
+  } catch (cause) {
+    // Another module that is missing is a fault of that package, not its absence.
+    const isMissing =
+      cause instanceof Error &&
+      'code' in cause &&
+      cause.code === 'ERR_MODULE_NOT_FOUND' &&
+      cause.message.includes(`'${demoPackage}'`);
+    if (!isMissing) throw cause;
+    throw new CommandFailure(
+      1,
+      [
+        `the demo is a package of its own, ${demoPackage}, which is not installed. In a checkout run npm ci. ` +
+          `Elsewhere install it beside mixed-version-proxy; npm run package makes both in a checkout`,
+      ],
+      { cause },
+    );
+  }
 }

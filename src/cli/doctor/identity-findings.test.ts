@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { RequestRecord } from '../../../scripts/example-api-server/index.ts';
+import type { RequestRecord } from '../../../demo/example-api-server/index.ts';
 import { findingsOf, installation } from '../../../test/support/doctor-installation.ts';
 import type { IdentityMode } from '../../identity/identity-token.ts';
 import { peerAssertionHeader } from '../../request/identity-header-names.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import * as v from 'valibot';
-import type { RequestFilter, RequestRecord } from '../../../scripts/example-api-server/index.ts';
+import type { RequestFilter, RequestRecord } from '../../../demo/example-api-server/index.ts';
 import { findingsOf, installation } from '../../../test/support/doctor-installation.ts';
 import type { Finding } from './finding.ts';
 

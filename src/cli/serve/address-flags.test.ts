@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { createCertificateAuthority } from '../../../scripts/demo/certificate-authority.ts';
+import { createCertificateAuthority } from '../../../demo/certificate-authority.ts';
 import { type FlagChanges, ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
 
 let check: ServeOptionsCheck;

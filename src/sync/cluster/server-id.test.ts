@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { apiServerId } from '../../../scripts/example-api-server/cluster.ts';
+import { apiServerId } from '../../../demo/example-api-server/cluster.ts';
 import { serverIdsOf } from './server-id.ts';
 
 test('the IDs of a host are those that real servers took', async () => {

@@ -1,8 +1,8 @@
-import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
-import type { ExampleApiServer } from '../example-api-server/index.ts';
+import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
 import { aborted } from './aborted.ts';
 import type { DemoCertificates } from './certificates.ts';
 import { withControlPlane } from './control-plane.ts';
+import type { ExampleApiServer } from './example-api-server/index.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { startDemoSync } from './sync.ts';
 import { untilReady } from './until-ready.ts';

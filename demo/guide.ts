@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import type { RunningDemo } from '../../../scripts/demo/run-demo.ts';
+import type { RunningDemo } from './run-demo.ts';
 
 /** What can be typed into the running demo, and what it shows. */
 export function demoGuide({ kubeconfig, directKubeconfig, apiServers, routers }: RunningDemo): string {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { Logger } from '../../src/runtime/logger.ts';
-import { type RunSyncRouter, type RunSyncServer, runSync } from '../../src/sync/node/index.ts';
+import type { Logger } from '../src/runtime/logger.ts';
+import { type RunSyncRouter, type RunSyncServer, runSync } from '../src/sync/node/index.ts';
 import type { DemoCertificates } from './certificates.ts';
 
 export interface DemoSyncOptions {

@@ -1,12 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
-import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
-import type { Logger } from '../../src/runtime/logger.ts';
-import type { ExampleApiServer } from '../example-api-server/index.ts';
+import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../src/cli/commands/keygen.ts';
+import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
+import type { Logger } from '../src/runtime/logger.ts';
 import { createDemoCertificates, type DemoCertificates } from './certificates.ts';
 import { startCluster } from './cluster.ts';
 import { takeDirectory } from './demo-directory.ts';
+import type { ExampleApiServer } from './example-api-server/index.ts';
 import { logTo } from './log-file.ts';
 import { startDemoRouter } from './routers.ts';
 

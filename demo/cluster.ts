@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { type DemoCertificates, frontProxyName } from './certificates.ts';
 import {
   type ExampleApiServer,
   ExampleStore,
   type KubernetesVersionName,
   startExampleApiServer,
-} from '../example-api-server/index.ts';
-import { type DemoCertificates, frontProxyName } from './certificates.ts';
+} from './example-api-server/index.ts';
 
 /** The versions of the demo, oldest first: a control plane in the middle of a long upgrade. */
 const demoVersions: readonly KubernetesVersionName[] = ['1.25', '1.26', '1.36'];

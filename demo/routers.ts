@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
-import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
-import { startRouter } from '../../src/node/process/start-router.ts';
-import type { Logger } from '../../src/runtime/logger.ts';
-import type { ExampleApiServer } from '../example-api-server/index.ts';
+import { validateServeOptions } from '../src/cli/serve/validate-serve-options.ts';
+import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
+import { startRouter } from '../src/node/process/start-router.ts';
+import type { Logger } from '../src/runtime/logger.ts';
 import { type DemoCertificates, frontProxyName, syncJobName } from './certificates.ts';
+import type { ExampleApiServer } from './example-api-server/index.ts';
 
 export interface DemoRouterOptions {
   readonly apiServer: Pick<ExampleApiServer, 'serverId' | 'url'>;

@@ -1,0 +1,27 @@
+import { demoGuide } from './guide.ts';
+import { runDemo } from './run-demo.ts';
+
+export interface DemoCommandOptions {
+  /** Where kubeconfigs, certificates and the log go: a new or empty directory, removed when the demo ends. */
+  readonly directory: string;
+  /** Ends the demo. */
+  readonly signal: AbortSignal;
+  /** Writes to the terminal. */
+  readonly write: (text: string) => Promise<void>;
+}
+
+/**
+ * Runs the demo and prints what can be typed into it: what `mixed-version-proxy demo` loads
+ * (src/cli/commands/demo.ts), and what this package's own command runs.
+ * Resolves when `signal` has aborted and everything has been removed.
+ */
+export async function runDemoCommand({ directory, signal, write }: DemoCommandOptions): Promise<void> {
+  await runDemo({
+    directory,
+    signal,
+    onReady: async (demo) => {
+      await write(demoGuide(demo));
+      await write('ready\n');
+    },
+  });
+}
