@@ -91,13 +91,32 @@ export function serversByPreference(
   if (comparison === undefined || preferred === undefined) return undefined;
   const candidates = servedBy ?? (isCustomResource ? table.everyServer : undefined);
   if (candidates === undefined) return undefined;
+  const cannotDecode = route?.cannotDecode;
   const matters =
     options.scope === 'all' ||
     route?.differs === true ||
+    (cannotDecode !== undefined && cannotDecode.size > 0) ||
     (comparison.enforcementDiffers && isWrite(requestInfo));
   if (!matters) return undefined;
   const byPreference = candidates.byPreference(preferred);
-  return byPreference.length < 2 ? undefined : byPreference;
+  if (byPreference.length < 2) return undefined;
+  return cannotDecode === undefined || cannotDecode.size === 0
+    ? byPreference
+    : decodingFirst(byPreference, cannotDecode);
+}
+
+/** Servers that cannot decode what others have stored come last, whatever their version: they respond 500 for it. */
+function decodingFirst(
+  byPreference: readonly ServersOfVersion[],
+  cannotDecode: ReadonlySet<string>,
+): readonly ServersOfVersion[] {
+  const those = (decodes: boolean) =>
+    byPreference.flatMap(({ minor, serverIds, reachable }) => {
+      const ids = [...serverIds].filter((id) => cannotDecode.has(id) !== decodes);
+      if (ids.length === 0) return [];
+      return { minor, serverIds: new Set(ids), reachable: reachable.filter(({ id }) => ids.includes(id)) };
+    });
+  return [...those(true), ...those(false)];
 }
 
 /** Admission looks at these whatever their verb: the operation is CONNECT (k8s.io/apiserver pkg/endpoints/installer.go). */

@@ -37,6 +37,7 @@ export function createRoundContext(given: SyncOptions): RoundContext {
         ? undefined
         : createSchemaReader({
             clock,
+            always: options.comparesSchemas === 'always',
             maximumDocuments: timing.maximumSchemaDocuments,
             previous: options.previous,
           }),

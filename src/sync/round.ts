@@ -69,7 +69,9 @@ export async function runRound(
     previous,
     heldGeneration,
     now: options.clock.now(),
-    ...(view === undefined ? {} : { storageVersions: view.storageVersions }),
+    ...(view === undefined
+      ? {}
+      : { storageVersions: view.storageVersions, decodableVersions: view.decodableVersions }),
     ...(options.snapshot === undefined ? {} : { options: options.snapshot }),
   });
   const warnings = [

@@ -102,9 +102,10 @@ export interface SyncOptions {
   readonly resolvesServices?: boolean | undefined;
   /**
    * Whether servers of several minor versions are asked how they understand what they serve. Default true; false while
-   * there are routers that refuse a snapshot which tells it.
+   * there are routers that refuse a snapshot which tells it; `always`: servers of one minor version too, for a comparison
+   * with those of another cluster.
    */
-  readonly comparesSchemas?: boolean | undefined;
+  readonly comparesSchemas?: boolean | 'always' | undefined;
   readonly snapshot?: SnapshotOptions | undefined;
   readonly timing?: Partial<SyncTiming> | undefined;
   readonly clock?: Clock | undefined;

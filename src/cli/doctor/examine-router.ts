@@ -1,3 +1,4 @@
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
 import { askAsRouter } from './ask-as-router.ts';
@@ -13,6 +14,8 @@ export interface RouterFindings {
   readonly findings: readonly Finding[];
   /** Servers that answer the router. */
   readonly reached: readonly ExaminedServer[];
+  /** What the stored snapshot says; `undefined` where there is none that can be used. */
+  readonly table: RoutingTable | undefined;
 }
 
 /**
@@ -36,5 +39,6 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
       ...(await identityFindings(servers.reached, config, ask)),
     ],
     reached: servers.reached,
+    table,
   };
 }

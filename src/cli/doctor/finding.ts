@@ -5,6 +5,8 @@ export interface Finding {
   readonly result: 'ok' | 'warning' | 'failed';
   /** What is so, and for anything but `ok` what to do about it. */
   readonly message: string;
+  /** What the message is about, where that is more than a sentence holds. */
+  readonly resources?: readonly string[];
   /** Lines for a shell that mend it, where there are some. */
   readonly commands?: readonly string[];
 }

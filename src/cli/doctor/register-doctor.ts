@@ -1,18 +1,23 @@
 import { Option } from 'commander';
+import type { Snapshot } from '../../snapshot/format/types.ts';
 import { addExaminedServeFlags, type GivenOptions } from '../serve/serve-arguments.ts';
 import type { ServeArguments } from '../serve/serve-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
-import type { CommandContext } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { type Line, renderLines, type Style } from '../terminal/styled-text.ts';
 import { type ColorMode, colorOption, isColored } from '../terminal/terminal-color.ts';
 import { examineRouter } from './examine-router.ts';
 import { examineSyncJob } from './examine-sync-job.ts';
 import { exitCodeOf, type Finding } from './finding.ts';
+import { upgradeFindings } from './upgrade-findings.ts';
+import { readUpgradeSide } from './upgrade-input.ts';
 
 interface DoctorOptions {
   readonly output: 'text' | 'json';
   readonly color: ColorMode;
   readonly syncKubeconfig?: string;
+  readonly upgradeFrom?: string;
+  readonly upgradeTo?: string;
 }
 
 export function registerDoctor(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
@@ -21,7 +26,7 @@ export function registerDoctor(program: CliCommand, context: CommandContext, rep
     .helpGroup('Inspect:')
     .summary('Check a router and what it needs, where it runs')
     .description(
-      'Check what a router needs, on the machine that it runs on: its configuration, certificates and keys, the stored snapshot, and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). The router is described as it is to serve, by --config or by other flags of serve, all of which are taken but --dry-run. With --sync-kubeconfig the rights of the sync job are looked at, too; without a flag of serve, they alone. Exit code 0 when all is well, 1 after a warning, 2 when something does not work.',
+      'Check what a router needs, on the machine that it runs on: its configuration, certificates and keys, the stored snapshot, and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). The router is described as it is to serve, by --config or by other flags of serve, all of which are taken but --dry-run. With --sync-kubeconfig the rights of the sync job are looked at, too; without a flag of serve, they alone. With --upgrade-to it says what an upgrade changes: resources that vanish, objects that a server cannot decode, fields that may be lost. Exit code 0 when all is well, 1 after a warning, 2 when something does not work.',
     )
     .examples(
       { comment: 'With the configuration file of the router.', line: 'doctor --config router.yaml' },
@@ -29,17 +34,27 @@ export function registerDoctor(program: CliCommand, context: CommandContext, rep
         comment: 'With the rights of the sync job, too.',
         line: 'doctor --config router.yaml --sync-kubeconfig sync.kubeconfig',
       },
+      {
+        comment:
+          'Before an upgrade: recordings (sync --record) of this cluster and of one of the next version.',
+        line: 'doctor --upgrade-from recording-1.33 --upgrade-to recording-1.34',
+      },
     );
   const readArguments = addExaminedServeFlags(command);
   command
     .option('--sync-kubeconfig <file>', 'Kubeconfig of the sync job, whose rights are looked at as well.')
+    .option(
+      '--upgrade-to <path>',
+      'What the cluster is upgraded to: a snapshot, or a folder made by sync --record, which also tells of schemas.',
+    )
+    .option('--upgrade-from <path>', "The same of what runs today. Default: the router's stored snapshot.")
     .addOption(
       new Option('-o, --output <form>', 'Form of the findings.').choices(['text', 'json']).default('text'),
     )
     .addOption(colorOption())
     .action(async (options: GivenOptions & DoctorOptions) => {
-      const { output, color, syncKubeconfig } = options;
-      const findings = await examine(readArguments(options), syncKubeconfig, context);
+      const { output, color } = options;
+      const findings = await examine(readArguments(options), options, context);
       await context.writeOutput(
         output === 'json'
           ? `${JSON.stringify(findings, null, 2)}\n`
@@ -52,17 +67,46 @@ export function registerDoctor(program: CliCommand, context: CommandContext, rep
 /** @throws {CommandFailure} exit code 2 when the configuration cannot be used: there is nothing to look at then. */
 async function examine(
   given: ServeArguments,
-  syncKubeconfig: string | undefined,
+  { syncKubeconfig, upgradeFrom, upgradeTo }: DoctorOptions,
   context: CommandContext,
 ): Promise<readonly Finding[]> {
   const { flags, configurationFiles, unknown } = given;
+  if (upgradeFrom !== undefined && upgradeTo === undefined) {
+    throw new CommandFailure(2, ['--upgrade-from needs --upgrade-to: what the cluster is upgraded to']);
+  }
   const describesRouter =
     configurationFiles.length > 0 || Object.keys(flags).length > 0 || unknown.length > 0;
-  if (syncKubeconfig !== undefined && !describesRouter) return examineSyncJob(syncKubeconfig, []);
-  const { findings, reached } = await examineRouter(given, context);
-  return syncKubeconfig === undefined
-    ? findings
-    : [...findings, ...(await examineSyncJob(syncKubeconfig, reached))];
+  const ofUpgrade = upgradeTo !== undefined && upgradeFrom !== undefined;
+  const router =
+    describesRouter || (syncKubeconfig === undefined && !ofUpgrade)
+      ? await examineRouter(given, context)
+      : undefined;
+  return [
+    ...(router?.findings ?? []),
+    ...(syncKubeconfig === undefined ? [] : await examineSyncJob(syncKubeconfig, router?.reached ?? [])),
+    ...(upgradeTo === undefined
+      ? []
+      : await examineUpgrade(upgradeFrom ?? router?.table?.snapshot, upgradeTo, context)),
+  ];
+}
+
+/** @param from path, or the snapshot that the router has stored */
+async function examineUpgrade(
+  from: string | Snapshot | undefined,
+  to: string,
+  context: CommandContext,
+): Promise<readonly Finding[]> {
+  if (from === undefined) {
+    throw new CommandFailure(2, [
+      '--upgrade-to needs to know what runs today: give --upgrade-from, or a router that has a stored snapshot',
+    ]);
+  }
+  const today =
+    typeof from === 'string'
+      ? await readUpgradeSide('--upgrade-from', from, context)
+      : { snapshot: from, findings: [] };
+  const then = await readUpgradeSide('--upgrade-to', to, context);
+  return [...today.findings, ...then.findings, ...(await upgradeFindings(today.snapshot, then.snapshot))];
 }
 
 const marks = {
@@ -73,10 +117,10 @@ const marks = {
 
 const markWidth = marks.warning.text.length;
 
-function findingLines({ check, result, message, commands = [] }: Finding): readonly Line[] {
+function findingLines({ check, result, message, resources = [], commands = [] }: Finding): readonly Line[] {
   const mark = marks[result];
   return [
     [mark, ' '.repeat(markWidth - mark.text.length), ` ${check}: ${message}`],
-    ...commands.map((command) => [`${' '.repeat(markWidth + 3)}${command}`]),
+    ...[...resources, ...commands].map((line) => [`${' '.repeat(markWidth + 3)}${line}`]),
   ];
 }

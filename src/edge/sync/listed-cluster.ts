@@ -8,6 +8,7 @@ import {
 } from '../../sync/cluster/identity-lease.ts';
 import { leaseStanding } from '../../sync/cluster/lease-standing.ts';
 import {
+  decodableByStorageVersions,
   parseStorageVersion,
   servedByStorageVersions,
   storageVersionsPath,
@@ -32,7 +33,11 @@ type Listed = { readonly items: readonly unknown[] } | { readonly reason: string
  * @param clock milliseconds since the epoch
  */
 export function createListedCluster(servers: readonly SyncServer[], clock: () => number): ClusterSource {
-  let read: Pick<ClusterView, 'storageVersions' | 'warnings'> = { storageVersions: new Map(), warnings: [] };
+  let read: Pick<ClusterView, 'storageVersions' | 'decodableVersions' | 'warnings'> = {
+    storageVersions: new Map(),
+    decodableVersions: new Map(),
+    warnings: [],
+  };
   return {
     // Nothing is watched: a Worker has one round.
     run: async () => {},
@@ -51,7 +56,11 @@ export function createListedCluster(servers: readonly SyncServer[], clock: () =>
       // By ID: a Lease that has both labels is in both lists.
       const byId = new Map(leases.flat().map((lease) => [lease.id, lease]));
       warnings.push(...unlisted(servers, [...byId.values()], clock()));
-      read = { storageVersions: servedByStorageVersions(storageVersions), warnings };
+      read = {
+        storageVersions: servedByStorageVersions(storageVersions),
+        decodableVersions: decodableByStorageVersions(storageVersions),
+        warnings,
+      };
     },
     look: () => ({
       servers,

@@ -13,6 +13,11 @@ import {
 } from './credential-files.ts';
 import { type DocumentStatus, documentStatus } from './document-status.ts';
 import { describeSettingChange, type SettingChange, type SettingsState } from './setting-change.ts';
+import {
+  type UndecodableResource,
+  undecodableResources,
+  undecodableWarnings,
+} from './undecodable-resources.ts';
 
 /** What `v1/status` shows. Times are RFC 3339. */
 export interface RouterStatus extends DocumentStatus {
@@ -34,6 +39,8 @@ export interface RouterStatus extends DocumentStatus {
     /** Servers enforce different admission policies, so that every write goes to that version. */
     readonly enforcementDiffers: boolean;
   };
+  /** Resources of which not every server decodes every object. */
+  readonly undecodable: readonly UndecodableResource[];
   /** `null`: there has been none. */
   readonly snapshot: {
     readonly generation: number;
@@ -88,6 +95,7 @@ export function routerStatus(
   const { serverId, enabled = true, stalePolicy = defaultStalePolicy, health } = options;
   const { preferredVersion = defaultPreferredVersion } = options;
   const table = source.current();
+  const undecodable = undecodableResources(table);
   const needsRestart = settings?.needsRestart() ?? [];
   const departures = new Map(table?.snapshot.servers.map(({ id, departedAt }) => [id, departedAt]));
   return {
@@ -102,6 +110,7 @@ export function routerStatus(
       minor: (table && preferredMinor(table, preferredVersion)) ?? null,
       enforcementDiffers: table?.comparison?.enforcementDiffers === true,
     },
+    undecodable,
     snapshot:
       table === undefined
         ? null
@@ -131,6 +140,7 @@ export function routerStatus(
       ...needsRestart.map(describeSettingChange),
       ...refusedPushWarnings(source.refusedPush),
       ...expiryWarnings(table, stalePolicy, now),
+      ...undecodableWarnings(undecodable, preferredVersion.version !== 'local'),
     ],
   };
 }

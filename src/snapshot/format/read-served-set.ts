@@ -5,7 +5,13 @@ import type { DocumentReader } from './document-reader.ts';
 import { fieldPath } from './issues.ts';
 import { snapshotLimits } from './limits.ts';
 import type { GroupReader } from './read-discovery.ts';
-import { servedVersions, serverRelativeURL, storageVersionHash, subresourceNames } from './schema.ts';
+import {
+  groupVersions,
+  servedVersions,
+  serverRelativeURL,
+  storageVersionHash,
+  subresourceNames,
+} from './schema.ts';
 import type { ServedSet } from './types.ts';
 
 /** One entry of `servedSets`. What comes back is whole only if no faults were added. */
@@ -21,6 +27,7 @@ export async function readServedSet(
     'subresources',
     'storageVersionHashes',
     'schemas',
+    'undecodableVersions',
     'discovery',
     'openapiV3',
   ] as const;
@@ -57,6 +64,19 @@ export async function readServedSet(
           ),
         }),
     ...(set.schemas === undefined ? {} : { schemas: readSchemas(reader, set.schemas, at('schemas')) }),
+    ...(set.undecodableVersions === undefined
+      ? {}
+      : {
+          undecodableVersions: Object.fromEntries(
+            reader.map(
+              set.undecodableVersions,
+              at('undecodableVersions'),
+              snapshotLimits.resources,
+              storageVersionNameFault,
+              (versions, versionsPath) => reader.read(groupVersions, versions, versionsPath),
+            ),
+          ),
+        }),
     ...(discovery === undefined ? {} : { discovery }),
     ...(set.openapiV3 === undefined
       ? {}

@@ -3,7 +3,7 @@ import { storageVersionHashPattern } from '../../apimachinery/storage-version-ha
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import { advertisedBy } from '../addresses/advertised-address.ts';
 import { parseIpAddress } from '../addresses/ip-address.ts';
-import { isDns1123Subdomain, isSubresourceName } from '../addresses/names.ts';
+import { isDns1035Label, isDns1123Subdomain, isSubresourceName } from '../addresses/names.ts';
 import { snapshotLimits } from './limits.ts';
 import {
   boolean,
@@ -82,6 +82,20 @@ export const server = v.pipe(
 );
 
 export const servedVersions = listOf(versionName, snapshotLimits.versions);
+
+const groupVersion = v.pipe(
+  v.string(expected('a group version')),
+  v.check(
+    (value) => value.length <= snapshotLimits.text && isGroupVersion(value),
+    expected('a group version such as batch/v1, of the legacy group v1'),
+  ),
+);
+export const groupVersions = listOf(groupVersion, snapshotLimits.versions);
+
+function isGroupVersion(text: string): boolean {
+  const slash = text.lastIndexOf('/');
+  return isDns1035Label(text.slice(slash + 1)) && (slash === -1 || isDns1123Subdomain(text.slice(0, slash)));
+}
 
 /** A storage version hash; a digest of a schema has the same form (see `ServedSet.schemas`). */
 export const storageVersionHash = v.pipe(

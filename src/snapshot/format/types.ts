@@ -81,6 +81,11 @@ export interface ServedSet {
    * resource or version missing in it could not be read: it counts as another one than that of other minor versions.
    */
   readonly schemas?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
+  /**
+   * `<group>.<resource>` to the group versions (`batch/v1`, of the legacy group `v1`) that another server stores it at and
+   * this one cannot decode: it responds 500 for such an object. Left out where there are none, or nobody compared.
+   */
+  readonly undecodableVersions?: Readonly<Record<string, readonly string[]>> | undefined;
   /** The server's own groups in aggregated form (`apidiscovery.k8s.io/v2`), the legacy group under the empty name. */
   readonly discovery?: readonly APIGroupDiscovery[] | undefined;
   /** Path (as in the `/openapi/v3` index, for example `apis/batch/v1`) to the server's own `serverRelativeURL`. */

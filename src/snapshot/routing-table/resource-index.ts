@@ -2,7 +2,7 @@ import { parseStorageVersionName, storageVersionName } from '../../apimachinery/
 import type { ServedSet, Snapshot } from '../format/types.ts';
 import type { ResourceRoute, RoutingServer, ServedBy } from './routing-table.ts';
 import { servedByServers } from './served-by.ts';
-import { type ComparedServers, differs } from './version-comparison.ts';
+import { type ComparedServers, cannotDecode, differs } from './version-comparison.ts';
 
 /** Group, then version, then resource. */
 export type ResourceIndex = ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<string, ResourceRoute>>>;
@@ -28,7 +28,8 @@ export function indexResources(usedSets: readonly ComparedServers[]): ResourceIn
     mapValues(versions, (resources, version) =>
       mapValues(resources, (entry, resource) => {
         const compared = entry.sets.flatMap((number) => usedSets[number] ?? []);
-        return routeOf(entry, servedBy, differs(compared, storageVersionName(group, resource), version));
+        const name = storageVersionName(group, resource);
+        return routeOf(entry, servedBy, differs(compared, name, version), cannotDecode(compared, name));
       }),
     ),
   );
@@ -105,6 +106,7 @@ function routeOf(
   entry: Gathered,
   servedBy: (sets: readonly number[]) => ServedBy | undefined,
   isDiffering: boolean,
+  cannotDecode: ReadonlySet<string>,
 ): ResourceRoute {
   const fallback = servedBy(entry.unknowing);
   // A server that knows nothing of subresources is taken to serve this one too (see ServedSet.subresources).
@@ -112,6 +114,7 @@ function routeOf(
   return Object.freeze<ResourceRoute>({
     ...(servedBy(entry.sets) ?? nobody),
     differs: isDiffering,
+    cannotDecode,
     subresource: (name) => subresources.get(name) ?? fallback,
   });
 }

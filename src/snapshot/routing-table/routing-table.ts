@@ -42,6 +42,8 @@ export interface ServersOfVersion extends Pick<ServedBy, 'serverIds' | 'reachabl
 export interface ResourceRoute extends ServedBy {
   /** Servers of several minor versions serve it, and understand it differently: by schema, or by what they store it as. */
   readonly differs: boolean;
+  /** Of those that serve it, who cannot decode every object of it: others store some at a version they do not know. */
+  readonly cannotDecode: ReadonlySet<string>;
   /** Who serves `subresource` of it; `undefined` when no server does. */
   subresource(name: string): ServedBy | undefined;
 }

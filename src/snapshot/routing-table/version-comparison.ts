@@ -34,6 +34,15 @@ function understandingOf(
   return schema && `${schema} ${own(storageVersionHashes, name)}`;
 }
 
+const nobody: ReadonlySet<string> = new Set();
+
+/** Which servers cannot decode every object of a resource. @param name `<group>.<resource>` */
+export function cannotDecode(compared: readonly ComparedServers[], name: string): ReadonlySet<string> {
+  const failing = compared.filter(({ set }) => own(set.undecodableVersions, name) !== undefined);
+  if (failing.length === 0) return nobody;
+  return new Set(failing.flatMap(({ servers }) => servers.map(({ id }) => id)));
+}
+
 /** Resources of `admissionregistration.k8s.io` whose objects say what may be written; webhooks are enforced by all. */
 const policyResource = /^admissionregistration\.k8s\.io\.[a-z]*polic(?:y|ies|ybindings)$/;
 
@@ -58,7 +67,7 @@ function enforcementDiffers(compared: readonly ComparedServers[]): boolean {
 }
 
 /** A version of a policy more enforces nothing more: all versions of one are the same objects. */
-function policiesOf({ storageVersions }: ServedSet): string {
+export function policiesOf({ storageVersions }: ServedSet): string {
   const policies = Object.keys(storageVersions).filter((name) => policyResource.test(name));
   return policies.sort().join(' ');
 }

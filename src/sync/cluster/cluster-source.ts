@@ -11,7 +11,11 @@ import { type ClusterTiming, defaultClusterTiming } from './cluster-timing.ts';
 import { groupVersionsOfCustomResources } from './custom-resource-groups.ts';
 import { createEndpointIdentities } from './endpoint-identities.ts';
 import type { IdentityLease } from './identity-lease.ts';
-import { servedByStorageVersions } from './storage-versions.ts';
+import {
+  type DecodableVersions,
+  decodableByStorageVersions,
+  servedByStorageVersions,
+} from './storage-versions.ts';
 import type { SyncServer } from './sync-server.ts';
 import { allLeases, watchCluster } from './watched-cluster.ts';
 
@@ -37,6 +41,8 @@ export interface ClusterView {
   readonly objects: ClusterObjects;
   /** What StorageVersions say that servers serve, by server ID. */
   readonly storageVersions: ReadonlyMap<string, ServedSet['storageVersions']>;
+  /** What StorageVersions say that servers decode. */
+  readonly decodableVersions: DecodableVersions;
   /** Whether everything could be listed and is up to date. */
   readonly isWhole: boolean;
   readonly warnings: readonly string[];
@@ -75,6 +81,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   let state = initialClusterState(serversOf(options.previous));
   const customResourceGroups = memo(groupVersionsOfCustomResources);
   const storageVersions = memo(servedByStorageVersions);
+  const decodableVersions = memo(decodableByStorageVersions);
 
   const endpointsNow = () => {
     const byAddress = new Map(
@@ -149,6 +156,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
           warnings: services?.flatMap(({ warnings }) => warnings) ?? [],
         },
         storageVersions: served,
+        decodableVersions: decodableVersions(cluster.storageVersions.items() ?? []),
         isWhole: cluster.watches.every(({ watch }) => watch.failure() === undefined),
         warnings: [
           ...cluster.watches.flatMap(({ kind, watch }) => {

@@ -10,6 +10,8 @@ export interface StorageVersionEntry {
   /** `<group>.<resource>`. */
   readonly name: string;
   readonly servedVersions: Readonly<Record<string, readonly string[]>>;
+  /** What they can decode, whether they serve it or not. */
+  readonly decodableVersions: Readonly<Record<string, readonly string[]>>;
 }
 
 const storageVersion = v.object({
@@ -17,24 +19,52 @@ const storageVersion = v.object({
   status: v.nullish(
     v.object({
       storageVersions: v.nullish(
-        v.array(v.object({ apiServerID: v.string(), servedVersions: v.nullish(v.array(v.string())) })),
+        v.array(
+          v.object({
+            apiServerID: v.string(),
+            decodableVersions: v.nullish(v.array(v.string())),
+            servedVersions: v.nullish(v.array(v.string())),
+          }),
+        ),
       ),
     }),
   ),
 });
 
 /**
- * Reads one StorageVersion. Servers before 1.28 write no `servedVersions`, and say nothing here then: what they
+ * Reads one StorageVersion. Servers before 1.28 write no `servedVersions`, and say nothing of it then: what they
  * can decode (`decodableVersions`) is not what they serve.
  *
  * @throws {ReadError} `InvalidDocument` for what is no StorageVersion
  */
 export function parseStorageVersion(object: unknown): StorageVersionEntry {
   const { metadata, status } = checkedDocument(storageVersion, storageVersionsPath, object);
-  const servers = (status?.storageVersions ?? []).flatMap(({ apiServerID, servedVersions }) =>
-    servedVersions == null || servedVersions.length === 0 ? [] : [[apiServerID, servedVersions] as const],
-  );
-  return { name: metadata.name, servedVersions: Object.fromEntries(servers) };
+  const servers = status?.storageVersions ?? [];
+  const byServer = (field: 'servedVersions' | 'decodableVersions') =>
+    Object.fromEntries(
+      servers.flatMap(({ apiServerID, [field]: versions }) =>
+        versions == null || versions.length === 0 ? [] : [[apiServerID, versions] as const],
+      ),
+    );
+  return {
+    name: metadata.name,
+    servedVersions: byServer('servedVersions'),
+    decodableVersions: byServer('decodableVersions'),
+  };
+}
+
+/** Server ID to `<group>.<resource>` (the group that it is stored under) to the group versions that the server decodes. */
+export type DecodableVersions = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+
+export function decodableByStorageVersions(entries: Iterable<StorageVersionEntry>): DecodableVersions {
+  const decodable = new Map<string, Map<string, readonly string[]>>();
+  for (const { name, decodableVersions } of entries) {
+    for (const [id, versions] of Object.entries(decodableVersions)) {
+      const ofServer = decodable.get(id) ?? new Map<string, readonly string[]>();
+      decodable.set(id, ofServer.set(name, versions));
+    }
+  }
+  return decodable;
 }
 
 /**

@@ -25,6 +25,9 @@ export function acceptableSet(set: ServedSet): ServedSet {
       ? {}
       : { storageVersionHashes: acceptableHashes(withAcceptableNames(set.storageVersionHashes)) }),
     ...(set.schemas === undefined ? {} : { schemas: acceptableSchemas(withAcceptableNames(set.schemas)) }),
+    ...(set.undecodableVersions === undefined
+      ? {}
+      : { undecodableVersions: withAcceptableNames(set.undecodableVersions) }),
     ...(set.discovery === undefined ? {} : { discovery: acceptableDiscovery(set.discovery) }),
     ...(set.openapiV3 === undefined ? {} : { openapiV3: acceptableOpenApiPaths(set.openapiV3) }),
   };

@@ -8,6 +8,7 @@ import {
   snapshotKind,
 } from '../../snapshot/format/types.ts';
 import type { ClusterObjects } from '../cluster/cluster-objects.ts';
+import type { DecodableVersions } from '../cluster/storage-versions.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
 import { hashesOfDefinitions, withDefinedHashes } from '../servers/defined-hashes.ts';
 import { excludeGroupVersions, sharedGroupVersions } from '../servers/exclude-group-versions.ts';
@@ -16,6 +17,7 @@ import { acceptableSet } from './acceptable-set.ts';
 import { nextGeneration } from './generation.ts';
 import { type ServerContent, serverContent } from './server-content.ts';
 import { createSetCollection } from './set-collection.ts';
+import { type UndecodableVersions, undecodableVersions } from './undecodable-versions.ts';
 
 export interface SnapshotOptions {
   readonly cluster?: string | undefined;
@@ -30,6 +32,8 @@ export interface SnapshotInput {
   readonly clusterObjects: ClusterObjects;
   /** What StorageVersions say that servers serve, by server ID. */
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
+  /** What StorageVersions say that servers decode. */
+  readonly decodableVersions?: DecodableVersions | undefined;
   /** What routers advertise for servers and is believed (`AdvertisedAddresses`), by server ID. */
   readonly advertised?: ReadonlyMap<string, AdvertisedAddress> | undefined;
   /**
@@ -73,7 +77,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const sets = createSetCollection((given) =>
     acceptableSet(excludeGroupVersions(withDefinedHashes(given, definedHashes), shared)),
   );
-  const sources = new Set<'discovery' | 'storageversions'>();
+  const contents: { readonly description: ServerDescription; readonly content: ServerContent }[] = [];
   for (const description of input.servers) {
     const { id } = description;
     const content = serverContent(
@@ -87,8 +91,20 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
       },
       (warning) => warnings.push(warning),
     );
-    if (content === undefined) continue;
-    const { set, keptAs } = content;
+    if (content !== undefined) contents.push({ description, content });
+  }
+  const undecodable =
+    input.schemas === undefined
+      ? undefined
+      : await undecodableVersions(
+          contents.map(({ description: { id }, content: { version, set } }) => ({ id, version, set })),
+          input.decodableVersions ?? new Map(),
+          shared,
+        );
+  const sources = new Set<'discovery' | 'storageversions'>();
+  for (const { description, content } of contents) {
+    const { id } = description;
+    const { set, keptAs } = withUndecodable(content, undecodable?.get(id));
     if (keptAs !== undefined) sets.keep(keptAs, set);
     const serves = keptAs ?? (await sets.add(set));
     servers.push(snapshotServer(description, input.advertised?.get(id), content, serves));
@@ -115,6 +131,18 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     return { snapshot: previous, changed: false, warnings };
   }
   return { snapshot: candidate, changed: true, warnings };
+}
+
+/** A set of the previous snapshot keeps its key while the other servers store what they stored then. */
+function withUndecodable(
+  { set, keptAs }: ServerContent,
+  undecodable: UndecodableVersions | undefined,
+): Pick<ServerContent, 'set' | 'keptAs'> {
+  const { undecodableVersions: before, ...rest } = set;
+  if (keptAs !== undefined && canonicalJson(before ?? {}) === canonicalJson(undecodable ?? {})) {
+    return { set, keptAs };
+  }
+  return { set: undecodable === undefined ? rest : { ...rest, undecodableVersions: undecodable } };
 }
 
 function snapshotServer(

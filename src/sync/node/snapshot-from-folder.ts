@@ -17,7 +17,7 @@ export interface SnapshotFromFolderOptions {
   readonly servers?: Readonly<Record<string, Omit<ServerDescription, 'id'>>> | undefined;
   readonly cluster?: string | undefined;
   /** As in `SyncOptions`; where documents were not recorded, nothing is known of them. Default true. */
-  readonly comparesSchemas?: boolean | undefined;
+  readonly comparesSchemas?: boolean | 'always' | undefined;
   /** Default: ten years, for a recording does not age. */
   readonly lifetimeSeconds?: number | undefined;
   /** Where to write the snapshot. What became of it is in `deliveries`. */

@@ -11,6 +11,8 @@ export type ServerSchemas = NonNullable<ServedSet['schemas']>;
 
 export interface SchemaReaderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'random' | 'sleep'>;
+  /** Also while all servers are of one minor version. Default false. */
+  readonly always?: boolean | undefined;
   /** Documents read in one round, of all servers together. Default: no limit. */
   readonly maximumDocuments?: number | undefined;
   /**
@@ -48,7 +50,7 @@ export interface SchemaReader {
 }
 
 export function createSchemaReader(options: SchemaReaderOptions): SchemaReader {
-  const { clock, maximumDocuments = Number.POSITIVE_INFINITY } = options;
+  const { clock, always = false, maximumDocuments = Number.POSITIVE_INFINITY } = options;
   const documents = createSchemaDocuments(clock);
   if (maximumDocuments < Number.POSITIVE_INFINITY && options.previous !== undefined) {
     for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
@@ -56,7 +58,8 @@ export function createSchemaReader(options: SchemaReaderOptions): SchemaReader {
   return {
     async read({ servers, readings, previous, shared, patienceMilliseconds, signal }) {
       const versions = servers.map(({ id }) => versionOf(readings.get(id), previous, id));
-      if (new Set(versions.map(minorVersion).filter((minor) => minor !== undefined)).size < 2) {
+      const minors = new Set(versions.map(minorVersion).filter((minor) => minor !== undefined));
+      if (minors.size < 2 && !always) {
         documents.clear();
         return { byServer: undefined, warnings: [] };
       }

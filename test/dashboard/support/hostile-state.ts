@@ -123,6 +123,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       minor: hostile('minor-version'),
       enforcementDiffers: true,
     },
+    undecodable: [],
     snapshot: { generation: 1, createdAt: '', expiresAt: '', expired: false, source: 'discovery' },
     servers: servers.map(({ id, address = null, version = null }) => ({
       id,
