@@ -44,9 +44,11 @@ export interface CertificateAuthority {
   /** PEM. */
   readonly certificate: string;
   issue(request: CertificateRequest): Promise<IssuedCertificate>;
+  /** PKCS #8, PEM: for a controller manager, which signs certificates with it. */
+  privateKey(): Promise<string>;
 }
 
-/** Makes a certificate authority of its own, ECDSA P-256, whose key never leaves the process. */
+/** Makes a certificate authority of its own, ECDSA P-256, whose key leaves the process only where it is asked for. */
 export async function createCertificateAuthority(commonName: string): Promise<CertificateAuthority> {
   const subject = distinguishedName([commonName]);
   const keys = await generateKeys();
@@ -57,7 +59,11 @@ export async function createCertificateAuthority(commonName: string): Promise<Ce
     validity: validity(),
     extensions: [...authorityExtensions(), await SubjectKeyIdentifierExtension.create(keys.publicKey)],
   });
-  return { certificate, issue: (request) => issue(request, subject, keys) };
+  return {
+    certificate,
+    issue: (request) => issue(request, subject, keys),
+    privateKey: () => privateKeyPem(keys.privateKey),
+  };
 }
 
 async function issue(

@@ -21,6 +21,10 @@ export interface LiveCertificates extends DemoCertificates {
   readonly apiServers: readonly CertificatePaths[];
   /** CN=operator, no group: what it may do RBAC says, where the group of `admin` needs none. */
   readonly operator: CertificatePaths;
+  /** CN=system:kube-controller-manager, which the bootstrap roles name. */
+  readonly controllerManager: CertificatePaths;
+  /** Private key of `clusterCa`: certificate signing requests are signed with it. */
+  readonly clusterCaKey: string;
   /** RSA keys of service account tokens: signed with the private one, checked with the public one. */
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
   /** CN=kubernetes-admin, O=system:masters, of an authority that nobody trusts. */
@@ -94,6 +98,11 @@ export async function createLiveCertificates(
       'alice',
       cluster.issue({ commonName: 'alice', organizations: ['dev', 'qa'], usage: 'client' }),
     ),
+    controllerManager: await write(
+      'controller-manager',
+      cluster.issue({ commonName: 'system:kube-controller-manager', usage: 'client' }),
+    ),
+    clusterCaKey: await writePrivate(path('ca.key'), await cluster.privateKey()),
     sync: await write('sync', cluster.issue({ commonName: syncJobName, usage: 'client' })),
     serviceAccount: await writeServiceAccountKeys(path('service-account.key'), path('service-account.pub')),
     rogue: await write('rogue', stranger.issue(admin)),

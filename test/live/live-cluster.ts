@@ -1,23 +1,16 @@
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
-import { freePort } from '../../scripts/harness/free-port.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
-import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
-import { serverIdsOf } from '../../src/sync/cluster/server-id.ts';
 import type { ApiServerBinary, LiveAssets } from './assets.ts';
-import { createLiveCertificates, type LiveCertificates } from './certificates.ts';
-import { startEtcd } from './etcd.ts';
-import { createKubeApiServer, type KubeApiServer } from './kube-apiserver.ts';
-import type { LoggedProcess } from './logged-process.ts';
+import type { LiveCertificates } from './certificates.ts';
+import { startControlPlane } from './control-plane.ts';
+import type { KubeApiServer } from './kube-apiserver.ts';
 import { liveNetwork } from './network.ts';
 import { type LiveRouter, startGateway, startSidecar } from './routers.ts';
 import { startSyncJob } from './sync-job.ts';
 import { allowOperator, allowSyncJob } from './sync-rights.ts';
 import { startTcpForwarder, type TcpForwarder } from './tcp-forwarder.ts';
 import { credentialsOf, type TlsCredentials, tlsRequest } from './tls-request.ts';
-import { versionSkewFlags } from './version-skew.ts';
 
 const processGrace = 5000;
 
@@ -49,69 +42,20 @@ export interface LiveCluster {
 }
 
 /** Starts everything; resolves once each router is ready. What was started is stopped when it cannot. */
-export async function startLiveCluster({ etcd: etcdPath, apiServers }: LiveAssets): Promise<LiveCluster> {
-  const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-live-'));
-  const ending: (() => Promise<unknown>)[] = [() => rm(directory, { recursive: true, force: true })];
-  const endWith = (process: LoggedProcess) => ending.unshift(() => process.stop(processGrace));
-  const close = async () => {
-    for (const end of ending.splice(0)) await end();
-  };
+export async function startLiveCluster({ etcd, apiServers }: LiveAssets): Promise<LiveCluster> {
+  const oldest = apiServers[0];
+  const newest = apiServers.at(-1) ?? oldest;
+  const between = apiServers.length > 2 ? apiServers[1] : oldest;
+  const controlPlane = await startControlPlane(etcd, [oldest, between, newest]);
+  const { directory, path, certificates, admin, snapshotKeys, endWith, close } = controlPlane;
   try {
-    const path = (name: string) => join(directory, name);
-    await mkdir(path('home'));
-    const { isOwn, addresses } = liveNetwork();
-    const hostNameOf = (name: string) => `live-${name}`;
-    const certificates = await createLiveCertificates(
-      path('pki'),
-      ['a', 'b', 'c'].map((name, index) => ({ hostName: hostNameOf(name), address: addresses[index] ?? '' })),
-    );
-    await generateKeyFiles(path('keys'), 'EdDSA');
-    const admin = credentialsOf(certificates.clusterCa, certificates.admin);
-    const etcd = await startEtcd(etcdPath, directory);
-    endWith(etcd.process);
-
-    const oldest = apiServers[0];
-    const newest = apiServers.at(-1) ?? oldest;
-    const between = apiServers.length > 2 ? apiServers[1] : oldest;
-    const create = async (name: string, index: 0 | 1 | 2, binary: ApiServerBinary) => {
-      const address = addresses[index];
-      const hostName = hostNameOf(name);
-      const [idOfHost = ''] = await serverIdsOf(hostName);
-      return createKubeApiServer(
-        {
-          name,
-          hostName,
-          serverId: isOwn ? idOfHost : `apiserver-${hostName}`,
-          address,
-          servingCertificate: certificates.apiServers[index] ?? certificates.apiServer,
-          hasEndpoint: isOwn,
-          // The endpoints of default/kubernetes have one port for all.
-          port: isOwn ? 6443 : await freePort(address),
-          etcdUrl: etcd.url,
-          certificates,
-          logFile: path(`kube-apiserver-${name}.log`),
-          credentials: admin,
-          flagsFor: (used) => versionSkewFlags(used, apiServers),
-        },
-        binary,
-      );
-    };
-    const servers = [
-      await create('a', 0, oldest),
-      await create('b', 1, between),
-      await create('c', 2, newest),
-    ] as const;
-    // One after the other, as installers do it: each finds the system namespaces that the one before has made.
-    for (const server of servers) {
-      ending.unshift(() => server.stop());
-      await server.launch(server.binary());
-      await server.untilReady();
-    }
-    const [a, b, c] = servers;
+    const [a, b, c] = controlPlane.servers;
+    if (a === undefined || b === undefined || c === undefined) throw new TypeError('there are three servers');
+    const servers = [a, b, c] as const;
     await allowSyncJob(c.url, admin);
     await allowOperator(c.url, admin);
 
-    const options = { certificates, snapshotKeys: join(path('keys'), publicKeysFile), directory };
+    const options = { certificates, snapshotKeys, directory };
     const sidecars = [
       await startSidecar(a, options),
       await startSidecar(b, options),
@@ -119,30 +63,27 @@ export async function startLiveCluster({ etcd: etcdPath, apiServers }: LiveAsset
     ] as const;
     const gateway = await startGateway(options);
     const routers = [...sidecars, gateway];
-    for (const { process } of routers) endWith(process);
+    for (const { process } of routers) endWith(() => process.stop(processGrace));
     const sync = await startSyncJob({
       certificates,
-      signingKey: join(path('keys'), signingKeyFile),
+      signingKey: controlPlane.signingKey,
       kubeconfig: await writeKubeconfig(path('sync.kubeconfig'), {
         servers: { cluster: a.url },
         certificateAuthority: certificates.clusterCa,
         users: { sync: certificates.sync },
       }),
       // In a network of their own they are found as in production: by their Leases and endpoints.
-      servers: isOwn ? [] : servers,
+      servers: liveNetwork().isOwn ? [] : servers,
       routers,
       directory,
     });
-    endWith(sync);
+    endWith(() => sync.stop(processGrace));
 
     const forwarders = {
       routers: await startTcpForwarder(sidecars.map(({ port }) => ({ host: '127.0.0.1', port }))),
       apiServers: await startTcpForwarder(servers.map(({ address, port }) => ({ host: address, port }))),
     };
-    ending.unshift(
-      () => forwarders.routers.close(),
-      () => forwarders.apiServers.close(),
-    );
+    endWith(() => Promise.all([forwarders.routers.close(), forwarders.apiServers.close()]));
     const kubeconfig = await writeKubeconfig(path('kubeconfig'), {
       servers: {
         ...Object.fromEntries(routers.map(({ name, origin }) => [name, origin])),

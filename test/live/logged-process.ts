@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { lifeOf, type ProcessLife } from '../../scripts/harness/process-life.ts';
 
 /** A process of the live cluster; both its outputs go to a file. */
-export interface LoggedProcess extends Pick<ProcessLife, 'isRunning' | 'kill' | 'stop'> {
+export interface LoggedProcess extends Pick<ProcessLife, 'isRunning' | 'kill' | 'stop' | 'ended'> {
   readonly name: string;
   /** Everything that the file holds, of earlier processes too. */
   log(): string;
@@ -24,12 +24,12 @@ export async function startLoggedProcess(options: LoggedProcessOptions): Promise
   const output = openSync(logFile, 'a', 0o600);
   const child = spawn(command, args, { stdio: ['ignore', output, output], env: environment });
   closeSync(output);
-  const { isRunning, kill, stop } = lifeOf(child);
+  const { isRunning, kill, stop, ended } = lifeOf(child);
   // An `error` event without a listener would end the test run; a failed start is told here.
   await once(child, 'spawn').catch((cause: unknown) => {
     throw new Error(`${name} cannot be started from ${command}`, { cause });
   });
-  return { name, isRunning, log: () => readFileSync(logFile, 'utf8'), kill, stop };
+  return { name, isRunning, log: () => readFileSync(logFile, 'utf8'), kill, stop, ended };
 }
 
 /** The last lines of a log, for a message about a process that did not do what it should. */

@@ -23,6 +23,8 @@ export interface LiveRouterOptions {
   /** Public keys of the sync job. */
   readonly snapshotKeys: string;
   readonly directory: string;
+  /** Further flags of `serve`. */
+  readonly flags?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** A router in front of one API server. */
@@ -43,7 +45,7 @@ export function startGateway(options: LiveRouterOptions): Promise<LiveRouter> {
 async function startRouter(
   name: string,
   apiServer: Pick<KubeApiServer, 'serverId' | 'url'>,
-  { certificates, snapshotKeys, directory }: LiveRouterOptions,
+  { certificates, snapshotKeys, directory, flags: further = {} }: LiveRouterOptions,
   changes: Readonly<Record<string, readonly string[] | undefined>>,
 ): Promise<LiveRouter> {
   const port = await freePort();
@@ -56,6 +58,7 @@ async function startRouter(
       logger: silentLogger,
     }),
     'secure-port': [`${port}`],
+    ...further,
     ...changes,
   });
   const process = await startLoggedProcess({

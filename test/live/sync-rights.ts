@@ -36,12 +36,22 @@ export async function allowSyncJob(url: string, admin: TlsCredentials): Promise<
 
 /** Binds the user `operator` to `cluster-admin`: unlike a member of `system:masters` it needs RBAC for all it does. */
 export function allowOperator(url: string, admin: TlsCredentials): Promise<void> {
+  const user = { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'operator' };
+  return bindClusterAdmin(url, admin, 'live-operator', user);
+}
+
+export function bindClusterAdmin(
+  url: string,
+  admin: TlsCredentials,
+  name: string,
+  subject: object,
+): Promise<void> {
   return create(`${url}/apis/rbac.authorization.k8s.io/v1/clusterrolebindings`, admin, {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRoleBinding',
-    metadata: { name: 'live-operator' },
+    metadata: { name },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'operator' }],
+    subjects: [subject],
   });
 }
 

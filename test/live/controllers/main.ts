@@ -1,0 +1,174 @@
+// Runs kube-controller-manager in a mixed cluster whose servers go and come back: `npm run test:live:controllers`.
+import { writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import 'reflect-metadata';
+import { Pkcs10CertificateRequestGenerator } from '@peculiar/x509';
+import { keyAlgorithm } from '../../../demo/signed-certificate.ts';
+import { waitUntil } from '../../../scripts/harness/wait-until.ts';
+import { type LiveAssets, liveAssetsGuide } from '../assets.ts';
+import { startControllerManager } from '../controller-manager.ts';
+import { controllerManagerOfEnvironment, e2eAssetsGuide } from '../e2e/e2e-assets.ts';
+import { startWayIn, type WayIn, waysIn } from '../e2e/way-in.ts';
+import { storedKeys } from '../etcd-keys.ts';
+import { assetsOfEnvironment } from '../find-assets.ts';
+import { inOwnNetwork } from '../own-network.ts';
+import { objectClient } from './object-client.ts';
+import { seededRandom } from './random.ts';
+import {
+  actOnRound,
+  type Expectation,
+  faultsOf,
+  goThrough,
+  keptNamespace,
+  prepareRound,
+  signingRequests,
+} from './round.ts';
+
+const { values } = parseArgs({
+  options: {
+    ways: { type: 'string', default: 'routers,balancer' },
+    rounds: { type: 'string', default: '50' },
+    seed: { type: 'string', default: `${Date.now() % 1_000_000}` },
+    output: { type: 'string' },
+  },
+});
+
+/** How long a round is waited for before the next one begins; what is late may still come. Milliseconds. */
+const roundPatience = 30_000;
+/** After the last round: what is not right by then never will be. */
+const lastPatience = 180_000;
+const processGrace = 5000;
+
+const assets = assetsOfEnvironment();
+const controllerManager = controllerManagerOfEnvironment();
+if (!assets.ok || controllerManager === undefined) {
+  const problems = assets.ok ? ['no kube-controller-manager'] : assets.problems;
+  process.stderr.write(`${problems.join('\n')}\n\n${liveAssetsGuide}\n${e2eAssetsGuide}\n`);
+  process.exitCode = 2;
+} else {
+  await inOwnNetwork(assets.assets.apiServers, async () => {
+    process.setMaxListeners(0);
+    for (const way of values.ways.split(',').filter(isWayIn)) {
+      const figures = await runRounds(way, assets.assets, controllerManager);
+      console.log(JSON.stringify(figures));
+      if (values.output !== undefined)
+        await writeFile(`${values.output}-${way}.json`, `${JSON.stringify(figures, undefined, 1)}\n`);
+      const faults = figures.orphans.length + figures.wronglyDeleted.length + figures.unsigned.length;
+      // Without routers faults are what is to be shown.
+      if (way !== 'balancer' && (faults > 0 || figures.quota.used !== figures.quota.expected))
+        process.exitCode = 1;
+    }
+  });
+}
+
+async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
+  const seed = Number(values.seed);
+  const rounds = Number(values.rounds);
+  const random = seededRandom(seed);
+  const { controlPlane, origin, controllerKubeconfig } = await startWayIn(way, live, {
+    preferredVersion: 'majority',
+  });
+  try {
+    const { servers, admin, etcdUrl } = controlPlane;
+    const controllers = await startControllerManager(controlPlane, {
+      binary,
+      kubeconfig: controllerKubeconfig,
+    });
+    controlPlane.endWith(() => controllers.stop(processGrace));
+    const [oldest] = servers;
+    const newest = servers.at(-1);
+    if (oldest === undefined || newest === undefined) throw new TypeError('there are servers');
+    const clients = {
+      tried: objectClient(origin, admin),
+      newest: objectClient(newest.url, admin),
+      oldest: objectClient(oldest.url, admin),
+    };
+    await clients.newest.create('/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: keptNamespace },
+    });
+    const quotaName = 'count/resourceclaims.resource.k8s.io';
+    await clients.newest.create(`/api/v1/namespaces/${keptNamespace}/resourcequotas`, {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'claims' },
+      spec: { hard: { [quotaName]: '1000' } },
+    });
+    const request = await certificateRequest();
+    const expectations: Expectation[] = [];
+    const unsigned = async (): Promise<readonly string[]> => {
+      const signedOf = await Promise.all(
+        expectations.map(async ({ signed }) => {
+          const found = await clients.newest.get(`${signingRequests}/${signed}`);
+          return found?.status?.['certificate'] === undefined ? signed : '';
+        }),
+      );
+      return signedOf.filter((name) => name !== '');
+    };
+    const used = async () => {
+      const quota = await clients.newest.get(`/api/v1/namespaces/${keptNamespace}/resourcequotas/claims`);
+      return Number((quota?.status?.['used'] as Record<string, string> | undefined)?.[quotaName] ?? -1);
+    };
+    const isRight = async () => {
+      const { orphans, wronglyDeleted } = faultsOf(expectations, await storedKeys(etcdUrl));
+      return orphans.length + wronglyDeleted.length + (await unsigned()).length === 0;
+    };
+    let late = 0;
+    console.log(
+      `${way}: ${rounds} rounds, seed ${seed}, servers ${servers.map((each) => each.binary().version)}`,
+    );
+    for (let round = 1; round <= rounds; round++) {
+      const server = servers[(round - 1) % servers.length] ?? newest;
+      const signal = Math.floor((round - 1) / servers.length) % 2 === 0 ? 'SIGTERM' : 'SIGKILL';
+      const outage = { server, signal, away: Math.round(random() * 4_000) } as const;
+      const begin = Math.round(random() * 1_500);
+      expectations.push(await prepareRound(round, request, clients));
+      await Promise.all([actOnRound(round, clients), sleep(begin).then(() => goThrough(outage))]);
+      const wasRight = await waitUntil(`round ${round}`, isRight, { within: roundPatience, every: 500 }).then(
+        () => true,
+        () => false,
+      );
+      if (!wasRight) late++;
+      const { orphans, wronglyDeleted } = faultsOf(expectations, await storedKeys(etcdUrl));
+      console.log(
+        `${way}, round ${round}: ${server.name} (${server.binary().version}) by ${signal} after ${begin} ms, away ${outage.away} ms: ${wasRight ? 'right' : `late; ${orphans.length} not gone, ${wronglyDeleted.length} wrongly deleted`}`,
+      );
+    }
+    const quotaOf = async () => {
+      const stored = await storedKeys(etcdUrl);
+      const prefix = `/registry/resourceclaims/${keptNamespace}/`;
+      return {
+        used: await used(),
+        expected: [...stored].filter((key) => key.startsWith(prefix)).length,
+      };
+    };
+    await waitUntil(
+      'everything is right in the end',
+      async () => {
+        const { used: counted, expected } = await quotaOf();
+        return (await isRight()) && counted === expected;
+      },
+      { within: lastPatience, every: 2_000 },
+    ).catch(() => {});
+    const faults = faultsOf(expectations, await storedKeys(etcdUrl));
+    return { way, seed, rounds, late, ...faults, unsigned: await unsigned(), quota: await quotaOf() };
+  } finally {
+    await controlPlane.close();
+  }
+}
+
+async function certificateRequest(): Promise<string> {
+  const keys = await crypto.subtle.generateKey(keyAlgorithm, false, ['sign', 'verify']);
+  const request = await Pkcs10CertificateRequestGenerator.create({
+    name: 'CN=live-client',
+    keys,
+    signingAlgorithm: keyAlgorithm,
+  });
+  return Buffer.from(request.toString('pem')).toString('base64');
+}
+
+function isWayIn(way: string): way is WayIn {
+  return (waysIn as readonly string[]).includes(way);
+}

@@ -1,0 +1,65 @@
+import { waitUntil } from '../../../scripts/harness/wait-until.ts';
+import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+
+/** What the rounds need of an object. */
+export interface StoredObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly uid: string };
+  readonly status?: Readonly<Record<string, unknown>>;
+}
+
+/** Makes and deletes objects as an administrator. What fails is tried again: the controllers are judged, not this. */
+export interface ObjectClient {
+  create(collection: string, object: object): Promise<StoredObject>;
+  get(path: string): Promise<StoredObject | undefined>;
+  put(path: string, object: object): Promise<void>;
+  /** @param body `DeleteOptions` */
+  remove(path: string, body?: object): Promise<void>;
+}
+
+export function objectClient(origin: string, admin: TlsCredentials): ObjectClient {
+  const send = async (method: string, path: string, body?: object) => {
+    const { statusCode, text } = await tlsRequest(`${origin}${path}`, admin, {
+      method,
+      ...(body === undefined
+        ? {}
+        : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    });
+    return { statusCode, text };
+  };
+  return {
+    async create(collection, object) {
+      let made: StoredObject | undefined;
+      await waitUntil(`an object is made in ${collection}`, async () => {
+        const { statusCode, text } = await send('POST', collection, object);
+        if (statusCode === 201) made = JSON.parse(text) as StoredObject;
+        else if (statusCode === 409) {
+          const { name } = (object as StoredObject).metadata;
+          made = JSON.parse((await send('GET', `${collection}/${name}`)).text) as StoredObject;
+        } else throw new Error(`${statusCode}: ${text}`);
+        return made.metadata.uid !== undefined;
+      });
+      if (made === undefined) throw new TypeError('nothing was made');
+      return made;
+    },
+    async get(path) {
+      const { statusCode, text } = await send('GET', path);
+      return statusCode === 200 ? (JSON.parse(text) as StoredObject) : undefined;
+    },
+    async put(path, object) {
+      await waitUntil(`${path} is written`, async () => {
+        const { statusCode, text } = await send('PUT', path, object);
+        if (statusCode !== 200) throw new Error(`${statusCode}: ${text}`);
+        return true;
+      });
+    },
+    async remove(path, body) {
+      await waitUntil(`${path} is deleted`, async () => {
+        const { statusCode, text } = await send('DELETE', path, body);
+        if (statusCode === 200 || statusCode === 202 || statusCode === 404 || statusCode === 409) return true;
+        throw new Error(`${statusCode}: ${text}`);
+      });
+    },
+  };
+}

@@ -1,0 +1,77 @@
+// Runs Kubernetes' own tests by each way into a cluster: `npm run test:live:e2e` (docs/explanation/kubernetes-e2e.md).
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { liveAssetsGuide } from '../assets.ts';
+import { inOwnNetwork } from '../own-network.ts';
+import { type E2eAssets, e2eAssetsGuide, findE2eAssets } from './e2e-assets.ts';
+import { listTests } from './ginkgo.ts';
+import { runWay } from './run-way.ts';
+import { type WayIn, waysIn } from './way-in.ts';
+
+const namesFile = join(import.meta.dirname, 'tests.txt');
+
+/** Areas whose tests judge an API server, and what is not asked: what is off, what hurts the cluster, what takes long. */
+const areas = /^\[sig-(?:api-machinery|auth|cli|apps|instrumentation)\]/;
+const leftOut = /\[Feature:OffByDefault\]|\[Feature:|\[Alpha\]|\[Disruptive\]|\[Slow\]|\[Flaky\]/;
+
+const { values } = parseArgs({
+  options: {
+    ways: { type: 'string', default: waysIn.join(',') },
+    runs: { type: 'string', default: '3' },
+    'first-run': { type: 'string', default: '1' },
+    processes: { type: 'string', default: '8' },
+    output: { type: 'string', default: 'e2e-results' },
+    /** Tries every candidate on one server, and writes the names of those that pass to tests.txt. */
+    find: { type: 'boolean', default: false },
+    /** A regular expression: only tests whose names match it. */
+    focus: { type: 'string', default: '' },
+  },
+});
+
+const assets = findE2eAssets();
+if ('problems' in assets) {
+  process.stderr.write(`${assets.problems.join('\n')}\n\n${liveAssetsGuide}\n${e2eAssetsGuide}\n`);
+  process.exitCode = 2;
+} else await inOwnNetwork(assets.apiServers, () => run(assets));
+
+async function run(found: E2eAssets): Promise<void> {
+  // Each process that is started listens for the end of this one.
+  process.setMaxListeners(0);
+  const output = values.output;
+  await mkdir(output, { recursive: true });
+  const names = (values.find ? await candidates(found, output) : await namesOfFile()).filter((name) =>
+    new RegExp(values.focus).test(name),
+  );
+  const ways = values.find ? (['server'] as const) : values.ways.split(',').filter(isWayIn);
+  const first = Number(values['first-run']);
+  for (let turn = first; turn < first + Number(values.find ? 1 : values.runs); turn++) {
+    for (const way of ways) {
+      const { results, seconds } = await runWay(way, found, {
+        run: turn,
+        names,
+        processes: Number(values.processes),
+        patience: 300_000,
+        output,
+      });
+      const passed = Object.keys(results).filter((name) => results[name]?.outcome === 'passed');
+      const failed = names.filter((name) => results[name]?.outcome !== 'passed');
+      console.log(`${way}, run ${turn}: ${passed.length} of ${names.length} passed, ${seconds} s`);
+      if (!values.find) for (const name of failed) console.log(`  not: ${name}`);
+      if (values.find) await writeFile(namesFile, `${passed.sort().join('\n')}\n`);
+    }
+  }
+}
+
+async function candidates(found: E2eAssets, output: string): Promise<readonly string[]> {
+  const all = await listTests({ e2eTest: found.e2eTest, directory: output });
+  return all.filter((name) => areas.test(name) && !leftOut.test(name));
+}
+
+async function namesOfFile(): Promise<readonly string[]> {
+  return (await readFile(namesFile, 'utf8')).split('\n').filter((line) => line !== '');
+}
+
+function isWayIn(way: string): way is WayIn {
+  return (waysIn as readonly string[]).includes(way);
+}
