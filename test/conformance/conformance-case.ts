@@ -29,7 +29,8 @@ export interface RouterSettings {
   readonly stalePolicy: StalePolicy;
   readonly extensionRouting: 'local' | 'extension';
   /** What is pushed before the first case: the cluster, one past its lifetime, or nothing. */
-  readonly snapshot: 'current' | 'expired' | 'none';
+  /** `several-versions`: that of `severalVersionsSnapshot`. */
+  readonly snapshot: 'current' | 'expired' | 'none' | 'several-versions';
 }
 
 export const standardSettings: RouterSettings = {

@@ -1,7 +1,7 @@
 import { sealedMediaType } from '../../src/snapshot/receiving/snapshot-endpoint.ts';
 import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { admin, assertedBy } from './callers.ts';
-import { type Cluster, clusterSnapshot } from './cluster.ts';
+import { type Cluster, clusterSnapshot, severalVersionsSnapshot } from './cluster.ts';
 import {
   type Capability,
   type ConformanceCase,
@@ -73,7 +73,9 @@ export async function startRound(
   const running = await runtime.start(settings, cluster);
   if (settings.snapshot === 'none') return running;
   const createdAt = new Date(Date.now() - (settings.snapshot === 'expired' ? 2 * hour : 0)).toISOString();
-  const snapshot = clusterSnapshot(cluster, { generation: 5, createdAt, lifetimeSeconds: 3600 });
+  const snapshotOfRound =
+    settings.snapshot === 'several-versions' ? severalVersionsSnapshot : clusterSnapshot;
+  const snapshot = snapshotOfRound(cluster, { generation: 5, createdAt, lifetimeSeconds: 3600 });
   const target = '/.mixed-version-proxy/v1/snapshot';
   const exchange = running.client.send({
     target,

@@ -8,12 +8,14 @@ import { headers } from './headers.ts';
 import { identity } from './identity.ts';
 import { ownPaths } from './own-paths.ts';
 import { paths } from './paths.ts';
+import { severalVersions } from './several-versions.ts';
 import { streaming } from './streaming.ts';
 import { upgrades } from './upgrades.ts';
 
 /** Every case, in the order of the page. */
 export const caseGroups: readonly CaseGroup[] = [
   decisions,
+  severalVersions,
   paths,
   identity,
   assertions,
