@@ -1,13 +1,13 @@
 import { type FrameRule, frameKinds, smallData, streamStates } from '../../src/http2/frames/frame-rules.ts';
 import { errorCodeName } from '../../src/http2/frames/http2-error.ts';
 import type { Tolerance } from '../../src/http2/frames/leaky-bucket.ts';
-import { addressTolerance, resetsInCrowd } from '../../src/http2/server/address-conduct.ts';
+import { addressTolerance, resetsInCrowd } from '../../src/http2/server/address-resets.ts';
 import {
   bytesForUpdate,
   connectionTolerances,
   updatesForData,
   verifiedResets,
-} from '../../src/http2/server/client-conduct.ts';
+} from '../../src/http2/server/client-budgets.ts';
 import { clientFrameRules } from '../../src/http2/server/client-frame-rules.ts';
 
 /** docs/explanation/http2-frames.md, from the tables that the code goes by. */
@@ -18,7 +18,7 @@ export function http2FramesPage(): string {
 const introduction = [
   '# What HTTP/2 clients may send',
   '',
-  '<!-- Written by `npm run docs:reference` from src/http2/server/client-frame-rules.ts and client-conduct.ts. Change those, not this page. -->',
+  '<!-- Written by `npm run docs:reference` from src/http2/server/client-frame-rules.ts and client-budgets.ts. Change those, not this page. -->',
   '',
   'What each frame of an HTTP/2 client does, by its type and the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)), and which budget limits it. The code uses the same table; `src/http2/server/client-frame-rules.test.ts` tries every cell. Memory: [limits](../reference/limits.md).',
   '',
@@ -36,7 +36,7 @@ function frameTable(): string[] {
     ),
     '',
     '- A code alone is a connection error, *stream* and a code a stream error. *taken*: it takes effect. *ignored*: its header lines are still decoded, and its content counts for the window of the connection. **Bold** is the budget that counts it.',
-    '- *connection*: stream 0. *idle*: never opened. *open*: more of the request may come. *half-closed*: the request is complete, its response is not. *closed by us*: reset, refused or answered early; the client may not know yet. *closed*: ended by the client too. *behind our GOAWAY*: above its last stream.',
+    '- *connection*: stream 0. *idle*: never opened. *open*: more of the request may come. *half-closed*: the request is complete, its response is not. *closed by us*: reset, refused or answered early; the client may not know yet. *closed*: ended by the client too. *after our GOAWAY*: above its last stream.',
     `- DATA *with little content*: less than ${smallData} bytes, and not the last. Padding is not content.`,
     '- On a stream closed by us, content is ignored up to the granted window. The latest 256 such streams are remembered.',
     '- A wrong length, a WINDOW_UPDATE of 0 or past 2³¹−1, or a malformed head is the error of RFC 9113; stream errors count as resets.',

@@ -12,7 +12,7 @@ import { peerName, servingAuthority } from './node-exchange.ts';
 import { type RawHttp2Peer, type RawHttp2ServerOptions, startRawHttp2Server } from './raw-http2-peer.ts';
 
 /** What becomes of one request. */
-export class RecordedAnswer implements StreamListener {
+export class RecordedResponse implements StreamListener {
   /** Of each head. More than one would be a fault. */
   readonly statuses: number[] = [];
   lines: readonly string[] = [];
@@ -62,7 +62,7 @@ export class RecordedAnswer implements StreamListener {
 
 export interface Asked {
   readonly stream: ClientStream;
-  readonly answer: RecordedAnswer;
+  readonly response: RecordedResponse;
 }
 
 export interface OpenSession {
@@ -120,9 +120,9 @@ export async function openSession(
   context.after(() => session.destroy(new Error('the test is over')));
   if (isAwaited) await eventually(() => events.length > 0);
   const ask = (request: Partial<ClientRequest> = {}): Asked => {
-    const answer = new RecordedAnswer();
+    const response = new RecordedResponse();
     const whole = { method: 'GET', target: '/', headers: [], content: undefined, ...request };
-    return { stream: session.request(whole, answer), answer };
+    return { stream: session.request(whole, response), response };
   };
   return { session, events, rooms: () => rooms, ask };
 }

@@ -42,19 +42,19 @@ test('a server is asked for a sign of life', async (context) => {
 });
 
 describe('GOAWAY', () => {
-  test('fails the streams above the last as refused, and those below end in peace', async (context) => {
+  test('fails the streams above the last as refused, and those below go on', async (context) => {
     const { peer, ask, session, events } = await openSessionWithPeer(context);
     const [first, second, third] = [ask(), ask(), ask()];
     await peer.settled();
     peer.write(headFrame(1, ok), goAway(3, 0));
-    assert.equal((await third.answer.failure()).errorCode, 0x7);
-    assert.equal(third.answer.refused, true);
+    assert.equal((await third.response.failure()).errorCode, 0x7);
+    assert.equal(third.response.refused, true);
     assert.equal(session.isOpen, false);
-    assert.throws(() => ask(), /takes no more requests/);
+    assert.throws(() => ask(), /accepts no more requests/);
     assert.equal(session.streams, 2);
     peer.write(dataFrame(1, 'first', endStream), okFrames(3, 'second'));
-    assert.equal(await first.answer.whole(), 'first');
-    assert.equal(await second.answer.whole(), 'second');
+    assert.equal(await first.response.whole(), 'first');
+    assert.equal(await second.response.whole(), 'second');
     assert.deepEqual(events.slice(1), ['goaway', 'stream 7', 'stream 0', 'stream 0']);
     // Nobody asked for it: on the wire the refused one is not reset.
     assert.deepEqual(peer.of(frameType.rstStream), []);
@@ -66,12 +66,12 @@ describe('GOAWAY', () => {
     await peer.settled();
     peer.write(goAway(2 ** 31 - 1, 0));
     await peer.settled();
-    assert.equal(second.answer.endings, 0);
+    assert.equal(second.response.endings, 0);
     peer.write(goAway(1, 0));
-    assert.equal((await second.answer.failure()).errorCode, 0x7);
-    assert.equal(second.answer.refused, true);
+    assert.equal((await second.response.failure()).errorCode, 0x7);
+    assert.equal(second.response.refused, true);
     peer.write(okFrames(1, 'first'));
-    assert.equal(await first.answer.whole(), 'first');
+    assert.equal(await first.response.whole(), 'first');
   });
 
   test('with an error code names it to the streams that the connection then breaks under', async (context) => {
@@ -80,23 +80,23 @@ describe('GOAWAY', () => {
     await peer.settled();
     peer.write(goAway(1, 0xb));
     peer.socket.end();
-    const failure = await below.answer.failure();
+    const failure = await below.response.failure();
     assert.equal(failure.scope, 'connection');
     assert.equal(failure.errorCode, 0xb);
     assert.match(failure.message, /ENHANCE_YOUR_CALM/);
-    assert.equal(failure.isInvalidAnswer, false);
-    assert.equal(below.answer.refused, false);
-    await above.answer.failure();
-    assert.equal(above.answer.refused, true);
+    assert.equal(failure.isInvalidResponse, false);
+    assert.equal(below.response.refused, false);
+    await above.response.failure();
+    assert.equal(above.response.refused, true);
   });
 
   test('above which an upload was under way stops it', async (context) => {
     const { peer, ask } = await openSessionWithPeer(context);
     const source = new PassThrough();
-    const { answer } = ask({ method: 'POST', content: source });
+    const { response } = ask({ method: 'POST', content: source });
     await peer.settled();
     peer.write(goAway(0, 0));
-    await answer.failure();
+    await response.failure();
     assert.equal(source.listenerCount('data'), 0);
     source.end('late');
     await peer.settled();
@@ -123,32 +123,32 @@ describe('RST_STREAM', () => {
         frame(frameType.rstStream, none, 3, uint32(code)),
         okFrames(5, 'other'),
       );
-      for (const { answer } of [first, second]) {
-        const failure = await answer.failure();
+      for (const { response } of [first, second]) {
+        const failure = await response.failure();
         assert.equal(failure.scope, 'stream');
         assert.equal(failure.errorCode, code);
-        assert.equal(failure.isInvalidAnswer, false);
-        assert.equal(answer.refused, refused);
+        assert.equal(failure.isInvalidResponse, false);
+        assert.equal(response.refused, refused);
       }
-      assert.equal(await other.answer.whole(), 'other');
+      assert.equal(await other.response.whole(), 'other');
       assert.ok(session.isOpen);
       await peer.settled();
       assert.deepEqual(peer.of(frameType.rstStream), []);
     });
   }
 
-  test('behind a whole answer changes nothing', async (context) => {
+  test('behind a whole response changes nothing', async (context) => {
     const { peer, ask } = await openSessionWithPeer(context);
-    const { answer } = ask();
+    const { response } = ask();
     await peer.settled();
     peer.write(okFrames(1, 'whole'), frame(frameType.rstStream, none, 1, uint32(0)));
-    assert.equal(await answer.whole(), 'whole');
+    assert.equal(await response.whole(), 'whole');
     await peer.settled();
-    assert.equal(answer.endings, 1);
+    assert.equal(response.endings, 1);
   });
 });
 
-describe('a connection that breaks in the middle of answers', () => {
+describe('a connection that breaks in the middle of responses', () => {
   for (const [name, cut] of [
     ['at once', 'destroy'],
     ['in good order', 'end'],
@@ -160,13 +160,13 @@ describe('a connection that breaks in the middle of answers', () => {
       peer.write(headFrame(1, [...ok, 'content-length', '8']), dataFrame(1, 'half'));
       await peer.settled();
       peer.socket[cut]();
-      for (const { answer } of asked) {
-        await eventually(() => answer.endings > 0);
-        assert.ok(answer.error);
-        assert.equal(answer.refused, false);
+      for (const { response } of asked) {
+        await eventually(() => response.endings > 0);
+        assert.ok(response.error);
+        assert.equal(response.refused, false);
       }
       await eventually(() => events.at(-1) === 'closed');
-      assert.equal(asked[0]?.answer.content, 'half');
+      assert.equal(asked[0]?.response.content, 'half');
       assert.equal(session.streams, 0);
       assert.equal(session.isOpen, false);
     });
@@ -178,9 +178,9 @@ describe('a connection that breaks in the middle of answers', () => {
     await peer.settled();
     peer.write(okFrames(3, 'second'), headFrame(1, ok), dataFrame(1, 'cut off', endStream).subarray(0, 12));
     peer.socket.end();
-    assert.equal(await second.answer.whole(), 'second');
-    await assert.rejects(first.answer.whole());
-    assert.equal(first.answer.content, 'cut');
+    assert.equal(await second.response.whole(), 'second');
+    await assert.rejects(first.response.whole());
+    assert.equal(first.response.content, 'cut');
   });
 });
 
@@ -188,21 +188,21 @@ test('a request that cannot be sent sends nothing, uses up no stream, and harms 
   const { peer, ask, session } = await openSessionWithPeer(context);
   assert.throws(() => ask({ headers: ['x-test', 'a\nb'] }));
   assert.throws(() => ask({ target: '/a b' }));
-  const { stream, answer } = ask();
+  const { stream, response } = ask();
   assert.equal(stream.id, 1);
   assert.equal(session.streams, 1);
   await peer.settled();
   assert.equal(peer.of(frameType.headers).length, 1);
   peer.write(okFrames(1, 'whole'));
-  assert.equal(await answer.whole(), 'whole');
+  assert.equal(await response.whole(), 'whole');
 });
 
 test('requests that are given up are reset with their code, and a second time nothing happens', async (context) => {
   const { peer, ask, events } = await openSessionWithPeer(context);
-  const { stream, answer } = ask();
+  const { stream, response } = ask();
   stream.reset(0x8, new Error('given up'));
   stream.reset(0x2, new Error('again'));
-  await assert.rejects(answer.whole(), /given up/);
+  await assert.rejects(response.whole(), /given up/);
   assert.equal(await peer.resetCode(1), 0x8);
   await peer.settled();
   assert.equal(peer.of(frameType.rstStream).length, 1);
@@ -215,10 +215,10 @@ test('ended, it says so to the server and closes; destroyed, each stream fails w
   assert.equal(await ended.peer.goAwayCode(), 0);
   await eventually(() => ended.peer.closed && ended.events.at(-1) === 'closed');
   const destroyed = await openSessionWithPeer(context);
-  const { answer } = destroyed.ask();
+  const { response } = destroyed.ask();
   const reason = new Error('given up');
   destroyed.session.destroy(reason);
-  await assert.rejects(answer.whole(), reason);
+  await assert.rejects(response.whole(), reason);
   await eventually(() => destroyed.peer.closed);
 });
 
@@ -229,10 +229,10 @@ test('a request that had not left when its connection ended counts as not proces
   const unsent = [ask(), ask({ method: 'POST', content: Buffer.from('body') })];
   const reason = new Error('given up');
   session.destroy(reason);
-  for (const { answer } of [sent, ...unsent]) await assert.rejects(answer.whole(), reason);
-  assert.equal(sent.answer.refused, false);
+  for (const { response } of [sent, ...unsent]) await assert.rejects(response.whole(), reason);
+  assert.equal(sent.response.refused, false);
   assert.deepEqual(
-    unsent.map(({ answer }) => answer.refused),
+    unsent.map(({ response }) => response.refused),
     [true, true],
   );
   await eventually(() => peer.closed);
@@ -261,10 +261,10 @@ test('a server that reads nothing makes the session full, and one that reads aga
 
 test('a listener that asks again when its request is refused is taken to another connection only', async (context) => {
   const { peer, ask, session } = await openSessionWithPeer(context, { first: settingsFrame(3, 1) });
-  const { answer } = ask();
+  const { response } = ask();
   let asked: unknown;
-  const fail = answer.fail.bind(answer);
-  answer.fail = (error, refused) => {
+  const fail = response.fail.bind(response);
+  response.fail = (error, refused) => {
     fail(error, refused);
     try {
       ask();
@@ -274,7 +274,7 @@ test('a listener that asks again when its request is refused is taken to another
   };
   await peer.settled();
   peer.write(goAway(0, 0));
-  assert.ok((await answer.failure()) instanceof Http2Error);
+  assert.ok((await response.failure()) instanceof Http2Error);
   assert.ok(asked instanceof Error);
   assert.equal(session.streams, 0);
 });

@@ -113,19 +113,19 @@ const faults: readonly (readonly [string, number, readonly Buffer[]])[] = [
   ],
 ];
 
-describe('attack: what breaks the protocol ends the connection, says why, and fails each answer as invalid', () => {
+describe('attack: what breaks the protocol ends the connection, says why, and fails each response as invalid', () => {
   for (const [name, code, frames] of faults) {
     test(name, async (context) => {
       const { session, peer, events, ask } = await openSessionWithPeer(context);
       const asked = [ask(), ask()];
       await peer.settled();
       peer.write(...frames);
-      for (const { answer } of asked) {
-        const failure = await answer.failure();
+      for (const { response } of asked) {
+        const failure = await response.failure();
         assert.equal(failure.scope, 'connection');
         assert.equal(failure.errorCode, code);
-        assert.ok(failure.isInvalidAnswer);
-        assert.equal(answer.refused, false);
+        assert.ok(failure.isInvalidResponse);
+        assert.equal(response.refused, false);
       }
       assert.equal(await peer.goAwayCode(), code);
       await eventually(() => peer.closed && events.at(-1) === 'closed');
@@ -157,7 +157,7 @@ describe('attack: a server whose first frame is not its SETTINGS is told so', ()
 
 test('frames of unknown types, PRIORITY, unknown flags and reserved bits are passed over', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
-  const { answer } = ask();
+  const { response } = ask();
   await peer.settled();
   peer.write(
     frame(0xfa, 0xff, 1, Buffer.from('unknown')),
@@ -167,7 +167,7 @@ test('frames of unknown types, PRIORITY, unknown flags and reserved bits are pas
     frame(type.windowUpdate, none, 1, uint32(0x8000_0001)),
     dataFrame(1, 'whole', endStream | 0x40),
   );
-  assert.equal(await answer.whole(), 'whole');
+  assert.equal(await response.whole(), 'whole');
 });
 
 test('frames for a stream that is over are passed over, and their header lines still enter the table', async (context) => {
@@ -188,10 +188,10 @@ test('frames for a stream that is over are passed over, and their header lines s
     frame(type.headers, endHeaders, 3, Buffer.concat([indexed(63), indexed(62)])),
     dataFrame(3, 'whole', endStream),
   );
-  assert.equal(await second.answer.whole(), 'whole');
-  assert.deepEqual(second.answer.statuses, [299]);
-  assert.deepEqual(second.answer.lines, ['x-late', 'entry']);
-  assert.deepEqual(first.answer.statuses, []);
+  assert.equal(await second.response.whole(), 'whole');
+  assert.deepEqual(second.response.statuses, [299]);
+  assert.deepEqual(second.response.lines, ['x-late', 'entry']);
+  assert.deepEqual(first.response.statuses, []);
 });
 
 test('PING is answered with its own payload, SETTINGS are acknowledged, and acknowledgements are not', async (context) => {
@@ -215,27 +215,27 @@ for (const [name, flood] of [
   ['PING', frame(type.ping, none, 0, Buffer.alloc(8))],
   ['SETTINGS', settingsFrame()],
 ] as const) {
-  test(`attack: a flood of ${name} whose answers are never read ends the connection (CVE-2019-9512, CVE-2019-9515)`, async (context) => {
+  test(`attack: a flood of ${name} whose responses are never read ends the connection (CVE-2019-9512, CVE-2019-9515)`, async (context) => {
     const { peer, ask, events } = await openSessionWithPeer(context);
-    const { answer } = ask();
+    const { response } = ask();
     await peer.settled();
     peer.socket.pause();
     const much = Buffer.concat(Array.from({ length: 20_000 }, () => flood));
     for (let count = 0; count < 100; count++) peer.write(much);
-    const failure = await answer.failure();
+    const failure = await response.failure();
     assert.equal(failure.errorCode, enhanceYourCalm);
     await eventually(() => events.at(-1) === 'closed');
   });
 }
 
-test('a flood whose answers are read ends nothing', async (context) => {
+test('a flood whose responses are read ends nothing', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
-  const { answer } = ask();
+  const { response } = ask();
   await peer.settled();
   for (let round = 0; round < 5; round++) {
     peer.write(...Array.from({ length: 5_000 }, () => settingsFrame()));
     await peer.settled();
   }
   peer.write(okFrames(1, 'whole'));
-  assert.equal(await answer.whole(), 'whole');
+  assert.equal(await response.whole(), 'whole');
 });

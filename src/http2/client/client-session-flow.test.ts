@@ -17,9 +17,9 @@ function granted(frames: readonly { readonly payload: Buffer }[]): number {
   return frames.reduce((sum, { payload }) => sum + payload.readUInt32BE(0), 0);
 }
 
-test('what was handed on is granted again: an answer much larger than the window comes whole', async (context) => {
+test('what was handed on is granted again: a response much larger than the window comes whole', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
-  const { answer } = ask();
+  const { response } = ask();
   await peer.settled();
   peer.write(headFrame(1, ok));
   const size = 3_000_000;
@@ -34,12 +34,12 @@ test('what was handed on is granted again: an answer much larger than the window
     window = 65_536 + granted(peer.of(frameType.windowUpdate, 1)) - sent;
     assert.ok(window > 0);
   }
-  assert.equal((await answer.whole()).length, size);
+  assert.equal((await response.whole()).length, size);
 });
 
-test('an answer whose reader pauses again and again makes no new memory each time', async (context) => {
+test('a response whose reader pauses again and again makes no new memory each time', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
-  const { stream, answer } = ask();
+  const { stream, response } = ask();
   await peer.settled();
   peer.write(headFrame(1, ok));
   const made = context.mock.method(Buffer, 'allocUnsafeSlow');
@@ -51,7 +51,7 @@ test('an answer whose reader pauses again and again makes no new memory each tim
     await peer.settled();
   }
   peer.write(dataFrame(1, '', endStream));
-  assert.equal((await answer.whole()).length, 30 * 65_536);
+  assert.equal((await response.whole()).length, 30 * 65_536);
   const blocks = made.mock.calls.filter(({ arguments: [bytes] }) => bytes >= 4_096);
   assert.ok(blocks.length < 20, `${blocks.length} blocks`);
 });
@@ -70,7 +70,7 @@ test('padding is granted again too, and so is what comes for a stream that is ov
     if (count % 100 === 99) await peer.settled();
   }
   peer.write(dataFrame(1, 'whole', endStream));
-  assert.equal(await padding.answer.whole(), 'whole');
+  assert.equal(await padding.response.whole(), 'whole');
   assert.ok(granted(peer.of(frameType.windowUpdate, 1)) >= 256_000 - 65_536);
   assert.ok(granted(peer.of(frameType.windowUpdate, 0)) - beforehand >= 16_384 * 1_000 - 10 * 65_536);
 });
@@ -85,25 +85,25 @@ describe('attack: more data than was granted', () => {
     await peer.settled();
     assert.equal(peer.of(frameType.rstStream).length, 0);
     peer.write(dataFrame(1, 'x'), okFrames(3, 'other'));
-    const failure = await greedy.answer.failure();
+    const failure = await greedy.response.failure();
     assert.equal(failure.scope, 'stream');
-    assert.equal(failure.isInvalidAnswer, true);
+    assert.equal(failure.isInvalidResponse, true);
     assert.equal(await peer.resetCode(1), flowControlError);
-    assert.equal(await other.answer.whole(), 'other');
+    assert.equal(await other.response.whole(), 'other');
   });
 
   test('with padding that nobody reads ends that stream as well', async (context) => {
     const { peer, ask } = await openSessionWithPeer(context);
-    const { answer, stream } = ask();
+    const { response, stream } = ask();
     await peer.settled();
     stream.pause();
     peer.write(headFrame(1, ok), ...fill(1), dataFrame(1, Buffer.from([0]), padded));
-    await answer.failure();
+    await response.failure();
     assert.equal(await peer.resetCode(1), flowControlError);
   });
 });
 
-test('a paused reader holds no more than its window, and other answers go on', async (context) => {
+test('a paused reader holds no more than its window, and other responses go on', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
   const slow = Array.from({ length: 20 }, () => ask());
   const fast = ask();
@@ -115,45 +115,45 @@ test('a paused reader holds no more than its window, and other answers go on', a
     await peer.settled();
     assert.deepEqual(peer.of(frameType.windowUpdate, stream.id), []);
   }
-  assert.ok(slow.every(({ answer }) => answer.content === '' && answer.statuses.length === 1));
+  assert.ok(slow.every(({ response }) => response.content === '' && response.statuses.length === 1));
   peer.write(okFrames(fast.stream.id, 'fast'));
-  assert.equal(await fast.answer.whole(), 'fast');
-  for (const { stream, answer } of slow) {
+  assert.equal(await fast.response.whole(), 'fast');
+  for (const { stream, response } of slow) {
     stream.resume();
-    assert.equal(answer.content.length, 65_536);
+    assert.equal(response.content.length, 65_536);
     peer.write(dataFrame(stream.id, 'last', endStream));
-    assert.match(await answer.whole(), /^q{65536}last$/);
+    assert.match(await response.whole(), /^q{65536}last$/);
     assert.ok(granted(peer.of(frameType.windowUpdate, stream.id)) <= 65_536);
   }
 });
 
 test('a reader that pauses again in the middle gets the rest later, in order, and the end last', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
-  const { stream, answer } = ask();
+  const { stream, response } = ask();
   await peer.settled();
   stream.pause();
   const parts = ['a', 'b', 'c', 'd'].map((text) => text.repeat(16_000));
   peer.write(headFrame(1, ok), ...parts.map((part) => dataFrame(1, part)), dataFrame(1, '', endStream));
   await peer.settled();
-  const take = answer.data.bind(answer);
+  const take = response.data.bind(response);
   let pieces = 0;
-  answer.data = (piece) => {
+  response.data = (piece) => {
     take(piece);
     pieces++;
     stream.pause();
   };
-  for (let resumed = 1; answer.endings === 0; resumed++) {
+  for (let resumed = 1; response.endings === 0; resumed++) {
     stream.resume();
-    assert.ok(parts.join('').startsWith(answer.content));
+    assert.ok(parts.join('').startsWith(response.content));
     assert.ok(pieces <= resumed);
   }
   assert.ok(pieces > 1);
-  assert.equal(await answer.whole(), parts.join(''));
+  assert.equal(await response.whole(), parts.join(''));
 });
 
 describe('what is held for a paused reader', () => {
-  /** An answer that is whole on the wire, or not, and of which nothing has been handed on. */
-  async function heldAnswer(context: TestContext, flags: number) {
+  /** A response that is whole on the wire, or not, and of which nothing has been handed on. */
+  async function queuedResponse(context: TestContext, flags: number) {
     const opened = await openSessionWithPeer(context);
     const asked = opened.ask();
     await opened.peer.settled();
@@ -163,50 +163,50 @@ describe('what is held for a paused reader', () => {
     return { ...opened, ...asked };
   }
 
-  test('is handed on also when the connection is gone, if the answer was whole', async (context) => {
-    const { peer, stream, answer, events } = await heldAnswer(context, endStream);
+  test('is handed on also when the connection is gone, if the response was whole', async (context) => {
+    const { peer, stream, response, events } = await queuedResponse(context, endStream);
     peer.socket.destroy();
     await eventually(() => events.at(-1) === 'closed');
-    assert.equal(answer.endings, 0);
+    assert.equal(response.endings, 0);
     stream.resume();
-    assert.equal(await answer.whole(), 'held');
+    assert.equal(await response.whole(), 'held');
   });
 
-  test('never passes for a whole answer when the connection is gone before the end', async (context) => {
-    const { peer, stream, answer } = await heldAnswer(context, none);
+  test('never passes for a whole response when the connection is gone before the end', async (context) => {
+    const { peer, stream, response } = await queuedResponse(context, none);
     peer.socket.destroy();
-    await assert.rejects(answer.whole());
+    await assert.rejects(response.whole());
     stream.resume();
-    assert.equal(answer.endings, 1);
+    assert.equal(response.endings, 1);
   });
 
-  test('is thrown away when the reader gives up an answer that is whole on the wire, and it is told so once', async (context) => {
-    const { peer, stream, answer } = await heldAnswer(context, endStream);
+  test('is thrown away when the reader gives up a response that is whole on the wire, and it is told so once', async (context) => {
+    const { peer, stream, response } = await queuedResponse(context, endStream);
     const reason = new Error('given up');
     stream.reset(0x8, reason);
     stream.reset(0x8, new Error('again'));
     stream.resume();
-    await assert.rejects(answer.whole(), reason);
-    assert.equal(answer.content, '');
+    await assert.rejects(response.whole(), reason);
+    assert.equal(response.content, '');
     await peer.settled();
     assert.deepEqual(peer.of(frameType.rstStream), []);
   });
 
   test('is thrown away when the reader gives up', async (context) => {
-    const { peer, stream, answer } = await heldAnswer(context, none);
+    const { peer, stream, response } = await queuedResponse(context, none);
     stream.reset(0x8, new Error('given up'));
     stream.resume();
     assert.equal(await peer.resetCode(1), 0x8);
-    assert.equal(answer.content, '');
-    assert.equal(answer.endings, 1);
+    assert.equal(response.content, '');
+    assert.equal(response.endings, 1);
   });
 });
 
 test('a reader that gives up in the middle of a piece gets nothing more', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
-  const { stream, answer } = ask();
-  const take = answer.data.bind(answer);
-  answer.data = (piece): void => {
+  const { stream, response } = ask();
+  const take = response.data.bind(response);
+  response.data = (piece): void => {
     take(piece);
     stream.reset(0x8, new Error('given up'));
   };
@@ -214,8 +214,8 @@ test('a reader that gives up in the middle of a piece gets nothing more', async 
   peer.write(headFrame(1, ok), dataFrame(1, 'a'), dataFrame(1, 'b', endStream), headFrame(1, [], endStream));
   assert.equal(await peer.resetCode(1), 0x8);
   await peer.settled();
-  assert.equal(answer.content, 'a');
-  assert.equal(answer.endings, 1);
+  assert.equal(response.content, 'a');
+  assert.equal(response.endings, 1);
 });
 
 describe('attack: a WINDOW_UPDATE out of range for a stream ends that stream only', () => {
@@ -228,9 +228,9 @@ describe('attack: a WINDOW_UPDATE out of range for a stream ends that stream onl
       const [faulty, other] = [ask(), ask()];
       await peer.settled();
       peer.write(frame(frameType.windowUpdate, none, 1, uint32(increment)), okFrames(3, 'other'));
-      assert.equal((await faulty.answer.failure()).scope, 'stream');
+      assert.equal((await faulty.response.failure()).scope, 'stream');
       assert.equal(await peer.resetCode(1), code);
-      assert.equal(await other.answer.whole(), 'other');
+      assert.equal(await other.response.whole(), 'other');
     });
   }
 });

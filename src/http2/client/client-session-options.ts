@@ -3,16 +3,16 @@ import type { HeaderLines } from '../fields/header-lines.ts';
 import type { ConnectionInbox } from '../sockets/connection-inbox.ts';
 
 export interface ClientSessionEvents {
-  /** The server's settings are here, or have changed. */
+  /** The server's settings were received, or changed. */
   onSettings(): void;
   /** The server takes no new streams (RFC 9113 section 6.8). */
   onGoAway(): void;
-  /** On the wire a stream is over. @param code RFC 9113 section 7 */
+  /** A stream was closed on the connection. @param code RFC 9113 section 7 */
   onStreamClosed(code: number): void;
-  /** The server has read what waited for it. */
+  /** The server reads again: requests can be sent. */
   onRoom(): void;
-  /** @param failure why its last streams failed, if there were any */
-  onClosed(failure: Error): void;
+  /** @param error with which the remaining streams failed */
+  onClosed(error: Error): void;
 }
 
 /** A socket of node:net or node:tls. */
@@ -21,16 +21,16 @@ export interface SessionSocket extends Duplex {
 }
 
 export interface ClientSessionOptions {
-  /** Dialled with `inbox.onread`, for nobody but this session. */
+  /** Dialled with `inbox.onread`, for this session only. */
   readonly socket: SessionSocket;
   readonly inbox: ConnectionInbox;
   /** Host and port of the server. */
   readonly authority: string;
-  /** Bytes that the server may send ahead on one stream. */
+  /** Flow-control window of one stream, in bytes. */
   readonly streamWindow: number;
-  /** The same of all streams together. */
+  /** Flow-control window of the connection, in bytes. */
   readonly connectionWindow: number;
-  /** Of the head of an answer. */
+  /** Limits for the head of a response. */
   readonly maximumHeaderLines: number;
   readonly maximumHeaderBytes: number;
   readonly events: ClientSessionEvents;
@@ -40,6 +40,6 @@ export interface ClientRequest {
   readonly method: string;
   readonly target: string;
   readonly headers: HeaderLines;
-  /** A whole short body, or one that is read as the server takes it; `undefined` for none. */
+  /** A whole short body, or a stream that is read as fast as the server takes it. */
   readonly content: Uint8Array | Readable | undefined;
 }

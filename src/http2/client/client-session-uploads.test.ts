@@ -50,13 +50,13 @@ describe('an upload', () => {
         ask({ ...methodAndTarget, content: Readable.from(length === 0 ? [] : [bytes]) }),
         ask({ ...methodAndTarget, content: new PassThrough().end(bytes) }),
       ];
-      for (const { stream, answer } of asked) {
+      for (const { stream, response } of asked) {
         await eventually(() => isEnded(peer, stream.id));
         assert.deepEqual(uploaded(peer, stream.id), bytes);
         assert.ok(peer.of(frameType.data, stream.id).every(({ payload }) => payload.length <= 16_384));
         assert.equal(peer.of(frameType.headers, stream.id)[0]?.flags, frameFlag.endHeaders);
         peer.write(okFrames(stream.id, 'stored'));
-        assert.equal(await answer.whole(), 'stored');
+        assert.equal(await response.whole(), 'stored');
       }
       assert.deepEqual(peer.of(frameType.rstStream), []);
     });
@@ -217,23 +217,23 @@ describe('an upload that does not end', () => {
   test('because its source fails is reset, and never looks whole', async (context) => {
     const { peer, ask } = await openSessionWithPeer(context);
     const source = new PassThrough();
-    const { answer } = ask({ ...methodAndTarget, content: source });
+    const { response } = ask({ ...methodAndTarget, content: source });
     source.write('half');
     await eventually(() => uploaded(peer, 1).length > 0);
     source.destroy(new Error('the client went away'));
-    await assert.rejects(answer.whole(), /the client went away/);
+    await assert.rejects(response.whole(), /the client went away/);
     assert.equal(await peer.resetCode(1), 0x8);
     assert.equal(isEnded(peer, 1), false);
   });
 
-  test('before its answer does is reset, and the answer is whole', async (context) => {
+  test('before its response does is reset, and the response is whole', async (context) => {
     const { peer, ask, session } = await openSessionWithPeer(context);
     const source = new PassThrough();
-    const { answer } = ask({ ...methodAndTarget, content: source });
+    const { response } = ask({ ...methodAndTarget, content: source });
     source.write('half');
     await eventually(() => uploaded(peer, 1).length > 0);
     peer.write(okFrames(1, 'early'));
-    assert.equal(await answer.whole(), 'early');
+    assert.equal(await response.whole(), 'early');
     assert.equal(await peer.resetCode(1), 0x8);
     // What fails or comes later finds nobody.
     source.write('late');
@@ -247,10 +247,10 @@ describe('an upload that does not end', () => {
   test('because the server has reset it takes nothing more', async (context) => {
     const { peer, ask } = await openSessionWithPeer(context);
     const source = new PassThrough();
-    const { answer } = ask({ ...methodAndTarget, content: source });
+    const { response } = ask({ ...methodAndTarget, content: source });
     await peer.settled();
     peer.write(headFrame(1, [':status', '200']), frame(frameType.rstStream, none, 1, uint32(0)));
-    assert.equal((await answer.failure()).errorCode, 0);
+    assert.equal((await response.failure()).errorCode, 0);
     source.end('late');
     await peer.settled();
     assert.deepEqual(peer.of(frameType.data), []);

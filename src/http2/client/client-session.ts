@@ -11,7 +11,7 @@ import {
 import { FrameReader } from '../frames/frame-reader.ts';
 import type { StreamState } from '../frames/frame-rules.ts';
 import type { ReceivedHeaders } from '../frames/header-assembly.ts';
-import { connectionFault, errorCodeName, Http2Error, malformedAnswer } from '../frames/http2-error.ts';
+import { connectionError, errorCodeName, Http2Error, malformedResponse } from '../frames/http2-error.ts';
 import type { ReceivingSession } from '../frames/receiving-session.ts';
 import { onStream, SessionReceiver } from '../frames/session-receiver.ts';
 import { clientSettings, initialSettings, type Settings } from '../frames/settings.ts';
@@ -29,14 +29,14 @@ const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 /** Identifiers cannot be used twice, and end at 2³¹−1 (RFC 9113 section 5.1.1). */
 const lastStreamId = 0x7fff_ffff;
 /**
- * Bytes of a frame that servers may send: a window's worth. Each frame of a large list costs work on both sides, and
- * with those of 16 KiB that everybody takes a list of 10 MB takes a quarter more CPU (docs/explanation/performance.md).
+ * SETTINGS_MAX_FRAME_SIZE for servers. With the default of 16 KiB a list of 10 MB takes a quarter more CPU
+ * (docs/explanation/performance.md).
  */
 const maximumFrameSize = 256 * 1024;
-/** That a server has for reading what it was sent before a connection without streams is closed. */
-const goodbyeMilliseconds = 5_000;
+/** For the server to read the GOAWAY before an idle connection is closed. */
+const goAwayTimeout = 5_000;
 
-/** The client's side of one HTTP/2 connection (RFC 9113): many requests at a time, and nothing pushed. */
+/** The client's side of one HTTP/2 connection (RFC 9113), without server push. */
 export class ClientSession implements ReceivingSession<ClientStream>, StreamConnection, UploadConnection {
   readonly writer: FrameWriter;
   readonly sendWindow = new SendWindow(initialConnectionWindow);
@@ -48,9 +48,9 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   #nextStreamId = 1;
   #goAwayReceived = false;
   #goAwaySent = false;
-  /** Uploads may proceed: once for all frames that came together, for a server may send many that widen a little. */
+  /** A window was widened. Handled once per read: a server may send many small WINDOW_UPDATEs. */
   #hasWidened = false;
-  #failure: Error | undefined;
+  #error: Error | undefined;
 
   constructor(options: ClientSessionOptions) {
     const { socket, inbox, streamWindow, connectionWindow, maximumHeaderBytes, maximumHeaderLines } = options;
@@ -59,7 +59,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     const limits = {
       maximumLines: maximumHeaderLines,
       maximumSize: maximumHeaderBytes,
-      // One head that is too large must not cost the watches beside it: it ends its own stream.
+      // A head that is too large ends its own stream only, not the watches on the same connection.
       maximumBlock: 16 * maximumHeaderBytes,
     };
     this.#receiver = new SessionReceiver(this, {
@@ -74,28 +74,28 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     inbox.take((bytes) => this.#received(bytes));
     socket.on('drain', () => this.#drained());
     socket.on('error', (error) => {
-      this.#failure ??= error;
+      this.#error ??= error;
     });
     socket.on('end', () => socket.destroy());
     socket.on('close', () => this.#closed());
   }
 
-  /** `undefined` until they are here. */
+  /** `undefined` until they are received. */
   get serverSettings(): Settings | undefined {
     return this.#receiver.settings;
   }
 
-  /** Streams that are open. */
+  /** The number of open streams. */
   get streams(): number {
     return this.#streams.size;
   }
 
-  /** The server reads nothing: no request is to be begun before `onRoom`. */
+  /** The server does not read: no request may be sent before `onRoom`. */
   get isFull(): boolean {
     return this.writer.isFull;
   }
 
-  /** Whether requests are still taken; how many at a time is the caller's to see to. */
+  /** Whether requests can be sent. The caller limits how many at a time. */
   get isOpen(): boolean {
     const { socket } = this.#options;
     return (
@@ -104,11 +104,11 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   }
 
   /**
-   * @returns the stream; nothing of it has been handed to the listener yet.
-   * @throws when the session is not open, or the request cannot be sent; nothing was sent then.
+   * @returns the stream, before any call of the listener
+   * @throws if the session is not open, or the request is invalid; nothing was sent then.
    */
   request({ method, target, headers, content }: ClientRequest, listener: StreamListener): ClientStream {
-    if (!this.isOpen) throw new Error('the connection takes no more requests');
+    if (!this.isOpen) throw new Error('the connection accepts no more requests');
     const block = requestBlock(method, target, this.#options.authority, headers);
     const settings = this.#receiver.settings ?? initialSettings;
     const stream = new ClientStream({
@@ -132,35 +132,36 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     return stream;
   }
 
-  /** Asks the server for a sign of life. */
   ping(): void {
     this.writer.write(frameHead(8, frameType.ping, frameFlag.none, 0) + uint32(0) + uint32(0));
   }
 
-  /** Only when no stream is open: says so to the server, and closes the connection. */
+  /** Sends GOAWAY and closes the connection. Only when no stream is open. */
   end(): void {
     if (this.#goAwaySent) return;
-    this.#sayGoAway(errorCode.noError);
+    this.#sendGoAway(errorCode.noError);
     const { socket } = this.#options;
     socket.destroySoon();
-    // It waits for a server that reads nothing.
-    const timer = setTimeout(() => socket.destroy(), goodbyeMilliseconds).unref();
+    // `destroySoon` waits for ever if the server does not read.
+    const timer = setTimeout(() => socket.destroy(), goAwayTimeout).unref();
     socket.once('close', () => clearTimeout(timer));
   }
 
-  /** Ends all streams, and the connection, at once. */
+  /** Ends the connection and all of its streams at once. */
   destroy(error: Error): void {
-    this.#failure ??= error;
+    this.#error ??= error;
     this.#reader.stop();
     this.#options.socket.destroy();
   }
 
   writeReset(streamId: number, code: number): void {
-    this.writer.answer(frameHead(4, frameType.rstStream, frameFlag.none, streamId) + uint32(code));
+    this.writer.writeControl(frameHead(4, frameType.rstStream, frameFlag.none, streamId) + uint32(code));
   }
 
   writeWindowUpdate(streamId: number, increment: number): void {
-    this.writer.answer(frameHead(4, frameType.windowUpdate, frameFlag.none, streamId) + uint32(increment));
+    this.writer.writeControl(
+      frameHead(4, frameType.windowUpdate, frameFlag.none, streamId) + uint32(increment),
+    );
   }
 
   streamClosed(stream: ClientStream, code: number): void {
@@ -173,13 +174,11 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       this.#reader.receive(bytes);
       if (this.#hasWidened) this.#proceedWithUploads();
       if (this.writer.isFlooded)
-        throw connectionFault(errorCode.enhanceYourCalm, 'the server reads no answers');
+        throw connectionError(errorCode.enhanceYourCalm, 'the server does not read what it is sent');
     } catch (error) {
-      const failure = error instanceof Error ? error : new Error(String(error));
-      const code = failure instanceof Http2Error ? failure.errorCode : errorCode.internalError;
-      this.#sayGoAway(code);
+      this.#sendGoAway(error instanceof Http2Error ? error.errorCode : errorCode.internalError);
       this.writer.flush();
-      this.destroy(failure);
+      this.destroy(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
@@ -196,7 +195,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     stream: ClientStream | undefined,
   ): void {
     onStream(stream, (open) => {
-      if (exceedLimits) throw malformedAnswer('its head is too large', errorCode.enhanceYourCalm);
+      if (exceedLimits) throw malformedResponse('its head is too large', errorCode.enhanceYourCalm);
       open.receiveLines(lines, endStream);
     });
   }
@@ -209,21 +208,21 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
 
   settingsReceived(settings: Settings, before: Settings): void {
     const wider = settings.initialWindowSize - before.initialWindowSize;
-    if (wider !== 0) for (const stream of this.#streams.all()) widen(stream.sendWindow, wider);
-    this.writer.answer(frameHead(0, frameType.settings, frameFlag.ack, 0));
+    for (const stream of this.#streams.all()) stream.sendWindow.widenOrThrow(wider);
+    this.writer.writeControl(frameHead(0, frameType.settings, frameFlag.ack, 0));
     if (wider > 0) this.#hasWidened = true;
     this.#options.events.onSettings();
   }
 
   pingReceived(payload: string): void {
-    this.writer.answer(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
+    this.writer.writeControl(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
   }
 
   goAwayReceived(lastProcessed: number, code: number): void {
     this.#goAwayReceived = true;
-    // What the streams below it fail with when the connection ends before they do.
+    // With this the streams up to `lastProcessed` fail if the connection ends before they do.
     if (code !== errorCode.noError) {
-      this.#failure ??= new Http2Error(
+      this.#error ??= new Http2Error(
         'connection',
         code,
         `the server ended the connection (${errorCodeName(code)})`,
@@ -231,7 +230,8 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     }
     this.#options.events.onGoAway();
     const unprocessed =
-      this.#failure ?? new Http2Error('stream', errorCode.refusedStream, 'the server goes away');
+      this.#error ??
+      new Http2Error('stream', errorCode.refusedStream, 'the server is closing the connection');
     for (const stream of this.#streams.all()) {
       if (stream.id > lastProcessed) {
         stream.fail(unprocessed, { code: errorCode.refusedStream, refused: true });
@@ -240,7 +240,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   }
 
   connectionWindowWidened(increment: number): void {
-    widen(this.sendWindow, increment);
+    this.sendWindow.widenOrThrow(increment);
     this.#hasWidened = true;
   }
 
@@ -253,17 +253,17 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   #proceedWithUploads(): void {
     this.#hasWidened = false;
     for (const upload of [...this.waitingUploads]) {
-      // Those that get nothing now keep their place in front of those that got something: where a server grants the
-      // connection little at a time, the first would leave the others nothing.
+      // Uploads that cannot send now stay ahead of those that could. Otherwise the first would starve the others when a
+      // server widens the window a little at a time.
       if (this.sendWindow.left <= 0 || this.writer.needsDrain) return;
       upload.proceed();
     }
   }
 
-  #sayGoAway(code: number): void {
+  #sendGoAway(code: number): void {
     if (this.#goAwaySent) return;
     this.#goAwaySent = true;
-    // Nothing is pushed: no stream of the server's was processed.
+    // 0: without push the server has no streams.
     this.writer.write(frameHead(8, frameType.goAway, frameFlag.none, 0) + uint32(0) + uint32(code));
     this.writer.flush();
   }
@@ -271,17 +271,12 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   #closed(): void {
     this.#reader.stop();
     this.#receiver.stop();
-    const failure = this.#failure ?? new Error('the connection was closed');
+    const error = this.#error ?? new Error('the connection was closed');
     for (const stream of this.#streams.all()) {
-      // A head that the socket was never given cannot have been processed.
+      // The server cannot have processed a head that was never written to the socket.
       const refused = stream.collectedAt === this.writer.writes;
-      stream.fail(failure, { code: errorCode.internalError, refused });
+      stream.fail(error, { code: errorCode.internalError, refused });
     }
-    this.#options.events.onClosed(failure);
+    this.#options.events.onClosed(error);
   }
-}
-
-/** @throws {Http2Error} RFC 9113 section 6.9.1 */
-function widen(window: SendWindow, bytes: number): void {
-  if (!window.widen(bytes)) throw connectionFault(errorCode.flowControlError, 'a window becomes too large');
 }

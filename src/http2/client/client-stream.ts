@@ -1,20 +1,20 @@
 import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
-import { HeldPieces } from '../frames/held-pieces.ts';
-import { errorCodeName, Http2Error, malformedAnswer } from '../frames/http2-error.ts';
+import { errorCodeName, Http2Error, malformedResponse } from '../frames/http2-error.ts';
+import { PieceQueue } from '../frames/piece-queue.ts';
 import type { ReceivingStream } from '../frames/receiving-session.ts';
-import type { RequestUpload } from './request-upload.ts';
+import type { RequestUpload, UploadStream } from './request-upload.ts';
 import { parseResponseLines } from './response-lines.ts';
 
-/** What becomes of a request. */
+/** Is told of the response to a request. */
 export interface StreamListener {
-  /** The final head; interim ones (1xx) are dropped. */
+  /** The head of the final response; interim ones (1xx) are dropped. */
   head(status: number, lines: string[]): void;
   /** @param piece overwritten as soon as this returns */
   data(piece: Uint8Array): void;
-  /** The answer is whole. */
+  /** The response is complete. */
   end(): void;
-  /** There will be no (whole) answer. @param refused the server said that it did not process the request */
+  /** There will be no (complete) response. @param refused the server has not processed the request */
   fail(error: Error, refused: boolean): void;
 }
 
@@ -22,7 +22,7 @@ export interface StreamListener {
 export interface StreamConnection {
   writeReset(streamId: number, code: number): void;
   writeWindowUpdate(streamId: number, increment: number): void;
-  /** On the wire it is over; what was held for a slow reader may still be handed on. */
+  /** The stream was closed. Content may still be queued for a slow reader. */
   streamClosed(stream: ClientStream, code: number): void;
 }
 
@@ -30,24 +30,24 @@ export interface StreamOptions {
   readonly id: number;
   readonly connection: StreamConnection;
   readonly listener: StreamListener;
-  /** An answer to HEAD has no data, whatever length it names (RFC 9110 section 9.3.2). */
+  /** A response to HEAD has no content, whatever its Content-Length (RFC 9110 section 9.3.2). */
   readonly isHead: boolean;
-  /** Bytes that the server may send ahead. */
+  /** Flow-control window for the response, in bytes. */
   readonly receiveWindow: number;
-  /** Of all heads of the response together, interim ones included. */
+  /** For all heads of the response together, interim ones included. */
   readonly maximumHeaderLines: number;
-  /** Bytes that may be sent ahead to the server. */
+  /** Flow-control window for the request, in bytes. */
   readonly sendWindow: number;
-  /** The writer's `writes` when the head was given to it. */
+  /** `FrameWriter.writes` when the head was collected. */
   readonly collectedAt: number;
 }
 
-/** One request and its answer on a connection (RFC 9113 section 5). */
-export class ClientStream implements ReceivingStream {
+/** One request and its response on a connection (RFC 9113 section 5). */
+export class ClientStream implements ReceivingStream, UploadStream {
   readonly id: number;
   readonly sendWindow: SendWindow;
   readonly collectedAt: number;
-  /** While the request's content is on its way. */
+  /** While the request's content is being sent. */
   upload: RequestUpload | undefined;
   readonly #connection: StreamConnection;
   readonly #listener: StreamListener;
@@ -55,18 +55,17 @@ export class ClientStream implements ReceivingStream {
   readonly #window: ReceiveWindow;
   readonly #maximumHeaderLines: number;
   #hasHead = false;
-  /** Of all heads, interim ones included. */
   #headLines = 0;
-  /** Bytes that the answer must have, where it says so. */
+  /** The Content-Length, if it applies. */
   #expectedLength: number | undefined;
   #receivedLength = 0;
   #paused = false;
-  /** Came while the reader was paused; as much as the window lets the server send at most. */
-  readonly #held = new HeldPieces('lent');
-  /** The connection has no more to do with it. */
+  /** Content received while the reader was paused, bounded by the flow-control window. */
+  readonly #queued = new PieceQueue('lent');
+  /** Closed on the connection. */
   #closed = false;
-  /** Its end was received, but held pieces have to go first. */
-  #endHeld = false;
+  /** The end was received, and comes after the queued pieces. */
+  #endQueued = false;
 
   constructor(options: StreamOptions) {
     this.id = options.id;
@@ -83,12 +82,12 @@ export class ClientStream implements ReceivingStream {
     return this.#closed;
   }
 
-  /** One whose answer is here to its end is closed. */
+  /** A stream is closed as soon as its response is complete. */
   get isReceived(): boolean {
     return this.#closed;
   }
 
-  /** What comes from now on is held back, and not granted again. */
+  /** What arrives from now on is queued, and its part of the window is not granted again. */
   pause(): void {
     this.#paused = true;
   }
@@ -96,25 +95,25 @@ export class ClientStream implements ReceivingStream {
   resume(): void {
     this.#paused = false;
     while (!this.#paused) {
-      const piece = this.#held.take();
+      const piece = this.#queued.take();
       if (piece === undefined) break;
       this.#handOn(piece);
-      this.#held.giveBack();
+      this.#queued.release();
     }
-    if (this.#endHeld && this.#held.isEmpty) {
-      this.#endHeld = false;
+    if (this.#endQueued && this.#queued.isEmpty) {
+      this.#endQueued = false;
       this.#listener.end();
     }
   }
 
-  /** Gives the request up: RST_STREAM, and `error` for the listener. */
+  /** Cancels the request with RST_STREAM; the listener fails with `error`. */
   reset(code: number, error: Error): void {
-    const wasWhole = this.#endHeld;
-    this.#held.clear();
-    this.#endHeld = false;
+    const wasComplete = this.#endQueued;
+    this.#queued.clear();
+    this.#endQueued = false;
     if (this.#closed) {
-      // What was held goes no further, so that there is no end to tell of any more.
-      if (wasWhole) this.#listener.fail(error, false);
+      // The queued content is dropped, so the listener gets no `end`.
+      if (wasComplete) this.#listener.fail(error, false);
       return;
     }
     this.#connection.writeReset(this.id, code);
@@ -122,10 +121,10 @@ export class ClientStream implements ReceivingStream {
     this.#listener.fail(error, false);
   }
 
-  /** The server has ended it, or the connection is gone. Nothing is written. */
+  /** The server reset it, or the connection is gone: nothing is written. */
   fail(error: Error, { code, refused }: { readonly code: number; readonly refused: boolean }): void {
     if (this.#closed) return;
-    this.#held.clear();
+    this.#queued.clear();
     this.#close(code);
     this.#listener.fail(error, refused);
   }
@@ -141,14 +140,14 @@ export class ClientStream implements ReceivingStream {
     const { status, lines, contentLength } = parseResponseLines(decoded, this.#hasHead);
     this.#headLines += 1 + lines.length / 2;
     if (this.#headLines > this.#maximumHeaderLines) {
-      throw malformedAnswer('its head has too many lines', errorCode.enhanceYourCalm);
+      throw malformedResponse('its head has too many lines', errorCode.enhanceYourCalm);
     }
     if (status === undefined) {
-      // Trailers: they are dropped, for Kubernetes sends none, and HTTP/1.1 clients have to ask for them.
-      if (!endStream) throw malformedAnswer('something follows its trailers');
+      // Trailers are dropped: Kubernetes sends none, and HTTP/1.1 clients would have to ask for them.
+      if (!endStream) throw malformedResponse('its trailers do not end the stream');
     } else if (status < 200) {
-      // RFC 9113 section 8.6 has no 101, and no interim head is the last (section 8.1).
-      if (status === 101 || endStream) throw malformedAnswer('an interim head is out of place');
+      // HTTP/2 has no 101 (RFC 9113 section 8.6), and an interim response does not end the stream (section 8.1).
+      if (status === 101 || endStream) throw malformedResponse('it has a misplaced interim response');
       return;
     } else {
       this.#hasHead = true;
@@ -161,13 +160,12 @@ export class ClientStream implements ReceivingStream {
 
   /** @param bytes of a DATA frame, padding and all. @throws {Http2Error} of scope `stream` */
   receiveDataHead(bytes: number): void {
-    if (!this.#hasHead) throw malformedAnswer('its data stands in front of its head');
+    if (!this.#hasHead) throw malformedResponse('it has content before its head');
     if (!this.#window.take(bytes)) {
-      throw malformedAnswer('more was sent than was granted', errorCode.flowControlError);
+      throw malformedResponse('it exceeds the flow-control window', errorCode.flowControlError);
     }
   }
 
-  /** Padding: nobody reads it. @param bytes of it */
   dropPadding(bytes: number): void {
     this.#release(bytes);
   }
@@ -176,29 +174,33 @@ export class ClientStream implements ReceivingStream {
   receiveData(piece: Uint8Array): void {
     this.#receivedLength += piece.length;
     if (this.#expectedLength !== undefined && this.#receivedLength > this.#expectedLength) {
-      throw malformedAnswer('it is longer than it says');
+      throw malformedResponse('it is longer than its Content-Length');
     }
-    if (this.#paused) this.#held.add(piece);
+    if (this.#paused) this.#queued.add(piece);
     else this.#handOn(piece);
   }
 
   /** END_STREAM was received. @throws {Http2Error} of scope `stream` */
   receiveEnd(): void {
-    if (!this.#hasHead) throw malformedAnswer('it has no head');
+    if (!this.#hasHead) throw malformedResponse('it has no head');
     if (this.#expectedLength !== undefined && this.#receivedLength !== this.#expectedLength) {
-      throw malformedAnswer('it is shorter than it says');
+      throw malformedResponse('it is shorter than its Content-Length');
     }
-    // Nobody wants the rest of the upload (RFC 9113 section 8.1); unended, the stream would count against the
+    // The server needs no more of the upload (RFC 9113 section 8.1). Without a reset the stream would count against the
     // server's limit for as long as the connection lives.
-    const isWhole = this.upload === undefined;
-    if (!isWhole) this.#connection.writeReset(this.id, errorCode.cancel);
-    this.#close(isWhole ? errorCode.noError : errorCode.cancel);
-    if (this.#held.isEmpty) this.#listener.end();
-    else this.#endHeld = true;
+    const isUploaded = this.upload === undefined;
+    if (!isUploaded) this.#connection.writeReset(this.id, errorCode.cancel);
+    this.#close(isUploaded ? errorCode.noError : errorCode.cancel);
+    if (this.#queued.isEmpty) this.#listener.end();
+    else this.#endQueued = true;
   }
 
   windowWidened(): void {
     this.upload?.proceed();
+  }
+
+  uploadEnded(): void {
+    this.upload = undefined;
   }
 
   #handOn(piece: Uint8Array): void {

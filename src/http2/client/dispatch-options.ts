@@ -3,15 +3,15 @@ import { type Dispatcher, errors } from 'undici';
 import type { HeaderLines } from '../fields/header-lines.ts';
 
 /**
- * A body that may be here to its last byte already: it is sent in one piece with the head then, and again when the
- * server refuses the stream. What was taken is not given by the stream any more.
+ * A body that may be complete already. Then it is sent in one piece with the head, and sent again if the server refuses
+ * the stream. Once taken, it cannot be read from the stream any more.
  */
 export interface WholeBody {
-  /** @returns `undefined` when the stream has to be read */
+  /** @returns `undefined` if the stream must be read instead */
   takeWhole(): Uint8Array | undefined;
 }
 
-/** @throws {errors.InvalidArgumentError} for anything else than undici's own kinds of headers */
+/** @throws {errors.InvalidArgumentError} for headers of a form that undici does not have */
 export function headerLinesOf(headers: Dispatcher.DispatchOptions['headers']): HeaderLines {
   if (headers === undefined || headers === null) return [];
   if (Array.isArray(headers) && headers.every((line) => typeof line === 'string')) return headers;
@@ -26,7 +26,7 @@ export function headerLinesOf(headers: Dispatcher.DispatchOptions['headers']): H
   return lines;
 }
 
-/** @throws {errors.InvalidArgumentError} for what is no body */
+/** @throws {errors.InvalidArgumentError} for a body of another type */
 export function contentOf(body: unknown): Uint8Array | Readable | undefined {
   if (body === undefined || body === null) return undefined;
   if (body instanceof Uint8Array || body instanceof Readable) return body;

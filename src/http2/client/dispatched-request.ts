@@ -5,13 +5,13 @@ import type { HeaderLines } from '../fields/header-lines.ts';
 import { errorCode } from '../frames/frame.ts';
 import type { ClientStream, StreamListener } from './client-stream.ts';
 import { contentOf, headerLinesOf, takeWhole } from './dispatch-options.ts';
-import { headSize } from './head-size.ts';
 import type { Http2Connection } from './http2-connection.ts';
 import { UnprocessedRequestError } from './request-errors.ts';
+import { headSize } from './request-lines.ts';
 
 /**
- * A handler that is spared work: no object of headers is made for it, and no bytes are copied. Behind an interceptor
- * that wraps it, it is an ordinary handler and gets undici's own events.
+ * A handler for which no headers object is made and no bytes are copied. An interceptor that wraps it makes it an
+ * ordinary handler, which gets undici's own events.
  */
 export interface LineHandler extends Dispatcher.DispatchHandler {
   /** In place of `onResponseStart`. */
@@ -22,7 +22,7 @@ export interface LineHandler extends Dispatcher.DispatchHandler {
 
 const noLines: HeaderLines = [];
 
-/** One request that was dispatched, from its place in the queue to the end of its response. */
+/** One dispatched request, from the queue to the end of its response. */
 export class DispatchedRequest implements StreamListener, Dispatcher.DispatchController {
   /** Bytes, from `headSize`. */
   readonly size: number;
@@ -30,11 +30,11 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
   rawTrailers: string[] | null = null;
   readonly #handler: Dispatcher.DispatchHandler;
   readonly #lineHandler: LineHandler | undefined;
-  /** Up to the head: what they hold must not stay for as long as a response lasts. */
+  /** Dropped with the head: their memory must not be kept for as long as the response lasts. */
   #options: Dispatcher.DispatchOptions | undefined;
   #headers: HeaderLines;
-  /** Called when the server has refused it and it can be sent again. */
-  readonly #sendAgain: (request: DispatchedRequest) => void;
+  /** Called if the server refused the request and it can be sent again. */
+  readonly #retry: (request: DispatchedRequest) => void;
   #body: Uint8Array | Readable | undefined;
   #stream: ClientStream | undefined;
   #isPaused = false;
@@ -48,14 +48,14 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
     authority: string,
-    sendAgain: (request: DispatchedRequest) => void,
+    retry: (request: DispatchedRequest) => void,
   ) {
     this.#options = options;
     this.#handler = handler;
     this.#lineHandler = isLineHandler(handler) ? handler : undefined;
     this.#headers = headerLinesOf(options.headers);
     this.#body = contentOf(options.body);
-    this.#sendAgain = sendAgain;
+    this.#retry = retry;
     this.size = headSize(options.method, options.path, authority, this.#headers);
   }
 
@@ -87,11 +87,11 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     this.#stream?.reset(errorCode.cancel, reason);
   }
 
-  /** Opens its stream on a connection with room. */
+  /** Sends the request on a connection that has room. */
   sendOn(connection: Http2Connection): void {
     if (!this.#isBegun()) return;
     const { method, path } = this.#options as Dispatcher.DispatchOptions;
-    // A turn of the event loop later than it was dispatched more of it may be here.
+    // Since it was dispatched more of the body may have arrived.
     this.#body = takeWhole(this.#body) ?? this.#body;
     try {
       const request = { method, target: path, headers: this.#headers, content: this.#body };
@@ -103,10 +103,10 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     if (this.#isPaused) this.#stream.pause();
   }
 
-  /** Has another dispatcher carry it. */
+  /** Sends it with another dispatcher. */
   passOnTo(dispatcher: Dispatcher): void {
     const options = this.#options as Dispatcher.DispatchOptions;
-    // What a refused stream has had of the body is not read again.
+    // A body that was read for a refused stream cannot be read again.
     const body = this.#wasRefused ? (this.#body ?? null) : options.body;
     dispatcher.dispatch(
       body === options.body ? options : { ...options, body: body as Uint8Array },
@@ -132,7 +132,7 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
       this.rawHeaders = lines;
       this.#handler.onResponseStart?.(this, status, headersOf(lines), '');
     } catch (error) {
-      // What a handler throws ends its own request, never the connection (as undici has it).
+      // As in undici, an error of a handler ends its own request, never the connection.
       this.abort(asError(error));
     }
   }
@@ -157,19 +157,19 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
   }
 
   fail(error: Error, refused: boolean): void {
-    // Behind a head it was processed, whatever the server says.
+    // After a head it was processed, whatever the server says.
     const isUnprocessed = refused && !this.#hasHead;
-    const canBeSentAgain = this.#body === undefined || this.#body instanceof Uint8Array;
-    if (isUnprocessed && canBeSentAgain && !this.#wasRefused && !this.aborted) {
+    const isRepeatable = this.#body === undefined || this.#body instanceof Uint8Array;
+    if (isUnprocessed && isRepeatable && !this.#wasRefused && !this.aborted) {
       this.#wasRefused = true;
       this.#stream = undefined;
-      this.#sendAgain(this);
+      this.#retry(this);
       return;
     }
     this.#fail(isUnprocessed ? new UnprocessedRequestError(error) : error);
   }
 
-  /** @returns false when its handler wants nothing sent. */
+  /** @returns false if the handler aborted it */
   #isBegun(): boolean {
     try {
       if (!this.aborted) this.#handler.onRequestStart?.(this, {});
@@ -199,7 +199,7 @@ function isLineHandler(handler: Dispatcher.DispatchHandler): handler is LineHand
   return 'onResponseLines' in handler && 'onResponsePiece' in handler;
 }
 
-/** Repeated lines as Node joins them; `Set-Cookie` stays a list. */
+/** Joins repeated lines as Node does; `Set-Cookie` stays a list. */
 function headersOf(lines: readonly string[]): IncomingHttpHeaders {
   const headers: IncomingHttpHeaders = Object.create(null);
   for (let index = 0; index + 1 < lines.length; index += 2) {

@@ -63,13 +63,13 @@ test('much does not wait for the end of the turn: whether the server takes more 
   assert.equal(writer.needsDrain, true);
 });
 
-test('attack: answers that a server makes us write and never reads are a flood, its own uploads are none', async () => {
+test('attack: control frames that a server makes us write and never reads are a flood, its own uploads are none', async () => {
   const socket = new SlowSocket();
   const writer = new FrameWriter(socket);
   for (let count = 0; count < 200; count++) writer.write(Buffer.alloc(16_384));
   assert.equal(writer.isFlooded, false);
   assert.equal(writer.isFull, true);
-  for (let count = 0; count < 130; count++) writer.answer('a'.repeat(8_192));
+  for (let count = 0; count < 130; count++) writer.writeControl('a'.repeat(8_192));
   assert.equal(writer.isFlooded, true);
   await socket.read();
   writer.drained();

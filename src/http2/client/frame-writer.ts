@@ -1,24 +1,24 @@
 import type { Writable } from 'node:stream';
 
-/** Bytes that may wait for a server that reads nothing. */
+/** Bytes that may wait for a server that does not read. */
 const maximumUnread = 1024 * 1024;
 
 /**
- * Bytes that are collected at most: only what the socket was given shows whether the server takes more, and a source
- * that has much at hand would fill our memory within one turn.
+ * Bytes that are collected at most. Only a write to the socket shows whether the server reads, and a fast source would
+ * fill our memory within one turn of the event loop.
  */
 const maximumCollected = 64 * 1024;
 
 /**
- * Collects what is written to a connection in one turn of the event loop: the requests of many clients leave in one
+ * Collects what is written to a connection in one turn of the event loop, so that the requests of many clients need one
  * TLS record and one system call.
  */
 export class FrameWriter {
   readonly #socket: Writable;
   #pieces: (string | Uint8Array)[] = [];
   #length = 0;
-  /** Bytes that the server has made us write since it read everything last. */
-  #answered = 0;
+  /** Bytes of control frames that the server caused and has not read. */
+  #unreadControl = 0;
   #scheduled = false;
   #writes = 0;
 
@@ -26,27 +26,27 @@ export class FrameWriter {
     this.#socket = socket;
   }
 
-  /** How often the socket was given something. What has been collected since then has not left. */
+  /** How often the socket was written to. What was collected since the last time has not been sent. */
   get writes(): number {
     return this.#writes;
   }
 
-  /** The server takes no more for now; the socket's `drain` says when it does. */
+  /** The server does not read for now: wait for the socket's `drain`. */
   get needsDrain(): boolean {
     return this.#socket.writableNeedDrain;
   }
 
-  /** So much waits that nothing new may be begun before the socket's `drain`. */
+  /** So much waits that no request may be sent before the socket's `drain`. */
   get isFull(): boolean {
     return this.#socket.writableLength + this.#length > maximumUnread;
   }
 
-  /** The server makes us answer (pings, settings, what exceeds a limit), and reads none of it. */
+  /** The server causes control frames (by pings, settings, exceeded limits) and does not read them. */
   get isFlooded(): boolean {
-    return this.#answered > maximumUnread;
+    return this.#unreadControl > maximumUnread;
   }
 
-  /** @param piece a byte string, or bytes that nobody changes until they are sent. */
+  /** @param piece a byte string, or bytes that do not change until they are sent */
   write(piece: string | Uint8Array): void {
     this.#pieces.push(piece);
     this.#length += piece.length;
@@ -56,18 +56,18 @@ export class FrameWriter {
     setImmediate(this.#flush);
   }
 
-  /** As `write`, of what the server has made us write. */
-  answer(piece: string): void {
-    this.#answered += piece.length;
+  /** As `write`, for a control frame that the server caused. */
+  writeControl(piece: string): void {
+    this.#unreadControl += piece.length;
     this.write(piece);
   }
 
-  /** The server has read everything: the socket's `drain`. */
+  /** The socket's `drain`: the server has read everything. */
   drained(): void {
-    this.#answered = 0;
+    this.#unreadControl = 0;
   }
 
-  /** Writes what has been collected now: nothing else comes, or it has become much. */
+  /** Writes what was collected. */
   flush(): void {
     const pieces = this.#pieces;
     const length = this.#length;
@@ -81,7 +81,7 @@ export class FrameWriter {
       pieces.length === 1 && typeof first === 'string'
         ? this.#socket.write(first, 'latin1')
         : this.#socket.write(joined(pieces, length));
-    if (isTaken) this.#answered = 0;
+    if (isTaken) this.#unreadControl = 0;
   }
 
   readonly #flush = (): void => {

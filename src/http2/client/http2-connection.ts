@@ -2,39 +2,38 @@ import type { TLSSocket } from 'node:tls';
 import { errorCode } from '../frames/frame.ts';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
 import type { ConnectionInbox } from '../sockets/connection-inbox.ts';
-import { noticeSilence } from '../sockets/connection-silence.ts';
+import { monitorSilence } from '../sockets/connection-silence.ts';
 import { ClientSession } from './client-session.ts';
 import type { ClientRequest } from './client-session-options.ts';
 import type { ClientStream, StreamListener } from './client-stream.ts';
 import { SettingsTimeoutError } from './request-errors.ts';
 
 export interface Http2ConnectionEvents {
-  /** A stream ended, or the server has read what waited for it: there may be room again. */
+  /** A stream ended, or the server reads again: there may be room for a request. */
   onRoom(): void;
   /** The server says that it will end the connection. */
   onGoAway?(): void;
-  /** It takes no new streams any more; those that are open may still go on. */
+  /** It accepts no new streams; open ones continue. */
   onDraining(connection: Http2Connection): void;
   onClosed(connection: Http2Connection): void;
 }
 
 /**
- * Since the rapid reset attack (CVE-2023-44487) servers end a connection on which too many streams are reset, and
- * with it the watches of clients that reset none. Node's allow 1,000 at once and 33 more per second (nghttp2's
- * `stream_reset_rate_limit`). Ours are counted by the same leaky bucket at half of that, which leaves room for the
- * resets of all streams that are still open when a connection is taken out of use.
+ * Since the rapid reset attack (CVE-2023-44487) servers end a connection with too many resets, and with it the watches of
+ * other clients. Node's servers allow 1,000 at once and 33 per second (nghttp2's `stream_reset_rate_limit`). We stop using
+ * a connection at half of that, which leaves room for the resets of the streams that are still open then.
  */
 const resets = { burst: 500, perSecond: 16 };
 
-/** What one server may make this side hold, and what one request may be. */
+/** Limits for what one server may send, and for one request. */
 export interface ClientLimits {
-  /** Bytes that a server may send ahead on one stream. Default 262,144. */
+  /** Flow-control window of one stream, in bytes. Default 262,144. */
   readonly streamWindow: number;
   /** Lines of all heads of one response together, interim ones included. Default 4,096. */
   readonly maximumHeaderLines: number;
-  /** Bytes of the same, and of the trailers. Default 65,536. */
+  /** Bytes of the same, and of trailers. Default 65,536. */
   readonly maximumHeaderBytes: number;
-  /** Bytes of the head of a request. Default 1,048,576; less where a server says so. */
+  /** Bytes of the head of a request. Default 1,048,576, or what the server announces if that is less. */
   readonly maximumRequestHead: number;
 }
 
@@ -46,10 +45,9 @@ export const defaultClientLimits: ClientLimits = {
 };
 
 /**
- * Bytes of a head that a server is sent which says nothing of how much it takes. To a Node server one line of 66,000
- * bytes is too much (measured; of 65,500 it is not), and it says so with a connection error (RFC 9113 section 4.3),
- * with which the streams of everybody else end. Go's servers name their limit, 1 MiB and some (`maxHeaderListSize` in
- * golang.org/x/net/http2/server.go).
+ * Bytes of a request head for a server that announces no SETTINGS_MAX_HEADER_LIST_SIZE. A Node server rejects a line of
+ * 66,000 bytes (measured; it accepts 65,500) with a connection error (RFC 9113 section 4.3), which ends all other streams.
+ * Go's servers announce a limit of 1 MiB and some (`maxHeaderListSize` in golang.org/x/net/http2/server.go).
  */
 const unannouncedMaximumHead = 64 * 1024;
 
@@ -59,13 +57,13 @@ export interface Http2ConnectionOptions {
   readonly inbox: ConnectionInbox;
   /** Host and port of the server. */
   readonly authority: string;
-  /** Our own ceiling; the server's may be lower. */
+  /** Our own limit; the server's may be lower. */
   readonly maximumStreams: number;
   readonly limits: ClientLimits;
   readonly events: Http2ConnectionEvents;
 }
 
-/** One HTTP/2 connection to a server, and how many streams it carries. */
+/** One HTTP/2 connection of a pool: knows how many streams it may carry. */
 export class Http2Connection {
   readonly #session: ClientSession;
   readonly #limits: ClientLimits;
@@ -74,7 +72,7 @@ export class Http2Connection {
   /** Rejects when the connection is over. */
   readonly #settingsReceived: Promise<void>;
   readonly #resets = new LeakyBucket(resets);
-  /** It takes no new streams, and closes behind the last of those it has. */
+  /** It accepts no new streams, and closes after the last open one. */
   #draining = false;
 
   constructor(options: Http2ConnectionOptions) {
@@ -86,18 +84,17 @@ export class Http2Connection {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#settingsReceived = promise;
     promise.catch(() => {});
-    const stopNoticing = noticeSilence({
+    const stopMonitoring = monitorSilence({
       bytesRead: () => socket.bytesRead,
-      onQuiet: () => this.#askForLife(),
-      onDead: () => this.#session.destroy(new Error('the server has fallen silent')),
+      onQuiet: () => this.#pingOrClose(),
+      onDead: () => this.#session.destroy(new Error('the server sent nothing for too long')),
     });
     this.#session = new ClientSession({
       socket,
       inbox,
       authority,
       streamWindow,
-      // All streams together must not be held to the 64 KiB that a connection starts with: one slow reader would
-      // starve the others (kubernetes#67902).
+      // With the initial connection window of 64 KiB one slow reader would starve the others (kubernetes#67902).
       connectionWindow: streamWindow * maximumStreams,
       maximumHeaderLines,
       maximumHeaderBytes,
@@ -117,9 +114,9 @@ export class Http2Connection {
           events.onRoom();
         },
         onRoom: () => events.onRoom(),
-        onClosed: (failure) => {
-          stopNoticing();
-          reject(failure);
+        onClosed: (error) => {
+          stopMonitoring();
+          reject(error);
           this.#drain();
           events.onClosed(this);
         },
@@ -128,12 +125,12 @@ export class Http2Connection {
   }
 
   /**
-   * Waits for the server's settings, without which there is no room: a request that they do not allow would be
-   * refused, and an upload cannot be sent again (RFC 9113 section 8.7). They come with the end of the handshake, and
-   * with TLS 1.3 are the first sign that our certificate was taken, so that what fails before them has sent nothing.
+   * Waits for the server's settings. Before them nothing is sent: a request beyond the server's limits would be refused,
+   * and an upload cannot be sent again (RFC 9113 section 8.7). They arrive with the end of the handshake. With TLS 1.3
+   * they are the first sign that the server accepted our certificate, so a connection that fails earlier has sent nothing.
    *
    * @param timeout milliseconds
-   * @throws when they do not come, or the server has gone away meanwhile
+   * @throws if they do not arrive, or the server closes the connection meanwhile
    */
   async ready(timeout: number): Promise<void> {
     const timer = setTimeout(() => {
@@ -144,21 +141,18 @@ export class Http2Connection {
     } finally {
       clearTimeout(timer);
     }
-    if (this.#draining) throw new Error('the server goes away');
+    if (this.#draining) throw new Error('the server is closing the connection');
   }
 
-  /** Streams that are open now. */
   get streams(): number {
     return this.#session.streams;
   }
 
-  /**
-   * Bytes of a head that may be sent, as RFC 9113 section 6.5.2 counts them: never more than we send at all.
-   */
+  /** The largest request head that may be sent, in bytes as RFC 9113 section 6.5.2 counts them. */
   get maximumHeadSize(): number {
     const announced = this.#session.serverSettings?.maxHeaderListSize ?? Number.POSITIVE_INFINITY;
-    const taken = announced === Number.POSITIVE_INFINITY ? unannouncedMaximumHead : announced;
-    return Math.min(taken, this.#limits.maximumRequestHead);
+    const accepted = announced === Number.POSITIVE_INFINITY ? unannouncedMaximumHead : announced;
+    return Math.min(accepted, this.#limits.maximumRequestHead);
   }
 
   /** Whether one more stream may be opened. */
@@ -168,24 +162,24 @@ export class Http2Connection {
     return this.streams < Math.min(theirs, this.#maximumStreams);
   }
 
-  /** @throws when the connection takes no more streams, or the request cannot be sent; nothing was sent then. */
+  /** @throws if the connection accepts no more streams, or the request is invalid; nothing was sent then. */
   request(request: ClientRequest, listener: StreamListener): ClientStream {
     return this.#session.request(request, listener);
   }
 
-  /** Lets open streams end, then closes. */
+  /** Closes after the open streams. */
   close(): void {
     this.#drain();
     this.#closeIfUnused();
   }
 
-  /** Ends everything at once. */
+  /** Closes at once. */
   destroy(): void {
     this.#drain();
-    this.#session.destroy(new Error('the connection was given up'));
+    this.#session.destroy(new Error('the connection was destroyed'));
   }
 
-  /** Whose reset it was cannot be told: that servers' own are counted too costs a connection at worst. */
+  /** Counts resets of both sides, which cannot be told apart: at worst that costs a connection. */
   #countReset(): void {
     if (!this.#resets.add()) this.close();
   }
@@ -200,8 +194,8 @@ export class Http2Connection {
     if (this.streams === 0) this.#session.end();
   }
 
-  /** Watches are quiet by nature: whoever lives answers a ping, and its answer is heard like anything else. */
-  #askForLife(): void {
+  /** A watch may be quiet for long. A live server acknowledges the PING, which counts as received bytes. */
+  #pingOrClose(): void {
     if (this.streams === 0) this.close();
     else this.#session.ping();
   }

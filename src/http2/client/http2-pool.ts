@@ -9,33 +9,33 @@ import { Http2NotNegotiatedError, RequestHeadTooLargeError } from './request-err
 
 export interface Http2PoolOptions {
   /**
-   * Opens a connection with `tls.connect`, checks who answers, and offers `h2` (`ALPNProtocols`), with `http1` also
-   * `http/1.1`. Resolves when the handshake is through.
-   * @param onread where the bytes go: an option that `tls.connect` is to be given
+   * Opens a connection with `tls.connect`, verifies the server, and offers `h2` (`ALPNProtocols`), with `http1` also
+   * `http/1.1`. Resolves after the handshake.
+   * @param onread must be passed to `tls.connect`: it receives the bytes
    */
   readonly connect: (onread: OnReadOpts) => Promise<TLSSocket>;
-  /** Streams on one connection; fewer where the server says so. Default 100. */
+  /** Streams on one connection, or fewer if the server says so. Default 100. */
   readonly streamsPerConnection?: number;
-  /** Streams on the least used connection from which on another one is opened. Default 32. */
+  /** Another connection is opened when the least used one has this many streams. Default 32. */
   readonly spreadAt?: number;
-  /** Connections at most. Default 256. */
+  /** The maximum number of connections. Default 256. */
   readonly connections?: number;
-  /** Milliseconds that the server's SETTINGS may take; asked for each connection. Default 10,000. */
+  /** Milliseconds to wait for the server's SETTINGS; called for each connection. Default 10,000. */
   readonly settingsTimeout?: () => number;
   readonly limits?: Partial<ClientLimits>;
   /**
-   * Who carries requests where the server agrees on HTTP/1.1 only. It is given up at its first 'connectionError', for
-   * the server may come back with HTTP/2. Default: nobody, and such requests fail.
+   * Makes the dispatcher for a server that only agrees on HTTP/1.1. It is used until its first 'connectionError': the
+   * server may come back with HTTP/2. Default: such requests fail.
    */
   readonly http1?: OpenHttp1;
-  /** The server says that it will end a connection. Default: nobody is told. */
+  /** Called when a server sends GOAWAY. */
   readonly onGoAway?: (() => void) | undefined;
 }
 
 /**
- * HTTP/2 connections to one origin, as an undici `Dispatcher`: `fetch(url, { dispatcher })`, `dispatcher.request(…)`,
- * interceptors and handlers of undici's work with it. Requests go to the connection that carries the fewest; another one
- * is opened before that is full. Upgrades and CONNECT are refused.
+ * HTTP/2 connections to one origin, as an undici `Dispatcher`: it works with `fetch(url, { dispatcher })`,
+ * `dispatcher.request(…)`, and undici's interceptors and handlers. A request goes to the connection with the fewest
+ * streams; another connection is opened before that one is full. Upgrades and CONNECT are refused.
  */
 export class Http2Pool extends Dispatcher {
   readonly #connect: Http2PoolOptions['connect'];
@@ -46,9 +46,9 @@ export class Http2Pool extends Dispatcher {
   readonly #limits: ClientLimits;
   readonly #queue: DispatchedRequest[] = [];
   #connections: Http2Connection[] = [];
-  /** Take no new streams any more, but carry some that are still open. */
+  /** Accept no new streams, but have open ones. */
   readonly #draining = new Set<Http2Connection>();
-  /** Its settings are awaited. */
+  /** Waits for its settings. */
   #opening: Http2Connection | undefined;
   readonly #http1: Http1Fallback | undefined;
   #dialing = false;
@@ -56,7 +56,7 @@ export class Http2Pool extends Dispatcher {
   #state: 'open' | 'closing' | 'destroyed' = 'open';
   readonly #ended = Promise.withResolvers<void>();
 
-  /** @throws {TypeError} for what is no URL */
+  /** @throws {TypeError} for an invalid URL */
   constructor(origin: string | URL, options: Http2PoolOptions) {
     super();
     const { connect, limits, http1, onGoAway } = options;
@@ -80,25 +80,25 @@ export class Http2Pool extends Dispatcher {
     return this.#state === 'destroyed';
   }
 
-  /** @returns false while requests wait for a connection: 'drain' tells when none does any more. */
+  /** @returns false while requests wait for a connection, until 'drain' */
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     try {
       if (this.#state === 'destroyed') throw new errors.ClientDestroyedError();
       if (this.#state === 'closing') throw new errors.ClientClosedError();
       if (options.upgrade || options.method === 'CONNECT') {
-        throw new errors.NotSupportedError('no upgrades over HTTP/2');
+        throw new errors.NotSupportedError('HTTP/2 has no upgrades');
       }
-      this.#enqueue(new DispatchedRequest(options, handler, this.#authority, this.#sendAgain));
+      this.#enqueue(new DispatchedRequest(options, handler, this.#authority, this.#retry));
     } catch (error) {
       if (handler.onResponseError === undefined) throw error;
-      handler.onResponseError(nobodyControls, error as Error);
+      handler.onResponseError(inertController, error as Error);
       return false;
     }
     this.#needsDrain = this.#queue.length > 0;
     return !this.#needsDrain;
   }
 
-  /** Lets what is in flight or queued end, then closes the connections. */
+  /** Closes the connections after all requests, queued ones included. */
   override close(): Promise<void>;
   override close(callback: () => void): void;
   override close(callback?: () => void): Promise<void> | undefined {
@@ -109,7 +109,7 @@ export class Http2Pool extends Dispatcher {
     return this.#whenEnded(callback);
   }
 
-  /** Ends everything at once. */
+  /** Closes everything at once. */
   override destroy(error?: Error | null): Promise<void>;
   override destroy(callback: () => void): void;
   override destroy(error: Error | null, callback: () => void): void;
@@ -142,7 +142,7 @@ export class Http2Pool extends Dispatcher {
     if (this.#http1?.isEmpty !== false) this.#ended.resolve();
   }
 
-  readonly #sendAgain = (request: DispatchedRequest): void => {
+  readonly #retry = (request: DispatchedRequest): void => {
     if (this.#state === 'destroyed') request.notSent(new errors.ClientDestroyedError());
     else this.#enqueue(request);
   };
@@ -154,7 +154,7 @@ export class Http2Pool extends Dispatcher {
       return;
     }
     if (!this.#sendNow(request)) this.#queue.push(request);
-    this.#dialIfShort();
+    this.#dialIfNeeded();
   }
 
   #serveQueue(): void {
@@ -165,10 +165,10 @@ export class Http2Pool extends Dispatcher {
       this.#needsDrain = false;
       this.emit('drain', this.#url);
     }
-    this.#dialIfShort();
+    this.#dialIfNeeded();
   }
 
-  /** @returns false when there is no connection with room. */
+  /** @returns false if no connection has room */
   #sendNow(request: DispatchedRequest): boolean {
     const http1 = this.#http1?.dispatcher;
     if (http1 !== undefined) {
@@ -191,17 +191,17 @@ export class Http2Pool extends Dispatcher {
     return best;
   }
 
-  #dialIfShort(): void {
-    if (this.#queue.length > 0 || this.#isCrowded()) this.#dial();
+  #dialIfNeeded(): void {
+    if (this.#queue.length > 0 || this.#needsAnother()) this.#dial();
   }
 
-  /** Whether another connection should be there before this one is full. */
-  #isCrowded(): boolean {
+  /** Whether another connection is needed before the current ones are full. */
+  #needsAnother(): boolean {
     const best = this.#leastUsed();
     return this.#state === 'open' && best !== undefined && best.streams >= this.#options.spreadAt;
   }
 
-  /** One dial at a time: until it is through nobody knows which protocol the server speaks. */
+  /** One dial at a time: it shows which protocol the server speaks. */
   #dial(): void {
     if (this.#dialing || this.#state === 'destroyed' || this.#http1?.dispatcher !== undefined) return;
     if (this.#connections.length >= this.#options.connections) return;
@@ -214,18 +214,18 @@ export class Http2Pool extends Dispatcher {
         },
         (error: unknown) => {
           this.#dialing = false;
-          // With other connections there, the queue waits for room on those instead.
+          // Other connections will serve the queue.
           if (this.#connections.length > 0) return;
           for (const request of this.#queue.splice(0)) request.notSent(error);
         },
       )
       .then(() => {
-        // It was dialled for what had been queued before; nothing new comes.
+        // The pool was closed while dialling.
         if (this.#state !== 'open') this.#closeConnections();
       });
   }
 
-  /** Opens one more connection, of the protocol that the server prefers. @throws what kept it from that */
+  /** Opens one more connection, with the protocol that the server chose. @throws if it cannot */
   async #open(): Promise<void> {
     const inbox = new ConnectionInbox();
     const socket = await this.#connect(inbox.onread);
@@ -270,8 +270,8 @@ export class Http2Pool extends Dispatcher {
   }
 }
 
-/** For a handler whose request nobody has begun to send: there is nothing to pause or to abort. */
-const nobodyControls: Dispatcher.DispatchController = {
+/** The controller of a request that was never begun: there is nothing to pause or to abort. */
+const inertController: Dispatcher.DispatchController = {
   aborted: true,
   paused: false,
   reason: null,

@@ -1,7 +1,7 @@
-/** What ended a request, or its connection: a fault of the protocol, or a stream that was reset. */
+/** Ended a request or its connection: a violation of the protocol, or a reset stream. */
 export { Http2Error } from '../frames/http2-error.ts';
 
-/** The server has not processed the request: it can be sent again, here or elsewhere (RFC 9113 section 8.7). */
+/** The server has not processed the request: it can be sent again (RFC 9113 section 8.7). */
 export class UnprocessedRequestError extends Error {
   override readonly name = 'UnprocessedRequestError';
   readonly code = 'ERR_HTTP2_REQUEST_UNPROCESSED';
@@ -12,18 +12,18 @@ export class UnprocessedRequestError extends Error {
   }
 }
 
-/** The head of the request is more than the server takes, by its own word; nothing was sent. */
+/** The head of the request exceeds what the server accepts; nothing was sent. */
 export class RequestHeadTooLargeError extends Error {
   override readonly name = 'RequestHeadTooLargeError';
   readonly code = 'ERR_HTTP2_REQUEST_HEAD_TOO_LARGE';
 
   /** @param size bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them @param maximum the same */
   constructor(size: number, maximum: number) {
-    super(`a request head of ${size} bytes is more than the ${maximum} that this server takes`);
+    super(`a request head of ${size} bytes exceeds the ${maximum} bytes that this server accepts`);
   }
 }
 
-/** The server speaks no HTTP/2, and nobody else was named to carry requests to it. */
+/** The server does not speak HTTP/2, and the pool has no dispatcher for HTTP/1.1. */
 export class Http2NotNegotiatedError extends Error {
   override readonly name = 'Http2NotNegotiatedError';
   readonly code = 'ERR_HTTP2_NOT_NEGOTIATED';
@@ -33,7 +33,7 @@ export class Http2NotNegotiatedError extends Error {
   }
 }
 
-/** The server sent no SETTINGS in time. */
+/** The server did not send its SETTINGS in time. */
 export class SettingsTimeoutError extends Error {
   override readonly name = 'SettingsTimeoutError';
   readonly code = 'ETIMEDOUT';

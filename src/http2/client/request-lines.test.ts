@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { HeaderDecoder } from '../hpack/header-decoder.ts';
-import { requestBlock } from './request-lines.ts';
+import { headSize, requestBlock } from './request-lines.ts';
 
 function linesOf(method: string, target: string, headers: readonly string[]): string[] {
   const block = requestBlock(method, target, 'server:6443', headers);
@@ -108,4 +108,24 @@ describe('the lines of a request', () => {
       );
     }
   });
+});
+
+/** RFC 9113 section 6.5.2, line by line. */
+function counted(lines: readonly (readonly [string, string])[]): number {
+  return lines.reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
+}
+
+test('a head counts as on the wire, pseudo-header fields and target with it', () => {
+  const lines = [
+    ['x-remote-group', 'dev'],
+    ['x-remote-group', 'ops'],
+  ] as const;
+  const expected = counted([
+    [':method', 'GET'],
+    [':path', '/api'],
+    [':scheme', 'https'],
+    [':authority', '127.0.0.1:6443'],
+    ...lines,
+  ]);
+  assert.equal(headSize('GET', '/api', '127.0.0.1:6443', lines.flat()), expected);
 });

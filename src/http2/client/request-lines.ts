@@ -1,27 +1,27 @@
-import { isNoRequestLine } from '../fields/connection-headers.ts';
+import { isOmittedFromRequest } from '../fields/connection-headers.ts';
 import { fieldValue, token, withoutSurroundingWhitespace } from '../fields/field-syntax.ts';
 import type { HeaderLines } from '../fields/header-lines.ts';
-import { rememberingNames } from '../fields/remembered-names.ts';
+import { memoizeByName } from '../fields/memoize-by-name.ts';
 import { indexedLine, literalLine, literalName, literalValue } from '../hpack/header-encoder.ts';
 
 /**
- * What stands before the value of a line under this name, which goes in lower case (RFC 9113 section 8.2.1); empty for
- * what is left out, `false` for what is no name.
+ * The encoded name of a header line, in lower case (RFC 9113 section 8.2.1). Empty for a line that is left out; `false`
+ * for an invalid name.
  */
-const lineBeginning = rememberingNames((name) => {
-  if (isNoRequestLine(name)) return '';
+const encodedName = memoizeByName((name) => {
+  if (isOmittedFromRequest(name)) return '';
   return token.test(name) && literalName(name.toLowerCase());
 });
-/** What `acceptRequestTarget` lets through: in visible ASCII, origin-form or `*`. */
+/** Visible ASCII, as `acceptRequestTarget` requires. */
 const visible = /^[!-~]+$/;
-/** `false` for what is no method. */
-const methodLine = rememberingNames((method) => token.test(method) && indexedLine(':method', method));
-const schemeLine = indexedLine(':scheme', 'https');
+/** `false` for an invalid method. */
+const encodedMethod = memoizeByName((method) => token.test(method) && indexedLine(':method', method));
+const encodedScheme = indexedLine(':scheme', 'https');
 
 /**
  * The header block of a request, as a byte string.
- * @param authority host and port of the server: what the client called us stays here.
- * @throws when a line cannot be sent so that every server reads the same; the message quotes nothing of it.
+ * @param authority host and port of the server, not the authority that the client used
+ * @throws for a line that is not valid HTTP; the message quotes nothing of it.
  */
 export function requestBlock(
   method: string,
@@ -29,22 +29,39 @@ export function requestBlock(
   authority: string,
   headers: HeaderLines,
 ): string {
-  const firstLine = methodLine(method);
-  if (!visible.test(target) || firstLine === false) throw unsendable('its request line');
-  let block = firstLine + schemeLine + literalLine(':authority', authority) + literalLine(':path', target);
+  const first = encodedMethod(method);
+  if (!visible.test(target) || first === false) throw invalidCharacters('the request line');
+  let block = first + encodedScheme + literalLine(':authority', authority) + literalLine(':path', target);
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    const beginning = lineBeginning(headers[index] as string);
-    if (beginning === '') continue;
-    // RFC 9113 section 8.2.1 has no whitespace at either end.
+    const name = encodedName(headers[index] as string);
+    if (name === '') continue;
+    // RFC 9113 section 8.2.1 allows no whitespace at either end.
     const value = withoutSurroundingWhitespace(headers[index + 1] as string);
-    if (beginning === false || !fieldValue.test(value)) throw unsendable('a header line');
-    block += beginning + literalValue(value);
+    if (name === false || !fieldValue.test(value)) throw invalidCharacters('a header line');
+    block += name + literalValue(value);
   }
   return block;
 }
 
-function unsendable(part: string): Error {
+function invalidCharacters(part: string): Error {
   return Object.assign(new Error(`${part} has characters that HTTP does not allow`), {
     code: 'ERR_INVALID_CHAR',
   });
+}
+
+/** What each line counts in addition to its bytes (RFC 9113 section 6.5.2). */
+const lineOverhead = 32;
+/** `:method`, `:path`, `:scheme` with `https`, and `:authority`. */
+const pseudoHeaderBytes = 7 + 5 + 7 + 5 + 10 + 4 * lineOverhead;
+
+/**
+ * The size of a request head as SETTINGS_MAX_HEADER_LIST_SIZE counts it (RFC 9113 section 6.5.2), in bytes. Lines that
+ * `requestBlock` leaves out are counted, too.
+ * @param authority host and port of the server
+ */
+export function headSize(method: string, target: string, authority: string, headers: HeaderLines): number {
+  let size = pseudoHeaderBytes + method.length + target.length + authority.length;
+  // Byte strings: a character is a byte.
+  for (const text of headers) size += text.length;
+  return size + (headers.length / 2) * lineOverhead;
 }

@@ -1,30 +1,38 @@
 import type { Readable } from 'node:stream';
 import type { SendWindow } from '../frames/flow-window.ts';
 import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType } from '../frames/frame.ts';
-import type { ClientStream } from './client-stream.ts';
 import type { FrameWriter } from './frame-writer.ts';
 
 /** What an upload needs of its connection. */
 export interface UploadConnection {
   readonly writer: FrameWriter;
-  /** Of all streams together. */
+  /** The window of the connection. */
   readonly sendWindow: SendWindow;
-  /** Uploads that wait for a window, or for the socket; asked to `proceed` when there is room again. */
+  /** Uploads that wait for a window or for the socket. Their `proceed` is called when there may be room. */
   readonly waitingUploads: Set<RequestUpload>;
+}
+
+/** What an upload needs of its stream. */
+export interface UploadStream {
+  readonly id: number;
+  readonly sendWindow: SendWindow;
+  /** END_STREAM was written. */
+  uploadEnded(): void;
+  reset(code: number, error: Error): void;
 }
 
 /** The content of one request, sent as fast as the server takes it. */
 export class RequestUpload {
   readonly #connection: UploadConnection;
-  readonly #stream: ClientStream;
+  readonly #stream: UploadStream;
   readonly #source: Readable | undefined;
-  /** Taken from the source, and not sent yet. */
+  /** Read from the source and not sent yet. */
   #pending: Uint8Array | undefined;
-  /** Nothing follows what is pending. */
+  /** Nothing follows the pending bytes. */
   #ended: boolean;
 
-  /** @param content nothing of it is read before the first `proceed` */
-  constructor(connection: UploadConnection, stream: ClientStream, content: Uint8Array | Readable) {
+  /** @param content is read from the first `proceed` on */
+  constructor(connection: UploadConnection, stream: UploadStream, content: Uint8Array | Readable) {
     this.#connection = connection;
     this.#stream = stream;
     this.#ended = content instanceof Uint8Array;
@@ -36,7 +44,7 @@ export class RequestUpload {
     content.on('data', this.#taken).on('end', this.#finished).on('error', this.#failed);
   }
 
-  /** Sends what the windows and the socket have room for. */
+  /** Sends what the windows and the socket allow. */
   proceed(): void {
     const { writer, sendWindow, waitingUploads } = this.#connection;
     const stream = this.#stream;
@@ -58,13 +66,13 @@ export class RequestUpload {
       writer.write(frameHead(room, frameType.data, flags, stream.id));
       writer.write(pending.subarray(0, room));
       if (isLast) {
-        stream.upload = undefined;
+        stream.uploadEnded();
         return;
       }
     }
     if (this.#ended) {
       writer.write(frameHead(0, frameType.data, frameFlag.endStream, stream.id));
-      stream.upload = undefined;
+      stream.uploadEnded();
     } else {
       this.#source?.resume();
     }
@@ -74,7 +82,7 @@ export class RequestUpload {
   stop(): void {
     this.#connection.waitingUploads.delete(this);
     this.#pending = undefined;
-    // The error listener stays: a source that fails later must not find nobody listening.
+    // The error listener stays: a source that fails later must not throw an unhandled error.
     this.#source?.off('data', this.#taken).off('end', this.#finished).pause();
   }
 
@@ -91,7 +99,7 @@ export class RequestUpload {
   };
 
   readonly #failed = (error: Error): void => {
-    // Without an END_STREAM, which would let a part pass for the whole.
+    // Without END_STREAM: the server must not take a part for the whole body.
     this.#stream.reset(errorCode.cancel, error);
   };
 }

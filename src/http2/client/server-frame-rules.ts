@@ -8,7 +8,7 @@ import {
 } from '../frames/frame-rules.ts';
 
 /**
- * On streams that we have opened. A request that is given up here is forgotten at once: what its server still sends
+ * For frames on streams that we opened. A request that we cancelled is forgotten at once: what the server still sends
  * crossed our RST_STREAM (RFC 9113 section 5.1, "closed").
  */
 const onOurStreams = onAnyStream(ignore, {
@@ -19,8 +19,8 @@ const onOurStreams = onAnyStream(ignore, {
 });
 
 /**
- * What frames of servers do. No budget counts them: a server is dialled by us, behind a certificate that was checked, and
- * what it makes us write or hold is bounded elsewhere (docs/reference/limits.md).
+ * What each frame of a server does. No budget counts them: we dialled the server and verified its certificate, and what
+ * it makes us write or buffer is bounded elsewhere (docs/reference/limits.md).
  */
 export const serverFrameRules: FrameRules = {
   DATA: onOurStreams,
@@ -33,7 +33,7 @@ export const serverFrameRules: FrameRules = {
   RST_STREAM: onOurStreams,
   SETTINGS: onConnection(take),
   'SETTINGS that acknowledge': onConnection(ignore),
-  // We have said that nothing is to be pushed (RFC 9113 section 8.4).
+  // Our settings disable push (RFC 9113 section 8.4).
   PUSH_PROMISE: onAnyStream(protocolError),
   PING: onConnection(take),
   'PING that acknowledges': onConnection(ignore),

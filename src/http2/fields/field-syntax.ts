@@ -1,18 +1,41 @@
+import { memoizeByName } from './memoize-by-name.ts';
+
 const tokenCharacter = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]";
 const fieldValueCharacter = '[\\t\\x20-\\x7e\\x80-\\xff]';
 
-/** Of a name or a method (RFC 9110 section 5.6.2). */
+/** A header name or a method (RFC 9110 section 5.6.2). */
 export const token = new RegExp(`^${tokenCharacter}+$`);
 
 /** The value of a header line (RFC 9110 section 5.5), as a byte string. */
 export const fieldValue = new RegExp(`^${fieldValueCharacter}*$`);
 
+/** The value of a header line in HTTP/2, as a byte string: no whitespace at either end (RFC 9113 section 8.2.1). */
+export const http2FieldValue = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
+
+/** A token in lower case (RFC 9113 section 8.2.1). */
+const lowerCaseToken = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+/** A message with one of these headers is malformed (RFC 9113 section 8.2.2). */
+const malformedInHttp2: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Whether a received HTTP/2 message may have a header line of this name, other than pseudo-header fields. */
+export const isHttp2FieldName = memoizeByName(
+  (name) => lowerCaseToken.test(name) && !malformedInHttp2.has(name),
+);
+
+/** The value of `Content-Length` (RFC 9110 section 8.6), in digits that a number holds exactly. */
+export const contentLengthValue = /^\d{1,15}$/;
+
 const lineEndsAndFieldLines = new RegExp(`(?:\\r\\n${tokenCharacter}+:${fieldValueCharacter}*)*$`, 'y');
 
 /**
- * Whether `text` is, from a place on to its end, nothing but header lines (RFC 9112 section 5), each behind a line end.
- * One look at all of them costs less than two at each; no character can be read in two ways, so that the time grows
- * with the length alone.
+ * Whether the rest of `text` is nothing but header lines (RFC 9112 section 5), each after a line end. One expression for
+ * all of them costs less than two for each. It is unambiguous, so its time is linear.
  */
 export function areFieldLines(text: string, from: number): boolean {
   lineEndsAndFieldLines.lastIndex = from;
@@ -20,8 +43,8 @@ export function areFieldLines(text: string, from: number): boolean {
 }
 
 /**
- * RFC 9110 section 5.5: spaces and tabs around a value are no part of it. (`trim` would take more than those, and the
- * time of a regular expression would grow with the square of the whitespace within.)
+ * Removes spaces and tabs around a value (RFC 9110 section 5.5). `trim` would remove more, and a regular expression would
+ * take quadratic time for whitespace within the value.
  * @param from where in `text` the value begins
  * @param to where it ends. Default: at the end of `text`
  */

@@ -1,6 +1,7 @@
-import { maximumWindow } from './frame.ts';
+import { errorCode, maximumWindow } from './frame.ts';
+import { connectionError } from './http2-error.ts';
 
-/** How many bytes we may still send (RFC 9113 section 6.9). Below 0 after the server has made its windows smaller. */
+/** How many bytes we may still send (RFC 9113 section 6.9). Negative after the peer reduced its window size. */
 export class SendWindow {
   #left: number;
 
@@ -16,18 +17,23 @@ export class SendWindow {
     this.#left -= bytes;
   }
 
-  /** @returns false when the window would be larger than windows may be (RFC 9113 section 6.9.1). */
+  /** @returns false if the window exceeds its maximum (RFC 9113 section 6.9.1) */
   widen(bytes: number): boolean {
     this.#left += bytes;
     return this.#left <= maximumWindow;
   }
+
+  /** @throws {Http2Error} of scope `connection` */
+  widenOrThrow(bytes: number): void {
+    if (!this.widen(bytes)) throw connectionError(errorCode.flowControlError, 'a window becomes too large');
+  }
 }
 
-/** How many bytes the other side may still send. What has been dealt with is granted again by halves of the window. */
+/** How many bytes the peer may still send. Consumed bytes are granted again, half a window at a time. */
 export class ReceiveWindow {
   readonly #size: number;
   #left: number;
-  #dealtWith = 0;
+  #consumed = 0;
 
   constructor(size: number) {
     this.#size = size;
@@ -38,18 +44,18 @@ export class ReceiveWindow {
     return this.#left;
   }
 
-  /** @returns false when more was sent than was granted. */
+  /** @returns false if the peer sent more than was granted */
   take(bytes: number): boolean {
     this.#left -= bytes;
     return this.#left >= 0;
   }
 
-  /** @returns how much to grant with a WINDOW_UPDATE now; 0 for none. */
+  /** @returns how much to grant with a WINDOW_UPDATE now, or 0 */
   release(bytes: number): number {
-    this.#dealtWith += bytes;
-    if (2 * this.#dealtWith < this.#size) return 0;
-    const granted = this.#dealtWith;
-    this.#dealtWith = 0;
+    this.#consumed += bytes;
+    if (2 * this.#consumed < this.#size) return 0;
+    const granted = this.#consumed;
+    this.#consumed = 0;
     this.#left += granted;
     return granted;
   }

@@ -1,51 +1,51 @@
 import { defaultMaximumFrameSize, errorCode, frameHeadLength, frameType } from './frame.ts';
-import { connectionFault } from './http2-error.ts';
+import { connectionError } from './http2-error.ts';
 
-/** What is done with frames. Bytes are lent: they are overwritten as soon as the method returns. */
+/** Handles frames. Bytes are overwritten as soon as a method returns. */
 export interface FrameHandler {
-  /** Any frame but DATA, in one piece. */
+  /** A whole frame of any type but DATA. */
   frame(type: number, flags: number, streamId: number, payload: Buffer): void;
-  /** The head of a DATA frame. @param length of its payload, padding and all, in bytes */
+  /** The head of a DATA frame. @param length bytes of its payload, padding included */
   dataBegins(flags: number, streamId: number, length: number): void;
-  /** Some of its payload, in order; never empty. */
+  /** A part of its payload; never empty. */
   dataPiece(piece: Buffer): void;
-  /** All of its payload has been handed over. */
+  /** The end of its payload. */
   dataEnds(): void;
 }
 
 /**
- * Cuts what a connection receives into frames, however it arrives in pieces. DATA is handed on as it comes; the
- * payload of other frames is collected, as they mostly come whole anyway.
+ * Splits the bytes of a connection into frames. DATA is passed on as it arrives; other frames, which mostly arrive whole,
+ * are collected.
  */
 export class FrameReader {
   readonly #handler: FrameHandler;
   readonly #maximumFrameSize: number;
-  /** A frame whose beginning came without its end, in a buffer as long as all of it; or its head, while that is not whole. */
+  /** An incomplete frame, in a buffer of its full length; or an incomplete frame head. */
   #partial: Buffer | undefined;
-  /** Bytes of it that are there. */
+  /** Bytes of it that were received. */
   #partialLength = 0;
-  /** Bytes that are still to come of a DATA frame. */
+  /** Bytes of a DATA frame that were not received yet. */
   #dataLeft = 0;
   #stopped = false;
 
-  /** @param maximumFrameSize bytes of a payload that the other side was allowed */
+  /** @param maximumFrameSize bytes of payload that the peer may send in one frame */
   constructor(handler: FrameHandler, maximumFrameSize: number = defaultMaximumFrameSize) {
     this.#handler = handler;
     this.#maximumFrameSize = maximumFrameSize;
   }
 
-  /** The frame whose end is still to come, if it is held: its identity, and how many bytes it takes. */
+  /** The incomplete frame that is kept: its identity and its size. */
   get unfinished(): Buffer | undefined {
     return this.#partial;
   }
 
-  /** What comes from now on is thrown away. */
+  /** Discards everything from now on. */
   stop(): void {
     this.#stopped = true;
     this.#partial = undefined;
   }
 
-  /** @throws {Http2Error} what the handler throws, and FRAME_SIZE_ERROR (RFC 9113 section 4.2). */
+  /** @throws {Http2Error} of the handler, and FRAME_SIZE_ERROR (RFC 9113 section 4.2) */
   receive(chunk: Buffer): void {
     let offset = 0;
     while (offset < chunk.length && !this.#stopped) {
@@ -54,7 +54,7 @@ export class FrameReader {
       else {
         const end = this.#takeFrame(chunk, offset);
         if (end === offset) {
-          this.#hold(chunk, offset);
+          this.#keep(chunk, offset);
           return;
         }
         offset = end;
@@ -62,33 +62,33 @@ export class FrameReader {
     }
   }
 
-  /** The chunk is overwritten afterwards. */
-  #hold(chunk: Buffer, offset: number): void {
+  /** Copies an incomplete frame. */
+  #keep(chunk: Buffer, offset: number): void {
     const left = chunk.length - offset;
     const length = left < frameHeadLength ? frameHeadLength : frameHeadLength + payloadLength(chunk, offset);
     this.#partial = Buffer.allocUnsafeSlow(length);
     this.#partialLength = chunk.copy(this.#partial, 0, offset);
   }
 
-  /** @returns where what belongs to the frame ends */
+  /** @returns where the bytes of the frame end in `chunk` */
   #complete(partial: Buffer, chunk: Buffer, offset: number): number {
     const taken = chunk.copy(partial, this.#partialLength, offset);
     this.#partialLength += taken;
     if (this.#partialLength < partial.length) return chunk.length;
-    // Empty frames, and DATA, are taken at their heads.
+    // The head of DATA and of empty frames is enough.
     const end = this.#takeFrame(partial, 0);
-    if (end === 0) this.#hold(partial, 0);
+    if (end === 0) this.#keep(partial, 0);
     else this.#partial = undefined;
     return offset + taken;
   }
 
-  /** @returns where the frame ends, or where it begins if it has not come far enough. */
+  /** @returns where the frame ends, or `offset` if it is incomplete */
   #takeFrame(bytes: Buffer, offset: number): number {
     const begin = offset + frameHeadLength;
     if (begin > bytes.length) return offset;
     const length = payloadLength(bytes, offset);
     if (length > this.#maximumFrameSize) {
-      throw connectionFault(errorCode.frameSizeError, 'a frame is longer than was allowed');
+      throw connectionError(errorCode.frameSizeError, 'a frame is too long');
     }
     const type = bytes[offset + 3] as number;
     const flags = bytes[offset + 4] as number;

@@ -1,9 +1,9 @@
 import { errorCode } from './frame.ts';
 
-/** What stands in a row of the table: a type of frame (RFC 9113 section 6), and where it matters what is in it. */
+/** The rows of the table: types of frames (RFC 9113 section 6), some of them split by their content. */
 export const frameKinds = [
   'DATA',
-  /** Below `smallData`, and not the last. */
+  /** Less than `smallData`, without END_STREAM. */
   'DATA with little content',
   'DATA without content or end',
   'HEADERS of a message',
@@ -23,41 +23,41 @@ export const frameKinds = [
 
 export type FrameKind = (typeof frameKinds)[number];
 
-/** What a frame belongs to, as its receiver sees it (RFC 9113 section 5.1). */
+/** The columns: the state of a frame's stream, as its receiver sees it (RFC 9113 section 5.1). */
 export const streamStates = [
   /** No stream: identifier 0. */
   'connection',
   /** Never opened. */
   'idle',
-  /** More may come on it. */
+  /** The peer may send more. */
   'open',
-  /** The other side has ended its message, and we have not ended ours. */
+  /** The peer has ended its message, and we have not ended ours. */
   'half-closed',
-  /** We have given it up: what was on its way still comes. */
+  /** We reset it: frames in transit may still arrive. */
   'closed by us',
-  /** The other side has ended or reset it, and we have ended it as well; or it was skipped. */
+  /** Both sides ended it, the peer reset it, or its identifier was skipped. */
   'closed',
-  /** It comes behind the last stream that our GOAWAY names. */
-  'behind our GOAWAY',
+  /** Later than the last stream that our GOAWAY names. */
+  'after our GOAWAY',
 ] as const;
 
 export type StreamState = (typeof streamStates)[number];
 
-/** What is counted of an other side. */
+/** What is counted for each peer. */
 export type Budget = 'resets' | 'idle frames' | 'small data' | 'window updates';
 
-/** Bytes of a piece of content that takes more to deal with than it carries. */
+/** A DATA frame with fewer bytes of content costs more than it carries. */
 export const smallData = 256;
 
 /** What a frame does. */
 export type FrameRule =
-  /** What it says is done. */
+  /** It takes effect. */
   | { readonly action: 'take'; readonly counts?: Budget }
-  /** It is read, as far as later ones depend on it, and has no effect. */
+  /** It has no effect, but is read where later frames depend on it (HPACK). */
   | { readonly action: 'ignore'; readonly counts?: Budget }
-  /** RST_STREAM. Whoever makes us write one is counted where it is written. */
+  /** RST_STREAM is sent, and counted where it is written. */
   | { readonly action: 'stream error'; readonly code: number; readonly counts: 'resets' }
-  /** GOAWAY. */
+  /** GOAWAY is sent, and the connection ends. */
   | { readonly action: 'connection error'; readonly code: number };
 
 /** What each frame does in each state. */
@@ -80,7 +80,7 @@ export function streamError(code: number): FrameRule {
   return { action: 'stream error', code, counts: 'resets' };
 }
 
-/** One rule for each state of a stream, and another for frames that belong to none. */
+/** One rule for all states, with exceptions. */
 export function onAnyStream(
   rule: FrameRule,
   others: Partial<Record<StreamState, FrameRule>> = {},
@@ -92,12 +92,12 @@ export function onAnyStream(
     'half-closed': rule,
     'closed by us': rule,
     closed: rule,
-    'behind our GOAWAY': rule,
+    'after our GOAWAY': rule,
     ...others,
   };
 }
 
-/** For frames that belong to the connection as a whole: on a stream they are errors (RFC 9113 section 6). */
+/** For frames of the connection, which are errors on a stream (RFC 9113 section 6). */
 export function onConnection(rule: FrameRule): Readonly<Record<StreamState, FrameRule>> {
   return onAnyStream(protocolError, { connection: rule });
 }

@@ -41,15 +41,15 @@ export const errorCode = {
 export const frameHeadLength = 9;
 
 /**
- * Bytes of a payload that every endpoint takes (RFC 9113 section 4.2). Clients are allowed no more, and nobody is sent
- * more whatever he allows: a larger one would hold up the others.
+ * Bytes of payload that every endpoint accepts (RFC 9113 section 4.2). Clients may send no more. We never send more: a
+ * larger frame would delay other streams.
  */
 export const defaultMaximumFrameSize = 16_384;
 
-/** Of a flow-control window, in bytes (RFC 9113 section 6.9.1). */
+/** The largest flow-control window, in bytes (RFC 9113 section 6.9.1). */
 export const maximumWindow = 0x7fff_ffff;
 
-/** Of the window that a connection begins with, whatever the settings say, in bytes (RFC 9113 section 6.9.2). */
+/** The initial window of a connection, which no setting changes, in bytes (RFC 9113 section 6.9.2). */
 export const initialConnectionWindow = 65_535;
 
 /** The head of a frame, as a byte string. */
@@ -77,7 +77,7 @@ export function uint32(value: number): string {
   );
 }
 
-/** The frames of a block of header lines: HEADERS, and CONTINUATION for what does not fit. A byte string. */
+/** The frames of a header block, as a byte string: HEADERS, and CONTINUATION for what does not fit. */
 export function headersFrames(streamId: number, block: string, endStream: boolean): string {
   const size = defaultMaximumFrameSize;
   let frames = '';

@@ -1,18 +1,18 @@
-/** Streams that are remembered: more than one connection may have open, and few enough to go through. */
+/** Streams that are remembered: more than a connection may have open, and few enough to search. */
 const remembered = 256;
 
 /**
- * Streams that we have closed in front of the end of what the other side had to say. What was on its way still comes, as
- * much as the stream had granted (RFC 9113 section 5.1, "closed"); of a few hundred, the latest.
+ * The latest streams that we closed before the peer ended its message. Frames in transit still arrive, with as much
+ * content as the stream's window allowed (RFC 9113 section 5.1, "closed").
  */
 export class GivenUpStreams {
   readonly #identifiers: number[] = [];
-  /** Bytes that may still come on each. */
+  /** Bytes that may still arrive on each. */
   readonly #windows: number[] = [];
-  /** Where the next one goes, once all places are taken. */
+  /** Where the next one is stored. */
   #next = 0;
 
-  /** @param window bytes that the other side may have sent ahead on it */
+  /** @param window bytes that the peer may have sent on it */
   add(streamId: number, window: number): void {
     this.#identifiers[this.#next] = streamId;
     this.#windows[this.#next] = window;
@@ -23,7 +23,7 @@ export class GivenUpStreams {
     return this.#identifiers.includes(streamId);
   }
 
-  /** DATA came on one. Forgotten when it was more than could have been on its way. */
+  /** DATA arrived. A stream with more than its window allowed is forgotten. */
   receive(streamId: number, bytes: number): void {
     const place = this.#identifiers.indexOf(streamId);
     if (place === -1) return;

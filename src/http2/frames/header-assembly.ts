@@ -5,31 +5,31 @@ import {
   HpackError,
 } from '../hpack/header-decoder.ts';
 import { errorCode, frameFlag, frameType } from './frame.ts';
-import { connectionFault } from './http2-error.ts';
+import { connectionError } from './http2-error.ts';
 
-/** A block of header lines, whole. */
+/** A whole header block, decoded. */
 export interface ReceivedHeaders extends DecodedHeaders {
   readonly streamId: number;
   readonly endStream: boolean;
 }
 
-/** A block whose end is still to come. */
+/** A header block that is incomplete. */
 export interface UnfinishedBlock {
   readonly streamId: number;
   readonly endStream: boolean;
-  /** Each as long as what it holds. */
+  /** Each with memory of its own. */
   readonly fragments: Buffer[];
   length: number;
 }
 
-/** Frames of one block, empty ones among them (the CONTINUATION flood: CERT VU#421644). */
+/** Frames of one block at most, empty ones included (the CONTINUATION flood: CERT VU#421644). */
 const maximumFragments = 128;
-/** What each fragment takes beside its own bytes, about. */
+/** Memory of each fragment in addition to its bytes, about. */
 const fragmentOverhead = 256;
-/** Bytes of the priority that HEADERS may begin with (RFC 9113 section 6.2); nobody heeds it. */
+/** Bytes of the priority that HEADERS may begin with (RFC 9113 section 6.2), which is ignored. */
 const priorityLength = 5;
 
-/** Puts HEADERS and CONTINUATION together, and reads them in the order they came. */
+/** Joins HEADERS and CONTINUATION into header blocks, and decodes them in order. */
 export class HeaderAssembly {
   readonly #decoder: HeaderDecoder;
   readonly #maximumBytes: number;
@@ -40,7 +40,7 @@ export class HeaderAssembly {
     this.#maximumBytes = limits.maximumBlock ?? limits.maximumSize;
   }
 
-  /** Until a block is whole no other frame may come (RFC 9113 section 6.10). */
+  /** While a block is incomplete, no other frame may come (RFC 9113 section 6.10). */
   get isUnfinished(): boolean {
     return this.#unfinished !== undefined;
   }
@@ -49,20 +49,20 @@ export class HeaderAssembly {
     return this.#unfinished;
   }
 
-  /** Bytes that are held of it. */
+  /** Memory of the incomplete block, in bytes. */
   get heldBytes(): number {
     const unfinished = this.#unfinished;
     return unfinished === undefined ? 0 : unfinished.length + unfinished.fragments.length * fragmentOverhead;
   }
 
-  /** The connection is over: what has come of a block is of no use. */
+  /** Drops an incomplete block. */
   stop(): void {
     this.#unfinished = undefined;
   }
 
   /**
-   * @param type HEADERS or CONTINUATION @param payload lent
-   * @returns the block, if this was the last of it.
+   * @param type HEADERS or CONTINUATION @param payload copied
+   * @returns the block, if this was its last frame
    * @throws {Http2Error} of scope `connection`
    */
   receive(type: number, flags: number, streamId: number, payload: Buffer): ReceivedHeaders | undefined {
@@ -77,12 +77,12 @@ export class HeaderAssembly {
     }
     const unfinished = this.#unfinished;
     if (unfinished === undefined || unfinished.streamId !== streamId) {
-      throw connectionFault(errorCode.protocolError, 'CONTINUATION continues nothing');
+      throw connectionError(errorCode.protocolError, 'CONTINUATION without HEADERS');
     }
     unfinished.fragments.push(copyOf(payload));
     unfinished.length += payload.length;
     if (unfinished.length > this.#maximumBytes || unfinished.fragments.length > maximumFragments) {
-      throw connectionFault(errorCode.enhanceYourCalm, 'a block of header lines does not end');
+      throw connectionError(errorCode.enhanceYourCalm, 'a header block is too long');
     }
     if (!isLast) return undefined;
     this.#unfinished = undefined;
@@ -94,20 +94,20 @@ export class HeaderAssembly {
       const { lines, exceedLimits } = this.#decoder.decode(block);
       return { streamId, endStream, lines, exceedLimits };
     } catch (error) {
-      if (error instanceof HpackError) throw connectionFault(errorCode.compressionError, error.message);
+      if (error instanceof HpackError) throw connectionError(errorCode.compressionError, error.message);
       throw error;
     }
   }
 }
 
-/** A buffer of its own: small ones of Node's pool would keep 8 KiB each. */
+/** A copy with memory of its own: a small buffer of Node's pool would keep 8 KiB. */
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);
   return copy;
 }
 
-/** One for all connections: strings are made of a block before another one is read. */
+/** Shared by all connections: a block is decoded to strings before another one is read. */
 let wholeBlock = Buffer.alloc(0);
 
 function inOnePiece({ fragments, length }: UnfinishedBlock): Buffer {
@@ -126,6 +126,6 @@ function headersFragment(flags: number, payload: Buffer): Buffer {
     end -= payload[0] ?? 0;
   }
   if ((flags & frameFlag.priority) !== 0) start += priorityLength;
-  if (start > end) throw connectionFault(errorCode.protocolError, 'HEADERS is padded beyond its end');
+  if (start > end) throw connectionError(errorCode.protocolError, 'the padding of HEADERS exceeds the frame');
   return payload.subarray(start, end);
 }

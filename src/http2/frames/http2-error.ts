@@ -1,56 +1,56 @@
 import { errorCode } from './frame.ts';
 
-/** What a fault ends: one stream, or the connection with all of its streams (RFC 9113 section 5.4). */
+/** What an error ends: one stream, or the connection with all of its streams (RFC 9113 section 5.4). */
 export type Http2ErrorScope = 'stream' | 'connection';
 
-/** Who gave up, and over what. */
+/** An error of HTTP/2: its scope says what it ended. */
 export class Http2Error extends Error {
   override readonly name = 'Http2Error';
-  /** Prefixed so that it is told apart from the codes of Node, OpenSSL and undici. */
+  /** Has a prefix of its own, unlike the codes of Node, OpenSSL and undici. */
   readonly code: `ERR_HTTP2_CLIENT_${Uppercase<Http2ErrorScope>}`;
   readonly scope: Http2ErrorScope;
   /** RFC 9113 section 7. */
   readonly errorCode: number;
-  /** What the server sent is no valid HTTP/2: there may be an answer, but nobody can say which. */
-  readonly isInvalidAnswer: boolean;
+  /** The server sent invalid HTTP/2: it may have processed the request. */
+  readonly isInvalidResponse: boolean;
 
   constructor(
     scope: Http2ErrorScope,
     code: number,
     message: string,
-    { isInvalidAnswer = false }: { readonly isInvalidAnswer?: boolean } = {},
+    { isInvalidResponse = false }: { readonly isInvalidResponse?: boolean } = {},
   ) {
     super(message);
     this.scope = scope;
     this.code = scope === 'stream' ? 'ERR_HTTP2_CLIENT_STREAM' : 'ERR_HTTP2_CLIENT_CONNECTION';
     this.errorCode = code;
-    this.isInvalidAnswer = isInvalidAnswer;
+    this.isInvalidResponse = isInvalidResponse;
   }
 }
 
-/** The server broke the protocol in a way that leaves nothing on the connection to be relied on. */
-export function connectionFault(code: number, fault: string): Http2Error {
-  return new Http2Error('connection', code, `what came is no valid HTTP/2: ${fault}`, {
-    isInvalidAnswer: true,
+/** The peer broke the protocol, and the connection must end. @param code RFC 9113 section 7 */
+export function connectionError(code: number, reason: string): Http2Error {
+  return new Http2Error('connection', code, `the peer sent invalid HTTP/2: ${reason}`, {
+    isInvalidResponse: true,
   });
 }
 
 /**
- * One answer is malformed (RFC 9113 section 8.1.1); the others are not touched by it.
+ * One response is malformed (RFC 9113 section 8.1.1); other streams continue.
  * @param code RFC 9113 section 7. Default: PROTOCOL_ERROR
  */
-export function malformedAnswer(fault: string, code: number = errorCode.protocolError): Http2Error {
-  return new Http2Error('stream', code, `the answer is no valid HTTP/2: ${fault}`, {
-    isInvalidAnswer: true,
+export function malformedResponse(reason: string, code: number = errorCode.protocolError): Http2Error {
+  return new Http2Error('stream', code, `the response is not valid HTTP/2: ${reason}`, {
+    isInvalidResponse: true,
   });
 }
 
 /**
- * One request is malformed (RFC 9113 section 8.1.1); the others are not touched by it.
- * @param fault what is wrong with it @param code RFC 9113 section 7. Default: PROTOCOL_ERROR
+ * One request is malformed (RFC 9113 section 8.1.1); other streams continue.
+ * @param code RFC 9113 section 7. Default: PROTOCOL_ERROR
  */
-export function malformedRequest(fault: string, code: number = errorCode.protocolError): Http2Error {
-  return new Http2Error('stream', code, `the request is no valid HTTP/2: ${fault}`);
+export function malformedRequest(reason: string, code: number = errorCode.protocolError): Http2Error {
+  return new Http2Error('stream', code, `the request is not valid HTTP/2: ${reason}`);
 }
 
 /** @param code RFC 9113 section 7 */

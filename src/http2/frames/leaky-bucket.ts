@@ -1,27 +1,27 @@
-/** How much of something is borne with. */
+/** How much of something is tolerated. */
 export interface Tolerance {
-  /** At once. */
+  /** How many at once. */
   readonly burst: number;
-  /** More in each second. */
+  /** How many more are allowed each second. */
   readonly perSecond: number;
-  /** How much of what is `earned` is kept at the most. Default: nothing can be earned. */
+  /** The maximum of earned uses. Default: 0. */
   readonly earnedAtMost?: number;
 }
 
-/** Counts what an other side does too often, and forgets it with time. */
+/** Rate limit with a burst (a leaky bucket). */
 export class LeakyBucket {
   readonly #tolerance: Tolerance;
   #level = 0;
-  /** Uses that are there beside the bucket. */
+  /** Uses that are free: they do not fill the bucket. */
   #earned = 0;
-  /** When the level was worked out last: milliseconds of the monotonic clock. */
+  /** When `#level` was computed: milliseconds of the monotonic clock. */
   #at = 0;
 
   constructor(tolerance: Tolerance) {
     this.#tolerance = tolerance;
   }
 
-  /** Once more. @param now milliseconds of a monotonic clock @returns false when it is too much */
+  /** Counts one use. @param now milliseconds of a monotonic clock @returns false if the limit is exceeded */
   add(now: number = performance.now()): boolean {
     if (this.#earned >= 1) {
       this.#earned--;
@@ -29,19 +29,19 @@ export class LeakyBucket {
     }
     const { burst } = this.#tolerance;
     const level = this.levelAt(now) + 1;
-    // What goes on when it is too much already is not to be remembered for ever.
+    // Capped, so that it recovers however long the limit was exceeded.
     this.#level = Math.min(level, burst + 1);
     this.#at = now;
     return level <= burst;
   }
 
-  /** What has been added and is not forgotten yet. */
+  /** The current level: uses that have not leaked yet. */
   levelAt(now: number): number {
     const leaked = ((now - this.#at) / 1_000) * this.#tolerance.perSecond;
     return Math.max(0, this.#level - leaked);
   }
 
-  /** Something happened that may well be followed by so many more. */
+  /** Allows so many uses for free. */
   earn(uses: number): void {
     this.#earned = Math.min(this.#earned + uses, this.#tolerance.earnedAtMost ?? 0);
   }

@@ -1,13 +1,13 @@
 import { errorCode, frameFlag } from './frame.ts';
-import { connectionFault } from './http2-error.ts';
+import { connectionError } from './http2-error.ts';
 
-/** A DATA frame as its payload comes in: where the padding is, and what is content (RFC 9113 section 6.1). */
+/** A DATA frame as it arrives: separates its content from its padding (RFC 9113 section 6.1). */
 export class ReceivedData {
   readonly streamId: number;
   readonly endStream: boolean;
-  /** Bytes of the payload that are still to come. */
+  /** Bytes of the payload that were not received yet. */
   #left: number;
-  /** Bytes of padding behind the content; `undefined` before the byte that says so. */
+  /** Bytes of padding after the content; `undefined` until its length byte is received. */
   #padding: number | undefined;
   readonly #length: number;
 
@@ -22,12 +22,12 @@ export class ReceivedData {
     this.#padding = isPadded ? undefined : 0;
   }
 
-  /** Whether there is no content between the byte that says how long the padding is, and the padding; once it is known. */
+  /** Whether the frame has padding and no content, once that is known. */
   get isAllPadding(): boolean {
     return this.#length > 0 && this.#padding === this.#length - 1;
   }
 
-  /** @returns what of the piece is content. @throws {Http2Error} of scope `connection` */
+  /** @returns the content in this piece. @throws {Http2Error} of scope `connection` */
   contentOf(piece: Buffer): Buffer {
     let start = 0;
     if (this.#padding === undefined) {
@@ -43,5 +43,5 @@ export class ReceivedData {
 }
 
 function paddedBeyondEnd(): Error {
-  return connectionFault(errorCode.protocolError, 'DATA is padded beyond its end');
+  return connectionError(errorCode.protocolError, 'the padding of DATA exceeds the frame');
 }

@@ -3,53 +3,52 @@ import type { Budget, StreamState } from './frame-rules.ts';
 import type { ReceivedHeaders } from './header-assembly.ts';
 import type { Settings } from './settings.ts';
 
-/** What frames do to a stream, on either side. Methods throw {Http2Error} of scope `stream`. */
+/** Receives the frames of one stream, on either side. Methods throw {Http2Error} of scope `stream`. */
 export interface ReceivingStream {
-  /** The connection has no more to do with it. */
   readonly isClosed: boolean;
-  /** The other side has ended its message. */
+  /** The peer has ended its message. */
   readonly isReceived: boolean;
   readonly sendWindow: SendWindow;
-  /** Gives it up: RST_STREAM. */
+  /** Sends RST_STREAM and closes it. */
   reset(code: number, error: Error): void;
   /** RST_STREAM was received. */
   resetByPeer(code: number): void;
-  /** @param bytes of a DATA frame, padding and all */
+  /** @param bytes of a DATA frame, padding included */
   receiveDataHead(bytes: number): void;
-  /** @param piece lent */
+  /** @param piece overwritten as soon as this returns */
   receiveData(piece: Uint8Array): void;
-  /** Padding: nobody reads it. @param bytes of it */
+  /** Padding was received. */
   dropPadding(bytes: number): void;
-  /** END_STREAM was received behind data. */
+  /** END_STREAM was received after content. */
   receiveEnd(): void;
-  /** More may be sent on it. */
+  /** More may be sent. */
   windowWidened(): void;
 }
 
-/** What frames do to a session. */
+/** Receives the frames of one connection, on either side. */
 export interface ReceivingSession<Stream extends ReceivingStream> {
-  /** @returns `undefined` for one that is not open */
+  /** @returns `undefined` if the stream is not open */
   streamOf(streamId: number): Stream | undefined;
-  /** Of one that is not open. @param streamId not 0 */
+  /** The state of a stream that is not open. @param streamId not 0 */
   stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'>;
   /**
-   * A block of header lines is here, whole, that opens a stream or goes on with one that is open.
+   * A header block was received. @param stream `undefined` if it opens a new one
    * @throws {Http2Error} of scope `connection`
    */
   headersReceived(headers: ReceivedHeaders, stream: Stream | undefined): void;
-  /** One more of what the rules count. @throws {Http2Error} of scope `connection` when it is too much */
+  /** Counts against a budget. @throws {Http2Error} of scope `connection` if it is exceeded */
   count(budget: Budget): void;
-  /** Ends a stream that is not open: RST_STREAM. @throws {Http2Error} of scope `connection` */
+  /** Sends RST_STREAM for a stream that is not open. @throws {Http2Error} of scope `connection` */
   refuseStream(streamId: number, code: number): void;
-  /** DATA came on a stream that we have given up. @param bytes of it, padding and all */
+  /** DATA arrived on a stream that we closed. @param bytes padding included */
   lateDataReceived?(streamId: number, bytes: number): void;
   writeWindowUpdate(streamId: number, increment: number): void;
-  /** The other side's settings are here, or have changed; they are to be acknowledged. @throws {Http2Error} */
+  /** The peer's settings were received, and must be acknowledged. @throws {Http2Error} */
   settingsReceived(settings: Settings, before: Settings): void;
-  /** @param payload eight bytes as a byte string, which the answer carries back */
+  /** @param payload eight bytes as a byte string, which the acknowledgement repeats */
   pingReceived(payload: string): void;
-  /** @param lastProcessed the identifier of the last stream that the other side (may have) processed */
+  /** @param lastProcessed the last stream that the peer may have processed */
   goAwayReceived(lastProcessed: number, code: number): void;
-  /** More may be sent on all streams together. @throws {Http2Error} */
+  /** The window of the connection was widened. @throws {Http2Error} */
   connectionWindowWidened(increment: number): void;
 }

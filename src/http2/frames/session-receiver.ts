@@ -10,24 +10,24 @@ import {
   smallData,
 } from './frame-rules.ts';
 import { HeaderAssembly } from './header-assembly.ts';
-import { connectionFault, Http2Error } from './http2-error.ts';
+import { connectionError, Http2Error } from './http2-error.ts';
 import { ReceivedData } from './received-data.ts';
 import type { ReceivingSession, ReceivingStream } from './receiving-session.ts';
 import { changedSettings, initialSettings, type PeerRole, type Settings } from './settings.ts';
 
 export interface SessionReceiverOptions {
-  /** Who is at the other end. */
+  /** The role of the peer. */
   readonly peer: PeerRole;
-  /** Bytes that it may send ahead on all streams together. */
+  /** The window of the connection, in bytes. */
   readonly window: number;
   readonly limits: HeaderLimits;
-  /** What each of its frames does. */
+  /** What each frame of the peer does. */
   readonly rules: FrameRules;
 }
 
 /**
- * Reads the frames of one connection, in the order in which the other side wrote them (RFC 9113 section 6). What a frame
- * may do where, and what counts it, is for the rules to say.
+ * Handles the frames of one connection in order (RFC 9113 section 6). The rules say what a frame does in each state of
+ * its stream, and which budget counts it.
  */
 export class SessionReceiver<Stream extends ReceivingStream> implements FrameHandler {
   readonly #session: ReceivingSession<Stream>;
@@ -36,7 +36,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   readonly #headers: HeaderAssembly;
   readonly #window: ReceiveWindow;
   #settings: Settings | undefined;
-  /** The DATA frame that is being received, and whose it is, if anybody still wants it. */
+  /** The DATA frame that is being received, and its stream, if that takes it. */
   #data: ReceivedData | undefined;
   #dataStream: Stream | undefined;
   #dataState: StreamState = 'open';
@@ -49,27 +49,26 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     this.#headers = new HeaderAssembly(limits);
   }
 
-  /** The other side's; `undefined` until they are here. */
+  /** The peer's settings; `undefined` until they are received. */
   get settings(): Settings | undefined {
     return this.#settings;
   }
 
-  /** The block of header lines whose end is still to come: its identity. */
+  /** The identity of the incomplete header block. */
   get unfinishedBlock(): object | undefined {
     return this.#headers.unfinished;
   }
 
-  /** Bytes that are held of it. */
+  /** Memory of the incomplete header block, in bytes. */
   get heldBytes(): number {
     return this.#headers.heldBytes;
   }
 
-  /** Nothing more comes of a block that has begun. */
   dropUnfinishedBlock(): void {
     this.#headers.stop();
   }
 
-  /** The connection is over. Whoever still holds on to it must not hold what was sent. */
+  /** The connection is over: drops what was received, for an object that still refers to this one. */
   stop(): void {
     this.#headers.stop();
     this.#data = undefined;
@@ -102,12 +101,12 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
         this.#isTaken('PUSH_PROMISE', streamId, undefined);
         break;
       case frameType.priority:
-        // Nobody heeds it, but it has to be one (RFC 9113 section 6.3).
+        // Ignored, but it must have the right length (RFC 9113 section 6.3).
         expectLength(payload, 5);
         this.#isTaken('PRIORITY', streamId, this.#streamOf(streamId));
         break;
       default:
-        // What later extensions bring is ignored (RFC 9113 section 5.5).
+        // Extensions are ignored (RFC 9113 section 5.5).
         this.#isTaken('of an unknown type', streamId, this.#streamOf(streamId));
     }
   }
@@ -115,9 +114,9 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   dataBegins(flags: number, streamId: number, length: number): void {
     this.#expect(frameType.data);
     if (!this.#window.take(length)) {
-      throw connectionFault(errorCode.flowControlError, 'more was sent than was granted');
+      throw connectionError(errorCode.flowControlError, 'the peer exceeds the flow-control window');
     }
-    // The streams' own windows are what holds the other side back; this one must never starve a stream of another reader.
+    // Granted at once: the windows of the streams limit the peer, and one slow reader must not starve other streams.
     const granted = this.#window.release(length);
     if (granted > 0) this.#session.writeWindowUpdate(0, granted);
     const data = new ReceivedData(flags, streamId, length);
@@ -143,7 +142,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     const { endStream, isAllPadding } = this.#data as ReceivedData;
     if (endStream) onStream(this.#dataStream, (stream) => stream.receiveEnd());
     else if (isAllPadding) {
-      // That there is nothing in it shows only now.
+      // Only now is it known that there was no content.
       const rule = this.#rules['DATA without content or end'][this.#dataState];
       if ((rule.action === 'take' || rule.action === 'ignore') && rule.counts !== undefined) {
         this.#session.count(rule.counts);
@@ -163,7 +162,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     return stream.isReceived ? 'half-closed' : 'open';
   }
 
-  /** @returns whether what the frame says is to be done. @throws {Http2Error} of scope `connection` */
+  /** @returns whether the frame takes effect. @throws {Http2Error} of scope `connection` */
   #isTaken(kind: FrameKind, streamId: number, stream: Stream | undefined): boolean {
     return this.#apply(this.#rules[kind][this.#stateOf(streamId, stream)], streamId, stream);
   }
@@ -178,27 +177,27 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
         return false;
       case 'stream error':
         if (stream === undefined) this.#session.refuseStream(streamId, rule.code);
-        else stream.reset(rule.code, new Http2Error('stream', rule.code, outOfPlace));
+        else stream.reset(rule.code, new Http2Error('stream', rule.code, notAllowed));
         return false;
       case 'connection error':
-        throw connectionFault(rule.code, outOfPlace);
+        throw connectionError(rule.code, notAllowed);
     }
   }
 
-  /** @throws {Http2Error} when another type has to come */
+  /** @throws {Http2Error} if another type of frame must come now */
   #expect(type: number): void {
     if (this.#settings === undefined && type !== frameType.settings) {
-      throw connectionFault(errorCode.protocolError, 'its first frame is not SETTINGS');
+      throw connectionError(errorCode.protocolError, 'the first frame is not SETTINGS');
     }
     if (this.#headers.isUnfinished && type !== frameType.continuation) {
-      throw connectionFault(errorCode.protocolError, 'a block of header lines is broken off');
+      throw connectionError(errorCode.protocolError, 'a header block is interrupted by another frame');
     }
   }
 
   #receiveHeaders(type: number, flags: number, streamId: number, payload: Buffer): void {
     if (type === frameType.continuation) {
       if (!this.#headers.isUnfinished) this.#isTaken('CONTINUATION of nothing', streamId, undefined);
-      // What comes in many pieces of nothing (CERT VU#421644).
+      // The CONTINUATION flood (CERT VU#421644).
       if (payload.length === 0) this.#session.count('idle frames');
     }
     const headers = this.#headers.receive(type, flags, streamId, payload);
@@ -219,9 +218,9 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   #receiveSettings(flags: number, streamId: number, payload: Buffer): void {
     if ((flags & frameFlag.ack) !== 0) {
       expectLength(payload, 0);
-      // RFC 9113 section 3.4: its own come first.
+      // RFC 9113 section 3.4: the peer sends its own first.
       if (this.#settings === undefined) {
-        throw connectionFault(errorCode.protocolError, 'its first frame is not its SETTINGS');
+        throw connectionError(errorCode.protocolError, 'the first frame acknowledges SETTINGS');
       }
       this.#isTaken('SETTINGS that acknowledge', streamId, undefined);
       return;
@@ -234,14 +233,14 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
 
   #receivePing(flags: number, streamId: number, payload: Buffer): void {
     expectLength(payload, 8);
-    const isAnswer = (flags & frameFlag.ack) !== 0;
-    if (this.#isTaken(isAnswer ? 'PING that acknowledges' : 'PING', streamId, undefined)) {
+    const isAck = (flags & frameFlag.ack) !== 0;
+    if (this.#isTaken(isAck ? 'PING that acknowledges' : 'PING', streamId, undefined)) {
       this.#session.pingReceived(payload.toString('latin1'));
     }
   }
 
   #receiveGoAway(streamId: number, payload: Buffer): void {
-    if (payload.length < 8) throw connectionFault(errorCode.frameSizeError, 'GOAWAY is too short');
+    if (payload.length < 8) throw connectionError(errorCode.frameSizeError, 'GOAWAY is too short');
     if (!this.#isTaken('GOAWAY', streamId, undefined)) return;
     this.#session.goAwayReceived(payload.readUInt32BE(0) & 0x7fff_ffff, payload.readUInt32BE(4));
   }
@@ -252,24 +251,24 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     if (!this.#isTaken('WINDOW_UPDATE', streamId, stream)) return;
     const increment = payload.readUInt32BE(0) & 0x7fff_ffff;
     if (streamId === 0) {
-      if (increment === 0) throw connectionFault(errorCode.protocolError, 'WINDOW_UPDATE updates nothing');
+      if (increment === 0) throw connectionError(errorCode.protocolError, 'a WINDOW_UPDATE has no increment');
       this.#session.connectionWindowWidened(increment);
       return;
     }
     onStream(stream, (open) => {
-      // RFC 9113 section 6.9 has another code for it than for one that is too large (section 6.9.1).
+      // PROTOCOL_ERROR here (RFC 9113 section 6.9), but FLOW_CONTROL_ERROR if it is too large (section 6.9.1).
       if (increment === 0) {
-        throw new Http2Error('stream', errorCode.protocolError, 'a WINDOW_UPDATE updates nothing');
+        throw new Http2Error('stream', errorCode.protocolError, 'a WINDOW_UPDATE has no increment');
       }
       if (!open.sendWindow.widen(increment)) {
-        throw new Http2Error('stream', errorCode.flowControlError, 'a WINDOW_UPDATE is out of range');
+        throw new Http2Error('stream', errorCode.flowControlError, 'a WINDOW_UPDATE is too large');
       }
       open.windowWidened();
     });
   }
 }
 
-const outOfPlace = 'a frame is out of place';
+const notAllowed = 'a frame is not allowed in the state of its stream';
 
 function dataKind({ endStream }: ReceivedData, length: number): FrameKind {
   if (endStream || length >= smallData) return 'DATA';
@@ -279,10 +278,10 @@ function dataKind({ endStream }: ReceivedData, length: number): FrameKind {
 /** @throws {Http2Error} RFC 9113 section 4.2 */
 function expectLength(payload: Buffer, length: number): void {
   if (payload.length !== length)
-    throw connectionFault(errorCode.frameSizeError, 'a frame has the wrong length');
+    throw connectionError(errorCode.frameSizeError, 'a frame has the wrong length');
 }
 
-/** What is wrong with one stream ends no other (RFC 9113 section 5.4.2). Does nothing on one that is over. */
+/** A stream error resets only its own stream (RFC 9113 section 5.4.2). Does nothing on a closed stream. */
 export function onStream<Stream extends ReceivingStream>(
   stream: Stream | undefined,
   act: (stream: Stream) => void,

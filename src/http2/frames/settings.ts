@@ -7,7 +7,7 @@ import {
   maximumWindow,
   uint32,
 } from './frame.ts';
-import { connectionFault } from './http2-error.ts';
+import { connectionError } from './http2-error.ts';
 
 /** RFC 9113 section 6.5.2. */
 const identifier = {
@@ -19,24 +19,24 @@ const identifier = {
   maxHeaderListSize: 0x6,
 } as const;
 
-/** Which side of a connection somebody is on. */
+/** A side of a connection. */
 export type PeerRole = 'client' | 'server';
 
-/** What one side has said of itself. Sizes in bytes. */
+/** The settings of one side. Sizes in bytes. */
 export interface Settings {
   readonly maxConcurrentStreams: number;
   readonly initialWindowSize: number;
   readonly maxHeaderListSize: number;
 }
 
-/** Until it has said otherwise (RFC 9113 section 6.5.2). */
+/** The defaults (RFC 9113 section 6.5.2). */
 export const initialSettings: Settings = {
   maxConcurrentStreams: Number.POSITIVE_INFINITY,
   initialWindowSize: 65_535,
   maxHeaderListSize: Number.POSITIVE_INFINITY,
 };
 
-/** What we say of ourselves as a client: nothing is pushed, and this much may be sent ahead on a stream and in a frame. */
+/** The SETTINGS frame that a client sends; it disables push. */
 export function clientSettings(
   initialWindowSize: number,
   maxHeaderListSize: number,
@@ -50,7 +50,7 @@ export function clientSettings(
   return frameHead(payload.length, frameType.settings, frameFlag.none, 0) + payload;
 }
 
-/** The same as a server: so many requests may be open at a time. */
+/** The SETTINGS frame that a server sends. */
 export function serverSettings(settings: Settings): string {
   const payload =
     setting(identifier.maxConcurrentStreams, settings.maxConcurrentStreams) +
@@ -60,34 +60,35 @@ export function serverSettings(settings: Settings): string {
 }
 
 /**
- * Settings changed by the payload of a SETTINGS frame. The size of the header table
- * is left out, for we use none, and so is that of frames, for ours are never larger than everybody takes.
- * @param from who has sent it
- * @throws {Http2Error} RFC 9113 section 6.5.2.
+ * Applies the payload of a SETTINGS frame. Two settings are ignored: the size of the header table, because we use none,
+ * and the size of frames, because ours never exceed the default.
+ * @param from who sent it
+ * @throws {Http2Error} RFC 9113 section 6.5.2
  */
 export function changedSettings(settings: Settings, payload: Buffer, from: PeerRole): Settings {
   if (payload.length % 6 !== 0)
-    throw connectionFault(errorCode.frameSizeError, 'SETTINGS has a part of an entry');
+    throw connectionError(errorCode.frameSizeError, 'SETTINGS has an incomplete entry');
   let { maxConcurrentStreams, initialWindowSize, maxHeaderListSize } = settings;
   for (let offset = 0; offset < payload.length; offset += 6) {
     const value = payload.readUInt32BE(offset + 2);
     switch (payload.readUInt16BE(offset)) {
       case identifier.enablePush:
-        // Not a server's to switch on, and nothing but on and off (RFC 9113 section 6.5.2).
+        // 0 or 1; a server must not enable it (RFC 9113 section 6.5.2).
         if (value > (from === 'server' ? 0 : 1)) {
-          throw connectionFault(errorCode.protocolError, 'the setting for push is not allowed');
+          throw connectionError(errorCode.protocolError, 'SETTINGS_ENABLE_PUSH is invalid');
         }
         break;
       case identifier.maxConcurrentStreams:
         maxConcurrentStreams = value;
         break;
       case identifier.initialWindowSize:
-        if (value > maximumWindow) throw connectionFault(errorCode.flowControlError, 'a window is too large');
+        if (value > maximumWindow)
+          throw connectionError(errorCode.flowControlError, 'SETTINGS_INITIAL_WINDOW_SIZE is too large');
         initialWindowSize = value;
         break;
       case identifier.maxFrameSize:
         if (value < defaultMaximumFrameSize || value > 0xff_ffff) {
-          throw connectionFault(errorCode.protocolError, 'the size of a frame is out of range');
+          throw connectionError(errorCode.protocolError, 'SETTINGS_MAX_FRAME_SIZE is out of range');
         }
         break;
       case identifier.maxHeaderListSize:

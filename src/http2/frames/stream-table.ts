@@ -1,14 +1,13 @@
-/** Stands where no stream is: identifiers begin with 1. */
+/** Marks an unused slot: identifiers begin with 1. */
 const free = 0;
 
 /**
- * The open streams of one connection, a few hundred at most, by their identifiers.
+ * The open streams of one connection, a few hundred at most, by identifier.
  *
- * Not a `Map`: V8 puts the entries of one into a new table every few additions, and the old table refers to the new one
- * (`OrderedHashTable::NextTable`, for iterators under way). Once one of them has become old, the collector of young
- * objects takes the dead ones for alive, each of which keeps the next, with every stream that was in it: measured,
- * a third more CPU for each request, and pauses of 10 ms instead of 1 (docs/explanation/performance.md). Going through
- * a hundred numbers is as fast as hashing one.
+ * Not a `Map`: V8 copies the entries of a `Map` to a new table every few additions, and each old table refers to the next
+ * (`OrderedHashTable::NextTable`, for iterators). Once one of them is in the old generation, the scavenger keeps all later
+ * ones alive, with every stream that was in them. That cost a third more CPU per request and pauses of 10 ms instead of 1
+ * (docs/explanation/performance.md). Searching a hundred numbers is as fast as a hash.
  */
 export class StreamTable<Stream extends { readonly id: number }> {
   readonly #identifiers: number[] = [];
@@ -24,7 +23,6 @@ export class StreamTable<Stream extends { readonly id: number }> {
     return slot === -1 ? undefined : this.#streams[slot];
   }
 
-  /** @param stream whose identifier is not in the table */
   add(stream: Stream): void {
     this.#size++;
     const unused = this.#identifiers.indexOf(free);
@@ -41,7 +39,7 @@ export class StreamTable<Stream extends { readonly id: number }> {
     this.#size--;
   }
 
-  /** Those that are open now, the oldest first; streams may be closed on the way. */
+  /** A copy, oldest first: streams may be closed during iteration. */
   all(): Stream[] {
     return this.#streams.filter((stream) => stream !== undefined).sort((one, other) => one.id - other.id);
   }

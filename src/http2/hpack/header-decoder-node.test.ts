@@ -6,7 +6,7 @@ import { openSession } from '../../../test/support/http2-client-session.ts';
 import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
 import { peerPair } from '../../../test/support/node-exchange.ts';
 
-/** Names and values of which many come again and again, as in answers, and some are new each time. */
+/** Names and values of which many come again and again, as in responses, and some are new each time. */
 const name = fc.oneof(
   fc.constantFrom('audit-id', 'cache-control', 'content-type', 'etag', 'x-kubernetes-pf-flowschema-uid'),
   fc.stringMatching(/^x-[a-z0-9-]{1,30}$/),
@@ -22,7 +22,7 @@ const value = fc.oneof(
 /** Node's types leave `sendDate` out. */
 const withoutDate = { endStream: true, sendDate: false };
 
-test('what a server of Node encodes is read as it was sent, over many answers that share its table', async (context) => {
+test('what a server of Node encodes is read as it was sent, over many responses that share its table', async (context) => {
   const unique = fc.uniqueArray(fc.tuple(name, value), { maxLength: 30, selector: ([name]) => name });
   const heads = fc.sample(unique, 300);
   const server = createSecureServer({ cert: peerPair.chain, key: peerPair.privateKey });
@@ -35,10 +35,10 @@ test('what a server of Node encodes is read as it was sent, over many answers th
   context.after(stop);
   const { ask } = await openSession(context, port);
   for (const head of heads) {
-    const { answer } = ask();
-    assert.equal(await answer.whole(), '');
-    assert.deepEqual(answer.statuses, [200]);
-    assert.deepEqual(answer.lines, head.flat());
+    const { response } = ask();
+    assert.equal(await response.whole(), '');
+    assert.deepEqual(response.statuses, [200]);
+    assert.deepEqual(response.lines, head.flat());
   }
   assert.equal(next, heads.length);
 });

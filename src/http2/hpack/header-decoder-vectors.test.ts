@@ -16,9 +16,9 @@ const thirdRequest = [
 ];
 const location = ['location', 'https://www.example.com'];
 const dated = ['cache-control', 'private', 'date', 'Mon, 21 Oct 2013 20:13:21 GMT', ...location];
-const firstAnswer = [':status', '302', ...dated];
-const secondAnswer = [':status', '307', ...dated];
-const thirdAnswer = [
+const firstResponse = [':status', '302', ...dated];
+const secondResponse = [':status', '307', ...dated];
+const thirdResponse = [
   ...[':status', '200', 'cache-control', 'private', 'date', 'Mon, 21 Oct 2013 20:13:22 GMT', ...location],
   ...['content-encoding', 'gzip'],
   ...['set-cookie', 'foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1'],
@@ -63,30 +63,30 @@ const vectors: readonly Vector[] = [
     ],
   },
   {
-    section: 'C.5, answers without Huffman coding, whose entries drive each other out',
+    section: 'C.5, responses without Huffman coding, whose entries drive each other out',
     blocks: [
       {
         hex: `${tableOf256}4803333032580770726976617465611d4d6f6e2c203231204f637420323031332032303a31333a323120474d546e1768747470733a2f2f7777772e6578616d706c652e636f6d`,
-        lines: firstAnswer,
+        lines: firstResponse,
       },
-      { hex: '4803333037c1c0bf', lines: secondAnswer },
+      { hex: '4803333037c1c0bf', lines: secondResponse },
       {
         hex: '88c1611d4d6f6e2c203231204f637420323031332032303a31333a323220474d54c05a04677a69707738666f6f3d4153444a4b48514b425a584f5157454f50495541585157454f49553b206d61782d6167653d333630303b2076657273696f6e3d31',
-        lines: thirdAnswer,
+        lines: thirdResponse,
       },
     ],
   },
   {
-    section: 'C.6, answers with Huffman coding, whose entries drive each other out',
+    section: 'C.6, responses with Huffman coding, whose entries drive each other out',
     blocks: [
       {
         hex: `${tableOf256}488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad171863c78f0b97c8e9ae82ae43d3`,
-        lines: firstAnswer,
+        lines: firstResponse,
       },
-      { hex: '4883640effc1c0bf', lines: secondAnswer },
+      { hex: '4883640effc1c0bf', lines: secondResponse },
       {
         hex: '88c16196d07abe941054d444a8200595040b8166e084a62d1bffc05a839bd9ab77ad94e7821dd7f2e6c7b335dfdfcd5b3960d5af27087f3672c1ab270fb5291f9587316065c003ed4ee5b1063d5007',
-        lines: thirdAnswer,
+        lines: thirdResponse,
       },
     ],
   },

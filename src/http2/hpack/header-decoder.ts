@@ -2,34 +2,34 @@ import { DynamicTable, defaultTableSize } from './dynamic-table.ts';
 import { decodeHuffman, maximumDecodedLength } from './huffman-code.ts';
 import { staticTable, staticTableLength } from './static-table.ts';
 
-/** The block cannot be read, and with it no later one of the connection (RFC 9113 section 4.3). */
+/** The block cannot be decoded, nor any later one of the connection (RFC 9113 section 4.3). */
 export class HpackError extends Error {
   override readonly name = 'HpackError';
 }
 
 export interface HeaderLimits {
   readonly maximumLines: number;
-  /** Bytes, each line with 32 more (RFC 9113 section 6.5.2). */
+  /** Bytes, with 32 more for each line (RFC 9113 section 6.5.2). */
   readonly maximumSize: number;
-  /** Bytes of a block as it is coded, beyond which the connection ends. Default: `maximumSize`. */
+  /** Bytes of an encoded block; beyond, the connection ends. Default: `maximumSize`. */
   readonly maximumBlock?: number;
 }
 
 export interface DecodedHeaders {
-  /** Name, value, name, value, … as byte strings; a part only where they exceed a limit. */
+  /** Name, value, name, value, … as byte strings; only the first ones if a limit is exceeded. */
   readonly lines: string[];
   readonly exceedLimits: boolean;
 }
 
 const lineOverhead = 32;
-/** How often the limit of lines a block may have that is read for the sake of the next ones. */
+/** A block with this many times the limit of lines is still decoded, because later blocks depend on it. */
 const excess = 4;
-/** Seven bits a byte: more than any length or index that can be meant. */
+/** More than any valid length or index. */
 const maximumIntegerBits = 28;
 
 /**
- * Reads the header blocks of one connection (RFC 7541). What exceeds the limits is still read, for what comes behind
- * it refers to it, but not kept: a few bytes can name kilobytes.
+ * Decodes the header blocks of one connection (RFC 7541). Lines beyond the limits are decoded, because later ones may
+ * refer to them, but not returned: a few bytes can stand for kilobytes.
  */
 export class HeaderDecoder {
   readonly #limits: HeaderLimits;
@@ -41,7 +41,7 @@ export class HeaderDecoder {
     this.#limits = limits;
   }
 
-  /** @throws {HpackError} after which the connection is of no use. */
+  /** @throws {HpackError} after which no more blocks of the connection can be decoded */
   decode(block: Buffer): DecodedHeaders {
     this.#block = block;
     this.#offset = 0;
@@ -62,14 +62,14 @@ export class HeaderDecoder {
     const most = excess * maximumLines;
     while (this.#offset < block.length) {
       const first = block[this.#offset] as number;
-      // A dynamic table size update stands at the beginning of a block only (RFC 7541 section 4.2).
+      // A dynamic table size update is only allowed at the beginning of a block (RFC 7541 section 4.2).
       if ((first & 0xe0) === 0x20) {
-        if (!mayResize) throw new HpackError('a table size update stands behind a header line');
+        if (!mayResize) throw new HpackError('a table size update comes after a header line');
         this.#resize();
         continue;
       }
       mayResize = false;
-      if (++count > most) throw new HpackError('a block has far more lines than are taken');
+      if (++count > most) throw new HpackError('a block has far too many lines');
       let name: string;
       let value: string;
       if ((first & 0x80) !== 0) {
@@ -93,8 +93,8 @@ export class HeaderDecoder {
 
   #resize(): void {
     const size = this.#integer(5);
-    // What we have announced is the default: nothing.
-    if (size > defaultTableSize) throw new HpackError('a table size update exceeds what was allowed');
+    // We announce no other size than the default.
+    if (size > defaultTableSize) throw new HpackError('a table size update is too large');
     this.#dynamic.resize(size);
   }
 
@@ -132,13 +132,13 @@ export class HeaderDecoder {
     const length = this.#integer(7);
     const start = this.#offset;
     const end = start + length;
-    if (end > this.#block.length) throw new HpackError('a string reaches beyond its block');
+    if (end > this.#block.length) throw new HpackError('a string exceeds its block');
     this.#offset = end;
     if (!isHuffman) return this.#block.toString('latin1', start, end);
     const needed = maximumDecodedLength(length);
     const into = needed <= scratch.length ? scratch : Buffer.allocUnsafeSlow(needed);
     const decoded = decodeHuffman(this.#block, start, end, into);
-    if (decoded < 0) throw new HpackError('a Huffman code is faulty');
+    if (decoded < 0) throw new HpackError('a Huffman code is invalid');
     return into.toString('latin1', 0, decoded);
   }
 
@@ -150,9 +150,9 @@ export class HeaderDecoder {
 }
 
 const noBytes = Buffer.alloc(0);
-/** One for all: a string is made of it before anything else is decoded. */
+/** Shared: it is converted to a string before anything else is decoded. */
 const scratch = Buffer.allocUnsafeSlow(8 * 1024);
 
 function unknownIndex(): never {
-  throw new HpackError('an index stands for nothing');
+  throw new HpackError('an index is invalid');
 }

@@ -1,13 +1,13 @@
-import { rememberingNames } from '../fields/remembered-names.ts';
+import { memoizeByName } from '../fields/memoize-by-name.ts';
 import { staticTable } from './static-table.ts';
 
 /**
- * Sets the server's table for what we send to nothing (RFC 7541 section 6.3). At the beginning of a connection's first
- * block it answers whatever size the server's settings name, then and later (section 4.2).
+ * Sets the size of the dynamic table to 0 (RFC 7541 section 6.3). In the first block of a connection it holds for whatever
+ * size the peer's settings name, then and later (section 4.2).
  */
 export const emptyTable = '\x20';
 
-/** A header line that stands whole in the static table. */
+/** A header line, by index if the static table has it with its value. */
 export function indexedLine(name: string, value: string): string {
   for (let index = 0; index < staticTable.length; index += 2) {
     if (staticTable[index] === name && staticTable[index + 1] === value)
@@ -16,20 +16,20 @@ export function indexedLine(name: string, value: string): string {
   return literalLine(name, value);
 }
 
-/** Of a literal that nobody on the way may put in a table either (RFC 7541 section 6.2.3). */
+/** A literal that intermediaries must not index either (RFC 7541 section 6.2.3). */
 const neverIndexed = 0x10;
 
 /**
- * One header line, literally, and never put in a table. A connection carries the requests of many callers: what one of
- * them sends must not show in the length of what is sent for another (RFC 7541 section 7.1.1).
+ * One header line as a literal that is never indexed. A connection carries requests of many callers: the length of one
+ * must reveal nothing of another (RFC 7541 section 7.1.1).
  * @param name in lower case @param value a byte string
  */
 export function literalLine(name: string, value: string): string {
   return literalName(name) + literalValue(value);
 }
 
-/** What a literal line begins with; `literalValue` follows. @param name in lower case */
-export const literalName = rememberingNames((name) => {
+/** The name of a literal line; `literalValue` follows. @param name in lower case */
+export const literalName = memoizeByName((name) => {
   const index = staticTable.findIndex((text, at) => at % 2 === 0 && text === name);
   return index === -1 ? `\x10${integer(name.length, 7, 0)}${name}` : integer(index / 2 + 1, 4, neverIndexed);
 });

@@ -76,7 +76,7 @@ async function clientWith(
       client.write(download(subject, '/fine'));
       await eventually(() => client.hasEnded(subject));
       break;
-    case 'behind our GOAWAY':
+    case 'after our GOAWAY':
       server.drain(true);
       assert.equal(await client.goAwayCode(), noError);
       return { client, stream: subject };
@@ -117,7 +117,7 @@ for (const state of streamStates) {
         client.write(frames[kind](stream));
         if (rule.action === 'connection error') {
           // One GOAWAY says all that there is to say.
-          if (state !== 'behind our GOAWAY') assert.equal(await client.goAwayCode(), rule.code);
+          if (state !== 'after our GOAWAY') assert.equal(await client.goAwayCode(), rule.code);
           await eventually(() => client.ended);
           return;
         }
@@ -139,10 +139,10 @@ for (const state of streamStates) {
             batch = [];
             written += 500;
             await new Promise(setImmediate);
-            if (client.isOver && state !== 'behind our GOAWAY') break;
+            if (client.isOver && state !== 'after our GOAWAY') break;
             if (client.ended || written > 50_000) break;
           }
-          if (state !== 'behind our GOAWAY') assert.equal(await client.goAwayCode(), enhanceYourCalm);
+          if (state !== 'after our GOAWAY') assert.equal(await client.goAwayCode(), enhanceYourCalm);
           await eventually(() => client.ended);
         });
       }
@@ -151,7 +151,7 @@ for (const state of streamStates) {
 }
 
 test('content within what was granted is counted nowhere', async (context) => {
-  for (const state of ['open', 'closed by us', 'behind our GOAWAY'] as const) {
+  for (const state of ['open', 'closed by us', 'after our GOAWAY'] as const) {
     const { client, stream } = await clientWith(context, state);
     for (let count = 0; count < 900; count++) client.write(frames.DATA(stream));
     await client.settled();

@@ -15,8 +15,8 @@ const idle = 'idle frames';
 const streamClosed = streamError(errorCode.streamClosed);
 
 /**
- * What frames of clients do, and which budget counts them. Written into docs/explanation/http2-frames.md, and tried
- * cell by cell by `client-frame-rules.test.ts`.
+ * What each frame of a client does, and which budget counts it. docs/explanation/http2-frames.md shows this table;
+ * `client-frame-rules.test.ts` tests every cell.
  */
 export const clientFrameRules: FrameRules = {
   DATA: {
@@ -26,11 +26,11 @@ export const clientFrameRules: FrameRules = {
     open: take,
     // RFC 9113 section 6.1.
     'half-closed': streamClosed,
-    // RFC 9113 section 5.1, "closed": it crossed our RST_STREAM. As much as the stream still granted.
+    // RFC 9113 section 5.1, "closed": it crossed our RST_STREAM. At most what the stream's window still allowed.
     'closed by us': ignore,
     closed: streamClosed,
     // RFC 9113 section 6.8.
-    'behind our GOAWAY': ignore,
+    'after our GOAWAY': ignore,
   },
   'DATA with little content': {
     connection: protocolError,
@@ -39,9 +39,9 @@ export const clientFrameRules: FrameRules = {
     'half-closed': streamClosed,
     'closed by us': ignoreAndCount('small data'),
     closed: streamClosed,
-    'behind our GOAWAY': ignoreAndCount('small data'),
+    'after our GOAWAY': ignoreAndCount('small data'),
   },
-  // CVE-2019-9518. Padding is no content.
+  // CVE-2019-9518. Padding does not count as content.
   'DATA without content or end': {
     connection: protocolError,
     idle: protocolError,
@@ -49,18 +49,18 @@ export const clientFrameRules: FrameRules = {
     'half-closed': streamClosed,
     'closed by us': ignoreAndCount(idle),
     closed: streamClosed,
-    'behind our GOAWAY': ignoreAndCount(idle),
+    'after our GOAWAY': ignoreAndCount(idle),
   },
   'HEADERS of a message': {
     connection: protocolError,
     idle: take,
-    // A second head: as trailers it is malformed (RFC 9113 section 8.1).
+    // A second head is malformed, read as trailers (RFC 9113 section 8.1).
     open: streamError(errorCode.protocolError),
     'half-closed': streamClosed,
-    // RFC 9113 section 5.1.1: an identifier is used twice, or comes too late.
+    // RFC 9113 section 5.1.1: the identifier was used before, or is lower than one that was.
     'closed by us': protocolError,
     closed: protocolError,
-    'behind our GOAWAY': ignoreAndCount(idle),
+    'after our GOAWAY': ignoreAndCount(idle),
   },
   'HEADERS of trailers': {
     connection: protocolError,
@@ -70,31 +70,31 @@ export const clientFrameRules: FrameRules = {
     'half-closed': streamClosed,
     'closed by us': ignoreAndCount(idle),
     closed: streamClosed,
-    'behind our GOAWAY': ignoreAndCount(idle),
+    'after our GOAWAY': ignoreAndCount(idle),
   },
-  // RFC 9113 section 6.10. Within a block it is a part of HEADERS.
+  // RFC 9113 section 6.10. CONTINUATION within a block is handled with HEADERS.
   'CONTINUATION of nothing': onAnyStream(protocolError),
-  // RFC 9113 section 5.3.2: nobody heeds it.
+  // RFC 9113 section 5.3.2: priorities are ignored.
   PRIORITY: onAnyStream(ignoreAndCount(idle), { connection: protocolError }),
   RST_STREAM: {
     connection: protocolError,
     idle: protocolError,
-    // CVE-2023-44487: what was begun for it was in vain.
+    // CVE-2023-44487: the work done for it was wasted.
     open: takeAndCount('resets'),
     'half-closed': takeAndCount('resets'),
-    // It crossed the end of our answer, or our own RST_STREAM.
+    // It crossed the end of our response, or our own RST_STREAM.
     'closed by us': ignoreAndCount(idle),
     closed: ignoreAndCount(idle),
-    'behind our GOAWAY': ignoreAndCount(idle),
+    'after our GOAWAY': ignoreAndCount(idle),
   },
-  // CVE-2019-9515. The first is free.
+  // CVE-2019-9515. The first SETTINGS is not counted.
   SETTINGS: onConnection(takeAndCount(idle)),
   'SETTINGS that acknowledge': onConnection(ignoreAndCount(idle)),
   // RFC 9113 section 8.4.
   PUSH_PROMISE: onAnyStream(protocolError),
   // CVE-2019-9512.
   PING: onConnection(takeAndCount(idle)),
-  // We ask for none.
+  // We send no PING.
   'PING that acknowledges': onConnection(ignoreAndCount(idle)),
   GOAWAY: onConnection(takeAndCount(idle)),
   WINDOW_UPDATE: {
@@ -104,7 +104,7 @@ export const clientFrameRules: FrameRules = {
     'half-closed': takeAndCount('window updates'),
     'closed by us': ignoreAndCount('window updates'),
     closed: ignoreAndCount('window updates'),
-    'behind our GOAWAY': ignoreAndCount('window updates'),
+    'after our GOAWAY': ignoreAndCount('window updates'),
   },
   // RFC 9113 section 5.5.
   'of an unknown type': onAnyStream(ignoreAndCount(idle)),

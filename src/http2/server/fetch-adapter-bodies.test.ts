@@ -82,7 +82,7 @@ describe('bodies', () => {
     assert.deepEqual(failures, []);
   });
 
-  test('are cancelled unread when the client has gone before there was an answer', async (context) => {
+  test('are cancelled unread when the client has gone before there was a response', async (context) => {
     const cancelled = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
     const { port } = await startAdapter(context, async (_request, { incoming }) => {
@@ -98,7 +98,7 @@ describe('bodies', () => {
     await cancelled.promise;
   });
 
-  test('of answers to HEAD, and of a 304, are not sent', async (context) => {
+  test('of responses to HEAD, and of a 304, are not sent', async (context) => {
     let cancelled = 0;
     const { port } = await startAdapter(context, (request) => {
       const body = request.method === 'HEAD' ? new ReadableStream({ cancel: () => void cancelled++ }) : null;
@@ -141,7 +141,7 @@ describe('a fetch handler that fails', () => {
     });
   }
 
-  test('behind the head of its answer: has that broken off, so that it does not pass for the whole', async (context) => {
+  test('behind the head of its response: has that broken off, so that it does not pass for the whole', async (context) => {
     const { port } = await startAdapter(context, async (_request, { incoming }) => {
       incoming.respond(200, []);
       incoming.write(Buffer.from('a part'));
@@ -151,7 +151,7 @@ describe('a fetch handler that fails', () => {
     assert.equal(await resetCode(stream), constants.NGHTTP2_INTERNAL_ERROR);
   });
 
-  const answers: Readonly<Record<string, () => Response>> = {
+  const responses: Readonly<Record<string, () => Response>> = {
     'a body that fails': () =>
       new Response(
         new ReadableStream({
@@ -167,12 +167,12 @@ describe('a fetch handler that fails', () => {
       return response;
     },
   };
-  for (const [what, answer] of Object.entries(answers)) {
+  for (const [what, response] of Object.entries(responses)) {
     test(`with ${what}: breaks the stream off, says so, and the connection serves on`, async (context) => {
       const failures: unknown[] = [];
       const { port } = await startAdapter(
         context,
-        (request) => (request.url.endsWith('/fail') ? answer() : new Response('fine')),
+        (request) => (request.url.endsWith('/fail') ? response() : new Response('fine')),
         { onFailure: (kind) => failures.push(kind) },
       );
       const session = http2Client(context, port);

@@ -23,9 +23,9 @@ describe('a Hono app served by the adapter', () => {
     const { port } = await startAdapter(context, app.fetch);
     const session = http2Client(context, port);
     const names = Array.from({ length: 50 }, (_, index) => `name-${index}`);
-    const answers = await Promise.all(names.map((name) => askHttp2(session, { path: `/hello/${name}` })));
+    const responses = await Promise.all(names.map((name) => askHttp2(session, { path: `/hello/${name}` })));
     assert.deepEqual(
-      answers.map(({ body }) => body.toString()),
+      responses.map(({ body }) => body.toString()),
       names.map((name) => `hello ${name}`),
     );
     const sum = await askHttp2(session, { method: 'POST', path: '/sum', body: '{"numbers":[1,2,3]}' });
@@ -52,7 +52,7 @@ describe('a Hono app served by the adapter', () => {
   });
 });
 
-describe('an answer that the handler writes into the stream', () => {
+describe('a response that the handler writes into the stream', () => {
   test('goes there at once, and is not followed by the marker that is returned', async (context) => {
     const app = new Hono<Environment>();
     app.get('/', ({ env: { incoming } }) => {
@@ -169,12 +169,12 @@ describe('requests that the fetch handler is not asked', () => {
 });
 
 describe('the end of connections', () => {
-  test('closing says GOAWAY, lets answers end, and resolves when no connection is left', async (context) => {
-    const answer = Promise.withResolvers<Response>();
+  test('closing says GOAWAY, lets responses end, and resolves when no connection is left', async (context) => {
+    const response = Promise.withResolvers<Response>();
     let asked = 0;
     const { port, http2 } = await startAdapter(context, () => {
       asked++;
-      return answer.promise;
+      return response.promise;
     });
     const busy = http2Client(context, port);
     const idle = http2Client(context, port);
@@ -192,7 +192,7 @@ describe('the end of connections', () => {
     );
     if (!idle.closed) await once(idle, 'close');
     assert.equal(isClosed, false);
-    answer.resolve(new Response('in time'));
+    response.resolve(new Response('in time'));
     assert.equal((await answered).body.toString(), 'in time');
     await closed;
   });
@@ -220,13 +220,13 @@ describe('the end of connections', () => {
 
   test('one without a request ends when its time is up; one with a request does not', async (context) => {
     context.mock.timers.enable({ apis: ['setInterval'] });
-    const answer = Promise.withResolvers<Response>();
+    const response = Promise.withResolvers<Response>();
     let asked = 0;
     const { port } = await startAdapter(
       context,
       () => {
         asked++;
-        return answer.promise;
+        return response.promise;
       },
       { limits: { keepAliveTimeout: 40_000 } },
     );
@@ -247,7 +247,7 @@ describe('the end of connections', () => {
     context.mock.timers.tick(100_000);
     await settled(busy);
     assert.equal(isToldSo, false);
-    answer.resolve(new Response('in time'));
+    response.resolve(new Response('in time'));
     assert.equal((await answered).body.toString(), 'in time');
   });
 

@@ -3,65 +3,67 @@ import type { TLSSocket } from 'node:tls';
 import type { HeaderLines } from '../fields/header-lines.ts';
 import type { RequestHead } from './request-head.ts';
 
-/** Who writes an answer into its stream. */
-export interface AnswerWriter {
-  /** All that was written is on its way, and more is taken. */
+/** Is told of the progress of a response that it writes. */
+export interface ResponseWriter {
+  /** Everything was sent: more can be written. */
   onRoom(): void;
-  /** The stream is over, well or not. */
+  /** The stream is closed, complete or not. */
   onClosed(): void;
 }
 
-/** Who has to know when a request is over. */
+/** Is told when a stream is closed. */
 export interface StreamFollower {
-  /** The stream is over, well or not. Called once. */
+  /** The stream is closed, complete or not. Called once. */
   onClosed(): void;
 }
 
 /**
- * A request as it stood on the wire, and the way back for its answer: `incoming` of the bindings that a fetch handler is
- * given, for those who need more than the web `Request`. Who writes the answer here returns `RESPONSE_ALREADY_SENT`.
+ * A request as it was received, and a stream for its response: `incoming` of a fetch handler's bindings, for handlers
+ * that need more than the web `Request`. A handler that writes its response here returns `RESPONSE_ALREADY_SENT`.
  */
 export interface IncomingStream {
-  /** Of the connection: for its addresses and its certificate. */
+  /** The connection, for its addresses and its certificate. */
   readonly socket: TLSSocket;
   readonly head: RequestHead;
   /** Whether content follows the head. */
   readonly hasContent: boolean;
-  /** The content, for one reader. Closed before its end when the client takes it back, or has its answer. */
+  /** The content, for one reader. Destroyed early when the client resets the stream or has its response. */
   readonly content: Readable;
-  /** Whether all of the content has come. */
+  /** Whether all of the content was received. */
   readonly isReceived: boolean;
-  /** Of the answer whose head has been written. */
+  /** The status of the response, once its head was written. */
   readonly status: number | undefined;
-  /** Whether content follows that head: none does for HEAD, nor behind 204, 205 and 304. */
+  /** Whether the response has content: not for HEAD, 204, 205 and 304. */
   readonly takesContent: boolean;
-  /** Whether the answer was handed to the connection to its end. */
+  /** Whether the whole response was written to the connection. */
+  readonly isResponseSent: boolean;
+  /** @deprecated Called `isResponseSent` now. */
   readonly isAnswered: boolean;
-  /** Whether the exchange is over, well or not. */
+  /** Whether the stream is closed, complete or not. */
   readonly isClosed: boolean;
-  /** Told of room behind what was written. Whoever begins to write takes the place of the one before. */
-  writer: AnswerWriter | undefined;
-  /** Has `follower` told when the exchange is over; at once if it is. */
+  /** Is told when more can be written. A new writer replaces the one before. */
+  writer: ResponseWriter | undefined;
+  /** Calls `follower` when the stream is closed; at once if it is. */
   follow(follower: StreamFollower): void;
-  /** An answer in front of the answer (RFC 9110 section 15.2). @param status from 100 to 199 */
+  /** Sends an interim response (RFC 9110 section 15.2). @param status from 100 to 199 */
   respondInterim(status: number): void;
   /**
-   * Writes the head of the answer: connection-specific lines are left out, and `date` is put in where there is none.
-   * @param status from 200 on
-   * @throws {TypeError} when the head cannot be written, or there has been one; nothing was written then.
+   * Writes the head of the response, without connection-specific lines and with a `date`.
+   * @param status 200 or more
+   * @throws {TypeError} if the head is invalid or was written before; nothing was written then.
    */
   respond(status: number, headers: HeaderLines): void;
   /**
-   * Writes content, where the answer has any.
+   * Writes content, if the response has any.
    * @param piece copied before it returns
-   * @returns false when the client is slower: hold until the writer's `onRoom`. What still comes is taken nevertheless.
-   * @throws {TypeError} when there is no head
+   * @returns false when the client is slower: wait for the writer's `onRoom`. More that is written is kept nevertheless.
+   * @throws {TypeError} before the head
    */
   write(piece: Uint8Array): boolean;
-  /** Ends the answer behind all that was written. @throws {TypeError} when there is no head */
+  /** Ends the response. @throws {TypeError} before the head */
   end(): void;
-  /** The answer broke off (RST_STREAM): the client must not take what it has for the whole. */
+  /** Resets the stream (RST_STREAM): the client must not take a part for the whole response. */
   breakOff(): void;
-  /** Takes no new requests on the connection, says so (GOAWAY), and ends it behind those that are under way. */
+  /** Sends GOAWAY, and closes the connection after the requests in flight. */
   closeConnection(): void;
 }

@@ -62,7 +62,7 @@ test('a method that `Request` does not take, or spells its own way, is told as i
   }
 });
 
-test('the signal is aborted when the client resets its stream, not when it has its answer', async (context) => {
+test('the signal is aborted when the client resets its stream, not when it has its response', async (context) => {
   const signals: AbortSignal[] = [];
   const asked = Promise.withResolvers<void>();
   const aborted = Promise.withResolvers<void>();

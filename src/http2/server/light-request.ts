@@ -5,8 +5,8 @@ import type { IncomingStream } from './incoming-stream.ts';
 const forbiddenMethod = /^(?:connect|trace|track)$/i;
 
 /**
- * A `Request` whose parts come into being when somebody asks for them, as @hono/node-server makes it for HTTP/1.1:
- * whoever passes a request on asks for its method and its URL only, and takes the rest from its stream.
+ * A `Request` whose parts are made when they are first used, as @hono/node-server does for HTTP/1.1. A proxy uses the
+ * method and the URL only, and takes the rest from the stream.
  */
 class LightRequest {
   readonly #incoming: IncomingStream;
@@ -22,7 +22,7 @@ class LightRequest {
     return this.#incoming.head.method;
   }
 
-  /** The target stands there as it came: whoever wants it resolved asks `new URL`. */
+  /** Has the target as it was received; `new URL` resolves it. */
   get url(): string {
     const { target, authority } = this.#incoming.head;
     return `https://${this.#host ?? authority}${target.startsWith('/') ? target : '/'}`;
@@ -34,7 +34,7 @@ class LightRequest {
   }
 }
 
-/** What `Request` has beside (https://fetch.spec.whatwg.org/#request-class): the whole request is made for it. */
+/** The other members of `Request` (https://fetch.spec.whatwg.org/#request-class) make the whole request. */
 for (const name of [
   ...['body', 'bodyUsed', 'cache', 'credentials', 'destination', 'duplex', 'headers', 'integrity'],
   ...['keepalive', 'mode', 'redirect', 'referrer', 'referrerPolicy', 'signal'],
@@ -52,15 +52,15 @@ for (const name of ['arrayBuffer', 'blob', 'bytes', 'clone', 'formData', 'json',
     },
   });
 }
-/** Which `Request` it is an instance of. */
+/** The prototype that `LightRequest` inherits from. */
 let parent: object | undefined;
 
 /**
- * A request by HTTP/2 as the fetch handler is given it.
- * @param host of its URL. Default: what the client calls it
+ * The `Request` of an HTTP/2 stream.
+ * @param host of its URL. Default: the request's authority
  */
 export function lightRequest(incoming: IncomingStream, host: string | undefined): Request {
-  // Handlers ask `request instanceof Request`; @hono/node-server puts one of its own in the place of Node's.
+  // For `request instanceof Request`; @hono/node-server replaces the global `Request` by its own.
   if (parent !== Request.prototype) {
     parent = Request.prototype;
     Object.setPrototypeOf(LightRequest.prototype, parent);
@@ -81,23 +81,23 @@ function wholeRequest({ method, url }: LightRequest, incoming: IncomingStream): 
     signal: signalOf(incoming),
     ...(mayHaveBody ? { body: lazyBodyOf(incoming), duplex: 'half' } : {}),
   });
-  // `Request` also spells some methods its own way.
+  // `Request` also changes the case of some methods.
   if (request.method !== method) Object.defineProperty(request, 'method', { value: method });
   return request;
 }
 
-/** Aborted when the client goes away before it has its answer. */
+/** Aborted when the client goes away before the response is complete. */
 function signalOf(incoming: IncomingStream): AbortSignal {
   const controller = new AbortController();
   incoming.follow({
     onClosed() {
-      if (!incoming.isAnswered) controller.abort(new Error('the client gave the request up'));
+      if (!incoming.isResponseSent) controller.abort(new Error('the client cancelled the request'));
     },
   });
   return controller.signal;
 }
 
-/** Begins to be read when somebody reads it, and not ahead of whoever does. */
+/** Reads the content when it is read itself, and not ahead. */
 function lazyBodyOf(incoming: IncomingStream): ReadableStream<Uint8Array> {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   return new ReadableStream<Uint8Array>(

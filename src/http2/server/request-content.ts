@@ -1,55 +1,55 @@
 import { Readable } from 'node:stream';
-import { HeldPieces } from '../frames/held-pieces.ts';
+import { PieceQueue } from '../frames/piece-queue.ts';
 
-/** Bytes that are handed on ahead of their reader; as many more are held as the stream's window lets a client send. */
+/** Bytes in the readable's own buffer. What exceeds it is queued, up to the stream's flow-control window. */
 const readAhead = 64 * 1024;
-/** Bytes of a piece that is smaller than what it takes to hold it. */
-const scrapLength = 256;
+/** A piece below this size is smaller than the object that holds it. */
+const tinyPiece = 256;
 
-/** The content of a request on its way from the client. */
+/** The content of a request, as it is received. */
 export class RequestContent extends Readable {
   readonly #grant: (bytes: number) => void;
-  readonly #held = new HeldPieces();
+  readonly #queued = new PieceQueue();
   #isWanted = true;
   #isWhole = false;
 
-  /** @param grant lets the client send so many bytes more */
+  /** @param grant widens the flow-control window by so many bytes */
   constructor(grant: (bytes: number) => void) {
     super({ highWaterMark: readAhead });
     this.#grant = grant;
   }
 
-  /** @param piece lent; handed on by `deliver` */
+  /** Queues a piece for `deliver`. @param piece copied */
   receive(piece: Uint8Array): void {
-    this.#held.add(piece);
+    this.#queued.add(piece);
   }
 
-  /** Nothing follows what has been received. */
+  /** The content is complete. */
   receiveEnd(): void {
     this.#isWhole = true;
   }
 
   /**
-   * Hands on what has come in one read of the connection, in as few pieces as it fits in: of frames with a byte each an
-   * object for every one would be a hundred times as large as they are.
-   * @returns whether it left a scrap that nobody has read yet: such objects must not become many
+   * Passes on what one read of the connection brought, in as few pieces as possible: with one byte per frame, an object
+   * for each would take a hundred times the memory.
+   * @returns whether it left a tiny piece unread: there must not be many of them
    */
   deliver(): boolean {
     if (this.destroyed || this.readableEnded) return false;
     let granted = 0;
     while (this.#isWanted) {
-      const piece = this.#held.take();
+      const piece = this.#queued.take();
       if (piece === undefined) break;
       granted += piece.length;
       this.#isWanted = this.push(piece);
     }
     if (granted > 0) this.#grant(granted);
-    if (this.#isWhole && this.#held.isEmpty) {
+    if (this.#isWhole && this.#queued.isEmpty) {
       this.#isWhole = false;
       this.push(null);
       return false;
     }
-    return granted < scrapLength && this.readableLength > granted;
+    return granted < tinyPiece && this.readableLength > granted;
   }
 
   override _read(): void {
@@ -58,7 +58,7 @@ export class RequestContent extends Readable {
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#held.clear();
+    this.#queued.clear();
     callback(error);
   }
 }

@@ -72,7 +72,7 @@ describe('attack: malformed (RFC 9113 sections 8.2 and 8.3)', () => {
     'a second path in front': [...path, ...good],
     'a second scheme in front': [...scheme, ...good],
     'a second authority in front': [...authority, ...good],
-    'a pseudo-header field of answers': [...good.slice(0, 6), ':status', '200', ...path],
+    'a pseudo-header field of responses': [...good.slice(0, 6), ':status', '200', ...path],
     'an extended CONNECT, which was not offered': [...good.slice(0, 6), ':protocol', 'websocket', ...path],
     'a pseudo-header field behind a line': [...good.slice(0, 6), 'a', 'b', ...path],
     'CONNECT with a path': [':method', 'CONNECT', ...authority, ...path],

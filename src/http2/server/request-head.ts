@@ -1,15 +1,15 @@
 import { withJoinedCookies } from '../fields/connection-headers.ts';
-import { fieldValue, isFieldName } from '../frames/field-lines.ts';
+import { contentLengthValue, http2FieldValue, isHttp2FieldName, token } from '../fields/field-syntax.ts';
 import { malformedRequest } from '../frames/http2-error.ts';
 
-/** The head of a request, read as RFC 9113 section 8 has it. */
+/** The head of a request (RFC 9113 section 8). */
 export interface RequestHead {
   readonly method: string;
-  /** `:path` as it came, nothing of it decoded or resolved. `*` for OPTIONS of the server itself; empty with CONNECT. */
+  /** `:path` as it was received, not decoded or resolved. `*` for OPTIONS of the whole server; empty for CONNECT. */
   readonly target: string;
-  /** `:authority`, or else `Host`: letters, digits and marks of a host and a port, and not always one of a URL. */
+  /** `:authority`, or else `Host`. Only characters of a host and a port, but not always valid in a URL. */
   readonly authority: string;
-  /** Lines without pseudo-header fields: name, value, name, value, …; names in lower case, `Cookie` in one. */
+  /** Lines without pseudo-header fields: name, value, name, value, …; names in lower case, `Cookie` joined. */
   readonly headers: readonly string[];
   /** Bytes, where there is a `Content-Length` (RFC 9110 section 8.6). */
   readonly contentLength: number | undefined;
@@ -17,18 +17,16 @@ export interface RequestHead {
   readonly expectation: string | undefined;
 }
 
-/** What a path is made of, and more: which bytes count is for path acceptance to say. */
+/** Bytes of a path, and more: path acceptance decides which are allowed. */
 const visible = /^[\x21-\x7e\x80-\xff]+$/;
-const methodToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** RFC 3986 section 3.1. */
 const scheme = /^[A-Za-z][A-Za-z0-9+.-]*$/;
-/** What a host and a port are made of (RFC 3986 section 3.2); no user information (RFC 9113 section 8.3.1). */
+/** Characters of a host and a port (RFC 3986 section 3.2), without user information (RFC 9113 section 8.3.1). */
 const authorityText = /^[!$%&'()*+,\-.0-9:;=A-Z[\]_a-z~]*$/;
-const digits = /^\d{1,15}$/;
 
 /**
- * Reads the lines of a request. Pure.
- * @throws {Http2Error} of scope `stream`, for a malformed request (RFC 9113 section 8.1.1); it quotes nothing of it.
+ * Parses the lines of a request. Pure.
+ * @throws {Http2Error} of scope `stream`, for a malformed request (RFC 9113 section 8.1.1). It quotes nothing of it.
  */
 export function parseRequestHead(decoded: readonly string[]): RequestHead {
   let method: string | undefined;
@@ -42,46 +40,46 @@ export function parseRequestHead(decoded: readonly string[]): RequestHead {
     if (!name.startsWith(':')) break;
     switch (name) {
       case ':method':
-        if (method !== undefined || !methodToken.test(value)) throw malformedRequest('its method');
+        if (method !== undefined || !token.test(value)) throw malformedRequest('its method is invalid');
         method = value;
         break;
       case ':path':
-        if (target !== undefined || !visible.test(value)) throw malformedRequest('its path');
+        if (target !== undefined || !visible.test(value)) throw malformedRequest('its path is invalid');
         target = value;
         break;
       case ':scheme':
-        if (hasScheme || !scheme.test(value)) throw malformedRequest('its scheme');
+        if (hasScheme || !scheme.test(value)) throw malformedRequest('its scheme is invalid');
         hasScheme = true;
         break;
       case ':authority':
         if (namedAuthority !== undefined || !authorityText.test(value))
-          throw malformedRequest('its authority');
+          throw malformedRequest('its authority is invalid');
         namedAuthority = value;
         break;
       default:
-        throw malformedRequest('a pseudo-header field that requests do not have');
+        throw malformedRequest('it has an unknown pseudo-header field');
     }
   }
-  if (method === undefined) throw malformedRequest('no method');
+  if (method === undefined) throw malformedRequest('it has no method');
   const lines = readLines(decoded, index);
   const authority = namedAuthority ?? lines.host;
   if (method === 'CONNECT') {
     // RFC 9113 section 8.5.
     if (hasScheme || target !== undefined || namedAuthority === undefined)
-      throw malformedRequest('CONNECT with a path');
+      throw malformedRequest('CONNECT has a scheme or a path, or no authority');
   } else {
     // RFC 9113 section 8.3.1.
-    if (!hasScheme || target === undefined) throw malformedRequest('no scheme, or no path');
+    if (!hasScheme || target === undefined) throw malformedRequest('it has no scheme or no path');
     if (!target.startsWith('/') && !(target === '*' && method === 'OPTIONS'))
-      throw malformedRequest('its path');
-    if (authority === undefined) throw malformedRequest('no authority');
+      throw malformedRequest('its path is invalid');
+    if (authority === undefined) throw malformedRequest('it has no authority');
   }
   const { contentLength, expectation } = lines;
   const headers = withJoinedCookies(decoded.slice(index));
   return { method, target: target ?? '', authority: authority ?? '', headers, contentLength, expectation };
 }
 
-/** A head that is too large to be read to its end: its method is known, and not much else. */
+/** The head of a request that exceeds the limits: only its method is known. */
 export function unreadHead(decoded: readonly string[]): RequestHead {
   const place = decoded.indexOf(':method');
   const method = place === -1 ? 'GET' : (decoded[place + 1] as string);
@@ -108,21 +106,22 @@ function readLines(decoded: readonly string[], from: number): Lines {
   for (let index = from; index < decoded.length; index += 2) {
     const name = decoded[index] as string;
     const value = decoded[index + 1] as string;
-    // A pseudo-header field behind others fails here as well: no name has a colon.
-    if (!isFieldName(name)) throw malformedRequest('the name of a header line');
-    if (!fieldValue.test(value)) throw malformedRequest('the value of a header line');
+    // A pseudo-header field after other lines fails here as well: no name has a colon.
+    if (!isHttp2FieldName(name)) throw malformedRequest('a header name is invalid');
+    if (!http2FieldValue.test(value)) throw malformedRequest('a header value is invalid');
     switch (name) {
       case 'content-length':
-        if (contentLength !== undefined || !digits.test(value)) throw malformedRequest('its length');
+        if (contentLength !== undefined || !contentLengthValue.test(value))
+          throw malformedRequest('its Content-Length is invalid');
         contentLength = Number(value);
         break;
       case 'host':
-        if (host !== undefined || !authorityText.test(value)) throw malformedRequest('its host');
+        if (host !== undefined || !authorityText.test(value)) throw malformedRequest('its Host is invalid');
         host = value;
         break;
       case 'te':
         // RFC 9113 section 8.2.2.
-        if (value.toLowerCase() !== 'trailers') throw malformedRequest('a transfer coding');
+        if (value.toLowerCase() !== 'trailers') throw malformedRequest('its TE is not "trailers"');
         break;
       case 'expect':
         expectation = value.toLowerCase();
@@ -132,11 +131,11 @@ function readLines(decoded: readonly string[], from: number): Lines {
   return { contentLength, expectation, host };
 }
 
-/** Lines behind the body: nobody is given them, but they have to be some. @throws {Http2Error} of scope `stream` */
+/** Checks trailers, which are then dropped. @throws {Http2Error} of scope `stream` */
 export function checkTrailers(decoded: readonly string[]): void {
   for (let index = 0; index < decoded.length; index += 2) {
-    if (!isFieldName(decoded[index] as string) || !fieldValue.test(decoded[index + 1] as string)) {
-      throw malformedRequest('a line behind its body');
+    if (!isHttp2FieldName(decoded[index] as string) || !http2FieldValue.test(decoded[index + 1] as string)) {
+      throw malformedRequest('a trailer is invalid');
     }
   }
 }

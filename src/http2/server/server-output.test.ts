@@ -38,20 +38,20 @@ async function fill(output: ServerOutput): Promise<void> {
   output.write('x'.repeat(200_000));
   assert.equal(output.data(1, window, Buffer.alloc(initialConnectionWindow)), initialConnectionWindow);
   await settled();
-  assert.ok(output.isHeld);
+  assert.ok(output.needsDrain);
   assert.equal(output.sendWindow.left, 0);
 }
 
 function waiting(isHolding: boolean, proceed: () => void): WaitingStream {
-  return { isWaiting: false, isHolding, proceed };
+  return { isWaiting: false, hasQueuedContent: isHolding, proceed };
 }
 
 test('a stream that waits for its client alone goes on when that reads, whatever is left of the connection’s window', async () => {
   const { output, readAll } = newOutput();
   await fill(output);
   const told: string[] = [];
-  output.waits(waiting(true, () => told.push('with content')));
-  output.waits(waiting(false, () => told.push('without')));
+  output.wait(waiting(true, () => told.push('with content')));
+  output.wait(waiting(false, () => told.push('without')));
   await readAll();
   assert.deepEqual(told, ['without']);
   output.sendWindow.widen(1);
@@ -63,7 +63,7 @@ test('a stream that cannot go on when the client reads is a fault of ours, and s
   const { output, readAll, failures } = newOutput();
   await fill(output);
   const fault = new Error('a fault of ours');
-  output.waits(
+  output.wait(
     waiting(false, () => {
       throw fault;
     }),

@@ -12,74 +12,74 @@ import {
 import { emptyTable } from '../hpack/header-encoder.ts';
 import { GatheredWrites } from '../sockets/gathered-writes.ts';
 
-/** A stream with something that waits for a window, or for the client to read. */
+/** A stream that waits for flow control, or for the client to read. */
 export interface WaitingStream {
-  /** In the list of those that wait. */
+  /** Whether it is in the list of waiting streams. */
   isWaiting: boolean;
-  /** Whether content waits, for which the connection's window is needed. */
-  readonly isHolding: boolean;
-  /** There may be room. */
+  /** Whether content waits that needs the connection's window. */
+  readonly hasQueuedContent: boolean;
+  /** More may be sent. */
   proceed(): void;
 }
 
 export interface ServerOutputListener {
-  /** A frame of DATA was written. @param bytes of content */
+  /** A DATA frame was written. @param bytes of content */
   readonly onDataSent: (bytes: number) => void;
-  /** A stream could not go on: a fault of ours. */
+  /** A stream failed to continue: an error of ours. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** What one connection writes: frames of all its streams, in the order in which they have to come. */
+/** Writes the frames of all streams of one connection. */
 export class ServerOutput {
-  /** Of all streams together. */
+  /** The window of the connection. */
   readonly sendWindow = new SendWindow(initialConnectionWindow);
   readonly #writes: GatheredWrites;
   readonly #listener: ServerOutputListener;
   #unread = 0;
   #unreadContent = 0;
   #hasSentHeaders = false;
-  /** In the order in which they began to wait. */
+  /** Oldest first. */
   #waiting: WaitingStream[] = [];
 
   constructor(socket: Writable, listener: ServerOutputListener) {
-    this.#writes = new GatheredWrites(socket, () => this.#roomAgain());
+    this.#writes = new GatheredWrites(socket, () => this.#drained());
     this.#listener = listener;
   }
 
-  /** The client reads nothing for now: content waits. */
-  get isHeld(): boolean {
-    return this.#writes.isHeld;
+  /** The client does not read for now: content waits. */
+  get needsDrain(): boolean {
+    return this.#writes.needsDrain;
   }
 
-  /** Bytes other than content that have had to be written since the client fell behind. */
+  /** Bytes other than content that were written since the client stopped reading. */
   get unread(): number {
     return this.#unread;
   }
 
-  /** The same of content. */
+  /** Bytes of content, likewise. */
   get unreadContent(): number {
     return this.#unreadContent;
   }
 
-  /** @param frames a byte string; no content */
+  /** @param frames a byte string, without DATA */
   write(frames: string): void {
-    if (this.#writes.isHeld) this.#unread += frames.length;
+    if (this.#writes.needsDrain) this.#unread += frames.length;
     this.#writes.addText(frames);
   }
 
-  /** @param block the header block of an answer */
+  /** @param block the header block of a response */
   headers(streamId: number, block: string): void {
-    // Answers whatever size of table the client's settings name, then and later (RFC 7541 section 4.2): we use none.
+    // We use no dynamic table, whatever SETTINGS_HEADER_TABLE_SIZE the client names now or later (RFC 7541 section 4.2).
     const whole = this.#hasSentHeaders ? block : emptyTable + block;
     this.#hasSentHeaders = true;
     this.write(headersFrames(streamId, whole, false));
   }
 
   /**
-   * Taken also from one that is to wait for the client: a piece that comes behind its being told so is there already,
-   * and to copy it elsewhere first would be dear.
-   * @param window of the stream @param piece lent
-   * @returns how much of it has been taken: what the windows have room for
+   * Writes content as far as the windows allow. It does so while `needsDrain`, too: the piece is here already, and a copy
+   * elsewhere would cost as much.
+   * @param window of the stream @param piece copied
+   * @returns how many bytes were written
    */
   data(streamId: number, window: SendWindow, piece: Uint8Array): number {
     const { sendWindow } = this;
@@ -90,7 +90,7 @@ export class ServerOutput {
       if (length <= 0) break;
       sendWindow.take(length);
       window.take(length);
-      if (this.#writes.isHeld) this.#unreadContent += length;
+      if (this.#writes.needsDrain) this.#unreadContent += length;
       this.#writes.addText(frameHead(length, frameType.data, frameFlag.none, streamId));
       this.#writes.add(length === piece.length ? piece : piece.subarray(offset, offset + length));
       offset += length;
@@ -120,32 +120,31 @@ export class ServerOutput {
     this.#writes.flush();
   }
 
-  /** `proceed` of the stream is called when there may be room. */
-  waits(stream: WaitingStream): void {
+  /** Has `proceed` of the stream called when more may be sent. */
+  wait(stream: WaitingStream): void {
     if (stream.isWaiting) return;
     stream.isWaiting = true;
     this.#waiting.push(stream);
   }
 
-  /** It is over. */
-  waitsNoMore(stream: WaitingStream): void {
+  stopWaiting(stream: WaitingStream): void {
     if (!stream.isWaiting) return;
     stream.isWaiting = false;
     this.#waiting = this.#waiting.filter((each) => each !== stream);
   }
 
-  /** More may be sent. */
+  /** Lets the waiting streams send. */
   proceed(): void {
-    if (this.#writes.isHeld || this.#waiting.length === 0) return;
+    if (this.#writes.needsDrain || this.#waiting.length === 0) return;
     const waiting = this.#waiting;
     this.#waiting = [];
     const kept: WaitingStream[] = [];
     for (const stream of waiting) {
-      // It may be over meanwhile.
+      // It may have been closed meanwhile.
       if (!stream.isWaiting) continue;
-      // Those that get nothing now keep their place in front of those that got something: where a client takes little at
-      // a time, the first would leave the others nothing.
-      if (this.#writes.isHeld || (this.sendWindow.left <= 0 && stream.isHolding)) {
+      // Streams that cannot send now stay ahead of those that could. Otherwise the first stream would starve the others
+      // when a client widens the window a little at a time.
+      if (this.#writes.needsDrain || (this.sendWindow.left <= 0 && stream.hasQueuedContent)) {
         kept.push(stream);
         continue;
       }
@@ -155,7 +154,7 @@ export class ServerOutput {
     if (kept.length > 0) this.#waiting = [...kept.filter(({ isWaiting }) => isWaiting), ...this.#waiting];
   }
 
-  #roomAgain(): void {
+  #drained(): void {
     this.#unread = 0;
     this.#unreadContent = 0;
     try {

@@ -14,7 +14,7 @@ import { frame, frameFlag, frameType } from '../../../test/support/security/raw-
 const { none, endStream, endHeaders } = frameFlag;
 const large = 3_000_000;
 
-/** Asks for a large answer with windows wide enough that the router has sent it before it is read. */
+/** Asks for a large response with windows wide enough that the router has sent it before it is read. */
 async function readLarge(context: TestContext, port: number): Promise<number> {
   const session = connectHttp2(`https://127.0.0.1:${port}`, {
     ca: servingAuthority.certificate,
@@ -34,12 +34,12 @@ async function readLarge(context: TestContext, port: number): Promise<number> {
   return received;
 }
 
-test('a connection that ends behind an answer ends when the client has all of it', async (context) => {
+test('a connection that ends behind a response ends when the client has all of it', async (context) => {
   const { port } = await startServer(context, () => new Response(Buffer.alloc(large, 'x')), {
     goawayChance: 1,
   });
-  const answers = await Promise.all(Array.from({ length: 20 }, () => readLarge(context, port)));
-  assert.deepEqual(new Set(answers), new Set([large]));
+  const responses = await Promise.all(Array.from({ length: 20 }, () => readLarge(context, port)));
+  assert.deepEqual(new Set(responses), new Set([large]));
 });
 
 test('a client without a table of header lines is served (RFC 7541 section 4.2)', async (context) => {
@@ -56,7 +56,7 @@ test('a client without a table of header lines is served (RFC 7541 section 4.2)'
   assert.equal((await askHttp2(session)).body.toString(), 'fine');
 });
 
-test('an exchange that was answered for taking too long has no other answer, not even where that one waits', async (context) => {
+test('an exchange that was answered for taking too long has no other response, not even where that one waits', async (context) => {
   const late = Promise.withResolvers<void>();
   const { client } = await startWithFrames(
     context,
@@ -94,8 +94,8 @@ test('attack: requests that are answered without content, of a client that reads
   }
   client.socket.resume();
   assert.ok([undefined, 0xb].includes(await client.endedWith()));
-  const answers = client.of(frameType.headers).length;
-  assert.ok(answers < most, `all of ${answers} requests were answered`);
+  const responses = client.of(frameType.headers).length;
+  assert.ok(responses < most, `all of ${responses} requests were answered`);
 });
 
 test('attack: what is answered to a client that reads nothing keeps its stream open, so that it can ask for no more', async (context) => {

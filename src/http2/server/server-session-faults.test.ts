@@ -20,7 +20,7 @@ const compressionError = 0x9;
 const enhanceYourCalm = 0xb;
 
 const fine = (): Response => new Response('fine');
-/** Never answers. */
+/** Never responds. */
 const never = (): Promise<Response> => new Promise(() => {});
 
 describe('attack: what ends a connection', () => {
@@ -215,7 +215,7 @@ describe('attack: what ends a stream, and nothing else', () => {
     'empty DATA (CVE-2019-9518)': frame(frameType.data, none, 1),
     'frames that nobody knows': frame(0x77, none, 0),
   })) {
-    test(`a flood of ${name}, whose answers are read, ends the connection`, async (context) => {
+    test(`a flood of ${name}, whose responses are read, ends the connection`, async (context) => {
       const { client } = await startWithFrames(context, never);
       client.request(1, requestLines('/', 'POST'), { endStream: false });
       const batch = Buffer.concat(Array.from({ length: 1_000 }, () => flood));

@@ -36,7 +36,7 @@ async function assertReceived(client: FrameClient, stream: number, bytes: number
   assert.equal(client.received(stream), bytes);
 }
 
-describe('an answer is as long as the client allows', () => {
+describe('a response is as long as the client allows', () => {
   test('on its stream: it goes on when that is widened, and ends', async (context) => {
     const { client } = await startWithFrames(context, bytesOf);
     client.widen(0, large);
@@ -49,7 +49,7 @@ describe('an answer is as long as the client allows', () => {
     assert.equal(client.received(1), large);
   });
 
-  test('on the connection: all of its answers share what is granted, and none is left out', async (context) => {
+  test('on the connection: all of its responses share what is granted, and none is left out', async (context) => {
     const first = [preface, settingsFrame(4, 1_000_000)];
     const { client } = await startWithFrames(context, bytesOf, { first });
     const streams = [1, 3, 5, 7];
@@ -253,7 +253,7 @@ for (const [name, content] of [
   });
 }
 
-test('attack: a client that makes the router answer and reads nothing is let go, and what it held with it', async (context) => {
+test('attack: a client that makes the router respond and reads nothing is disconnected, and its memory freed', async (context) => {
   const { client } = await startWithFrames(context, bytesOf, {
     first: [preface, settingsFrame(4, 2 ** 31 - 1)],
   });

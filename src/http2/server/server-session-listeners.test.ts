@@ -8,7 +8,7 @@ import { rawClient } from '../../../test/support/node-clients.ts';
 import { servingTls } from '../../../test/support/node-server.ts';
 import { FrameClient, preface, requestLines } from '../../../test/support/raw-http2-client.ts';
 import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
-import { AddressConduct } from './address-conduct.ts';
+import { AddressResets } from './address-resets.ts';
 import { defaultHttp2ServerLimits } from './server-limits.ts';
 import { ServerSession } from './server-session.ts';
 import { UnfinishedHeads } from './unfinished-heads.ts';
@@ -20,14 +20,15 @@ test('a listener that fails at the end of its stream keeps no other stream from 
   const ended = Promise.withResolvers<void>();
   const fault = new Error('a fault of ours');
   const server = createServer({ ...servingTls, ALPNProtocols: ['h2'] }, (socket) => {
+    socket.once('close', () => ended.resolve());
     new ServerSession(socket, {
       limits: defaultHttp2ServerLimits,
-      addresses: new AddressConduct(),
+      addresses: new AddressResets(),
       isVerified: () => false,
       maximumHeaderBytes: () => 1_000,
       unfinishedHeads: () => new UnfinishedHeads({ maximumBytes: 10_000, timeout: 10_000 }),
       headTooLarge: () => {},
-      requested(_session, stream) {
+      requested(stream) {
         streams.push(stream.id);
         stream.writer = {
           onRoom: () => {},
@@ -38,7 +39,6 @@ test('a listener that fails at the end of its stream keeps no other stream from 
         };
       },
       failed: (error) => failures.push(error),
-      closed: () => ended.resolve(),
     });
   });
   context.after(() => server.close());

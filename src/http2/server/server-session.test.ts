@@ -10,7 +10,7 @@ const { none, endStream, endHeaders, padded, priority } = frameFlag;
 const refusedStream = 0x7;
 
 const fine = (): Response => new Response('fine');
-/** Never answers. */
+/** Never responds. */
 const never = (): Promise<Response> => new Promise(() => {});
 
 test('requests are answered, however their heads are cut and padded', async (context) => {
@@ -48,7 +48,7 @@ test('bytes may come one by one', async (context) => {
   assert.equal((await client.outcome(1)).body, 'fine');
 });
 
-test('answers of the router are told apart by method and status: HEAD, 204, 304 and 205 have no content', async (context) => {
+test('responses of the router are told apart by method and status: HEAD, 204, 304 and 205 have no content', async (context) => {
   const { client } = await startWithFrames(context, (request) => {
     const { pathname } = new URL(request.url);
     if (request.method === 'HEAD') return new Response(null, { headers: { 'content-length': '5' } });
@@ -97,7 +97,7 @@ test('a client that waits for 100 is told to go on, and one that expects somethi
   assert.equal((await client.outcome(3)).status, 417);
 });
 
-test('an answer in front of the end of an upload: END_STREAM, then RST_STREAM with NO_ERROR (RFC 9113 section 8.1)', async (context) => {
+test('a response in front of the end of an upload: END_STREAM, then RST_STREAM with NO_ERROR (RFC 9113 section 8.1)', async (context) => {
   const { client } = await startWithFrames(context, () => new Response('enough', { status: 413 }));
   client.request(1, requestLines('/', 'POST'), { endStream: false });
   client.data(1, 'a part');
@@ -120,12 +120,12 @@ test('a client that is answered 401 has to connect anew (kubernetes#121120)', as
   await eventually(() => client.ended);
 });
 
-test('a server that drains says so, ends what is under way in peace, and takes nothing more', async (context) => {
-  const answer = Promise.withResolvers<Response>();
+test('a server that drains says so, finishes what is in flight, and accepts nothing more', async (context) => {
+  const response = Promise.withResolvers<Response>();
   let requests = 0;
   const { client, server } = await startWithFrames(context, () => {
     requests++;
-    return answer.promise;
+    return response.promise;
   });
   client.request(1, requestLines());
   await eventually(() => requests === 1);
@@ -136,7 +136,7 @@ test('a server that drains says so, ends what is under way in peace, and takes n
   client.data(3, 'content', endStream);
   client.widen(3, 1_000);
   await client.settled();
-  answer.resolve(new Response('in peace'));
+  response.resolve(new Response('in peace'));
   await eventually(() => client.hasEnded(1));
   assert.deepEqual(await client.outcome(1), { status: 200, body: 'in peace' });
   await eventually(() => client.ended);
@@ -144,13 +144,13 @@ test('a server that drains says so, ends what is under way in peace, and takes n
   assert.deepEqual(client.of(frameType.headers, 3), []);
 });
 
-test('a client that says goodbye has its answers before the connection ends', async (context) => {
-  const answer = Promise.withResolvers<Response>();
-  const { client } = await startWithFrames(context, () => answer.promise);
+test('a client that sends GOAWAY has its responses before the connection ends', async (context) => {
+  const response = Promise.withResolvers<Response>();
+  const { client } = await startWithFrames(context, () => response.promise);
   client.request(1, requestLines());
   client.write(frame(frameType.goAway, none, 0, uint32(0, 0)));
   await client.settled();
-  answer.resolve(fine());
+  response.resolve(fine());
   assert.equal((await client.outcome(1)).body, 'fine');
   await eventually(() => client.ended);
 });
@@ -170,7 +170,7 @@ test('a request behind a goodbye that ended the connection is not carried out', 
   assert.equal(requests, 0);
 });
 
-test('a body of the router’s own that fails breaks its answer off, and no other', async (context) => {
+test('a body of the router’s own that fails breaks its response off, and no other', async (context) => {
   const { client } = await startWithFrames(context, (request) => {
     if (new URL(request.url).pathname !== '/failing') return fine();
     let pulls = 0;

@@ -1,17 +1,16 @@
 import type { TLSSocket } from 'node:tls';
-import type { SendWindow } from '../frames/flow-window.ts';
 import { errorCode, frameFlag, frameHead, frameType, initialConnectionWindow } from '../frames/frame.ts';
 import { FrameReader } from '../frames/frame-reader.ts';
 import type { Budget, StreamState } from '../frames/frame-rules.ts';
 import type { ReceivedHeaders } from '../frames/header-assembly.ts';
-import { connectionFault, Http2Error, malformedRequest } from '../frames/http2-error.ts';
+import { connectionError, Http2Error, malformedRequest } from '../frames/http2-error.ts';
 import type { ReceivingSession } from '../frames/receiving-session.ts';
 import { onStream, SessionReceiver } from '../frames/session-receiver.ts';
 import { initialSettings, type Settings, serverSettings } from '../frames/settings.ts';
-import { ClientConduct } from './client-conduct.ts';
+import { ClientBudgets } from './client-budgets.ts';
 import { clientFrameRules } from './client-frame-rules.ts';
 import { ClientStreams } from './client-streams.ts';
-import { endInPeace } from './end-in-peace.ts';
+import { lingeringClose } from './lingering-close.ts';
 import { Preface } from './preface.ts';
 import type { RequestContent } from './request-content.ts';
 import { parseRequestHead, type RequestHead, unreadHead } from './request-head.ts';
@@ -21,14 +20,14 @@ import { ServerStream, type StreamConnection } from './server-stream.ts';
 import type { UnfinishedHead, UnfinishedHeads } from './unfinished-heads.ts';
 
 /**
- * Between an answer and the request to stop sending what was left of its request (RFC 9113 section 8.1). Where both come
- * in one read curl takes the answer for broken.
+ * Between an early response and the RST_STREAM that stops the rest of its request (RFC 9113 section 8.1). If both arrive
+ * in one read, curl reports the response as broken.
  */
-const stopMilliseconds = 100;
-/** For reading the last answers of a connection, and the GOAWAY of one that has failed. */
-const patience = { answers: 5_000, failure: 500 } as const;
+const resetDelayMilliseconds = 100;
+/** Time for the client to read the last responses, or the GOAWAY after an error. */
+const lingerMilliseconds = { responses: 5_000, error: 500 } as const;
 
-/** The server's side of one HTTP/2 connection (RFC 9113): many requests at a time, and nothing pushed. */
+/** The server's side of one HTTP/2 connection (RFC 9113), without server push. */
 export class ServerSession implements ReceivingSession<ServerStream>, StreamConnection, UnfinishedHead {
   readonly socket: TLSSocket;
   readonly output: ServerOutput;
@@ -36,18 +35,18 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   readonly #preface = new Preface();
   readonly #reader: FrameReader;
   readonly #receiver: SessionReceiver<ServerStream>;
-  readonly #conduct: ClientConduct;
+  readonly #budgets: ClientBudgets;
   readonly #streams: ClientStreams;
   readonly #unfinishedHeads: UnfinishedHeads;
-  /** The block, or the frame, that was unfinished when the last bytes had been read. */
+  /** The header block or the frame that was incomplete after the last read. */
   #unfinished: object | undefined;
-  /** Looks in a row that have found no request under way. */
-  #idleLooks = 0;
-  #clientLeaves = false;
+  /** Consecutive checks that found no open stream. */
+  #idleChecks = 0;
+  #goAwayReceived = false;
   #isEnding = false;
-  /** More may be sent: looked at once for all frames that came together, for a client may send many that widen a little. */
+  /** A window was widened. Handled once per read: a client may send many small WINDOW_UPDATEs. */
   #hasWidened = false;
-  /** Content that came in the read that is being dealt with. */
+  /** Content that the current read brought. */
   #received: RequestContent[] = [];
 
   constructor(socket: TLSSocket, host: ServerSessionHost) {
@@ -57,18 +56,18 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     const isVerified = host.isVerified(socket);
     this.#streams = new ClientStreams(streamWindow);
     this.#unfinishedHeads = host.unfinishedHeads(isVerified);
-    this.#conduct = new ClientConduct({
+    this.#budgets = new ClientBudgets({
       maximumRefused: maxSessionRejectedStreams,
       isVerified,
       address: socket.remoteAddress ?? '',
       addresses: host.addresses,
     });
     this.output = new ServerOutput(socket, {
-      onDataSent: (bytes) => this.#conduct.dataSent(bytes),
-      onFailure: (error) => this.#failOn(error),
+      onDataSent: (bytes) => this.#budgets.dataSent(bytes),
+      onFailure: (error) => this.#fail(error),
     });
-    // All streams together must not be held to the 64 KiB that a connection starts with: one slow upload would starve
-    // the others (kubernetes#67902). The streams' own windows are what holds a client back.
+    // With the initial connection window of 64 KiB one slow upload would starve the others (kubernetes#67902). The
+    // windows of the streams limit a client instead.
     const window = streamWindow * maxConcurrentStreams;
     const maximumHeaderBytes = host.maximumHeaderBytes(isVerified);
     const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
@@ -78,27 +77,27 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.output.write(serverSettings({ ...settings, maxHeaderListSize: maximumHeaderBytes }));
     this.output.windowUpdate(0, window - initialConnectionWindow);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
-    // Whoever ends its side has no answer to wait for; Go's server ends the connection as well.
+    // A client that closes its side waits for no response; Go's server closes the connection as well.
     socket.on('end', () => socket.destroy());
     // 'close' follows.
     socket.on('error', () => {});
     socket.on('close', () => this.#closed());
   }
 
-  /** Takes no new requests; the connection ends behind those that are under way (RFC 9113 section 6.8). */
+  /** Sends GOAWAY; the connection ends after the requests in flight (RFC 9113 section 6.8). */
   close(): void {
-    this.#sayGoAway(errorCode.noError);
+    this.#sendGoAway(errorCode.noError);
     this.#endIfUnused();
   }
 
-  /** Looks whether it is used. @returns looks in a row that have found no request, nor the end of one since the last */
-  look(): number {
-    this.#idleLooks = this.#streams.size > 0 ? 0 : this.#idleLooks + 1;
-    return this.#idleLooks;
+  /** @returns how many consecutive checks found no open stream and none closed since the check before */
+  checkIdle(): number {
+    this.#idleChecks = this.#streams.size > 0 ? 0 : this.#idleChecks + 1;
+    return this.#idleChecks;
   }
 
-  giveUp(why: string): void {
-    this.#failOn(connectionFault(errorCode.enhanceYourCalm, why));
+  giveUp(reason: string): void {
+    this.#fail(connectionError(errorCode.enhanceYourCalm, reason));
   }
 
   writeWindowUpdate(streamId: number, increment: number): void {
@@ -111,18 +110,18 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
 
   streamClosed(stream: ServerStream): void {
     this.#streams.closed(stream);
-    this.#idleLooks = 0;
-    if (this.#streams.isGoAwaySent || this.#clientLeaves) this.#endIfUnused();
+    this.#idleChecks = 0;
+    if (this.#streams.isGoAwaySent || this.#goAwayReceived) this.#endIfUnused();
   }
 
-  clientFaulted(): void {
-    this.#conduct.count('resets');
+  clientCausedReset(): void {
+    this.#budgets.count('resets');
   }
 
-  answeredEarly({ id }: ServerStream): void {
+  respondedEarly({ id }: ServerStream): void {
     setTimeout(() => {
       if (!this.#isEnding) this.output.reset(id, errorCode.noError);
-    }, stopMilliseconds).unref();
+    }, resetDelayMilliseconds).unref();
   }
 
   streamOf(streamId: number): ServerStream | undefined {
@@ -150,7 +149,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   count(budget: Budget): void {
-    this.#conduct.count(budget);
+    this.#budgets.count(budget);
   }
 
   lateDataReceived(streamId: number, bytes: number): void {
@@ -160,12 +159,12 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   refuseStream(streamId: number, code: number): void {
     if (streamId > this.#streams.lastId) this.#streams.opened(streamId);
     this.output.reset(streamId, code);
-    this.clientFaulted();
+    this.clientCausedReset();
   }
 
   settingsReceived(settings: Settings, before: Settings): void {
     const wider = settings.initialWindowSize - before.initialWindowSize;
-    if (wider !== 0) for (const stream of this.#streams.all()) widen(stream.sendWindow, wider);
+    for (const stream of this.#streams.all()) stream.sendWindow.widenOrThrow(wider);
     this.output.write(frameHead(0, frameType.settings, frameFlag.ack, 0));
     if (wider > 0) this.#hasWidened = true;
   }
@@ -175,34 +174,35 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   goAwayReceived(): void {
-    this.#clientLeaves = true;
+    this.#goAwayReceived = true;
     this.#endIfUnused();
   }
 
   connectionWindowWidened(increment: number): void {
-    widen(this.output.sendWindow, increment);
+    this.output.sendWindow.widenOrThrow(increment);
     this.#hasWidened = true;
   }
 
   #open({ streamId, lines, endStream, exceedLimits }: ReceivedHeaders): void {
     if (this.#streams.size >= this.#host.limits.maxConcurrentStreams) {
-      this.#conduct.refused();
+      this.#budgets.refused();
       this.#streams.refused(streamId, endStream);
       this.output.reset(streamId, errorCode.refusedStream);
       return;
     }
     if (exceedLimits) {
-      // It took as much to read as a good one, and was in vain.
-      this.#conduct.count('resets');
-      this.#host.headTooLarge(this, this.#newStream(streamId, endStream, unreadHead(lines)));
+      // Reading it cost as much as a valid one.
+      this.#budgets.count('resets');
+      this.#host.headTooLarge(this.#newStream(streamId, endStream, unreadHead(lines)));
       return;
     }
     const head = parseRequestHead(lines);
     // RFC 9113 section 8.1.1.
-    if (endStream && (head.contentLength ?? 0) > 0) throw malformedRequest('it is shorter than it says');
+    if (endStream && (head.contentLength ?? 0) > 0)
+      throw malformedRequest('it is shorter than its Content-Length');
     const stream = this.#newStream(streamId, endStream, head);
-    this.#conduct.requested();
-    this.#host.requested(this, stream);
+    this.#budgets.requested();
+    this.#host.requested(stream);
   }
 
   #newStream(id: number, endStream: boolean, head: RequestHead): ServerStream {
@@ -220,24 +220,24 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
 
   #read(bytes: Buffer): void {
     try {
-      this.#reader.receive(this.#preface.behind(bytes));
+      this.#reader.receive(this.#preface.skip(bytes));
       const received = this.#received;
       if (received.length > 0) {
         this.#received = [];
-        for (const content of received) if (content.deliver()) this.#conduct.count('small data');
+        for (const content of received) if (content.deliver()) this.#budgets.count('small data');
       }
       if (this.#hasWidened) {
         this.#hasWidened = false;
         this.output.proceed();
       }
-      this.#conduct.leftUnread(this.output.unread, this.output.unreadContent);
+      this.#budgets.leftUnread(this.output.unread, this.output.unreadContent);
       this.#accountForUnfinished();
     } catch (error) {
-      this.#failOn(error);
+      this.#fail(error);
     }
   }
 
-  /** What is held until more comes: mostly nothing. */
+  /** Counts what is kept of an incomplete head or frame; mostly there is none. */
   #accountForUnfinished(): void {
     const frame = this.#reader.unfinished;
     const unfinished = this.#receiver.unfinishedBlock ?? frame;
@@ -250,34 +250,34 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#unfinished = unfinished;
   }
 
-  #sayGoAway(code: number): void {
+  #sendGoAway(code: number): void {
     if (this.#streams.isGoAwaySent || this.#isEnding) return;
     this.#streams.isGoAwaySent = true;
     this.output.goAway(this.#streams.lastId, code);
   }
 
   #endIfUnused(): void {
-    if (this.#streams.size === 0) this.#end('answers');
+    if (this.#streams.size === 0) this.#end('responses');
   }
 
-  /** The client has broken the protocol, or our patience, or we have failed: nothing on the connection can be relied on. */
-  #failOn(error: unknown): void {
-    const isClients = error instanceof Http2Error;
-    if (!isClients) this.#host.failed(error);
-    this.#sayGoAway(isClients ? error.errorCode : errorCode.internalError);
-    this.#end('failure');
+  /** The client broke the protocol or exceeded a budget, or we failed: the whole connection ends. */
+  #fail(error: unknown): void {
+    const isClientError = error instanceof Http2Error;
+    if (!isClientError) this.#host.failed(error);
+    this.#sendGoAway(isClientError ? error.errorCode : errorCode.internalError);
+    this.#end('error');
     this.#abandonStreams();
   }
 
-  #end(behind: keyof typeof patience): void {
+  #end(after: keyof typeof lingerMilliseconds): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
-    // What comes from now on could not be answered any more, so that it must not be carried out either.
+    // A request that arrives from now on would get no response, so it must not be processed.
     this.#reader.stop();
     this.#receiver.dropUnfinishedBlock();
     this.#unfinishedHeads.release(this);
     this.output.flush();
-    endInPeace(this.socket, patience[behind]);
+    lingeringClose(this.socket, lingerMilliseconds[after]);
   }
 
   #abandonStreams(): void {
@@ -290,11 +290,5 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#receiver.stop();
     this.#unfinishedHeads.release(this);
     this.#abandonStreams();
-    this.#host.closed(this);
   }
-}
-
-/** @throws {Http2Error} RFC 9113 section 6.9.1 */
-function widen(window: SendWindow, bytes: number): void {
-  if (!window.widen(bytes)) throw connectionFault(errorCode.flowControlError, 'a window becomes too large');
 }

@@ -2,27 +2,27 @@ import type { TLSSocket } from 'node:tls';
 import type { HeaderLines } from '../fields/header-lines.ts';
 import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
-import { HeldPieces } from '../frames/held-pieces.ts';
 import { malformedRequest } from '../frames/http2-error.ts';
+import { PieceQueue } from '../frames/piece-queue.ts';
 import type { ReceivingStream } from '../frames/receiving-session.ts';
-import { answerBlock, hasContent, interimBlock } from './answer-head.ts';
-import type { AnswerWriter, IncomingStream, StreamFollower } from './incoming-stream.ts';
+import type { IncomingStream, ResponseWriter, StreamFollower } from './incoming-stream.ts';
 import { RequestContent } from './request-content.ts';
 import { checkTrailers, type RequestHead } from './request-head.ts';
+import { hasContent, interimBlock, responseBlock } from './response-head.ts';
 import type { ServerOutput, WaitingStream } from './server-output.ts';
 
 /** What a stream needs of its connection. */
 export interface StreamConnection {
   readonly socket: TLSSocket;
   readonly output: ServerOutput;
-  /** A piece of a request's content came: `deliver` is to be called behind all that came with it. */
+  /** A piece of content was received: `deliver` is called once after all that the same read brought. */
   contentReceived(content: RequestContent): void;
   streamClosed(stream: ServerStream): void;
-  /** It has its answer, and has not sent all of its request: it is to stop. */
-  answeredEarly(stream: ServerStream): void;
-  /** The client has made us reset a stream. @throws {Http2Error} */
-  clientFaulted(): void;
-  /** Takes no new requests, and ends behind those that are under way. */
+  /** The response is complete before the request is: the client must stop sending it. */
+  respondedEarly(stream: ServerStream): void;
+  /** The client made us reset a stream. @throws {Http2Error} */
+  clientCausedReset(): void;
+  /** Sends GOAWAY, and ends after the requests in flight. */
   close(): void;
 }
 
@@ -32,35 +32,35 @@ export interface ServerStreamOptions {
   readonly head: RequestHead;
   /** Whether nothing follows the head. */
   readonly endStream: boolean;
-  /** Bytes that the client may send ahead. */
+  /** Flow-control window for the request, in bytes. */
   readonly receiveWindow: number;
-  /** Bytes that may be sent ahead to the client. */
+  /** Flow-control window for the response, in bytes. */
   readonly sendWindow: number;
 }
 
-/** One request and its answer on a connection (RFC 9113 section 5). */
+/** One request and its response on a connection (RFC 9113 section 5). */
 export class ServerStream implements IncomingStream, ReceivingStream, WaitingStream {
   readonly id: number;
   readonly head: RequestHead;
   readonly sendWindow: SendWindow;
   isWaiting = false;
-  writer: AnswerWriter | undefined;
+  writer: ResponseWriter | undefined;
   status: number | undefined;
   takesContent = true;
   readonly #connection: StreamConnection;
   #receivedLength = 0;
-  /** Of a request with content. */
+  /** Only if the request has content. */
   readonly #window: ReceiveWindow | undefined;
   #content: RequestContent | undefined;
   #isReceived: boolean;
   #followers: StreamFollower | StreamFollower[] | undefined;
-  /** Nothing more is written; pieces may still be held. */
+  /** Nothing more is written; pieces may still be queued. */
   #isEnding = false;
-  /** END_STREAM is on its way. */
-  #isAnswered = false;
+  /** END_STREAM was written. */
+  #isResponseSent = false;
   #isClosed = false;
-  /** Waits for a window or for the client. */
-  #held: HeldPieces | undefined;
+  /** Content that waits for flow control or for the client. */
+  #queued: PieceQueue | undefined;
 
   constructor(options: ServerStreamOptions) {
     const { id, connection, head, endStream } = options;
@@ -84,29 +84,31 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     return this.#isClosed;
   }
 
-  /** Whether the request is here to its end: nothing more of it comes. */
   get isReceived(): boolean {
     return this.#isReceived;
   }
 
-  /** Bytes that the client may still send. */
+  /** What is left of the window, in bytes. */
   get receiveWindow(): number {
     return this.#window?.left ?? 0;
   }
 
+  get isResponseSent(): boolean {
+    return this.#isResponseSent;
+  }
+
   get isAnswered(): boolean {
-    return this.#isAnswered;
+    return this.#isResponseSent;
   }
 
-  get isHolding(): boolean {
-    return this.#held !== undefined && !this.#held.isEmpty;
+  get hasQueuedContent(): boolean {
+    return this.#queued !== undefined && !this.#queued.isEmpty;
   }
 
-  /** What follows the head of the request. */
   get content(): RequestContent {
     if (this.#content === undefined) {
       this.#content = new RequestContent((bytes) => this.#release(bytes));
-      // Whoever begins to read it only now has to be told.
+      // A late reader must see that it ended early.
       if (this.#isClosed) this.#content.destroy();
     }
     return this.#content;
@@ -128,9 +130,9 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
   }
 
   respond(status: number, headers: HeaderLines): void {
-    // The request may have been answered for taking too long, past whoever is still working on it.
-    if (this.status !== undefined) throw new TypeError('the request has been answered');
-    const block = answerBlock(status, headers);
+    // A time-out may have responded while the handler is still working.
+    if (this.status !== undefined) throw new TypeError('the response has begun already');
+    const block = responseBlock(status, headers);
     if (this.#isClosed) return;
     this.status = status;
     this.takesContent = this.head.method !== 'HEAD' && hasContent(status);
@@ -139,64 +141,64 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
 
   write(piece: Uint8Array): boolean {
     if (this.#isClosed || this.#isEnding) return true;
-    if (this.status === undefined) throw new TypeError('the head of the answer comes first');
+    if (this.status === undefined) throw new TypeError('the head of the response must be written first');
     if (!this.takesContent) return true;
     const { output } = this.#connection;
-    const sent = this.isHolding ? 0 : output.data(this.id, this.sendWindow, piece);
+    const sent = this.hasQueuedContent ? 0 : output.data(this.id, this.sendWindow, piece);
     if (sent < piece.length) {
-      this.#held ??= new HeldPieces('lent');
-      this.#held.add(sent === 0 ? piece : piece.subarray(sent));
-    } else if (!output.isHeld) return true;
-    output.waits(this);
+      this.#queued ??= new PieceQueue('lent');
+      this.#queued.add(sent === 0 ? piece : piece.subarray(sent));
+    } else if (!output.needsDrain) return true;
+    output.wait(this);
     return false;
   }
 
   end(): void {
     if (this.#isClosed || this.#isEnding) return;
-    if (this.status === undefined) throw new TypeError('the head of the answer comes first');
+    if (this.status === undefined) throw new TypeError('the head of the response must be written first');
     this.#isEnding = true;
     const { output } = this.#connection;
-    // While the client reads nothing its streams stay open: their number bounds what waits for it.
-    if (output.isHeld) output.waits(this);
-    else if (!this.isHolding) this.#finish();
+    // While the client does not read, its streams stay open: the limit of streams bounds what waits for it.
+    if (output.needsDrain) output.wait(this);
+    else if (!this.hasQueuedContent) this.#finish();
   }
 
-  /** There may be room for what is held. */
+  /** Sends what is queued, as far as possible. */
   proceed(): void {
     const { output } = this.#connection;
-    const held = this.#held;
-    while (held !== undefined && !held.isEmpty) {
-      if (output.isHeld) {
-        output.waits(this);
+    const queued = this.#queued;
+    while (queued !== undefined && !queued.isEmpty) {
+      if (output.needsDrain) {
+        output.wait(this);
         return;
       }
-      const piece = held.take() as Buffer;
+      const piece = queued.take() as Buffer;
       const sent = output.data(this.id, this.sendWindow, piece);
       if (sent === piece.length) {
-        held.giveBack();
+        queued.release();
         continue;
       }
-      held.putBack(piece.length - sent);
-      output.waits(this);
+      queued.putBack(piece.length - sent);
+      output.wait(this);
       return;
     }
     if (this.#isClosed) return;
-    // Told once: its own window may have been widened while it waited for the connection.
-    output.waitsNoMore(this);
+    // Only one call of `onRoom`: its own window may have been widened while it waited for the connection.
+    output.stopWaiting(this);
     if (this.#isEnding) this.#finish();
     else this.writer?.onRoom();
   }
 
   windowWidened(): void {
-    if (this.isHolding) this.proceed();
+    if (this.hasQueuedContent) this.proceed();
   }
 
-  /** The client's fault. @throws {Http2Error} of scope `connection` when there are too many of them */
+  /** Resets the stream because of an error of the client. @throws {Http2Error} of scope `connection` after too many */
   reset(code: number): void {
     if (this.#isClosed) return;
     this.#connection.output.reset(this.id, code);
     this.#close();
-    this.#connection.clientFaulted();
+    this.#connection.clientCausedReset();
   }
 
   breakOff(): void {
@@ -210,21 +212,21 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     this.#close();
   }
 
-  /** The connection is gone. Nothing is written. */
+  /** The connection is gone: nothing is written. */
   abandon(): void {
     this.#close();
   }
 
   receiveTrailers(decoded: readonly string[], endStream: boolean): void {
-    if (!endStream) throw malformedRequest('something follows its trailers');
-    // They are dropped, as Kubernetes has no use for any.
+    if (!endStream) throw malformedRequest('its trailers do not end the stream');
+    // They are dropped: Kubernetes uses none.
     checkTrailers(decoded);
     this.receiveEnd();
   }
 
   receiveDataHead(bytes: number): void {
     if (this.#window?.take(bytes) !== true) {
-      throw malformedRequest('more was sent than was granted', errorCode.flowControlError);
+      throw malformedRequest('it exceeds the flow-control window', errorCode.flowControlError);
     }
   }
 
@@ -235,7 +237,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
   receiveData(piece: Uint8Array): void {
     this.#receivedLength += piece.length;
     if (this.#receivedLength > (this.head.contentLength ?? this.#receivedLength)) {
-      throw malformedRequest('it is longer than it says');
+      throw malformedRequest('it is longer than its Content-Length');
     }
     this.content.receive(piece);
     this.#connection.contentReceived(this.content);
@@ -244,7 +246,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
   receiveEnd(): void {
     // RFC 9113 section 8.1.1.
     if (this.#receivedLength !== (this.head.contentLength ?? this.#receivedLength)) {
-      throw malformedRequest('it is shorter than it says');
+      throw malformedRequest('it is shorter than its Content-Length');
     }
     this.#isReceived = true;
     this.content.receiveEnd();
@@ -260,17 +262,17 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
 
   #finish(): void {
     this.#connection.output.endStream(this.id);
-    this.#isAnswered = true;
-    if (!this.#isReceived) this.#connection.answeredEarly(this);
+    this.#isResponseSent = true;
+    if (!this.#isReceived) this.#connection.respondedEarly(this);
     this.#close();
   }
 
   #close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#held?.clear();
-    this.#connection.output.waitsNoMore(this);
-    // Who still reads it has no answer to wait for any more, or has had all of it.
+    this.#queued?.clear();
+    this.#connection.output.stopWaiting(this);
+    // A reader of the content must see that it ended early.
     if (this.#content?.readableEnded === false) this.#content.destroy();
     const { writer } = this;
     const followers = this.#followers;

@@ -1,13 +1,13 @@
-/** A connection on which the end of something is still to come: of a block of header lines, or of a frame. */
+/** A connection with an incomplete header block or frame. */
 export interface UnfinishedHead {
-  /** Ends the connection. @param why in words */
-  giveUp(why: string): void;
+  /** Ends the connection. */
+  giveUp(reason: string): void;
 }
 
 export interface UnfinishedHeadsOptions {
-  /** Bytes that all of them together may hold. */
+  /** For all of them together. */
   readonly maximumBytes: number;
-  /** Milliseconds for each, from its first byte to its last. */
+  /** Milliseconds from the first byte of a head to its last. */
   readonly timeout: number;
 }
 
@@ -17,33 +17,32 @@ interface Held {
   readonly since: number;
 }
 
-/** How often those that are late are looked for, in the time that each has. */
-const looksInTime = 4;
+/** How often late heads are looked for within the time-out. */
+const checksPerTimeout = 4;
 
 /**
- * What is held of the heads of requests that are not whole, on all connections together. Who has asked for nothing yet
- * could otherwise make us hold as much as there are connections, times the size of a head (CVE-2024-27316 and others).
- * Heads come whole, within milliseconds; when the room is used up, the one that has been coming for the longest goes.
+ * Bounds the memory of incomplete request heads on all connections together. Otherwise clients without a request could
+ * take the size of a head times the number of connections (CVE-2024-27316 and others). Real heads arrive within
+ * milliseconds. When the limit is reached, the connection with the oldest incomplete head ends.
  */
 export class UnfinishedHeads {
   readonly #options: UnfinishedHeadsOptions;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #heads = new Map<UnfinishedHead, Held>();
   #bytes = 0;
-  #looks: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: UnfinishedHeadsOptions) {
     this.#options = options;
   }
 
-  /** Bytes that are held now. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * So much is held of a head now. May give up heads, this one too.
-   * @param isAnother whether it is another one than was held of this connection before
+   * Records the size of an incomplete head. May end connections, this one included.
+   * @param isAnother whether it is a new head of this connection
    */
   hold(head: UnfinishedHead, bytes: number, isAnother: boolean): void {
     const { maximumBytes, timeout } = this.#options;
@@ -55,34 +54,34 @@ export class UnfinishedHeads {
       held.bytes = bytes;
     }
     this.#bytes += bytes;
-    this.#looks ??= setInterval(() => this.#giveUpLateOnes(), timeout / looksInTime).unref();
+    this.#timer ??= setInterval(() => this.#giveUpLate(), timeout / checksPerTimeout).unref();
     for (const oldest of this.#heads.keys()) {
       if (this.#bytes <= maximumBytes) break;
-      this.#giveUp(oldest, 'too many heads of requests are unfinished');
+      this.#giveUp(oldest, 'too many request heads are incomplete');
     }
   }
 
-  /** Nothing is held of it any more. */
+  /** The head is complete, or its connection ended. */
   release(head: UnfinishedHead): void {
     const held = this.#heads.get(head);
     if (held === undefined) return;
     this.#heads.delete(head);
     this.#bytes -= held.bytes;
     if (this.#heads.size > 0) return;
-    clearInterval(this.#looks);
-    this.#looks = undefined;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
-  #giveUpLateOnes(): void {
+  #giveUpLate(): void {
     const begunBefore = performance.now() - this.#options.timeout;
     for (const [head, { since }] of this.#heads) {
       if (since > begunBefore) return;
-      this.#giveUp(head, 'the head of a request does not end');
+      this.#giveUp(head, 'a request head did not end in time');
     }
   }
 
-  #giveUp(head: UnfinishedHead, why: string): void {
+  #giveUp(head: UnfinishedHead, reason: string): void {
     this.release(head);
-    head.giveUp(why);
+    head.giveUp(reason);
   }
 }

@@ -1,8 +1,8 @@
-import type { AnswerWriter, IncomingStream } from './incoming-stream.ts';
+import type { IncomingStream, ResponseWriter } from './incoming-stream.ts';
 
 /**
- * Writes a web `Response` into a stream, as fast as its client takes it. When the client goes away the body is cancelled.
- * @throws when the head cannot be written, or the body fails: the answer is to be broken off.
+ * Writes a web `Response` to a stream, as fast as the client reads it. If the client goes away, the body is cancelled.
+ * @throws if the head is invalid or the body fails: the caller must reset the stream.
  */
 export async function writeResponse(response: Response, stream: IncomingStream): Promise<void> {
   const { status, headers, body } = response;
@@ -14,8 +14,7 @@ export async function writeResponse(response: Response, stream: IncomingStream):
   stream.end();
 }
 
-/** The body of one answer on its way. */
-class BodyWriter implements AnswerWriter {
+class BodyWriter implements ResponseWriter {
   readonly #stream: IncomingStream;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   #resume: () => void = () => {};
@@ -30,9 +29,9 @@ class BodyWriter implements AnswerWriter {
     for (;;) {
       const { done, value } = await this.#reader.read();
       if (done) return;
-      // As the standard has it of every body (https://fetch.spec.whatwg.org/#incrementally-read-loop).
+      // https://fetch.spec.whatwg.org/#incrementally-read-loop
       if (!(value instanceof Uint8Array))
-        throw new TypeError('a piece of the body of the answer is no Uint8Array');
+        throw new TypeError('a chunk of the response body is not a Uint8Array');
       if (!this.#stream.write(value)) {
         await new Promise<void>((resolve) => {
           this.#resume = resolve;
@@ -46,7 +45,7 @@ class BodyWriter implements AnswerWriter {
   }
 
   onClosed(): void {
-    // Ends the read that is under way, too.
+    // Also ends a pending read.
     this.#reader.cancel().catch(() => {});
     this.#resume();
   }

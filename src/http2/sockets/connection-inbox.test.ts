@@ -57,13 +57,13 @@ test('bytes go to whoever takes them, in order, and are overwritten afterwards',
   assert.ok(pieces.length > 1 && lent?.equals(pieces[0] ?? Buffer.alloc(0)) === false);
 });
 
-test('a socket that is left to undici gives large answers whole, one after the other', async (context) => {
+test('a socket that is left to undici gives large responses whole, one after the other', async (context) => {
   const body = patternOf(5 * mebibyte);
   const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => outgoing.end(body));
   const client = await clientFor(context, peer);
   for (let count = 0; count < 3; count++) {
-    const answer = await client.request({ path: '/', method: 'GET' });
-    assert.ok(Buffer.from(await answer.body.arrayBuffer()).equals(body));
+    const response = await client.request({ path: '/', method: 'GET' });
+    assert.ok(Buffer.from(await response.body.arrayBuffer()).equals(body));
   }
   assert.equal(peer.connections(), 1);
 });
@@ -94,7 +94,7 @@ test('a slow reader of such a socket holds the server up, and gets everything wh
   assert.equal(read, size);
 });
 
-test('an answer that ends with its connection is whole when the end of the stream is here', async (context) => {
+test('a response that ends with its connection is whole when the end of the stream is here', async (context) => {
   const body = patternOf(mebibyte);
   const peer = await startRawPeer(context, (socket) => {
     socket.once('data', () => {
@@ -103,12 +103,12 @@ test('an answer that ends with its connection is whole when the end of the strea
     });
   });
   const client = await clientFor(context, peer);
-  const answer = await client.request({ path: '/', method: 'GET' });
-  assert.ok(Buffer.from(await answer.body.arrayBuffer()).equals(body));
+  const response = await client.request({ path: '/', method: 'GET' });
+  assert.ok(Buffer.from(await response.body.arrayBuffer()).equals(body));
   await eventually(() => peer.openConnections() === 0);
 });
 
-test('an answer that breaks off with its connection does not pass for whole', async (context) => {
+test('a response that breaks off with its connection does not pass for whole', async (context) => {
   const peer = await startRawPeer(context, (socket) => {
     socket.once('data', () => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n');
@@ -116,15 +116,15 @@ test('an answer that breaks off with its connection does not pass for whole', as
     });
   });
   const client = await clientFor(context, peer);
-  const answer = await client.request({ path: '/', method: 'GET' });
-  await assert.rejects(answer.body.arrayBuffer());
+  const response = await client.request({ path: '/', method: 'GET' });
+  await assert.rejects(response.body.arrayBuffer());
 });
 
 test('a destination that speaks HTTP/1.1 only is reached over the very socket on which that was found out', async (context) => {
   const body = patternOf(5 * mebibyte);
   const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => outgoing.end(body));
   const transport = newTransport(context);
-  const answer = await send(transport, peer.destination);
-  assert.ok(Buffer.from(await answer.arrayBuffer()).equals(body));
+  const response = await send(transport, peer.destination);
+  assert.ok(Buffer.from(await response.arrayBuffer()).equals(body));
   assert.equal(peer.connections(), 1);
 });

@@ -4,19 +4,19 @@ import type { OnReadOpts, Socket } from 'node:net';
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 /**
- * Where the bytes of one connection arrive. All connections share one buffer, for its bytes are dealt with, or
- * copied, before anything else is read.
+ * Receives the bytes of one connection. All connections share one buffer: its bytes are handled or copied before anything
+ * else is read.
  */
 export class ConnectionInbox {
   #take: (bytes: Buffer) => boolean = () => true;
 
-  /** For `node:net`. */
+  /** The option of `node:net`. */
   readonly onread: OnReadOpts = {
     buffer: readBuffer,
     callback: (length) => this.#take(readBuffer.subarray(0, length)),
   };
 
-  /** @param take gets bytes that are overwritten as soon as it returns. */
+  /** @param take is called with bytes that are overwritten as soon as it returns */
   take(take: (bytes: Buffer) => void): void {
     this.#take = (bytes) => {
       take(bytes);
@@ -24,9 +24,9 @@ export class ConnectionInbox {
     };
   }
 
-  /** Makes the socket the stream it is without an inbox, for a library that reads it as one. */
+  /** Makes the socket an ordinary stream again, for a library that reads it as one. */
   leaveTo(socket: Socket): void {
-    // Held back where the stream is full: its next read starts the socket anew, as it does without an inbox.
+    // `push` returns false if the stream is full; its next read starts the socket again.
     this.#take = (bytes) => socket.push(Buffer.from(bytes));
   }
 }

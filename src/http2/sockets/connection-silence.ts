@@ -1,37 +1,37 @@
-/** Milliseconds between two looks at what has come in. */
-const lookInterval = 15_000;
-/** Looks without a byte after which a connection is asked whether it still lives: 30 s at least, as Go's client. */
-const looksUntilQuiet = 2;
-/** One more for the answer. */
-const looksUntilDead = 3;
+/** Milliseconds between two checks. */
+const checkInterval = 15_000;
+/** Checks without a byte before the peer is pinged: at least 30 s, as Go's client does. */
+const checksUntilQuiet = 2;
+/** One more for the acknowledgement. */
+const checksUntilDead = 3;
 
 export interface SilenceListener {
-  /** Bytes that have come in since the connection was opened. */
+  /** Bytes received since the connection was opened. */
   bytesRead(): number;
-  /** Nothing has come in for 30 to 45 seconds: ask for a sign of life, or let the connection go. */
+  /** Nothing was received for 30 to 45 seconds: ping the peer, or close the connection. */
   onQuiet(): void;
-  /** Nothing has come in for another 15 seconds. */
+  /** Nothing was received for another 15 seconds. */
   onDead(): void;
 }
 
 /**
- * Notices that the other end of a connection has gone without a word: a power cut, a rule of a firewall. Only what
- * comes in counts (Go's `ReadIdleTimeout`). Node's own time-out of a session starts anew with what goes out, too, so
- * that requests that nobody gets any more would keep a dead connection, and the watches on it, for as long as the
- * kernel sends again (15 minutes). It also costs each event of a watch a timer; this looks at a counter.
+ * Detects a peer that is gone without closing the connection, after a power cut or by a firewall rule. Only received
+ * bytes count (Go's `ReadIdleTimeout`). Node's session time-out also restarts with sent bytes: requests to a dead server
+ * would keep the connection and its watches for as long as the kernel retransmits (15 minutes). It also resets a timer
+ * with each event of a watch; this compares a counter.
  *
- * @returns stops it.
+ * @returns stops it
  */
-export function noticeSilence(listener: SilenceListener): () => void {
+export function monitorSilence(listener: SilenceListener): () => void {
   let lastRead = listener.bytesRead();
-  let quietLooks = 0;
-  const looks = setInterval(() => {
+  let quietChecks = 0;
+  const timer = setInterval(() => {
     const read = listener.bytesRead();
-    quietLooks = read === lastRead ? quietLooks + 1 : 0;
+    quietChecks = read === lastRead ? quietChecks + 1 : 0;
     lastRead = read;
-    if (quietLooks === looksUntilQuiet) listener.onQuiet();
-    else if (quietLooks >= looksUntilDead) listener.onDead();
-  }, lookInterval);
-  looks.unref();
-  return () => clearInterval(looks);
+    if (quietChecks === checksUntilQuiet) listener.onQuiet();
+    else if (quietChecks >= checksUntilDead) listener.onDead();
+  }, checkInterval);
+  timer.unref();
+  return () => clearInterval(timer);
 }

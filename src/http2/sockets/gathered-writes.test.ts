@@ -176,17 +176,17 @@ describe('gathered writes', () => {
       fc.boolean(),
     );
     const step = fc.oneof(
-      fc.record({ answer: fc.nat(2), chunk }),
-      fc.record({ answer: fc.nat(2), chunk: fc.constant(undefined) }),
+      fc.record({ response: fc.nat(2), chunk }),
+      fc.record({ response: fc.nat(2), chunk: fc.constant(undefined) }),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
-        const answers = [newWrites(), newWrites(), newWrites()];
+        const responses = [newWrites(), newWrites(), newWrites()];
         const expected: Buffer[][] = [[], [], []];
         // What a connection reads into: overwritten after each piece.
         const lent = Buffer.alloc(200_000);
-        for (const { answer, chunk } of steps) {
-          const { client, writes } = answers[answer] ?? assert.fail();
+        for (const { response, chunk } of steps) {
+          const { client, writes } = responses[response] ?? assert.fail();
           if (chunk === undefined) {
             client.endWrite();
             await settled();
@@ -194,12 +194,12 @@ describe('gathered writes', () => {
           }
           const [length, byte, asText] = chunk;
           const piece = lent.fill(byte, 0, length).subarray(0, length);
-          expected[answer]?.push(Buffer.from(piece));
+          expected[response]?.push(Buffer.from(piece));
           if (asText) writes.addText(piece.toString('latin1'));
           else writes.add(piece);
           lent.fill(0);
         }
-        for (const [index, { client, writes }] of answers.entries()) {
+        for (const [index, { client, writes }] of responses.entries()) {
           writes.flush();
           while (client.isWriting) {
             client.endWrite();

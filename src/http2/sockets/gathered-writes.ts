@@ -1,22 +1,22 @@
 import { smallBufferBytes, TransferBuffers, transferBufferBytes } from './transfer-buffers.ts';
 
-/** What takes pieces, and says when one may be overwritten; every `Writable` is one. */
+/** Writes pieces, and tells when one may be overwritten; every `Writable` does. */
 export interface PieceWriter {
-  /** @returns false when the client is slower: hold until 'drain'. */
+  /** @returns false when the client is slower: wait for 'drain' */
   write(chunk: Uint8Array, onWritten?: (error?: Error | null) => void): boolean;
 }
 
-/** 8 and 4 MiB that stay with the process. */
+/** 8 and 4 MiB for the whole process. */
 const largeBuffers = new TransferBuffers(transferBufferBytes, 64);
 const smallBuffers = new TransferBuffers(smallBufferBytes, 1_024);
 
-/** Bytes gathered behind a write that is under way from which on the writer is held. */
-const heldFrom = transferBufferBytes / 2;
+/** With this many bytes gathered during a write the writer must wait. */
+const needsDrainFrom = transferBufferBytes / 2;
 
 /**
- * Writes what it is given in few and large pieces, out of buffers that are used again: what comes in one turn of the
- * event loop, and what comes while a write is under way, in one piece. TLS hands over what a server has sent record by
- * record, 16 KiB at a time. A client that is slower than its server makes the router hold two buffers.
+ * Gathers small writes into few large ones, in buffers that are reused: what is added in one turn of the event loop, or
+ * during a write, is written in one piece. TLS delivers what a server sends in records of 16 KiB. For a client that is
+ * slower than its server two buffers are used.
  */
 export class GatheredWrites {
   readonly #writable: PieceWriter;
@@ -25,17 +25,17 @@ export class GatheredWrites {
   #length = 0;
   #underWay = 0;
   #isDue = false;
-  #isHeld = false;
+  #needsDrain = false;
 
-  /** @param onRoom called when the writer may go on after it was held. */
+  /** @param onRoom called when more may be added after `needsDrain` */
   constructor(writable: PieceWriter, onRoom: () => void) {
     this.#writable = writable;
     this.#onRoom = onRoom;
   }
 
   /**
-   * @param chunk copied: it may be overwritten afterwards.
-   * @returns false when the client is slower: hold until `onRoom`. What still comes is taken nevertheless.
+   * @param chunk copied
+   * @returns false when the client is slower: wait for `onRoom`. More that is added is kept nevertheless.
    */
   add(chunk: Uint8Array): boolean {
     let offset = 0;
@@ -66,12 +66,12 @@ export class GatheredWrites {
     return this.#added();
   }
 
-  /** Whether whoever adds is to wait for `onRoom`. */
-  get isHeld(): boolean {
-    return this.#isHeld;
+  /** Whether to wait for `onRoom` before adding more. */
+  get needsDrain(): boolean {
+    return this.#needsDrain;
   }
 
-  /** @returns one with room for so many bytes more, or as many as fit at all. */
+  /** @returns a buffer with room for `bytes` more, or for as many as possible */
   #bufferFor(bytes: number): Buffer {
     const buffer = this.#buffer;
     const isSmall = this.#length + bytes <= smallBufferBytes;
@@ -82,7 +82,7 @@ export class GatheredWrites {
     if (isSmall || buffer.length > smallBufferBytes) return buffer;
     const larger = largeBuffers.take();
     larger.set(buffer.subarray(0, this.#length));
-    smallBuffers.giveBack(buffer);
+    smallBuffers.release(buffer);
     this.#buffer = larger;
     return larger;
   }
@@ -97,18 +97,18 @@ export class GatheredWrites {
       this.#isDue = true;
       setImmediate(endTurn, this);
     }
-    // Whoever was held waits for `onRoom`: a piece that still comes, with room again, must not cancel the call.
-    this.#isHeld ||= this.#underWay > 1 || (this.#underWay === 1 && this.#length >= heldFrom);
-    return !this.#isHeld;
+    // Never reset here: a caller that was told to wait must get its `onRoom`, even if it adds another piece first.
+    this.#needsDrain ||= this.#underWay > 1 || (this.#underWay === 1 && this.#length >= needsDrainFrom);
+    return !this.#needsDrain;
   }
 
-  /** Nothing more comes in this turn of the event loop. */
+  /** The turn of the event loop is over. */
   turnEnded(): void {
     this.#isDue = false;
     if (this.#underWay === 0) this.flush();
   }
 
-  /** Hands over what has been gathered, as is due before the end. */
+  /** Writes what was gathered now. */
   flush(): void {
     const buffer = this.#buffer;
     if (buffer === undefined) return;
@@ -117,18 +117,18 @@ export class GatheredWrites {
     this.#length = 0;
     this.#underWay++;
     this.#writable.write(bytes, (error) => {
-      // Whether a write that has failed is done with its bytes nobody says, and the next answer must not get there.
+      // After a failed write the system may still read the buffer: it is not reused.
       if (error === undefined || error === null) this.#written(buffer);
     });
   }
 
   #written(buffer: Buffer): void {
-    (buffer.length > smallBufferBytes ? largeBuffers : smallBuffers).giveBack(buffer);
+    (buffer.length > smallBufferBytes ? largeBuffers : smallBuffers).release(buffer);
     this.#underWay--;
     if (this.#underWay > 0) return;
     this.flush();
-    if (!this.#isHeld) return;
-    this.#isHeld = false;
+    if (!this.#needsDrain) return;
+    this.#needsDrain = false;
     this.#onRoom();
   }
 }

@@ -7,10 +7,10 @@ test('buffers are used again, and a bounded number of them is kept', () => {
   const first = buffers.take();
   assert.equal(first.length, 1_000);
   assert.notEqual(buffers.take(), first);
-  buffers.giveBack(first);
+  buffers.release(first);
   assert.equal(buffers.take(), first);
   const many = Array.from({ length: 100 }, () => buffers.take());
-  for (const buffer of many) buffers.giveBack(buffer);
+  for (const buffer of many) buffers.release(buffer);
   const kept = Array.from({ length: 100 }, () => buffers.take()).filter((buffer) => many.includes(buffer));
   assert.equal(kept.length, 64);
 });

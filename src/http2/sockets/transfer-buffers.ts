@@ -2,14 +2,14 @@
 export const transferBufferBytes = 128 * 1024;
 
 /**
- * Bytes of a small one: the answers and events that most turns of the event loop bring one connection. Thousands of
- * connections may have an event each in one turn, and a large buffer for every one would be a gigabyte.
+ * Bytes of a small buffer: enough for the responses and events of most turns of the event loop. Thousands of connections
+ * may have an event in one turn, and a large buffer for each would take a gigabyte.
  */
 export const smallBufferBytes = 4 * 1024;
 
 /**
- * Buffers in which answers are gathered on their way through. A fresh one for each piece of 16 KB is garbage that
- * V8 counts but slowly: a fifth of the CPU of large lists went into collecting it.
+ * A pool of buffers for responses on their way to clients. With a new buffer for each piece of 16 KiB, garbage collection
+ * took a fifth of the CPU of large lists.
  */
 export class TransferBuffers {
   readonly #bytes: number;
@@ -18,20 +18,20 @@ export class TransferBuffers {
 
   /**
    * @param bytes of each of them
-   * @param maximumFree that stay with the process: beyond, a buffer is garbage when it is given back
+   * @param maximumFree unused buffers that are kept
    */
   constructor(bytes: number, maximumFree: number) {
     this.#bytes = bytes;
     this.#maximumFree = maximumFree;
   }
 
-  /** @returns a buffer that still holds what somebody else was sent: only what is written to it may be read. */
+  /** @returns a buffer with the data of another response: only what was written since may be read */
   take(): Buffer {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(this.#bytes);
   }
 
-  /** @param buffer that nobody reads any more, operating system included. */
-  giveBack(buffer: Buffer): void {
+  /** @param buffer that nothing reads any more, the operating system included */
+  release(buffer: Buffer): void {
     if (this.#free.length < this.#maximumFree) this.#free.push(buffer);
   }
 }

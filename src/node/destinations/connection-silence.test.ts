@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { eventually } from '../../../test/support/eventually.ts';
 import { type PeerOutgoing, startPeer } from '../../../test/support/node-exchange.ts';
 import { get, newTransport, send } from '../../../test/support/node-transport.ts';
-import { noticeSilence } from '../../http2/sockets/connection-silence.ts';
+import { monitorSilence } from '../../http2/sockets/connection-silence.ts';
 import type { NodeTransport } from './node-transport.ts';
 
 const look = 15_000;
@@ -19,7 +19,7 @@ describe('a connection that falls silent', () => {
   test('a connection is asked after 30 seconds without a byte, and given up 15 seconds later', () => {
     const told: string[] = [];
     let bytes = 100;
-    const stop = noticeSilence({
+    const stop = monitorSilence({
       bytesRead: () => bytes,
       onQuiet: () => told.push('quiet'),
       onDead: () => told.push('dead'),

@@ -51,7 +51,7 @@ function codeOf(error: unknown): string {
 
 function transportErrorCode(code: string, error: unknown): TransportErrorCode {
   if (error instanceof RequestHeadTooLargeError) return 'RequestHeaderFieldsTooLarge';
-  if (error instanceof Http2Error) return error.isInvalidAnswer ? 'InvalidResponse' : 'ConnectionClosed';
+  if (error instanceof Http2Error) return error.isInvalidResponse ? 'InvalidResponse' : 'ConnectionClosed';
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'TLSFailed';
   if (code === 'ETIMEDOUT' || /^UND_ERR_\w+_TIMEOUT$/.test(code)) return 'Timeout';
   if (code.startsWith('HPE_') || (error instanceof Error && error.name === 'HTTPParserError')) {

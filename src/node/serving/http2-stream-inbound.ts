@@ -50,7 +50,7 @@ export class StreamInbound extends NodeInboundRequest implements StreamFollower 
   }
 
   protected get isAnswered(): boolean {
-    return this.carrier.isAnswered;
+    return this.carrier.isResponseSent;
   }
 
   protected onClose(listener: () => void): void {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { AddressConduct } from '../../../src/http2/server/address-conduct.ts';
-import type { AnswerWriter } from '../../../src/http2/server/incoming-stream.ts';
+import { AddressResets } from '../../../src/http2/server/address-resets.ts';
+import type { ResponseWriter } from '../../../src/http2/server/incoming-stream.ts';
 import { defaultHttp2ServerLimits } from '../../../src/http2/server/server-limits.ts';
-import type { ServerSession } from '../../../src/http2/server/server-session.ts';
 import type { ServerSessionHost } from '../../../src/http2/server/server-session-host.ts';
 import type { ServerStream } from '../../../src/http2/server/server-stream.ts';
 import { UnfinishedHeads } from '../../../src/http2/server/unfinished-heads.ts';
@@ -15,7 +14,7 @@ export interface Handling {
 }
 
 /** A request as the host has been given it, with the answer to it. */
-export class Exchange implements AnswerWriter {
+export class Exchange implements ResponseWriter {
   readonly stream: ServerStream;
   readonly handling: Handling;
   readonly received: Buffer[] = [];
@@ -85,13 +84,11 @@ export class Exchange implements AnswerWriter {
 
 export class Host implements ServerSessionHost {
   readonly limits = { ...defaultHttp2ServerLimits, ...limits };
-  readonly addresses = new AddressConduct();
+  readonly addresses = new AddressResets();
   readonly exchanges: Exchange[] = [];
-  readonly over = Promise.withResolvers<void>();
   mostOpen = 0;
   /** What nobody foresaw: the session has caught it. */
   failure: unknown;
-  timesOver = 0;
   readonly #handling: readonly Handling[];
   readonly #unfinishedHeads = new UnfinishedHeads({ maximumBytes: 2 ** 20, timeout: 10_000 });
   #open = 0;
@@ -112,12 +109,12 @@ export class Host implements ServerSessionHost {
     return this.#unfinishedHeads;
   }
 
-  headTooLarge(_session: ServerSession, stream: ServerStream): void {
+  headTooLarge(stream: ServerStream): void {
     stream.respond(431, []);
     stream.end();
   }
 
-  requested(_session: ServerSession, stream: ServerStream): void {
+  requested(stream: ServerStream): void {
     this.mostOpen = Math.max(this.mostOpen, ++this.#open);
     const handling = this.#handling[this.exchanges.length % this.#handling.length];
     assert.ok(handling !== undefined);
@@ -126,10 +123,5 @@ export class Host implements ServerSessionHost {
 
   failed(error: unknown): void {
     this.failure ??= error;
-  }
-
-  closed(): void {
-    this.timesOver++;
-    this.over.resolve();
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HeaderDecoder } from '../hpack/header-decoder.ts';
-import { answerBlock, interimBlock } from './answer-head.ts';
+import { interimBlock, responseBlock } from './response-head.ts';
 
 const decoder = (): HeaderDecoder => new HeaderDecoder({ maximumLines: 1_000, maximumSize: 1_000_000 });
 const decoded = (block: string): string[] => decoder().decode(Buffer.from(block, 'latin1')).lines;
@@ -19,16 +19,16 @@ test('status and lines, names in lower case', () => {
     'Date',
     'now',
   ];
-  assert.deepEqual(decoded(answerBlock(200, lines)), [
+  assert.deepEqual(decoded(responseBlock(200, lines)), [
     ...[':status', '200', 'content-type', 'application/json', 'audit-id', 'x'],
     ...['x-twice', '1', 'x-twice', '2', 'date', 'now'],
   ]);
-  assert.deepEqual(decoded(answerBlock(422, ['date', ''])).slice(0, 2), [':status', '422']);
+  assert.deepEqual(decoded(responseBlock(422, ['date', ''])).slice(0, 2), [':status', '422']);
   assert.deepEqual(decoded(interimBlock(100)), [':status', '100']);
 });
 
-test('an answer without a date is given one (RFC 9110 section 6.6.1)', () => {
-  const [, , name, date = ''] = decoded(answerBlock(200, []));
+test('a response without a date is given one (RFC 9110 section 6.6.1)', () => {
+  const [, , name, date = ''] = decoded(responseBlock(200, []));
   assert.equal(name, 'date');
   assert.ok(Math.abs(Date.parse(date) - Date.now()) < 60_000, date);
 });
@@ -44,11 +44,11 @@ test('what belongs to a connection by HTTP/1.1 is left out (RFC 9113 section 8.2
     'HTTP2-Settings',
   ];
   const lines = names.flatMap((name) => [name, 'x']);
-  assert.deepEqual(decoded(answerBlock(200, [...lines, 'Date', 'now'])), [':status', '200', 'date', 'now']);
+  assert.deepEqual(decoded(responseBlock(200, [...lines, 'Date', 'now'])), [':status', '200', 'date', 'now']);
 });
 
 test('space around a value is no part of it (RFC 9113 section 8.2.1)', () => {
-  assert.deepEqual(decoded(answerBlock(200, ['a', ' \tb c\t', 'date', 'now'])).slice(2, 4), ['a', 'b c']);
+  assert.deepEqual(decoded(responseBlock(200, ['a', ' \tb c\t', 'date', 'now'])).slice(2, 4), ['a', 'b c']);
 });
 
 test('attack: a line that would begin another one elsewhere is not written', () => {
@@ -61,15 +61,15 @@ test('attack: a line that would begin another one elsewhere is not written', () 
     [':status', '500'],
     ['a', 'beyond Latin-1: \u2713'],
   ]) {
-    assert.throws(() => answerBlock(200, lines), TypeError, JSON.stringify(lines));
+    assert.throws(() => responseBlock(200, lines), TypeError, JSON.stringify(lines));
   }
   for (const status of [0, 99, 1_000, 200.5, Number.NaN])
-    assert.throws(() => answerBlock(status, []), TypeError);
+    assert.throws(() => responseBlock(status, []), TypeError);
 });
 
 // A client's table may hold 4,096 bytes and more: what stands in it must not be reached from here.
 test('no block depends on one before it, nor leaves anything for one behind it', () => {
-  const block = Buffer.from(answerBlock(200, ['x-secret', 'value', 'date', 'now']), 'latin1');
+  const block = Buffer.from(responseBlock(200, ['x-secret', 'value', 'date', 'now']), 'latin1');
   const one = decoder();
   const first = one.decode(block).lines;
   assert.deepEqual(one.decode(block).lines, first);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { HeldPieces } from './held-pieces.ts';
+import { PieceQueue } from './piece-queue.ts';
 
-function takeAll(held: HeldPieces): Buffer[] {
+function takeAll(held: PieceQueue): Buffer[] {
   const pieces: Buffer[] = [];
   for (let piece = held.take(); piece !== undefined; piece = held.take()) pieces.push(piece);
   return pieces;
@@ -14,7 +14,7 @@ test('what is taken is what was added, in order, also when lent bytes are overwr
   const step = fc.oneof({ weight: 4, arbitrary: piece }, { weight: 1, arbitrary: fc.constant(undefined) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
-      const held = new HeldPieces();
+      const held = new PieceQueue();
       const added: Uint8Array[] = [];
       const taken: Uint8Array[] = [];
       for (const bytes of steps) {
@@ -45,7 +45,7 @@ test('what is lent is what was added, in order, whoever else holds pieces, and h
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const readers = [0, 1].map(() => ({
-        held: new HeldPieces('lent'),
+        held: new PieceQueue('lent'),
         added: [] as Uint8Array[],
         taken: [] as Uint8Array[],
       }));
@@ -55,7 +55,7 @@ test('what is lent is what was added, in order, whoever else holds pieces, and h
         const left = Math.floor(piece.length * share);
         taken.push(Buffer.from(piece.subarray(0, piece.length - left)));
         if (left > 0) held.putBack(left);
-        else held.giveBack();
+        else held.release();
         return true;
       };
       for (const { reader, bytes, putBack } of steps) {
@@ -78,39 +78,39 @@ test('what is lent is what was added, in order, whoever else holds pieces, and h
   );
 });
 
-test('the memory of a long answer is used again once it was given back, and no sooner', () => {
-  const held = new HeldPieces('lent');
+test('the memory of a long response is used again once it was given back, and no sooner', () => {
+  const held = new PieceQueue('lent');
   const piece = Buffer.alloc(16_384, 'x');
   held.add(piece);
   const first = held.take();
   held.add(piece);
   const second = held.take();
   assert.notEqual(first?.buffer, second?.buffer);
-  held.giveBack();
+  held.release();
   held.add(piece);
   assert.equal(held.take()?.buffer, second?.buffer);
 });
 
 test('attack: what was cleared while it was read is nobody else’s', () => {
-  const held = new HeldPieces('lent');
+  const held = new PieceQueue('lent');
   held.add(Buffer.alloc(16_384, 'secret'));
   const piece = held.take();
   held.clear();
-  held.giveBack();
-  const other = new HeldPieces('lent');
+  held.release();
+  const other = new PieceQueue('lent');
   other.add(Buffer.alloc(16_384, 'public'));
   assert.notEqual(other.take()?.buffer, piece?.buffer);
   assert.ok(piece?.equals(Buffer.alloc(16_384, 'secret')));
 });
 
 test('a first short piece takes no block: thousands of streams may hold one each', () => {
-  const held = new HeldPieces('lent');
+  const held = new PieceQueue('lent');
   held.add(Buffer.from('event'));
   assert.equal(held.take()?.buffer.byteLength, 5);
 });
 
 test('what was taken is not overwritten by what is added afterwards', () => {
-  const held = new HeldPieces();
+  const held = new PieceQueue();
   held.add(Buffer.from('a'));
   held.add(Buffer.from('b'));
   held.take();
@@ -121,7 +121,7 @@ test('what was taken is not overwritten by what is added afterwards', () => {
 });
 
 test('attack: a window full of single bytes is held in a few blocks, not in an object each', () => {
-  const held = new HeldPieces();
+  const held = new PieceQueue();
   const window = 256 * 1024;
   for (let count = 0; count < window; count++) held.add(Buffer.from([count & 0xff]));
   const pieces = takeAll(held);
@@ -133,7 +133,7 @@ test('attack: a window full of single bytes is held in a few blocks, not in an o
 });
 
 test('cleared, it is empty', () => {
-  const held = new HeldPieces();
+  const held = new PieceQueue();
   assert.ok(held.isEmpty);
   held.add(Buffer.from('a'));
   assert.equal(held.isEmpty, false);

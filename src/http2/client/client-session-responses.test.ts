@@ -14,7 +14,7 @@ const ok = [':status', '200'];
 
 test('interim heads are dropped, and only the final one is handed on', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
-  const { answer } = ask();
+  const { response } = ask();
   await peer.settled();
   peer.write(
     headFrame(1, [':status', '100']),
@@ -23,33 +23,33 @@ test('interim heads are dropped, and only the final one is handed on', async (co
     headFrame(1, [':status', '201', 'x-final', 'yes']),
     dataFrame(1, 'created', endStream),
   );
-  assert.equal(await answer.whole(), 'created');
-  assert.deepEqual(answer.statuses, [201]);
-  assert.deepEqual(answer.lines, ['x-final', 'yes']);
+  assert.equal(await response.whole(), 'created');
+  assert.deepEqual(response.statuses, [201]);
+  assert.deepEqual(response.lines, ['x-final', 'yes']);
 });
 
-test('an answer may come in frames of a window each', async (context) => {
+test('a response may come in frames of a window each', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
-  const { answer } = ask();
+  const { response } = ask();
   await peer.settled();
   peer.write(headFrame(1, ok), dataFrame(1, Buffer.alloc(65_536, 'x'), endStream));
-  assert.equal((await answer.whole()).length, 65_536);
+  assert.equal((await response.whole()).length, 65_536);
 });
 
-test('trailers are dropped, and end the answer', async (context) => {
+test('trailers are dropped, and end the response', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
-  const { answer } = ask();
+  const { response } = ask();
   await peer.settled();
   peer.write(
     headFrame(1, [...ok, 'trailer', 'x-checksum']),
     dataFrame(1, 'whole'),
     headFrame(1, ['x-checksum', '1', 'content-length', '99'], endStream),
   );
-  assert.equal(await answer.whole(), 'whole');
-  assert.deepEqual(answer.lines, ['trailer', 'x-checksum']);
+  assert.equal(await response.whole(), 'whole');
+  assert.deepEqual(response.lines, ['trailer', 'x-checksum']);
 });
 
-describe('an answer without content', () => {
+describe('a response without content', () => {
   for (const [name, method, lines] of [
     ['to HEAD may have a Content-Length', 'HEAD', [...ok, 'content-length', '5']],
     ['with 204', 'GET', [':status', '204']],
@@ -63,9 +63,9 @@ describe('an answer without content', () => {
       await peer.settled();
       // The end in the head, or behind it.
       peer.write(headFrame(1, lines, endStream), headFrame(3, lines), dataFrame(3, '', endStream));
-      assert.equal(await first.answer.whole(), '');
-      assert.equal(await second.answer.whole(), '');
-      assert.deepEqual(first.answer.lines, lines.slice(2));
+      assert.equal(await first.response.whole(), '');
+      assert.equal(await second.response.whole(), '');
+      assert.deepEqual(first.response.lines, lines.slice(2));
     });
   }
 });
@@ -124,22 +124,22 @@ const malformed: readonly (readonly [string, readonly Buffer[]])[] = [
   ],
 ];
 
-describe('attack: one malformed answer ends its stream, and leaves the others on its connection alone', () => {
+describe('attack: one malformed response ends its stream, and leaves the others on its connection alone', () => {
   for (const [name, frames] of malformed) {
     test(name, async (context) => {
       const { peer, ask, session } = await openSessionWithPeer(context);
       const [faulty, begun, later] = [ask(), ask(), ask()];
       await peer.settled();
       peer.write(headFrame(3, ok), dataFrame(3, 'be'), ...frames, dataFrame(3, 'gun', endStream));
-      const failure = await faulty.answer.failure();
+      const failure = await faulty.response.failure();
       assert.equal(failure.scope, 'stream');
-      assert.ok(failure.isInvalidAnswer);
-      assert.equal(faulty.answer.refused, false);
+      assert.ok(failure.isInvalidResponse);
+      assert.equal(faulty.response.refused, false);
       assert.equal(await peer.resetCode(1), protocolError);
-      assert.equal(await begun.answer.whole(), 'begun');
+      assert.equal(await begun.response.whole(), 'begun');
       // What comes for the stream later is passed over.
       peer.write(dataFrame(1, 'late'), headFrame(1, ['x-late', 'a'], endStream), okFrames(5, 'later'));
-      assert.equal(await later.answer.whole(), 'later');
+      assert.equal(await later.response.whole(), 'later');
       assert.equal(peer.of(frameType.rstStream).length, 1);
       assert.ok(session.isOpen);
     });
@@ -148,11 +148,11 @@ describe('attack: one malformed answer ends its stream, and leaves the others on
 
 test('content with HEAD ends the stream as malformed', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
-  const { answer } = ask({ method: 'HEAD' });
+  const { response } = ask({ method: 'HEAD' });
   await peer.settled();
   peer.write(headFrame(1, [...ok, 'content-length', '4']), dataFrame(1, 'data', endStream));
-  assert.equal((await answer.failure()).errorCode, protocolError);
-  assert.equal(answer.content, '');
+  assert.equal((await response.failure()).errorCode, protocolError);
+  assert.equal(response.content, '');
 });
 
 describe('attack: a head over the limits ends its stream, and the next head on the connection is read rightly', () => {
@@ -174,15 +174,15 @@ describe('attack: a head over the limits ends its stream, and the next head on t
       ]);
       assert.ok(bomb.length < 16_384);
       peer.write(frame(frameType.headers, endHeaders, 1, bomb));
-      const failure = await faulty.answer.failure();
+      const failure = await faulty.response.failure();
       assert.equal(failure.scope, 'stream');
-      assert.ok(failure.isInvalidAnswer);
+      assert.ok(failure.isInvalidResponse);
       assert.equal(await peer.resetCode(1), enhanceYourCalm);
       const referring = Buffer.concat([indexed(64), indexed(62)]);
       peer.write(frame(frameType.headers, endHeaders | endStream, 3, referring));
-      assert.equal(await next.answer.whole(), '');
-      assert.deepEqual(next.answer.statuses, [200]);
-      assert.deepEqual(next.answer.lines, ['x-last', 'entry']);
+      assert.equal(await next.response.whole(), '');
+      assert.deepEqual(next.response.statuses, [200]);
+      assert.deepEqual(next.response.lines, ['x-last', 'entry']);
     });
   }
 });
@@ -203,10 +203,10 @@ test('attack: a head over the limits as it is coded ends its stream, and what is
     frame(frameType.continuation, endHeaders, 1, block.subarray(16_384 * 5)),
     dataFrame(3, 'side', endStream),
   );
-  const failure = await faulty.answer.failure();
+  const failure = await faulty.response.failure();
   assert.equal(failure.scope, 'stream');
-  assert.ok(failure.isInvalidAnswer);
-  assert.equal(await beside.answer.whole(), 'beside');
+  assert.ok(failure.isInvalidResponse);
+  assert.equal(await beside.response.whole(), 'beside');
   assert.ok(session.isOpen);
 });
 
@@ -216,17 +216,17 @@ test('attack: interim heads without end end their stream', async (context) => {
   await peer.settled();
   const interim = headFrame(1, [':status', '103', 'x-hint', 'a']);
   peer.write(...Array.from({ length: 2_100 }, () => interim), okFrames(1, 'late'), okFrames(3, 'beside'));
-  const failure = await faulty.answer.failure();
+  const failure = await faulty.response.failure();
   assert.equal(failure.scope, 'stream');
-  assert.ok(failure.isInvalidAnswer);
-  assert.equal(await beside.answer.whole(), 'beside');
+  assert.ok(failure.isInvalidResponse);
+  assert.equal(await beside.response.whole(), 'beside');
   assert.ok(session.isOpen);
 });
 
 test('a head of more than 16 KiB comes in CONTINUATION, both ways', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
   const headers = Array.from({ length: 50 }, (_, index) => [`x-line-${index}`, 'v'.repeat(1_000)]).flat();
-  const { answer } = ask({ headers });
+  const { response } = ask({ headers });
   const small = ask();
   await peer.settled();
   const sent = peer.frames.filter(({ stream }) => stream === 1);
@@ -252,9 +252,9 @@ test('a head of more than 16 KiB comes in CONTINUATION, both ways', async (conte
     frame(frameType.continuation, endHeaders, 1, block.subarray(49_152)),
     okFrames(3, 'small'),
   );
-  assert.equal(await answer.whole(), '');
-  assert.deepEqual(answer.lines, headers);
-  assert.equal(await small.answer.whole(), 'small');
+  assert.equal(await response.whole(), '');
+  assert.deepEqual(response.lines, headers);
+  assert.equal(await small.response.whole(), 'small');
 });
 
 test('attack: nothing of the request of one caller shows in the bytes that are sent for another', async (context) => {

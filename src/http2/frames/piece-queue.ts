@@ -1,30 +1,29 @@
 import { TransferBuffers } from '../sockets/transfer-buffers.ts';
 
-/** Bytes of a block. A piece may be a single byte (DATA frames may be as small), and an object each would be dear. */
+/** Bytes of a block. DATA frames may have one byte each, so pieces share a block instead of having an object each. */
 const blockLength = 16 * 1024;
-/** Bytes of a first piece from which on it has a block: below, most streams that hold one hold nothing else. */
+/** A first piece below this size gets a buffer of its own size: most streams queue nothing else. */
 const blockFrom = 4 * 1024;
 
-/** 4 MiB that stay with the process. */
+/** 4 MiB for the whole process. */
 const reusedBlocks = new TransferBuffers(blockLength, 256);
 
 interface Block {
   readonly bytes: Buffer;
-  /** Of what has not been taken. */
   begin: number;
   end: number;
 }
 
 /**
- * Bytes that wait for a slow reader, in order. What is taken is the taker's own, or lent until it is given back: a fresh
- * block for each piece of a long answer is garbage that V8 collects when a slow reader has made megabytes of it.
+ * Bytes that wait for a slow reader, in order. What `take` returns is either the caller's own, or lent until `release`.
+ * Lent blocks are reused: with a new block for each piece of a long response V8 collects garbage by the megabyte.
  */
-export class HeldPieces {
+export class PieceQueue {
   readonly #isReused: boolean;
   #blocks: Block[] = [];
   #taken: Block | undefined;
 
-  /** @param use whether what is taken is the taker's own, or lent up to `giveBack` or `putBack` */
+  /** @param use whether `take` returns bytes that are the caller's own, or lent until `release` or `putBack` */
   constructor(use: 'own' | 'lent' = 'own') {
     this.#isReused = use === 'lent';
   }
@@ -37,7 +36,6 @@ export class HeldPieces {
   add(piece: Uint8Array): void {
     let last = this.#blocks.at(-1);
     if (last === undefined || last.bytes.length - last.end < piece.length) {
-      // The first is mostly the only one.
       const isShort = last === undefined && (piece.length < blockFrom || !this.#isReused);
       last = {
         bytes: this.#newBlock(isShort ? piece.length : Math.max(piece.length, blockLength)),
@@ -54,21 +52,21 @@ export class HeldPieces {
     return this.#isReused && bytes === blockLength ? reusedBlocks.take() : Buffer.allocUnsafeSlow(bytes);
   }
 
-  /** @returns the next bytes, taken out; `undefined` when there are none. */
+  /** Removes the next bytes. @returns `undefined` if there are none */
   take(): Buffer | undefined {
     const block = this.#blocks.shift();
     this.#taken = block;
     return block?.bytes.subarray(block.begin, block.end);
   }
 
-  /** Nobody reads any more what `take` returned last. */
-  giveBack(): void {
+  /** What `take` returned last is not read any more. */
+  release(): void {
     const taken = this.#taken;
     this.#taken = undefined;
-    if (this.#isReused && taken?.bytes.length === blockLength) reusedBlocks.giveBack(taken.bytes);
+    if (this.#isReused && taken?.bytes.length === blockLength) reusedBlocks.release(taken.bytes);
   }
 
-  /** @param bytes of what `take` returned last that are still to be taken, to its end */
+  /** Returns the end of what `take` returned last to the queue. @param bytes of it */
   putBack(bytes: number): void {
     const taken = this.#taken;
     this.#taken = undefined;
@@ -77,7 +75,7 @@ export class HeldPieces {
     this.#blocks.unshift(taken);
   }
 
-  /** What is held, or taken, may still be being read: it is left to V8. */
+  /** Drops everything. Blocks are not reused: they may still be read. */
   clear(): void {
     this.#blocks = [];
     this.#taken = undefined;

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
-import { AddressConduct, addressTolerance, resetsInCrowd } from './address-conduct.ts';
-import { connectionTolerances } from './client-conduct.ts';
+import { AddressResets, addressTolerance, resetsInCrowd } from './address-resets.ts';
+import { connectionTolerances } from './client-budgets.ts';
 
 /** One connection that resets streams. @returns how many before it is to end */
-function resetsOf(addresses: AddressConduct, address: string, now: number, most: number): number {
+function resetsOf(addresses: AddressResets, address: string, now: number, most: number): number {
   const own = new LeakyBucket(connectionTolerances.resets);
   for (let count = 0; count < most; count++) {
-    if (!own.add(now) || addresses.isTooMuch(address, own, now)) return count;
+    if (!own.add(now) || addresses.exceeds(address, own, now)) return count;
   }
   return most;
 }
 
 test('attack: connecting anew for each batch of resets (CVE-2023-44487) is worth a few a connection', () => {
-  const addresses = new AddressConduct();
+  const addresses = new AddressResets();
   const atOnce = Array.from({ length: 100 }, () => resetsOf(addresses, '192.0.2.1', 0, 1_000));
   assert.equal(atOnce[0], connectionTolerances.resets.burst);
   const sum = atOnce.reduce((total, count) => total + count, 0);
@@ -25,20 +25,20 @@ test('attack: connecting anew for each batch of resets (CVE-2023-44487) is worth
 });
 
 test('whoever shares the address of an attacker may reset a stream now and then', () => {
-  const addresses = new AddressConduct();
+  const addresses = new AddressResets();
   for (let count = 0; count < 100; count++) resetsOf(addresses, '192.0.2.1', 0, 1_000);
   assert.equal(resetsOf(addresses, '192.0.2.1', 0, resetsInCrowd), resetsInCrowd);
 });
 
 test('it is forgotten with time', () => {
-  const addresses = new AddressConduct();
+  const addresses = new AddressResets();
   for (let count = 0; count < 100; count++) resetsOf(addresses, '192.0.2.1', 0, 1_000);
   const longAfter = 60_000;
   assert.equal(resetsOf(addresses, '192.0.2.1', longAfter, 150), 150);
 });
 
 test('attack: all addresses of one IPv6 network are one', () => {
-  const addresses = new AddressConduct();
+  const addresses = new AddressResets();
   for (let count = 0; count < 100; count++) {
     resetsOf(addresses, `2001:db8:0:7::${count.toString(16)}`, 0, 1_000);
   }
@@ -48,7 +48,7 @@ test('attack: all addresses of one IPv6 network are one', () => {
 });
 
 test('attack: addresses without end are not all remembered', () => {
-  const addresses = new AddressConduct();
+  const addresses = new AddressResets();
   for (let count = 0; count < 20_000; count++)
     resetsOf(addresses, `192.0.${count >> 8}.${count & 255}`, 0, 1);
   assert.equal(addresses.size, 4_096);

@@ -1,0 +1,114 @@
+import { errorCode } from '../frames/frame.ts';
+import type { Budget } from '../frames/frame-rules.ts';
+import { connectionError } from '../frames/http2-error.ts';
+import { LeakyBucket, type Tolerance } from '../frames/leaky-bucket.ts';
+import type { AddressResets } from './address-resets.ts';
+
+/**
+ * What one connection may do. Well-behaved clients stay far below; docs/explanation/http2-frames.md explains each figure.
+ */
+export const connectionTolerances: Readonly<Record<Budget, Tolerance>> = {
+  // Burst: twice the number of streams, for a client that cancels all of them. Rate: that of nghttp2.
+  resets: { burst: 200, perSecond: 33 },
+  // One frame per request, such as its priority, is free.
+  'idle frames': { burst: 200, perSecond: 50, earnedAtMost: 200 },
+  'small data': { burst: 2_000, perSecond: 2_000 },
+  'window updates': { burst: 200, perSecond: 50, earnedAtMost: 65_536 },
+};
+/** For a client with a verified certificate: it may be a proxy that carries the requests of many users. */
+export const verifiedResets: Tolerance = { burst: 1_000, perSecond: 33 };
+
+/** WINDOW_UPDATEs allowed for each DATA frame that we send: one for its stream, one for the connection. */
+export const updatesForData = 2;
+/** One more WINDOW_UPDATE is allowed for this many bytes sent: Go's client sends two for each 4 KiB read. */
+export const bytesForUpdate = 1_024;
+
+/** Bytes of control frames that a client caused and did not read (CVE-2019-9512, CVE-2019-9515). */
+const maximumUnread = 1024 * 1024;
+/** Bytes of unread content: more than one piece for each stream, which is written before its writer waits. */
+const maximumUnreadContent = 16 * 1024 * 1024;
+
+export interface ClientBudgetOptions {
+  /** Requests refused beyond the limit of streams, as a burst; one a second is forgiven. */
+  readonly maximumRefused: number;
+  /** Whether the client presented a certificate that was verified. */
+  readonly isVerified: boolean;
+  readonly address: string;
+  /** Counts the resets of each address; those of verified clients are not counted. */
+  readonly addresses: AddressResets;
+}
+
+/** The budgets of one connection. When one is exceeded, methods throw an {Http2Error} with ENHANCE_YOUR_CALM. */
+export class ClientBudgets {
+  readonly #resets: LeakyBucket;
+  readonly #idleFrames = new LeakyBucket(connectionTolerances['idle frames']);
+  readonly #smallData = new LeakyBucket(connectionTolerances['small data']);
+  readonly #windowUpdates = new LeakyBucket(connectionTolerances['window updates']);
+  readonly #refusals: LeakyBucket;
+  readonly #address: string;
+  readonly #addresses: AddressResets | undefined;
+
+  constructor({ maximumRefused, isVerified, address, addresses }: ClientBudgetOptions) {
+    this.#resets = new LeakyBucket(isVerified ? verifiedResets : connectionTolerances.resets);
+    this.#refusals = new LeakyBucket({ burst: maximumRefused, perSecond: 1 });
+    this.#address = address;
+    this.#addresses = isVerified ? undefined : addresses;
+  }
+
+  count(budget: Budget): void {
+    switch (budget) {
+      case 'resets':
+        this.#reset();
+        break;
+      case 'idle frames':
+        if (!this.#idleFrames.add()) throw enhanceYourCalm('too many frames without effect');
+        break;
+      case 'small data':
+        if (!this.#smallData.add()) throw enhanceYourCalm('too many tiny DATA frames');
+        break;
+      case 'window updates':
+        if (!this.#windowUpdates.add()) throw enhanceYourCalm('too many WINDOW_UPDATE frames');
+        break;
+    }
+  }
+
+  /** A request began: it may come with one more frame and one more WINDOW_UPDATE. */
+  requested(): void {
+    this.#idleFrames.earn(1);
+    this.#windowUpdates.earn(1);
+  }
+
+  /** A DATA frame was sent, for which the client may send WINDOW_UPDATEs. */
+  dataSent(bytes: number): void {
+    this.#windowUpdates.earn(updatesForData + Math.floor(bytes / bytesForUpdate));
+  }
+
+  /**
+   * The client reset a stream (CVE-2023-44487), or made us reset it (CVE-2025-8671), which wasted the work done for it.
+   */
+  #reset(): void {
+    const now = performance.now();
+    if (!this.#resets.add(now)) throw enhanceYourCalm('too many stream resets');
+    if (this.#addresses?.exceeds(this.#address, this.#resets, now) === true) {
+      throw enhanceYourCalm('too many stream resets from this address');
+    }
+  }
+
+  /** A request was refused because the client exceeded SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113 section 5.1.2). */
+  refused(): void {
+    if (!this.#refusals.add()) throw enhanceYourCalm('too many concurrent streams');
+  }
+
+  /**
+   * @param bytes of acknowledgements, heads and resets that were written since the client stopped reading
+   * @param content bytes of content, likewise
+   */
+  leftUnread(bytes: number, content: number): void {
+    if (bytes > maximumUnread || content > maximumUnreadContent)
+      throw enhanceYourCalm('the client does not read what it is sent');
+  }
+}
+
+function enhanceYourCalm(reason: string): Error {
+  return connectionError(errorCode.enhanceYourCalm, reason);
+}
