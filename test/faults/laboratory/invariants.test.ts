@@ -36,7 +36,7 @@ const good: LaboratoryRecord = {
   servers: [{ name: 'peer', serves: ['batch/v1/jobs'], isHealthy: true }],
   seen: [seen],
   answers: [got],
-  wasDrained: false,
+  endsWatches: false,
 };
 
 const noAnswer: ServerAnswer = { status: undefined, content: '', end: 'broken', refused: false };
@@ -46,11 +46,11 @@ const watched: ServerAnswer = { ...sent, content: events, end: 'broken' };
 function record(changes: {
   readonly seen?: readonly Partial<SeenRequest>[];
   readonly got?: Partial<ClientAnswer>;
-  readonly wasDrained?: boolean;
+  readonly endsWatches?: boolean;
 }): LaboratoryRecord {
   return {
     ...good,
-    wasDrained: changes.wasDrained ?? false,
+    endsWatches: changes.endsWatches ?? false,
     seen: (changes.seen ?? [{}]).map((each) => ({ ...seen, ...each })),
     answers: [{ ...got, ...changes.got }],
   };
@@ -60,9 +60,9 @@ function watch(
   content: string,
   end: ClientAnswer['end'],
   answer = watched,
-  wasDrained = false,
+  endsWatches = false,
 ): LaboratoryRecord {
-  return record({ seen: [{ answer }], got: { isWatch: true, content, end }, wasDrained });
+  return record({ seen: [{ answer }], got: { isWatch: true, content, end }, endsWatches });
 }
 
 /** What would be a fault of the router, by the invariant that has to notice it, and it alone. */

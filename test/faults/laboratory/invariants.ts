@@ -100,7 +100,7 @@ const watchesSeeEveryEventOrACleanEnd: Invariant = (record) =>
     if (answer.content !== '' && !answer.content.endsWith('\n')) {
       return [`${answer.requestId}: a clean end in the middle of an event`];
     }
-    if (record.wasDrained) return [];
+    if (record.endsWatches) return [];
     if (sent.end === 'whole' && sent.content === answer.content) return [];
     return [`${answer.requestId}: a clean end of a watch that the server has not ended so`];
   });

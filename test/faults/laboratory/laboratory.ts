@@ -24,6 +24,8 @@ export interface Member {
   readonly port: number;
   /** `group/version/resource`. */
   readonly serves: readonly string[];
+  /** `v1.31.0`. Servers of several minor versions have different schemas for all that they serve. */
+  readonly version?: string;
   /** Answers as it should, always. Default false. */
   readonly isHealthy?: boolean;
 }
@@ -46,7 +48,7 @@ export class Laboratory {
   #port = 0;
   #generation = 0;
   #requests = 0;
-  #wasDrained = false;
+  #endsWatches = false;
 
   constructor(context: TestContext) {
     this.context = context;
@@ -66,7 +68,7 @@ export class Laboratory {
       servers: [...this.#known.values()],
       seen: this.seen,
       answers: this.answers,
-      wasDrained: this.#wasDrained,
+      endsWatches: this.#endsWatches,
     };
   }
 
@@ -95,6 +97,8 @@ export class Laboratory {
   /** Tells the router of other members. */
   async push(members: readonly Member[]): Promise<void> {
     this.#generation++;
+    // The preferred version may change with it.
+    this.#endsWatches ||= members.some(({ version }) => version !== undefined);
     const answer = await pushSnapshot(this.#port, snapshotFor(members, this.#generation));
     assert.equal(answer.status, 200, answer.body);
     for (const { name, serves, isHealthy = false } of members)
@@ -126,7 +130,7 @@ export class Laboratory {
 
   /** Begins an orderly shutdown. */
   drain(): Promise<void> {
-    this.#wasDrained = true;
+    this.#endsWatches = true;
     return this.router.shutdown();
   }
 
@@ -146,9 +150,11 @@ export class Laboratory {
 }
 
 function snapshotFor(members: readonly Member[], generation: number): Snapshot {
-  const servers = members.map(({ name, port, serves }) => {
+  const servers = members.map(({ name, port, serves, version }) => {
     const paths = serves.map((resource) => resource.replace(/^core\//, ''));
-    return [name, { serves: paths, address: `127.0.0.1:${port}` }] as const;
+    // A set that knows of no resource's schema counts as another one than those of other minor versions.
+    const known = version === undefined ? {} : { version, schemas: {} };
+    return [name, { serves: paths, address: `127.0.0.1:${port}`, ...known }] as const;
   });
   return snapshotOf(Object.fromEntries(servers), { generation });
 }

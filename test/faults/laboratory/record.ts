@@ -77,8 +77,8 @@ export interface LaboratoryRecord {
   readonly servers: readonly KnownServer[];
   readonly seen: readonly SeenRequest[];
   readonly answers: readonly ClientAnswer[];
-  /** The router was shut down meanwhile, which ends watches between two events. */
-  readonly wasDrained: boolean;
+  /** The router was shut down, or told of other versions: either ends watches between two events. */
+  readonly endsWatches: boolean;
 }
 
 /** Names a request, so that all that is known of it can be put together. */
