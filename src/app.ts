@@ -4,6 +4,7 @@ import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
 import type { MetricsSource } from './own-paths/health-checks/metrics-source.ts';
 import { refuseDisguisedOwnPath } from './own-paths/refuse-own-path.ts';
 import type { CredentialFiles } from './own-paths/status/credential-files.ts';
+import type { EmbeddedSyncSource } from './own-paths/status/embedded-sync-status.ts';
 import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
 import type { SettingsState } from './own-paths/status/setting-change.ts';
 import type { AdvertisedSource } from './own-paths/tell-advertised-address.ts';
@@ -29,6 +30,8 @@ export interface AppOptions extends MiddlewareOptions {
   readonly credentialFiles?: CredentialFiles;
   /** Where peers should call this router: told to the sync job, which brings it to the others. Default: it says nothing. */
   readonly advertised?: AdvertisedSource | undefined;
+  /** The sync job in this process, which makes the snapshots. Default: they are pushed. */
+  readonly embeddedSync?: EmbeddedSyncSource | undefined;
   /** What `v1/status` and `statusz` show of settings that wait for a restart. Default: there are none. */
   readonly settings?: SettingsState;
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */

@@ -124,6 +124,16 @@ for (const [name, { definedIn, calledIn }] of Object.entries(chokepoints)) {
   });
 }
 
+test('SnapshotReceiver.acceptOwn, which asks for no signature, is called by the sync job in the router alone', () => {
+  assert.deepEqual(placesOf(/\.acceptOwn\(/), ['src/sync/delivery/own-router-target.ts']);
+  assert.deepEqual(modulesNaming('ownRouterTarget'), [
+    'src/sync/delivery/own-router-target.ts',
+    'src/sync/node/embedded/embedded-sync.ts',
+  ]);
+  // And what is stored unsigned is opened by the receiver alone.
+  assert.deepEqual(callersOf('openOwnSnapshot'), ['src/snapshot/receiving/receiver.ts']);
+});
+
 test('SnapshotReceiver.accept is called by the push endpoint and the sync job of a Worker alone', () => {
   assert.deepEqual(placesOf(/\breceiver\.accept\(/), [
     'src/edge/sync/receiver-target.ts',

@@ -28,6 +28,7 @@ const rooms = [
   'src/edge/identity',
   'src/edge/configuration',
   'src/edge/platform',
+  'src/sync/node/embedded',
   'src/sync/node',
   'src/node',
   'src/node/process',

@@ -17,6 +17,7 @@ import { validateServeOptions } from '../../src/cli/serve/validate-serve-options
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
 import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
+import { openEmbeddedSync } from '../../src/sync/node/embedded/embedded-sync.ts';
 
 /** What a sync job of the cluster is started with. */
 export interface SyncCredentials {
@@ -117,7 +118,7 @@ export async function createEmbeddedCluster(logger: Logger = silentLogger): Prom
         },
       );
       if (!result.ok) throw new TypeError(result.faults.map(({ message }) => message).join('\n'));
-      return closing(await startRouter(result.config, logger));
+      return closing(await startRouter(result.config, logger, { openEmbeddedSync }));
     },
     kubeconfig: (apiServer) =>
       writeKubeconfig(join(directory, `${apiServer.serverId}.kubeconfig`), {

@@ -12,6 +12,11 @@ export interface OwnPathsClient {
 
 export interface RouterStatusView {
   readonly snapshot: { readonly generation: number; readonly expired: boolean } | null;
+  readonly embeddedSync: {
+    readonly source: string;
+    readonly servers: readonly { readonly id: string; readonly state: string }[];
+  } | null;
+  readonly warnings: readonly string[];
   readonly servers: readonly {
     readonly id: string;
     readonly stale: boolean;

@@ -38,7 +38,12 @@ export function createProgram(
     const { setGarbageCollectorForServing } = await import('../node/process/garbage-collection.ts');
     setGarbageCollectorForServing();
     const { startRouter } = await import('../node/process/start-router.ts');
-    return startRouter;
+    return async (config, logger, options) => {
+      const { embeddedSync } = config;
+      if (embeddedSync === undefined) return startRouter(config, logger, options);
+      const { openEmbeddedSync } = await import('../sync/node/embedded/embedded-sync.ts');
+      return startRouter(config, logger, { ...options, openEmbeddedSync });
+    };
   });
   registerSync(program, context, report);
   registerDemo(program, context, report);

@@ -63,15 +63,25 @@ function servers({ servers: listed }: RouterStatus): Markup {
 
 function snapshot({ status, table, now }: PageState): Markup {
   if (status.snapshot === null || table === undefined) {
-    return html`${badge('warning', 'None yet')}<span class="detail">Is the sync job running?</span>`;
+    const advice =
+      status.embeddedSync === null ? 'Is the sync job running?' : 'The router reads the cluster itself.';
+    return html`${badge('warning', 'None yet')}<span class="detail">${advice}</span>`;
   }
   const { generation, expired } = status.snapshot;
+  const { embeddedSync } = status;
+  const lastReadAt = Date.parse(embeddedSync?.lastReadAt ?? '');
   return html`<b>Generation ${generation}</b>${expired ? html` ${badge('warning', 'Expired')}` : ''}
 <span class="detail">${age(table.createdAt, now)} old, ${
     expired
       ? html`expired ${age(table.expiresAt, now)} ago`
       : html`valid for ${remaining(table.expiresAt, now)}`
-  }</span>`;
+  }</span>${
+    embeddedSync === null
+      ? ''
+      : html`<span class="detail">Read by this router (${embeddedSync.source})${
+          Number.isNaN(lastReadAt) ? '' : html`, last ${age(lastReadAt, now)} ago`
+        }</span>`
+  }`;
 }
 
 function notices({ status }: PageState): Markup {

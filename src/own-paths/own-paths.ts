@@ -11,6 +11,7 @@ import type { SnapshotReceiver } from '../snapshot/receiving/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
 import type { CredentialFiles } from './status/credential-files.ts';
+import type { EmbeddedSyncSource } from './status/embedded-sync-status.ts';
 import { type RouterStatus, routerStatus } from './status/router-status.ts';
 import type { SettingsState } from './status/setting-change.ts';
 import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-address.ts';
@@ -23,6 +24,8 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
   readonly advertised?: AdvertisedSource | undefined;
   /** Settings that wait for a restart. Default: none do. */
   readonly settings?: SettingsState;
+  /** The sync job in this router. Default: snapshots are pushed. */
+  readonly embeddedSync?: EmbeddedSyncSource | undefined;
 }
 
 /**
@@ -34,7 +37,7 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
   const receiver = options.routingTable;
   const clock = options.clock ?? Date.now;
   const status = (): RouterStatus =>
-    routerStatus(options, receiver, clock(), options.credentialFiles, options.settings);
+    routerStatus(options, receiver, clock(), options.credentialFiles, options.settings, options.embeddedSync);
   const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options, clock());
   const pageState = pageStateSource(options, clock, status);
   const app = new Hono<HandlerEnvironment>();

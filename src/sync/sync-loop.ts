@@ -161,8 +161,20 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
         logger.error({ err: error }, 'the snapshot could not be renewed');
       });
       // Sync jobs that were started together do not ask together.
-      await clock.sleep(timing.interval * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
+      await clock.sleep(pause() * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
     }
+  }
+
+  /** Milliseconds until the next round. */
+  function pause(): number {
+    const { interval, restInterval = interval } = timing;
+    const isCalm =
+      last !== undefined &&
+      !last.outcome.changed &&
+      last.outcome.servers.every(
+        ({ id, departedAt }) => departedAt !== undefined || failureOf(last?.outcome, id) === undefined,
+      );
+    return isCalm ? restInterval : interval;
   }
 
   function onLeadershipChange(isLeader: boolean): void {

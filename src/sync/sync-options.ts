@@ -15,6 +15,11 @@ import { type Leadership, soleLeader } from './election/leadership.ts';
 export interface SyncTiming {
   /** Between rounds, give or take a tenth. Default 1,000. */
   readonly interval: number;
+  /**
+   * Between rounds while nothing changes and every server can be read, give or take a tenth. Default: as `interval`.
+   * What the cluster tells by watches does not wait for it.
+   */
+  readonly restInterval?: number | undefined;
   /** For the whole read of one server. Default 15,000. */
   readonly readTimeout: number;
   /** How long a round waits for slow servers; their answers then count in a later one. Default 2,000. */

@@ -17,7 +17,7 @@ export async function startRouterProcess(
   context: TestContext,
   { certificates, keyFiles }: EmbeddedCluster,
   apiServer: ExampleApiServer,
-  flags: Readonly<Record<string, readonly string[]>> = {},
+  flags: Readonly<Record<string, readonly string[] | undefined>> = {},
 ): Promise<RouterProcess> {
   const all = serveFlags({
     apiServer,

@@ -38,6 +38,7 @@ export interface Setup {
   readonly policy?: AddressPolicyOptions;
   readonly pinnedKeys?: PinnedKeySet;
   readonly logger?: Logger;
+  readonly readsClusterItself?: boolean;
 }
 
 /** A receiver whose clock stands at noon until it is set. */
@@ -46,10 +47,12 @@ export function receiverWith({
   policy = {},
   pinnedKeys = keys,
   logger = silentLogger,
+  readsClusterItself,
 }: Setup = {}) {
   const clock = { now: noon };
   const receiver = new SnapshotReceiver({
     keys: () => pinnedKeys,
+    readsClusterItself,
     addressPolicy: createAddressPolicy(policy),
     store,
     now: () => clock.now,

@@ -1,4 +1,5 @@
 import { identityModes } from '../../identity/identity-token.ts';
+import { clusterReadingFlags } from './cluster-reading-flags.ts';
 import type { FlagGroup } from './flag.ts';
 import { boolean, choice, duration, featureGates, file, list, text, wholeNumber } from './flag-types.ts';
 
@@ -95,6 +96,20 @@ export const mixedVersionFlagGroup = {
   ],
 } as const satisfies FlagGroup;
 
+/** The sync job inside the router: with one of the first two there is one. */
+export const embeddedSyncFlagGroup = {
+  heading: 'Cluster flags (the router reads the cluster itself; nothing is pushed to it):',
+  flags: [
+    clusterReadingFlags.kubeconfig,
+    clusterReadingFlags.inCluster,
+    clusterReadingFlags.context,
+    clusterReadingFlags.server,
+    clusterReadingFlags.departedServerGrace,
+    clusterReadingFlags.compareSchemas,
+    clusterReadingFlags.cluster,
+  ],
+} as const satisfies FlagGroup;
+
 /** Where snapshots come from, and what happens without a current one. */
 export const snapshotFlagGroup = {
   heading: 'Snapshot flags:',
@@ -111,7 +126,8 @@ export const snapshotFlagGroup = {
       key: 'snapshot.keysFile',
       value: file,
       change: 'at-once-while-on',
-      description: 'Public keys (JWK Set) that snapshots must be signed with. Required with the gate on.',
+      description:
+        'Public keys (JWK Set) that pushed snapshots must be signed with. Required with the gate on, unless --kubeconfig or --in-cluster is set.',
     },
     {
       name: 'snapshot-stale-policy',

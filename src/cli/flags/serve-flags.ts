@@ -1,6 +1,7 @@
 import {
   deploymentFormFlagGroup,
   destinationIdentityFlagGroup,
+  embeddedSyncFlagGroup,
   healthFlagGroup,
   mixedVersionFlagGroup,
   snapshotFlagGroup,
@@ -26,6 +27,7 @@ import {
  */
 export const serveFlagGroups = [
   mixedVersionFlagGroup,
+  embeddedSyncFlagGroup,
   snapshotFlagGroup,
   preferredVersionFlagGroup,
   deploymentFormFlagGroup,

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { clusterReadingFlags } from './cluster-reading-flags.ts';
 import type { ConfigurableFlagGroup, FlagDefinition, FlagGroup, RawOptions } from './flag.ts';
 import { boolean, directory, duration, file, ipAddress, list, text, wholeNumber } from './flag-types.ts';
 import { logFlagGroup } from './log-flag-group.ts';
@@ -138,30 +139,10 @@ export const syncFlagGroups = [
   {
     heading: 'API server flags:',
     flags: [
-      {
-        name: 'server',
-        key: 'apiServers.servers',
-        value: list('id=https://host:port'),
-        description: 'An API server to read, under the ID that routers know it by. Repeatable.',
-      },
-      {
-        name: 'kubeconfig',
-        key: 'apiServers.kubeconfig',
-        value: file,
-        description: 'Find the API servers through the cluster that this kubeconfig names.',
-      },
-      {
-        name: 'context',
-        key: 'apiServers.context',
-        value: text('name'),
-        description: 'Context of --kubeconfig. Default: its current one.',
-      },
-      {
-        name: 'in-cluster',
-        key: 'apiServers.inCluster',
-        value: boolean,
-        description: 'Find them as the service account of the pod that this runs in.',
-      },
+      clusterReadingFlags.server,
+      clusterReadingFlags.kubeconfig,
+      clusterReadingFlags.context,
+      clusterReadingFlags.inCluster,
       {
         name: 'peer-ca-file',
         key: 'apiServers.caFile',
@@ -230,28 +211,9 @@ export const syncFlagGroups = [
         default: '5m',
         description: 'How long routers may go by a snapshot that is not renewed.',
       },
-      {
-        name: 'departed-server-grace',
-        key: 'snapshot.departedServerGrace',
-        value: duration('0s', undefined, 'a duration such as 15m, or 0s for none'),
-        default: '15m',
-        description:
-          'How long what a server served stays known after it was stopped in order, as for a restart: 503 and Stale, not 404. 0s: not at all. Of servers that were found.',
-      },
-      {
-        name: 'compare-schemas',
-        key: 'snapshot.compareSchemas',
-        value: boolean,
-        default: 'true',
-        description:
-          'While servers are of several minor versions, read how each understands its resources (OpenAPI v3), so that routers see which differ. false while there are routers of an earlier release, which refuse a snapshot that tells it.',
-      },
-      {
-        name: 'cluster',
-        key: 'snapshot.cluster',
-        value: text('name'),
-        description: 'Name of the cluster, kept in the snapshot.',
-      },
+      clusterReadingFlags.departedServerGrace,
+      clusterReadingFlags.compareSchemas,
+      clusterReadingFlags.cluster,
     ],
   },
   syncTargetFlagGroup,

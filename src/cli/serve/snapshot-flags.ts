@@ -3,6 +3,7 @@ import { describeKeysIssue } from '../../snapshot/signing/describe-keys-issue.ts
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 import type { CertificateFiles } from './certificate-files.ts';
+import { readsClusterItself } from './embedded-sync-flags.ts';
 
 /** Reads where snapshots come from, who may sign them and what happens without a current one. */
 export async function readSnapshotFlags(
@@ -12,14 +13,21 @@ export async function readSnapshotFlags(
   featureGateEnabled: boolean,
 ): Promise<ServeConfig['snapshot'] | undefined> {
   const file = values.text('snapshot-file');
-  const keysPath = featureGateEnabled
-    ? values.required('snapshot-keys', 'without a key to check them with, no snapshot is ever taken')
-    : values.text('snapshot-keys');
+  const isOwn = readsClusterItself(values);
+  const keysPath = values.text('snapshot-keys');
+  if (featureGateEnabled && !isOwn && !values.isGiven('snapshot-keys')) {
+    report.fault(
+      'snapshot-keys',
+      'the router has nothing to know the servers by: set --kubeconfig (or --in-cluster), and it reads the cluster itself; or --snapshot-keys, with which it checks the snapshots of a sync job',
+    );
+  }
   const stalePolicy = values.value('snapshot-stale-policy');
-  if (featureGateEnabled && keysPath !== undefined && file === undefined) {
+  if (featureGateEnabled && (isOwn || keysPath !== undefined) && file === undefined) {
     report.warn(
       'snapshot-file',
-      '--snapshot-file is not set: after a restart the router knows nothing until the next snapshot is pushed',
+      isOwn
+        ? '--snapshot-file is not set: after a restart the router knows nothing of a server that it cannot read then'
+        : '--snapshot-file is not set: after a restart the router knows nothing until the next snapshot is pushed',
     );
   }
   const keys = keysPath === undefined ? undefined : await readKeys(keysPath, report, files);

@@ -12,6 +12,7 @@ import { type CertificateFile, CertificateFiles, type ReadTextFile } from './cer
 import { identityModesOf, readDeploymentForm } from './deployment-form-flags.ts';
 import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
 import { readDestinationIdentityFlags, readIdentityModes } from './destination-identity-flags.ts';
+import { readEmbeddedSyncFlags } from './embedded-sync-flags.ts';
 import { readHealthFlags } from './health-flags.ts';
 import { readJwtFlags } from './jwt-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
@@ -79,6 +80,7 @@ export async function validateServeOptions(
   const proxyClient = readProxyClientPair(values, files, report, featureGateEnabled, identityModes);
   checkAuthentication(values, report);
   const snapshot = await readSnapshotFlags(values, report, files, featureGateEnabled);
+  const embeddedSync = await readEmbeddedSyncFlags(values, report, files, featureGateEnabled);
   const extensionRouting = values.value('extension-routing');
   const preferredVersion = values.values({
     version: 'preferred-version',
@@ -130,6 +132,7 @@ export async function validateServeOptions(
     allowedGroups,
     allowedUsers,
     snapshot,
+    embeddedSync,
     extensionRouting,
     preferredVersion,
     peerAddresses,

@@ -34,6 +34,7 @@ export function statusText(
     textTable([
       ['Router:', routerLine(status)],
       ['Snapshot:', snapshotLine(status, now)],
+      ...(status.embeddedSync === null ? [] : [['Read by:', readByLine(status.embeddedSync, now)]]),
       ...(cluster === undefined ? [] : [['Servers:', upgradeLine(cluster)]]),
       ...(preferred === undefined ? [] : [['Version:', preferred]]),
     ]),
@@ -72,9 +73,12 @@ function preferredVersionLine({ preferredVersion }: StatusView): string | undefi
   return `${minor}${how} answers for what servers understand differently${writes}`;
 }
 
-function snapshotLine({ snapshot }: StatusView, now: number): Segment {
+function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segment {
   if (snapshot === null) {
-    const text = 'none yet: is the sync job running, and does it push to this router?';
+    const text =
+      embeddedSync === null
+        ? 'none yet: is the sync job running, and does it push to this router?'
+        : `none yet: the router reads the cluster itself (${embeddedSync.source})`;
     return { text, style: 'warning' };
   }
   const { generation, createdAt, expiresAt, expired, source } = snapshot;
@@ -85,6 +89,12 @@ function snapshotLine({ snapshot }: StatusView, now: number): Segment {
     : `expires in ${durationText(expiry - now)}`;
   const text = `generation ${generation}, ${age} old, ${life}, from ${source}`;
   return expired ? { text, style: 'bad' } : text;
+}
+
+/** Whose the snapshot is, where it is the router's own. */
+function readByLine({ source, lastReadAt }: NonNullable<StatusView['embeddedSync']>, now: number): string {
+  const last = lastReadAt === null ? 'not yet' : `${durationText(now - Date.parse(lastReadAt))} ago`;
+  return `this router, by ${source}, last ${last}`;
 }
 
 function upgradeLine({ upgrade: { shares, servers, state } }: ClusterView): string {

@@ -25,6 +25,8 @@ const statusViewSchema = v.object({
       source: v.string(),
     }),
   ),
+  /** Left out by routers of the release before. */
+  embeddedSync: v.nullish(v.object({ source: v.string(), lastReadAt: v.nullable(v.string()) }), null),
   servers: v.array(
     v.object({
       id: v.string(),

@@ -107,6 +107,7 @@ describe('the text of status', () => {
   let report: StatusReport;
   const now = Date.parse('2026-01-01T00:05:00Z');
   const status: StatusView = {
+    embeddedSync: null,
     form: 'gateway',
     serverId: null,
     enabled: true,

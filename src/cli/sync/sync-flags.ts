@@ -1,9 +1,10 @@
 import type { JWK } from 'jose';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 import type { ReadingOptions, RunSyncOptions, RunSyncServer } from '../../sync/node/run-sync-options.ts';
+import { readListedServers } from '../flags/listed-servers.ts';
 import { type GivenSyncFlags, syncFlagValue } from '../flags/sync-flag-groups.ts';
 import { type CommandContext, messageOf } from '../terminal/command-context.ts';
-import { readFlagFile, readFlagOrigin, readRequiredFlagFile } from '../terminal/flag-files.ts';
+import { readFlagFile, readRequiredFlagFile } from '../terminal/flag-files.ts';
 import { givenClusterFlags, readSyncClusterFlags } from './sync-cluster-flags.ts';
 import { type EndpointFlags, readEndpointFlags, readLeaderElectionFlags } from './sync-process-flags.ts';
 import { givenTargetFlags, readSyncTargets } from './sync-target-flags.ts';
@@ -50,7 +51,7 @@ export function planSync(
   context: CommandContext,
 ): { readonly plan: SyncPlan } | { readonly faults: readonly string[] } {
   const faults: string[] = [];
-  const servers = readServers(flags.server ?? [], faults);
+  const servers = readListedServers(flags.server ?? [], faults);
   const signingKey = readSigningKey(flags, context, faults);
   // Left out, a snapshot of recorded answers does not run out, unlike one that is delivered.
   const lifetime =
@@ -203,21 +204,6 @@ function readClientCertificate(
     certificate: readRequiredFlagFile('--client-cert-file', clientCertFile, context, faults),
     key: readRequiredFlagFile('--client-key-file', clientKeyFile, context, faults),
   };
-}
-
-function readServers(entries: readonly string[], faults: string[]): readonly RunSyncServer[] {
-  const ids = new Set<string>();
-  return entries.map((entry) => {
-    const equals = entry.indexOf('=');
-    const id = entry.slice(0, Math.max(equals, 0));
-    if (equals < 1) {
-      faults.push(`--server must be id=https://host:port, not "${entry}"`);
-      return { id: entry };
-    }
-    if (ids.has(id)) faults.push(`--server names ${id} twice`);
-    ids.add(id);
-    return { id, url: readFlagOrigin('--server', entry.slice(equals + 1), faults) };
-  });
 }
 
 function readSigningKey(flags: SyncFlags, context: CommandContext, faults: string[]): JWK | undefined {

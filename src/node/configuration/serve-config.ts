@@ -88,6 +88,25 @@ export interface LoggingConfig {
   readonly verbosity: number;
 }
 
+/** The sync job inside the router. */
+export interface EmbeddedSyncConfig {
+  /** Where the cluster is, and as whom to read it: a kubeconfig, as it was read; or the pod's service account. */
+  readonly access:
+    | {
+        readonly kubeconfig: { readonly path: string; readonly text: string };
+        /** Default: its current one. */
+        readonly context: string | undefined;
+      }
+    | { readonly inCluster: true };
+  /** Listed by hand, beside those that are found. */
+  readonly servers: readonly { readonly id: string; readonly url?: string | undefined }[];
+  /** Milliseconds that what a server served stays known after it has left. */
+  readonly departedServerGrace: number;
+  readonly comparesSchemas: boolean;
+  /** Name of the cluster, for people. */
+  readonly cluster: string | undefined;
+}
+
 /** How the health of the API servers is found out. */
 export interface HealthConfig {
   /** Milliseconds between two probes of a healthy server. */
@@ -161,12 +180,14 @@ export interface ServeConfig {
   readonly snapshot: {
     /** Where the last good snapshot is kept, as it was signed, and read from at start. */
     readonly file: string | undefined;
-    /** Public keys that snapshots must be signed with; `undefined` only with the gate off. */
+    /** Public keys that snapshots must be signed with; `undefined` only with the gate off and with `embeddedSync`. */
     readonly keys:
       | { readonly path: string; readonly text: string; readonly pinned: PinnedKeySet }
       | undefined;
     readonly stalePolicy: StalePolicy;
   };
+  /** `undefined`: snapshots are pushed. */
+  readonly embeddedSync: EmbeddedSyncConfig | undefined;
   readonly extensionRouting: 'local' | 'extension';
   /** Of which version the cluster looks while its servers have several. */
   readonly preferredVersion: PreferredVersionOptions;

@@ -18,8 +18,9 @@ import { checkReplaceable } from './replaceable-file.ts';
  * may use one path: `load` clears away what a crashed writer has left beside it.
  *
  * @param path the file; its directory must exist.
+ * @param isUnsigned what is in it is signed by nobody, so that it is read only where nobody else can have written it
  */
-export function createFileSnapshotStore(path: string): SnapshotStore {
+export function createFileSnapshotStore(path: string, isUnsigned = false): SnapshotStore {
   const directory = dirname(path);
   const prefix = `.${basename(path)}.`;
 
@@ -35,7 +36,7 @@ export function createFileSnapshotStore(path: string): SnapshotStore {
     load: () =>
       inTurn(async () => {
         await removeLeftovers(directory, prefix);
-        return readStored(path);
+        return readStored(path, isUnsigned);
       }),
     save: (stored) =>
       inTurn(() => {
@@ -45,11 +46,12 @@ export function createFileSnapshotStore(path: string): SnapshotStore {
   };
 }
 
-async function readStored(path: string): Promise<StoredSnapshot | undefined> {
+async function readStored(path: string, isUnsigned: boolean): Promise<StoredSnapshot | undefined> {
   const file = await open(path, 'r').catch(unlessMissing);
   if (file === undefined) return undefined;
   try {
-    const { size } = await file.stat();
+    const { size, uid, mode } = await file.stat();
+    if (isUnsigned) requireOwnFile(path, uid, mode);
     // Both lines and their ends. Larger than that, nothing in it can be accepted: not worth the memory.
     const limit = sealedSnapshotLimit + sealedRenewalLimit + 4;
     if (size > limit) throw new Error(`${path} is larger than ${limit} bytes: it holds no snapshot.`);
@@ -57,6 +59,15 @@ async function readStored(path: string): Promise<StoredSnapshot | undefined> {
   } finally {
     await file.close();
   }
+}
+
+/** As ssh asks of its key files: whoever could write it could send requests wherever they like. */
+function requireOwnFile(path: string, uid: number, mode: number): void {
+  const isOwn = uid === 0 || uid === process.getuid?.();
+  if (isOwn && (mode & 0o022) === 0) return;
+  throw new Error(
+    `${path} can be written by others, and what is in it is not signed: give it to the user of the router alone (chmod 600)`,
+  );
 }
 
 async function replaceFile(path: string, temporaryPath: string, text: string): Promise<void> {

@@ -3,6 +3,7 @@ import { destinationCatalogue } from './destination-catalogue.ts';
 import { processCatalogue } from './process-catalogue.ts';
 import { requestCatalogue } from './request-catalogue.ts';
 import { sliCatalogue, stateCatalogue } from './state-catalogue.ts';
+import { syncCatalogue } from './sync-catalogue.ts';
 
 /** Where metrics are scraped. */
 export type MetricsPath = '/metrics' | '/metrics/slis';
@@ -23,6 +24,7 @@ export const metricCatalogue: readonly CatalogueSection[] = [
   { heading: 'Requests', path: '/metrics', metrics: Object.values(requestCatalogue) },
   { heading: 'Destinations', path: '/metrics', metrics: Object.values(destinationCatalogue) },
   { heading: 'Snapshot, files, connections', path: '/metrics', metrics: Object.values(stateCatalogue) },
+  { heading: 'Reading the cluster', path: '/metrics', metrics: Object.values(syncCatalogue) },
   { heading: 'Process', path: '/metrics', metrics: processCatalogue },
   { heading: 'Health checks', path: '/metrics/slis', metrics: Object.values(sliCatalogue) },
 ];

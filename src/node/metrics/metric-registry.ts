@@ -3,6 +3,7 @@ import { destinationCatalogue } from './destination-catalogue.ts';
 import { HistogramFamily, NumberFamily } from './metric-family.ts';
 import { requestCatalogue } from './request-catalogue.ts';
 import { sliCatalogue, stateCatalogue } from './state-catalogue.ts';
+import { syncCatalogue } from './sync-catalogue.ts';
 
 /** The family that a definition is counted in. */
 type FamilyOf<Definition extends MetricDefinition> = Definition['type'] extends 'histogram'
@@ -18,6 +19,7 @@ export interface MetricRegistry {
   readonly requests: FamiliesOf<typeof requestCatalogue>;
   readonly destinations: FamiliesOf<typeof destinationCatalogue>;
   readonly state: FamiliesOf<typeof stateCatalogue>;
+  readonly sync: FamiliesOf<typeof syncCatalogue>;
   readonly slis: FamiliesOf<typeof sliCatalogue>;
 }
 
@@ -26,6 +28,7 @@ export function createMetricRegistry(): MetricRegistry {
     requests: familiesOf(requestCatalogue),
     destinations: familiesOf(destinationCatalogue),
     state: familiesOf(stateCatalogue),
+    sync: familiesOf(syncCatalogue),
     slis: familiesOf(sliCatalogue),
   };
 }

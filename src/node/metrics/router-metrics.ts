@@ -5,6 +5,7 @@ import type { DropReason, RequestObserver } from '../../request/request-observer
 import type { Destination } from '../../request/transport.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import type { SyncObserver } from '../../sync/delivery/observer.ts';
 import type { MetricsPath } from './catalogue.ts';
 import { ConnectionMetrics } from './connection-metrics.ts';
 import { DestinationSeriesIndex } from './destination-series.ts';
@@ -139,6 +140,13 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.destinations.healthChanges.with(id, to).add();
   };
 
+  /** For the sync job in this router. */
+  readonly sync: SyncObserver = {
+    serverRead: ({ seconds, result }) => this.#registry.sync.reads.with(result).observe(seconds),
+    // Each is counted as what the receiver made of it.
+    delivered: () => {},
+  };
+
   scrape(accept: string | undefined): Promise<Scrape> {
     return this.#expose('/metrics', accept);
   }
@@ -152,7 +160,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   }
 
   async #families(path: MetricsPath): Promise<readonly ExposedFamily[]> {
-    const { requests, destinations, state, slis } = this.#registry;
+    const { requests, destinations, state, sync, slis } = this.#registry;
     if (path === '/metrics/slis') return Object.values(slis);
     updateStateMetrics(this.#registry, this.#sources, this.#clock());
     destinations.health.clear();
@@ -161,6 +169,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
       ...Object.values(requests),
       ...Object.values(destinations),
       ...Object.values(state),
+      ...(this.#sources.embeddedSync === undefined ? [] : Object.values(sync)),
       ...(await processFamilies()),
     ];
   }

@@ -1,9 +1,11 @@
 import type { DocumentProblem } from '../../discovery/openapi-v2/build-document.ts';
 import type { CredentialFiles } from '../../own-paths/status/credential-files.ts';
 import { documentStatus } from '../../own-paths/status/document-status.ts';
+import type { EmbeddedSyncSource } from '../../own-paths/status/embedded-sync-status.ts';
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { MetricRegistry } from './metric-registry.ts';
+import { syncServerStates } from './sync-catalogue.ts';
 
 /** What is looked at when a scrape comes. Left out: it is not there (yet). */
 export interface StateSources {
@@ -11,24 +13,39 @@ export interface StateSources {
   readonly credentialFiles?: CredentialFiles | undefined;
   readonly settings?: SettingsState | undefined;
   readonly openApiV2?: { problems(): readonly DocumentProblem[] } | undefined;
+  /** Left out where snapshots are pushed. */
+  readonly embeddedSync?: EmbeddedSyncSource | undefined;
   /** Second tries that the budget allows now. */
   readonly retryBudget?: (() => number) | undefined;
 }
 
 /** Writes the gauges of what the router holds. @param now milliseconds since the epoch */
 export function updateStateMetrics(
-  { state, destinations }: MetricRegistry,
+  { state, destinations, sync }: MetricRegistry,
   sources: StateSources,
   now: number,
 ): void {
   const table = sources.table();
   updateSnapshot(state, table, now);
+  updateSync(sync, sources.embeddedSync);
   const { discovery, documents } = documentStatus(table, sources.openApiV2);
   state.discoveryConflicts.with().set(discovery.conflictCount);
   state.documentProblems.with().set(documents.length);
   if (sources.credentialFiles !== undefined) updateCredentials(state, sources.credentialFiles);
   state.settingsNeedingRestart.with().set(sources.settings?.needsRestart().length ?? 0);
   if (sources.retryBudget !== undefined) destinations.retryBudget.with().set(sources.retryBudget());
+}
+
+/** Nothing where snapshots are pushed: the sync job has metrics of its own. */
+function updateSync(sync: MetricRegistry['sync'], source: EmbeddedSyncSource | undefined): void {
+  sync.servers.clear();
+  sync.lastRound.clear();
+  if (source === undefined) return;
+  const { servers, lastReadAt } = source();
+  for (const name of syncServerStates) {
+    sync.servers.with(name).set(servers.filter(({ state }) => state === name).length);
+  }
+  if (lastReadAt !== undefined) sync.lastRound.with().set(lastReadAt / 1000);
 }
 
 function updateSnapshot(state: MetricRegistry['state'], table: RoutingTable | undefined, now: number): void {

@@ -1,8 +1,6 @@
 import { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
-import { extensionDestination, peerDestination } from '../../proxy/delivery/destinations.ts';
 import { ServerLoad } from '../../proxy/delivery/server-load.ts';
 import { RetryBudget } from '../../request/retry.ts';
-import type { Destination } from '../../request/transport.ts';
 import { newPseudonym } from '../../request/via.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/memory-snapshot-store.ts';
@@ -30,6 +28,7 @@ import { LiveConfiguration } from '../reload/live-configuration.ts';
 import { LiveCredentials, serverTlsOf, transportCredentialsOf } from '../reload/live-credentials.ts';
 import { LiveHandlers } from '../reload/live-handlers.ts';
 import { LiveJwt } from '../reload/live-jwt.ts';
+import type { EmbeddedSync, EmbeddedSyncParts, OpenEmbeddedSync } from '../reload/open-embedded-sync.ts';
 import { createRequestRecords } from '../reload/request-records.ts';
 import { createRouterHandlers, type RouterParts } from '../reload/router-handlers.ts';
 import { TrafficControl } from '../reload/traffic-control.ts';
@@ -38,6 +37,7 @@ import { createRouterServer } from '../serving/server.ts';
 import { startAdminServer } from './admin-server.ts';
 import { createClusterDocuments } from './cluster-documents.ts';
 import { advertisedServer } from './own-advertised-address.ts';
+import { destinationsOf, localDestination, remoteDestinations } from './router-destinations.ts';
 
 /** Milliseconds that requests in flight get to end when the router is closed. */
 const closeGrace = 10_000;
@@ -47,6 +47,8 @@ export interface StartOptions {
   readonly configurationSource?: ConfigurationSource | undefined;
   /** Told of each changed configuration once it is in use. Must not throw. */
   readonly onApplied?: (config: ServeConfig) => void;
+  /** Reads the cluster in this process, where the configuration asks for it (`openEmbeddedSync`). */
+  readonly openEmbeddedSync?: OpenEmbeddedSync | undefined;
 }
 
 /**
@@ -86,7 +88,7 @@ async function closeAll(opened: Opened): Promise<void> {
 async function start(
   config: ServeConfig,
   logger: Logger,
-  { configurationSource, onApplied }: StartOptions,
+  { configurationSource, onApplied, openEmbeddedSync }: StartOptions,
   opened: Opened,
 ): Promise<RunningRouter> {
   const live = new LiveConfiguration(config);
@@ -131,9 +133,16 @@ async function start(
   const receiver = new SnapshotReceiver({
     store: snapshotStore(config),
     keys: () => credentials.current.snapshotKeys,
+    readsClusterItself: config.embeddedSync !== undefined,
     addressPolicy,
     logger,
     onPush: (result) => metrics?.snapshotPushed(result),
+  });
+  const embeddedSync = embeddedSyncOf(config, openEmbeddedSync, {
+    receiver,
+    pseudonym: outboundOptions.pseudonym,
+    observer: metrics?.sync,
+    logger,
   });
   const { serverId } = config;
   const checkOwnServer = serverId === undefined ? undefined : ownServerCheck(serverId, logger);
@@ -174,6 +183,7 @@ async function start(
     openApiV2: documents.openApiV2,
     openApiV3: documents.openApiV3,
     credentialFiles: credentialWatch.status,
+    embeddedSync: embeddedSync?.status,
     advertised: () => advertisedServer(config, listeningPort),
     settings: live,
     recentDecisions: new RecentDecisions(),
@@ -189,6 +199,7 @@ async function start(
   metrics?.lookAt({
     credentialFiles: credentialWatch.status,
     settings: live,
+    embeddedSync: embeddedSync?.status,
     openApiV2: documents.openApiV2,
     retryBudget: () => retryBudget.left,
     health: () => servers?.health.reports() ?? [],
@@ -226,6 +237,7 @@ async function start(
       }
     },
     servers,
+    embeddedSync,
     onApplied(next) {
       const table = receiver.current();
       if (table !== undefined && next.featureGateEnabled)
@@ -236,8 +248,12 @@ async function start(
     },
   };
   watchRouterFiles(users, configurationSource ?? filesAgain(config), credentialWatch, logger);
+  // With all else there is: what it makes is used by nothing yet, and a fault ends the start.
+  const readCluster = await embeddedSync?.prepare(config);
   const { port } = await server.listen(config.securePort, config.bindAddress, config.reusePort);
   listeningPort = port;
+  if (embeddedSync !== undefined) opened.push(() => embeddedSync.stop());
+  readCluster?.();
   if (canAssertLocally(config)) jwt.prepare();
   credentialWatch.start(live.current.fileCheckInterval);
   return {
@@ -259,40 +275,22 @@ async function start(
   };
 }
 
-/** `undefined` in the gateway form. */
-function localDestination(
-  { serverId, local }: ServeConfig,
-  credentials: LiveCredentials,
-): Destination | undefined {
-  if (serverId === undefined || local === undefined) return undefined;
-  return {
-    kind: 'local',
-    id: serverId,
-    origin: local.origin,
-    serverName: local.serverName,
-    // Asked anew for each request: its authority can change.
-    get trust() {
-      return credentials.localTrust();
-    },
-  };
-}
-
-function snapshotStore({ snapshot }: ServeConfig): SnapshotStore {
-  return snapshot.file === undefined ? createMemorySnapshotStore() : createFileSnapshotStore(snapshot.file);
-}
-
-/** Everywhere this router may still send to. */
-function destinationsOf(local: Destination | undefined, table: RoutingTable): readonly Destination[] {
-  return [...(local === undefined ? [] : [local]), ...remoteDestinations(table)];
-}
-
-function remoteDestinations(table: RoutingTable): readonly Destination[] {
-  return [
-    ...table.servers.flatMap((server) => peerDestination(server) ?? []),
-    ...table.snapshot.apiServices.flatMap((apiService) => extensionDestination(apiService) ?? []),
-  ];
+function snapshotStore({ snapshot: { file }, embeddedSync }: ServeConfig): SnapshotStore {
+  return file === undefined
+    ? createMemorySnapshotStore()
+    : createFileSnapshotStore(file, embeddedSync !== undefined);
 }
 
 function httpsOrigin(host: string, port: number): string {
   return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function embeddedSyncOf(
+  { embeddedSync }: ServeConfig,
+  open: OpenEmbeddedSync | undefined,
+  parts: EmbeddedSyncParts,
+): EmbeddedSync | undefined {
+  if (embeddedSync === undefined) return undefined;
+  if (open === undefined) throw new TypeError('To read a cluster, startRouter needs openEmbeddedSync.');
+  return open(parts);
 }

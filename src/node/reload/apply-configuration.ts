@@ -16,6 +16,7 @@ import {
 } from './live-credentials.ts';
 import type { LiveHandlers } from './live-handlers.ts';
 import type { LiveJwt } from './live-jwt.ts';
+import type { EmbeddedSync } from './open-embedded-sync.ts';
 import type { RouterHandlers } from './router-handlers.ts';
 import type { LimitedParts, TrafficControl } from './traffic-control.ts';
 
@@ -37,6 +38,8 @@ export interface ConfigurationUsers extends LimitedParts {
   readonly endPeerConnections: () => void;
   /** Left out where servers are not probed. */
   readonly servers: Pick<FollowedServers, 'configure'> | undefined;
+  /** Left out where snapshots are pushed. */
+  readonly embeddedSync?: Pick<EmbeddedSync, 'prepare'> | undefined;
   /** Told last, of what no part of the router holds: the log's verbosity, metrics. */
   readonly onApplied: (config: ServeConfig) => void;
 }
@@ -52,6 +55,7 @@ export async function applyConfiguration(config: ServeConfig, users: Configurati
   const next = credentialsOf(config);
   const nextHandlers = await users.buildHandlers(config, next.assertionKeys);
   const nextPolicy = createAddressPolicy(config.peerAddresses);
+  const readCluster = await users.embeddedSync?.prepare(config);
   const last = credentials.current;
   takeCertificates(last, next, users);
   try {
@@ -69,6 +73,7 @@ export async function applyConfiguration(config: ServeConfig, users: Configurati
   if (isOtherPolicy) users.endPeerConnections();
   handlers.replace(nextHandlers);
   live.replace(config);
+  readCluster?.();
   users.onApplied(config);
 }
 

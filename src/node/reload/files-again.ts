@@ -44,6 +44,7 @@ async function withTexts(config: ServeConfig, textOf: TextOf): Promise<ServeConf
     peerCa: peerCa && again('peer-ca-file', peerCa),
     local: local && { ...local, ca: again('local-server-ca-file', local.ca) },
     snapshot: { ...snapshot, keys: snapshot.keys && (await snapshotKeysAgain(snapshot.keys.path, textOf)) },
+    embeddedSync: config.embeddedSync && kubeconfigAgain(config.embeddedSync, textOf),
     destinationIdentity: await assertionKeysAgain(config.destinationIdentity, textOf),
     jwt: await issuersAgain(config.jwt, textOf),
   };
@@ -68,6 +69,16 @@ async function snapshotKeysAgain(path: string, textOf: TextOf): Promise<ServeCon
   const result = await parseSnapshotKeys(text);
   if (result.ok) return { path, text, pinned: result.keys };
   throw keysFault('snapshot-keys', path, result.issues);
+}
+
+function kubeconfigAgain(
+  embeddedSync: NonNullable<ServeConfig['embeddedSync']>,
+  textOf: TextOf,
+): ServeConfig['embeddedSync'] {
+  const { access } = embeddedSync;
+  if (!('kubeconfig' in access)) return embeddedSync;
+  const { path } = access.kubeconfig;
+  return { ...embeddedSync, access: { ...access, kubeconfig: { path, text: textOf(path) } } };
 }
 
 async function assertionKeysAgain(

@@ -32,7 +32,8 @@ export interface RouterHandlers {
 /** What lives as long as the router, whatever its configuration is. */
 export interface RouterParts
   extends Pick<AppOptions, 'routingTable' | 'health' | 'openApiV2' | 'openApiV3'>,
-    Required<Pick<AppOptions, 'credentialFiles' | 'advertised'>> {
+    Required<Pick<AppOptions, 'credentialFiles' | 'advertised'>>,
+    Pick<AppOptions, 'embeddedSync'> {
   readonly settings: LiveConfiguration;
   readonly outbound: OutboundOptions & {
     readonly local: Destination | undefined;
@@ -92,6 +93,7 @@ export async function createRouterHandlers(
     allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
     credentialFiles: parts.credentialFiles,
     advertised: parts.advertised,
+    embeddedSync: parts.embeddedSync,
     settings: parts.settings,
     recentDecisions,
     isShuttingDown: () => traffic.isShuttingDown,
@@ -103,6 +105,7 @@ export async function createRouterHandlers(
     snapshots: parts.routingTable,
     advertised: parts.advertised,
     credentialFiles: parts.credentialFiles,
+    embeddedSync: parts.embeddedSync,
     settings: parts.settings,
     isShuttingDown: () => traffic.isShuttingDown,
     metrics,

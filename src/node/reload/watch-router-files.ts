@@ -52,6 +52,7 @@ export function watchRouterFiles(
 /** The files that a configuration was read from and that can change while the router runs. */
 function filesOf(config: ServeConfig): readonly WatchedFile[] {
   const { serving, clientCa, requestHeader, proxyClient, peerCa, local, snapshot, jwt } = config;
+  const { access } = config.embeddedSync ?? {};
   const { assertionKeys } = config.destinationIdentity;
   const localCa = local?.ca.path === peerCa?.path ? undefined : local?.ca;
   return [
@@ -64,6 +65,9 @@ function filesOf(config: ServeConfig): readonly WatchedFile[] {
     ...pem('peer-ca-file', peerCa),
     ...pem('local-server-ca-file', localCa),
     ...(snapshot.keys === undefined ? [] : [{ name: 'snapshot-keys', ...snapshot.keys }]),
+    ...(access !== undefined && 'kubeconfig' in access
+      ? [{ name: 'kubeconfig', ...access.kubeconfig, isDocument: true }]
+      : []),
     ...(assertionKeys === undefined ? [] : [{ name: 'assertion-keys', ...assertionKeys }]),
     ...(jwt.configurationFile === undefined
       ? []

@@ -1,5 +1,10 @@
 import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
 import { isExpired, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import {
+  type EmbeddedSyncSource,
+  type EmbeddedSyncStatus,
+  embeddedSyncWarnings,
+} from '../status/embedded-sync-status.ts';
 import type { HealthCheck } from './health.ts';
 
 export interface SnapshotCheckOptions {
@@ -8,6 +13,8 @@ export interface SnapshotCheckOptions {
   /** With the feature gate off no snapshot is needed. */
   readonly enabled?: boolean;
   readonly clock?: () => number;
+  /** The sync job in this router. Default: snapshots are pushed. */
+  readonly embeddedSync?: EmbeddedSyncSource | undefined;
 }
 
 /**
@@ -17,12 +24,13 @@ export interface SnapshotCheckOptions {
  */
 export function snapshotCheck(options: SnapshotCheckOptions): HealthCheck {
   const { routingTable, stalePolicy = defaultStalePolicy, enabled = true, clock = Date.now } = options;
+  const { embeddedSync } = options;
   return {
     name: 'snapshot',
     check() {
       if (!enabled) return undefined;
       const table = routingTable.current();
-      if (table === undefined) return 'there has been no snapshot yet: is the sync job running?';
+      if (table === undefined) return `there has been no snapshot yet: ${whyThereIsNone(embeddedSync?.())}`;
       return isExpired(table, clock()) && stalePolicy === 'unavailable'
         ? `the snapshot of generation ${table.generation} is past its lifetime`
         : undefined;
@@ -34,4 +42,10 @@ export function snapshotCheck(options: SnapshotCheckOptions): HealthCheck {
         : 'the snapshot is past its lifetime: see to the sync job';
     },
   };
+}
+
+function whyThereIsNone(reading: EmbeddedSyncStatus | undefined): string {
+  if (reading === undefined) return 'is the sync job running?';
+  const [first = 'the cluster is being read'] = embeddedSyncWarnings(reading);
+  return first;
 }

@@ -12,6 +12,11 @@ import {
   type KeyFileStatus,
 } from './credential-files.ts';
 import { type DocumentStatus, documentStatus } from './document-status.ts';
+import {
+  type EmbeddedSyncSource,
+  type EmbeddedSyncStatus,
+  embeddedSyncWarnings,
+} from './embedded-sync-status.ts';
 import { describeSettingChange, type SettingChange, type SettingsState } from './setting-change.ts';
 import {
   type UndecodableResource,
@@ -48,6 +53,19 @@ export interface RouterStatus extends DocumentStatus {
     readonly expiresAt: string;
     readonly expired: boolean;
     readonly source: string;
+  } | null;
+  /** What the sync job in this router last read; `null` where snapshots are pushed. */
+  readonly embeddedSync: {
+    /** The kubeconfig by which the cluster is read, or `in-cluster`. */
+    readonly source: string;
+    /** When it last looked at all servers; `null` before that. */
+    readonly lastReadAt: string | null;
+    readonly servers: readonly {
+      readonly id: string;
+      readonly state: string;
+      /** Why it could not be read; `null` where it could. */
+      readonly failure: string | null;
+    }[];
   } | null;
   readonly servers: readonly {
     readonly id: string;
@@ -91,11 +109,13 @@ export function routerStatus(
   now: number,
   credentialFiles: CredentialFiles = none,
   settings?: SettingsState,
+  embeddedSync?: EmbeddedSyncSource,
 ): RouterStatus {
   const { serverId, enabled = true, stalePolicy = defaultStalePolicy, health } = options;
   const { preferredVersion = defaultPreferredVersion } = options;
   const table = source.current();
   const undecodable = undecodableResources(table);
+  const reading = embeddedSync?.();
   const needsRestart = settings?.needsRestart() ?? [];
   const departures = new Map(table?.snapshot.servers.map(({ id, departedAt }) => [id, departedAt]));
   return {
@@ -121,6 +141,7 @@ export function routerStatus(
             expired: isExpired(table, now),
             source: table.snapshot.metadata.source,
           },
+    embeddedSync: reading === undefined ? null : embeddedSyncState(reading),
     servers: (table?.servers ?? []).map(({ id, origin, addressSource, version, stale }) => ({
       id,
       local: id === serverId,
@@ -141,7 +162,20 @@ export function routerStatus(
       ...refusedPushWarnings(source.refusedPush),
       ...expiryWarnings(table, stalePolicy, now),
       ...undecodableWarnings(undecodable, preferredVersion.version !== 'local'),
+      ...embeddedSyncWarnings(reading),
     ],
+  };
+}
+
+function embeddedSyncState({
+  source,
+  lastReadAt,
+  servers,
+}: EmbeddedSyncStatus): NonNullable<RouterStatus['embeddedSync']> {
+  return {
+    source,
+    lastReadAt: lastReadAt === undefined ? null : new Date(lastReadAt).toISOString(),
+    servers: servers.map(({ id, state, failure = null }) => ({ id, state, failure })),
   };
 }
 

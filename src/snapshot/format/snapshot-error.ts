@@ -12,7 +12,9 @@ export type SnapshotErrorCode =
   /** The signature holds; the content has faults, all in `issues`. */
   | 'Invalid'
   /** Not newer than what is held, or a renewal of something that is not held. */
-  | 'NotNewer';
+  | 'NotNewer'
+  /** The router reads the cluster itself and takes nothing that is pushed. */
+  | 'ReadsClusterItself';
 
 /** Why a snapshot, or the renewal of one, was not taken. What was held before is still held. */
 export class SnapshotError extends Error {
@@ -31,7 +33,7 @@ export class SnapshotError extends Error {
   }
 }
 
-/** The `metav1.Status` reason, and with it the HTTP code (401, 413, 422, 409), that a pusher is answered with. */
+/** The `metav1.Status` reason, and with it the HTTP code (401, 413, 422, 409, 405), that a pusher is answered with. */
 export const snapshotErrorReason: Readonly<Record<SnapshotErrorCode, StatusReason>> = {
   Unsigned: 'Unauthorized',
   UnknownKey: 'Unauthorized',
@@ -39,6 +41,7 @@ export const snapshotErrorReason: Readonly<Record<SnapshotErrorCode, StatusReaso
   TooLarge: 'RequestEntityTooLarge',
   Invalid: 'Invalid',
   NotNewer: 'Conflict',
+  ReadsClusterItself: 'MethodNotAllowed',
 };
 
 /** @param subject what is invalid: `The snapshot`, `The renewal`. */

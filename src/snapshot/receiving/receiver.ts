@@ -1,9 +1,9 @@
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import type { AddressPolicy } from '../addresses/address-policy.ts';
-import { invalid, SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
+import { invalid, SnapshotError } from '../format/snapshot-error.ts';
+import { snapshotText } from '../format/snapshot-text.ts';
+import type { Snapshot } from '../format/types.ts';
 import { buildRoutingTable, withLifetime } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
-import type { PinnedKeySet } from '../signing/keys.ts';
 import { type OpenedSnapshot, openSnapshot } from '../signing/open.ts';
 import { openRenewal, type SnapshotRenewal } from '../signing/renewal.ts';
 import { checkAcceptance, futureFault, withoutRefusedAddresses } from './acceptance-checks.ts';
@@ -15,38 +15,12 @@ import {
   requireHeld,
   requireRising,
 } from './held-snapshot.ts';
-import { type SnapshotStore, StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
-
-export interface SnapshotReceiverOptions {
-  /** Asked for each snapshot, so that a reloaded key file counts from then on. */
-  readonly keys: () => PinnedKeySet;
-  readonly addressPolicy: AddressPolicy;
-  readonly store: SnapshotStore;
-  /** Milliseconds since the epoch; default `Date.now`. */
-  readonly now?: (() => number) | undefined;
-  readonly logger?: Logger | undefined;
-  /** Told how each push has ended, for metrics. Must not throw. */
-  readonly onPush?: ((result: PushResult) => void) | undefined;
-}
-
-/** How a push has ended: taken, refused for a reason, or failed by a fault of this side. */
-export type PushResult = Acceptance['result'] | SnapshotErrorCode | 'InternalError';
-
-/** A push that was refused since the last one that was taken. */
-export interface RefusedPush {
-  readonly code: SnapshotErrorCode;
-  readonly message: string;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-}
+import { openOwnSnapshot, refusalOfPush } from './own-snapshot.ts';
+import type { RefusedPush, RestoreResult, SnapshotReceiverOptions } from './receiver-options.ts';
+import { StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
 
 export type { Acceptance } from './held-snapshot.ts';
-
-export type RestoreResult =
-  | { readonly result: 'restored'; readonly generation: number; readonly expiresAt: number }
-  | { readonly result: 'empty' }
-  /** Something is stored and cannot be used. */
-  | { readonly result: 'refused'; readonly error: Error };
+export type { PushResult, RefusedPush, RestoreResult, SnapshotReceiverOptions } from './receiver-options.ts';
 
 /**
  * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
@@ -80,9 +54,9 @@ export class SnapshotReceiver {
     return this.#refusedPush;
   }
 
-  /** What is in use, sealed as it came: to be handed on to another router. */
+  /** What is in use, sealed as it came: to be handed on to another router. `undefined` also where nothing is signed. */
   sealed(): StoredSnapshot | undefined {
-    return this.#held?.stored;
+    return this.#options.readsClusterItself === true ? undefined : this.#held?.stored;
   }
 
   /** `sha256:<hex>` of the content in use, as `OpenedSnapshot.digest`; `undefined` until there is one. */
@@ -109,6 +83,7 @@ export class SnapshotReceiver {
    */
   accept(jws: string): Promise<Acceptance> {
     return this.#takeInTurn(async () => {
+      this.#requirePushed();
       const opened = await this.#open(jws);
       const held = this.#held;
       if (held?.digest === opened.digest) return this.#keep(held, { ...held.stored, snapshot: jws });
@@ -125,10 +100,35 @@ export class SnapshotReceiver {
    */
   renew(jws: string): Promise<Acceptance> {
     return this.#takeInTurn(async () => {
+      this.#requirePushed();
       const renewal = await openRenewal(jws, this.#options.keys());
       const held = requireHeld(this.#held, renewal);
       const stored = { ...held.stored, renewal: jws };
       const table = this.#renewedTable(held.table, renewal);
+      if (table === held.table) return this.#keep(held, stored);
+      return this.#replace('renewed', { table, digest: held.digest, stored });
+    });
+  }
+
+  /**
+   * Takes a snapshot of the sync job in this process, if its content holds and its generation rises: every rule of
+   * `accept` but the signature. The held one with a later time of making is `renewed`.
+   * @throws {SnapshotError} with the reason; nothing has changed then.
+   * @throws {TypeError} where snapshots are pushed
+   */
+  acceptOwn(snapshot: Snapshot): Promise<Acceptance> {
+    if (this.#options.readsClusterItself !== true)
+      throw new TypeError('Snapshots are pushed to this router.');
+    return this.#takeInTurn(async () => {
+      const stored = { snapshot: snapshotText(snapshot) };
+      const opened = await this.#open(stored.snapshot);
+      const held = this.#held;
+      if (held?.digest !== opened.digest) {
+        requireRising(opened, held);
+        const table = buildRoutingTable(opened.snapshot);
+        return this.#replace('accepted', { table, digest: opened.digest, stored });
+      }
+      const table = this.#renewedTable(held.table, opened.snapshot.metadata);
       if (table === held.table) return this.#keep(held, stored);
       return this.#replace('renewed', { table, digest: held.digest, stored });
     });
@@ -176,9 +176,10 @@ export class SnapshotReceiver {
   }
 
   /** Signature, content, addresses, creation time: every check that does not depend on what is held. */
-  async #open(jws: string): Promise<OpenedSnapshot> {
-    const { keys, addressPolicy } = this.#options;
-    const opened = await openSnapshot(jws, keys());
+  async #open(text: string): Promise<Omit<OpenedSnapshot, 'kid'>> {
+    const { keys, addressPolicy, readsClusterItself } = this.#options;
+    const opened =
+      readsClusterItself === true ? await openOwnSnapshot(text) : await openSnapshot(text, keys());
     const issues = checkAcceptance(opened.snapshot, addressPolicy, this.#now());
     if (issues.length > 0) throw invalid('The snapshot', issues);
     const snapshot = withoutRefusedAddresses(opened.snapshot, addressPolicy);
@@ -211,7 +212,14 @@ export class SnapshotReceiver {
     }
   }
 
-  #renewedTable(table: RoutingTable, renewal: SnapshotRenewal): RoutingTable {
+  #requirePushed(): void {
+    if (this.#options.readsClusterItself === true) throw refusalOfPush();
+  }
+
+  #renewedTable(
+    table: RoutingTable,
+    renewal: Pick<SnapshotRenewal, 'createdAt' | 'lifetimeSeconds'>,
+  ): RoutingTable {
     const future = futureFault(renewal.createdAt, this.#now());
     if (future !== undefined) throw invalid('The renewal', [{ path: 'createdAt', message: future }]);
     const renewed = withLifetime(table, renewal.createdAt, renewal.lifetimeSeconds);

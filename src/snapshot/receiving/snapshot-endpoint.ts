@@ -79,12 +79,19 @@ export function getSnapshot(accept: string | undefined, receiver: SnapshotReceiv
   const table = receiver.current();
   const sealed = receiver.sealed();
   const digest = receiver.digest();
-  if (table === undefined || sealed === undefined || digest === undefined) {
+  if (table === undefined || digest === undefined) {
     return statusResponse('NotFound', 'there has been no snapshot yet');
   }
-  return accept?.includes(sealedMediaType) === true
-    ? new Response(sealed.snapshot, {
-        headers: { 'content-type': sealedMediaType, etag: entityTagOf({ digest, ...table }), vary: 'accept' },
-      })
-    : Response.json(table.snapshot, { headers: { vary: 'accept' } });
+  if (accept?.includes(sealedMediaType) !== true) {
+    return Response.json(table.snapshot, { headers: { vary: 'accept' } });
+  }
+  if (sealed === undefined) {
+    return statusResponse(
+      'NotAcceptable',
+      'this router reads the cluster itself: its snapshot is signed by nobody',
+    );
+  }
+  return new Response(sealed.snapshot, {
+    headers: { 'content-type': sealedMediaType, etag: entityTagOf({ digest, ...table }), vary: 'accept' },
+  });
 }

@@ -1,8 +1,7 @@
-import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { snapshotLimits } from '../format/limits.ts';
 import { parseSnapshot } from '../format/parse-snapshot.ts';
-import { packSnapshot } from '../format/shared-groups.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
+import { snapshotText } from '../format/snapshot-text.ts';
 import type { Snapshot } from '../format/types.ts';
 import { type SigningKey, signPayload } from './signing-key.ts';
 
@@ -18,7 +17,7 @@ export const sealedSnapshotType = 'mixed-version-proxy-snapshot+jws';
 export async function sealSnapshot(snapshot: Snapshot, key: SigningKey): Promise<string> {
   const parsed = await parseSnapshot(snapshot);
   if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
-  const text = canonicalJson(packSnapshot(parsed.snapshot));
+  const text = snapshotText(parsed.snapshot);
   if (new TextEncoder().encode(text).length > snapshotLimits.bytes) {
     throw new SnapshotError('TooLarge', `The snapshot is larger than ${snapshotLimits.bytes} bytes.`);
   }

@@ -1,11 +1,16 @@
 import type { RequestOptions } from 'node:https';
+import { dirname } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { ClusterAccessError } from './cluster-access-error.ts';
 
 /** Where a cluster is, and as whom to go there. */
 export type ClusterAccessOptions =
-  /** A kubeconfig file; `context` in place of its current one. */
-  | { readonly kubeconfig: string; readonly context?: string | undefined }
+  /** A kubeconfig file; `context` in place of its current one; `text` what it holds, where it has been read already. */
+  | {
+      readonly kubeconfig: string;
+      readonly context?: string | undefined;
+      readonly text?: string | undefined;
+    }
   /** The service account of the pod that this runs in. */
   | { readonly inCluster: true };
 
@@ -42,7 +47,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   const config = new KubeConfig();
   const name = 'inCluster' in options ? 'the in-cluster configuration' : options.kubeconfig;
   if ('inCluster' in options) loadFromCluster(config);
-  else loadFromFile(config, options.kubeconfig, options.context);
+  else loadFromFile(config, options);
   const cluster = config.getCurrentCluster();
   if (cluster === null) {
     throw new ClusterAccessError(
@@ -54,7 +59,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   }
   if (cluster.skipTLSVerify) {
     throw new ClusterAccessError(
-      `${name} turns off the check of the server's certificate: what is read goes into signed snapshots, so ` +
+      `${name} turns off the check of the server's certificate: what is read decides where requests go, so ` +
         'name its certificate-authority instead.',
     );
   }
@@ -92,9 +97,16 @@ function loadFromCluster(config: KubeConfig): void {
   config.loadFromCluster();
 }
 
-function loadFromFile(config: KubeConfig, file: string, context: string | undefined): void {
+function loadFromFile(
+  config: KubeConfig,
+  { kubeconfig: file, context, text }: Exclude<ClusterAccessOptions, { readonly inCluster: true }>,
+): void {
   try {
-    config.loadFromFile(file);
+    if (text === undefined) config.loadFromFile(file);
+    else {
+      config.loadFromString(text);
+      config.makePathsAbsolute(dirname(file));
+    }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${reason}`, { cause });

@@ -3,6 +3,7 @@ import { checkServerIdentity } from '../../node/destinations/server-identity.ts'
 import { ReadError } from '../documents/server-documents.ts';
 import type { WatchConnection } from '../documents/watch-connection.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
+import type { LocalApiServer } from './run-sync-options.ts';
 
 export interface KubernetesConnectionOptions {
   readonly access: ClusterAccess;
@@ -13,6 +14,10 @@ export interface KubernetesConnectionOptions {
   readonly otherAddresses?: () => readonly string[];
   /** PEM that those are checked against, as `kubernetes.default.svc`. Default: the kubeconfig's. */
   readonly peerCertificateAuthorities?: string | undefined;
+  /** Asked before all others, and what the kubeconfig names only after those: it may lead back to a router. */
+  readonly local?: LocalApiServer | undefined;
+  /** Sent along as `Via`. */
+  readonly via?: string | undefined;
   /** Of one document. Default 256 MiB. */
   readonly maximumBytes?: number | undefined;
 }
@@ -26,23 +31,23 @@ const peerServerName = 'kubernetes.default.svc';
 /** Milliseconds until a server that does not even connect counts as away. */
 const connectTimeout = 5_000;
 
+/** Where a server is, and what it is checked by. `undefined`: the kubeconfig says. */
 interface Place {
   readonly origin: string;
-  readonly agent: Agent;
+  readonly ca: string | undefined;
+  readonly serverName: string | undefined;
 }
 
 /** Lists and watches through what a kubeconfig names, and through other API servers while that is away. */
 export function kubernetesConnection(options: KubernetesConnectionOptions): KubernetesConnection {
   const { access, otherAddresses = () => [], maximumBytes = 256 * 1024 * 1024 } = options;
   const agents = new Map<string, { readonly agent: Agent; readonly made: string }>();
+  const via = options.via === undefined ? [] : ['via', options.via];
   /** How often a place failed in a row: counts through the places. */
   let turn = 0;
 
-  function agentFor(origin: string, isPeer: boolean, credentials: ClusterCredentials): Agent {
-    const ca = isPeer
-      ? (options.peerCertificateAuthorities ?? credentials.certificateAuthorities)
-      : credentials.certificateAuthorities;
-    const servername = isPeer ? peerServerName : credentials.serverName;
+  function agentFor({ origin, ...place }: Place, credentials: ClusterCredentials): Agent {
+    const { ca, serverName: servername } = place;
     const pair = credentials.clientCertificate;
     const made = JSON.stringify([ca, servername, pair]);
     const known = agents.get(origin);
@@ -68,17 +73,35 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
     return agent;
   }
 
-  function place(credentials: ClusterCredentials): Place {
-    const peers = otherAddresses().map((address) => `https://${address}`);
-    const origins = [access.server, ...peers.filter((origin) => origin !== access.server)];
+  /** In the order in which they are asked. */
+  function places({ certificateAuthorities, serverName }: ClusterCredentials): readonly Place[] {
+    const named = { origin: access.server, ca: certificateAuthorities, serverName };
+    const { local } = options;
+    const ca = options.peerCertificateAuthorities ?? certificateAuthorities;
+    const others = otherAddresses().map((address) => ({
+      origin: `https://${address}`,
+      ca,
+      serverName: peerServerName,
+    }));
+    const own = local && {
+      origin: local.origin,
+      ca: local.certificateAuthorities,
+      serverName: local.serverName,
+    };
+    const all = own === undefined ? [named, ...others] : [own, ...others, named];
+    return [...new Map(all.toReversed().map((place) => [place.origin, place])).values()].toReversed();
+  }
+
+  function place(credentials: ClusterCredentials): { readonly origin: string; readonly agent: Agent } {
+    const all = places(credentials);
     for (const [origin, { agent }] of agents) {
-      if (origins.includes(origin)) continue;
+      if (all.some((place) => place.origin === origin)) continue;
       agents.delete(origin);
       void agent.close();
     }
-    const index = turn % origins.length;
-    const origin = origins[index] ?? access.server;
-    return { origin, agent: agentFor(origin, index !== 0, credentials) };
+    // There is one at least: what the kubeconfig names.
+    const next = all[turn % all.length] as Place;
+    return { origin: next.origin, agent: agentFor(next, credentials) };
   }
 
   async function ask(path: string, accept: string, signal: AbortSignal | undefined) {
@@ -88,7 +111,7 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
       const { origin, agent } = place(credentials);
       const answer = await request(`${origin}${path}`, {
         dispatcher: agent,
-        headers: [...credentials.headers, 'accept', accept, 'user-agent', 'mixed-version-proxy-sync'],
+        headers: [...credentials.headers, ...via, 'accept', accept, 'user-agent', 'mixed-version-proxy-sync'],
         ...(signal === undefined ? {} : { signal }),
       });
       // A gateway without a server behind it, or a server that is going: somebody else may do.

@@ -1,6 +1,7 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { NodeTransport } from '../../node/destinations/node-transport.ts';
 import { requestDocument } from '../../node/destinations/request-document.ts';
+import type { DestinationTrust } from '../../request/transport.ts';
 import { ReadError, type ServerDocument, type ServerDocuments } from '../documents/server-documents.ts';
 
 export interface LiveDocumentsOptions {
@@ -11,6 +12,8 @@ export interface LiveDocumentsOptions {
   readonly origin: string;
   /** The name the serving certificate must carry. Default `kubernetes.default.svc`. */
   readonly serverName?: string | undefined;
+  /** What its certificate is checked against. Default: the transport's peer authorities. */
+  readonly trust?: DestinationTrust | undefined;
   /** Asked for each document, since service account tokens are rotated. */
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
   /** Further headers, name, value, name, value, …; asked for each document. */
@@ -31,11 +34,12 @@ export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
     id,
     origin,
     serverName = 'kubernetes.default.svc',
+    trust = { kind: 'peer-ca' },
     bearerToken,
     requestHeaders,
   } = options;
   const { timeoutMilliseconds = 10_000, maximumBytes = 64 * 1024 * 1024 } = options;
-  const destination = { kind: 'peer', id, origin, serverName, trust: { kind: 'peer-ca' } } as const;
+  const destination = { kind: 'peer', id, origin, serverName, trust } as const;
   const known = new Map<string, { readonly etag: string; readonly document: ServerDocument }>();
 
   async function request(path: string, headers: readonly string[], signal: AbortSignal | undefined) {

@@ -1,7 +1,9 @@
 import { NodeTransport } from '../../node/destinations/node-transport.ts';
+import type { DestinationTrust } from '../../request/transport.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import { addressOf } from '../cluster/api-endpoints.ts';
+import type { FoundServer } from '../cluster/cluster-input.ts';
 import { type ClusterSource, createClusterSource } from '../cluster/cluster-source.ts';
 import type { ClusterTiming } from '../cluster/cluster-timing.ts';
 import type { SyncServer } from '../cluster/sync-server.ts';
@@ -10,7 +12,7 @@ import type { ClusterAccess } from './cluster-access.ts';
 import { kubernetesConnection } from './kubernetes-connection.ts';
 import { liveDocuments } from './live-documents.ts';
 import type { OpenServers } from './open-servers.ts';
-import { type RunSyncServer, readingOriginOf } from './run-sync-options.ts';
+import { type LocalApiServer, type RunSyncServer, readingOriginOf } from './run-sync-options.ts';
 import { servingNames } from './serving-names.ts';
 
 export interface OpenClusterOptions {
@@ -20,6 +22,10 @@ export interface OpenClusterOptions {
   /** Listed by hand. */
   readonly servers: readonly RunSyncServer[];
   readonly timing?: Partial<ClusterTiming> | undefined;
+  /** Read where it is named here, and not at the address that others know it by, which may be a router's. */
+  readonly local?: LocalApiServer | undefined;
+  /** `Via` of every request that is sent. */
+  readonly via?: string | undefined;
 }
 
 export interface OpenCluster extends OpenServers {
@@ -29,7 +35,7 @@ export interface OpenCluster extends OpenServers {
 
 /** Connections to a cluster: to what the kubeconfig names, and with its identity to each server by its address. */
 export async function openCluster(options: OpenClusterOptions): Promise<OpenCluster> {
-  const { access, timing } = options;
+  const { access, timing, local, via } = options;
   const authorities = (certificateAuthorities: string | undefined) => {
     const pem = options.certificateAuthorities ?? certificateAuthorities;
     if (pem !== undefined) return pem;
@@ -58,17 +64,28 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
     const text = JSON.stringify(now);
     if (text !== used) transport.updateCredentials(now);
     used = text;
-    return headers;
+    return via === undefined ? headers : [...headers, 'via', via];
   }
 
   const documents = new Map<string, { readonly origin: string; readonly opened: ServerDocuments }>();
-  function documentsAt(id: string, origin: string, serverName: string | undefined): ServerDocuments {
+  function documentsAt(
+    id: string,
+    origin: string,
+    serverName: string | undefined,
+    trust?: DestinationTrust,
+  ): ServerDocuments {
     const key = `${origin} ${serverName ?? ''}`;
     const known = documents.get(key);
     if (known !== undefined) return known.opened;
-    const opened = liveDocuments({ transport, id, origin, serverName, requestHeaders: identity });
+    const opened = liveDocuments({ transport, id, origin, serverName, trust, requestHeaders: identity });
     documents.set(key, { origin, opened });
     return opened;
+  }
+
+  function documentsOf({ id, address, url, serverName }: FoundServer): ServerDocuments {
+    if (id !== local?.id) return documentsAt(id, url ?? `https://${address}`, serverName);
+    const trust = { kind: 'ca-bundle', pem: local.certificateAuthorities } as const;
+    return documentsAt(id, local.origin, local.serverName, trust);
   }
 
   /** Servers come and go with their addresses; neither what they said nor connections to them stay. */
@@ -90,6 +107,8 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
     access,
     peerCertificateAuthorities: first.transport.peerCertificateAuthorities,
     otherAddresses: () => addresses,
+    local,
+    via,
   });
   return {
     servers,
@@ -97,8 +116,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
       const source = createClusterSource({
         connection,
         servingNames: (address, signal) => servingNames(transport, address, signal),
-        documentsOf: ({ id, address, url, serverName }) =>
-          documentsAt(id, url ?? `https://${address}`, serverName),
+        documentsOf,
         listed: servers,
         previous,
         clock: systemClock,
@@ -108,7 +126,9 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
         ...source,
         look(answered) {
           const view = source.look(answered);
-          addresses = view.servers.flatMap((server) => addressOf(server) ?? []);
+          addresses = view.servers.flatMap((server) =>
+            server.id === local?.id ? [] : (addressOf(server) ?? []),
+          );
           forgetAllBut(new Set(view.servers.map(({ documents }) => documents)));
           return view;
         },

@@ -1,7 +1,9 @@
 import type { JWK } from 'jose';
 import type { Logger } from '../../runtime/logger.ts';
+import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
+import type { SnapshotTarget } from '../delivery/deliver.ts';
 import type { SyncObserver } from '../delivery/observer.ts';
 import type { SyncTiming } from '../sync-options.ts';
 import type { ClusterAccessOptions } from './cluster-access.ts';
@@ -21,6 +23,17 @@ export interface RunSyncRouter {
   readonly serverName?: string | undefined;
   /** Its certificate is checked against the public authorities, as a Worker's must be. Default false. */
   readonly publicAuthorities?: boolean | undefined;
+}
+
+/** The API server that a router stands in front of, for the sync job in that router. */
+export interface LocalApiServer {
+  readonly id: string;
+  /** `https://host:port`. */
+  readonly origin: string;
+  /** The name its certificate must carry. */
+  readonly serverName: string;
+  /** PEM. */
+  readonly certificateAuthorities: string;
 }
 
 /** Of several sync jobs that name the same Lease, one delivers. */
@@ -56,6 +69,14 @@ export interface RunSyncOptions extends Omit<ReadingOptions, 'certificateAuthori
   readonly routers?: readonly RunSyncRouter[] | undefined;
   readonly workersKv?: readonly WorkersKvTargetOptions[] | undefined;
   readonly files?: readonly FileTargetOptions[] | undefined;
+  /** Further targets: the router that this runs in. */
+  readonly targets?: readonly SnapshotTarget[] | undefined;
+  /** What that router holds, to go on from. */
+  readonly previous?: Snapshot | undefined;
+  /** The server in front of which that router stands; with `kubernetes` only. */
+  readonly local?: LocalApiServer | undefined;
+  /** `Via` of every request, by which that router knows one that comes back to it; with `kubernetes` only. */
+  readonly via?: string | undefined;
   /** PEM: what routers' serving certificates are checked against. Default: `certificateAuthorities`. */
   readonly routerCertificateAuthorities?: string | undefined;
   /** For routers, in place of the certificate or beside it. Routers take nobody without one of them. */
@@ -99,12 +120,14 @@ export function checkRunSyncOptions(options: RunSyncOptions): CheckedSyncOptions
     routers = [],
     workersKv = [],
     files = [],
+    targets: further = [],
     servers,
     leaderElection,
     certificateAuthorities,
   } = options;
   const targets = routers.length + workersKv.length;
-  if (targets + files.length === 0) faults.push('there is no router and no file to deliver to');
+  if (targets + files.length + further.length === 0)
+    faults.push('there is no router and no file to deliver to');
   const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
   if (routers.length > 0 && !hasIdentity) {
     faults.push('routers take snapshots only from a client with a certificate or a token: give one');

@@ -91,6 +91,8 @@ export async function prepareSync(
           certificateAuthorities: given.certificateAuthorities,
           servers: options.servers,
           timing: { ...timing, ...graceOf(options) },
+          local: options.local,
+          via: options.via,
         });
   const opened = cluster ?? openServers(options);
   // A Worker stands in front of no API server, and whoever answers for it is known to the public authorities alone.
@@ -100,7 +102,8 @@ export async function prepareSync(
   const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
   const leaseClient = await leaseClientFor(options, access);
   const elector = leaseClient && electorFor(leaseClient, options);
-  const previous = await previousSnapshot({ store, holders: pushed, keys, logger }, signal);
+  const previous =
+    options.previous ?? (await previousSnapshot({ store, holders: pushed, keys, logger }, signal));
   return {
     options: {
       servers: opened.servers,
@@ -109,6 +112,7 @@ export async function prepareSync(
         ...pushed,
         ...(options.files ?? []).map(fileTarget),
         ...(stateFile === undefined ? [] : [fileTarget({ file: stateFile })]),
+        ...(options.targets ?? []),
       ],
       signingKey,
       previous,

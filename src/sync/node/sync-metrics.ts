@@ -1,4 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { helpOf, type MetricDefinition } from '../../node/metrics/definition.ts';
+import { readBuckets, syncCatalogue, syncServerStates } from '../../node/metrics/sync-catalogue.ts';
 import type { SyncObserver } from '../delivery/observer.ts';
 import type { SyncStatus } from '../sync-loop.ts';
 
@@ -13,8 +15,10 @@ const prefix = 'mixed_version_proxy_sync_';
 /** Stability level in the help, as Kubernetes' components have it (component-base metrics). */
 const help = (text: string) => `[ALPHA] ${text}`;
 
-/** kube-apiserver's bounds for short requests (pkg/endpoints/metrics), up to the read time-out. */
-const readBuckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 5, 10, 15];
+/** What prom-client makes of an entry of the catalogue. */
+function made<Definition extends MetricDefinition>({ name, labels, ...definition }: Definition) {
+  return { name, help: helpOf(definition), labelNames: [...labels] };
+}
 
 /**
  * Metrics with a bounded number of series: labels hold nothing but outcomes, states and the targets' configured
@@ -34,32 +38,15 @@ export function createSyncMetrics(): SyncMetrics {
     help: help('1 on the sync job that delivers, 0 on those that stand by.'),
     registers,
   });
-  const servers = new Gauge({
-    name: `${prefix}servers`,
-    help: help(
-      'API servers by state: current, stale (unreadable, last known set stands), departed (it has left and may come back), unknown.',
-    ),
-    labelNames: ['state'],
-    registers,
-  });
-  const lastRound = new Gauge({
-    name: `${prefix}last_round_timestamp_seconds`,
-    help: help('End of the last round of readings, seconds since the epoch.'),
-    registers,
-  });
+  const servers = new Gauge({ ...made(syncCatalogue.servers), registers });
+  const lastRound = new Gauge({ ...made(syncCatalogue.lastRound), registers });
   const lastDelivery = new Gauge({
     name: `${prefix}last_successful_delivery_timestamp_seconds`,
     help: help('Last delivery that the target has taken, seconds since the epoch.'),
     labelNames: ['target'],
     registers,
   });
-  const reads = new Histogram({
-    name: `${prefix}read_duration_seconds`,
-    help: help('Duration of reading one API server whole, by result: success, failure.'),
-    labelNames: ['result'],
-    buckets: readBuckets,
-    registers,
-  });
+  const reads = new Histogram({ ...made(syncCatalogue.reads), buckets: [...readBuckets], registers });
   const deliveries = new Counter({
     name: `${prefix}deliveries_total`,
     help: help('Deliveries by target and result: accepted, newer-held, refused, unreachable.'),
@@ -70,14 +57,14 @@ export function createSyncMetrics(): SyncMetrics {
     name: `${prefix}delivery_duration_seconds`,
     help: help('Duration of one delivery, by target.'),
     labelNames: ['target'],
-    buckets: readBuckets,
+    buckets: [...readBuckets],
     registers,
   });
 
   function update(status: SyncStatus | undefined): void {
     generation.set(status?.generation ?? 0);
     leader.set(status?.leader === true ? 1 : 0);
-    for (const state of ['current', 'stale', 'departed', 'unknown'] as const) {
+    for (const state of syncServerStates) {
       servers.set({ state }, status?.servers.filter((server) => server.state === state).length ?? 0);
     }
     if (status?.lastRoundAt !== undefined) lastRound.set(status.lastRoundAt / 1000);

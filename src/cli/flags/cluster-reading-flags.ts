@@ -1,0 +1,62 @@
+import type { FlagDefinition } from './flag.ts';
+import { boolean, duration, file, list, text } from './flag-types.ts';
+
+/**
+ * How a cluster is read: flags of `sync`, and of `serve` for the router that does it for itself. One entry for both, so
+ * that they mean the same.
+ */
+export const clusterReadingFlags = {
+  server: {
+    name: 'server',
+    key: 'apiServers.servers',
+    value: list('id=https://host:port'),
+    change: 'at-once',
+    description: 'An API server to read, under the ID that routers know it by. Repeatable.',
+  },
+  kubeconfig: {
+    name: 'kubeconfig',
+    key: 'apiServers.kubeconfig',
+    value: file,
+    change: 'at-once-while-on',
+    description: 'Read the cluster that this kubeconfig names, and find its API servers there.',
+  },
+  context: {
+    name: 'context',
+    key: 'apiServers.context',
+    value: text('name'),
+    change: 'at-once',
+    description: 'Context of --kubeconfig. Default: its current one.',
+  },
+  inCluster: {
+    name: 'in-cluster',
+    key: 'apiServers.inCluster',
+    value: boolean,
+    change: 'restart',
+    description: 'The same, as the service account of the pod that this runs in.',
+  },
+  departedServerGrace: {
+    name: 'departed-server-grace',
+    key: 'snapshot.departedServerGrace',
+    value: duration('0s', undefined, 'a duration such as 15m, or 0s for none'),
+    change: 'at-once',
+    default: '15m',
+    description:
+      'How long what a server served stays known after it was stopped in order, as for a restart: 503 and Stale, not 404. 0s: not at all. Of servers that were found.',
+  },
+  compareSchemas: {
+    name: 'compare-schemas',
+    key: 'snapshot.compareSchemas',
+    value: boolean,
+    change: 'at-once',
+    default: 'true',
+    description:
+      'While servers are of several minor versions, read how each understands its resources (OpenAPI v3), so that routers see which differ. false while there are routers of an earlier release, which refuse a snapshot that tells it.',
+  },
+  cluster: {
+    name: 'cluster',
+    key: 'snapshot.cluster',
+    value: text('name'),
+    change: 'at-once',
+    description: 'Name of the cluster, kept in the snapshot.',
+  },
+} as const satisfies Readonly<Record<string, FlagDefinition>>;

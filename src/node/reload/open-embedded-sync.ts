@@ -1,0 +1,31 @@
+import type { EmbeddedSyncStatus } from '../../own-paths/status/embedded-sync-status.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
+import type { SyncObserver } from '../../sync/delivery/observer.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
+
+/** What the sync job in a router gets of it. */
+export interface EmbeddedSyncParts {
+  /** The one way in for snapshots. */
+  readonly receiver: SnapshotReceiver;
+  /** The router's name in `Via`, so that it refuses a question of its own that comes back to it. */
+  readonly pseudonym: string;
+  readonly observer: SyncObserver | undefined;
+  readonly logger: Logger;
+}
+
+/** The sync job in a router. */
+export interface EmbeddedSync {
+  /**
+   * Makes ready what a configuration says, without any effect yet.
+   * @returns how to go by it from now on
+   * @throws {Error} when its kubeconfig cannot be used
+   */
+  prepare(config: ServeConfig): Promise<() => void>;
+  status(): EmbeddedSyncStatus;
+  /** Resolves when nothing is read any more. */
+  stop(): Promise<void>;
+}
+
+/** Makes one. It stands above this folder (src/sync/node/embedded), so whoever starts the router hands it in. */
+export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;

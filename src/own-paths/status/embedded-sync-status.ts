@@ -1,0 +1,28 @@
+/** How the sync job in this router stands: what it last read of the cluster. */
+export interface EmbeddedSyncStatus {
+  /** By what it reads: the path of a kubeconfig, or `in-cluster`. */
+  readonly source: string;
+  /** Milliseconds since the epoch at which it last looked at all servers; `undefined` before that. */
+  readonly lastReadAt: number | undefined;
+  readonly servers: readonly {
+    readonly id: string;
+    /** `unknown`: nothing is known of it, and it is not in the snapshot. */
+    readonly state: 'current' | 'stale' | 'departed' | 'unknown';
+    /** Why it could not be read; `undefined` where it could. */
+    readonly failure: string | undefined;
+  }[];
+  /** What it has to do without. */
+  readonly warnings: readonly string[];
+}
+
+/** Asked whenever somebody looks; `undefined` where snapshots are pushed. */
+export type EmbeddedSyncSource = () => EmbeddedSyncStatus;
+
+/** What of it somebody should see to. Pure. */
+export function embeddedSyncWarnings(status: EmbeddedSyncStatus | undefined): readonly string[] {
+  if (status === undefined) return [];
+  const unread = status.servers.flatMap(({ id, state, failure }) =>
+    failure === undefined || state === 'departed' ? [] : [`API server ${id} cannot be read: ${failure}`],
+  );
+  return [...unread, ...status.warnings];
+}

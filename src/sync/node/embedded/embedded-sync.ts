@@ -1,0 +1,132 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ServeConfig } from '../../../node/configuration/serve-config.ts';
+import type { EmbeddedSync, EmbeddedSyncParts } from '../../../node/reload/open-embedded-sync.ts';
+import type { EmbeddedSyncStatus } from '../../../own-paths/status/embedded-sync-status.ts';
+import { backOffDelay, systemClock } from '../../../runtime/clock.ts';
+import type { Snapshot } from '../../../snapshot/format/types.ts';
+import type { SnapshotReceiver } from '../../../snapshot/receiving/receiver.ts';
+import { ownRouterTarget } from '../../delivery/own-router-target.ts';
+import type { SyncLoop } from '../../sync-loop.ts';
+import { type ClusterAccessOptions, loadClusterAccess } from '../cluster-access.ts';
+import { runSync } from '../run-sync.ts';
+import type { RunSyncOptions } from '../run-sync-options.ts';
+
+/** Between attempts to begin, while credentials cannot be had: an exec plugin that fails, a token that is not there yet. */
+const beginBackOff = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
+
+/**
+ * Milliseconds. Every router reads each server: while nothing changes, a fifth as often as a sync job that does it for
+ * all. What changes is told by watches, and a server that could not be read is asked again after a second.
+ */
+const timing = { restInterval: 5_000, check: 30_000 };
+
+/** What of a configuration the reading goes by; another one begins it anew. */
+type Reading = Omit<RunSyncOptions, 'targets' | 'previous' | 'observer' | 'logger' | 'kubernetes'> & {
+  readonly kubernetes: ClusterAccessOptions;
+};
+
+/** Runs the sync job inside of a router: the same loop as `mixed-version-proxy sync`, with that router for its target. */
+export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
+  const { receiver, logger } = parts;
+  const target = ownRouterTarget(receiver);
+  let reading: Reading | undefined;
+  let source = '';
+  let loop: SyncLoop | undefined;
+  /** Why there is no loop. */
+  let fault: string | undefined;
+  let stop = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+
+  async function run(next: Reading, signal: AbortSignal): Promise<void> {
+    for (let failures = 1; !signal.aborted; failures++) {
+      const options = {
+        ...next,
+        targets: [target],
+        previous: held(receiver),
+        observer: parts.observer,
+        logger,
+      };
+      try {
+        await runSync(options, signal, (started) => {
+          loop = started;
+          fault = undefined;
+        });
+        return;
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        if (reason !== fault) logger.error({ err: error }, 'The cluster cannot be read');
+        fault = reason;
+        await systemClock.sleep(backOffDelay(beginBackOff, failures, systemClock.random()), signal);
+      }
+    }
+  }
+
+  return {
+    async prepare(config) {
+      const next = readingOf(config, parts.pseudonym);
+      if (isDeepStrictEqual(next, reading)) return () => {};
+      // Whatever is wrong with the kubeconfig itself is found here; it is loaded anew by the loop.
+      await loadClusterAccess(next.kubernetes);
+      return () => {
+        reading = next;
+        source = 'kubeconfig' in next.kubernetes ? next.kubernetes.kubeconfig : 'in-cluster';
+        stop.abort();
+        stop = new AbortController();
+        const { signal } = stop;
+        running = running.then(() => run(next, signal));
+      };
+    },
+    status(): EmbeddedSyncStatus {
+      const status = loop?.status();
+      return {
+        source,
+        lastReadAt: status?.lastRoundAt,
+        servers: status?.servers ?? [],
+        warnings: [
+          ...(fault === undefined ? [] : [`the cluster cannot be read: ${fault}`]),
+          ...(status?.warnings ?? []),
+        ],
+      };
+    },
+    async stop() {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+/** With the time of its last renewal, which is what the loop renews it by. */
+function held(receiver: SnapshotReceiver): Snapshot | undefined {
+  const table = receiver.current();
+  if (table === undefined) return undefined;
+  const { snapshot, createdAt } = table;
+  return { ...snapshot, metadata: { ...snapshot.metadata, createdAt: new Date(createdAt).toISOString() } };
+}
+
+function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseudonym: string): Reading {
+  if (embeddedSync === undefined) throw new TypeError('There is no cluster to read: snapshots are pushed.');
+  const { access, servers, departedServerGrace, comparesSchemas, cluster } = embeddedSync;
+  return {
+    kubernetes:
+      'kubeconfig' in access
+        ? { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context }
+        : access,
+    servers,
+    certificateAuthorities: peerCa?.pem,
+    departedServerGraceMilliseconds: departedServerGrace,
+    comparesSchemas,
+    cluster,
+    ...(serverId === undefined || local === undefined
+      ? {}
+      : {
+          local: {
+            id: serverId,
+            origin: local.origin,
+            serverName: local.serverName,
+            certificateAuthorities: local.ca.pem,
+          },
+        }),
+    via: `1.1 ${pseudonym}`,
+    timing,
+  };
+}

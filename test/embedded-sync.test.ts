@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Agent, request } from 'undici';
+import type { ExampleApiServer, RequestRecord } from '../demo/example-api-server/index.ts';
+import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
+import { eventually } from './support/eventually.ts';
+import { startRouterProcess } from './support/router-process.ts';
+import { askRouter, eventuallyAnswers, startSync, syncCluster } from './support/sync-cluster.ts';
+
+/** Only the newer one of the two servers here serves it. */
+const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
+
+/** Flags of a router that reads the cluster itself, through the kubeconfig of the sync job for one of its servers. */
+async function readingBy(cluster: EmbeddedCluster, server: ExampleApiServer) {
+  return { 'snapshot-keys': undefined, kubeconfig: [await cluster.kubeconfig(server)] };
+}
+
+test('a router with a kubeconfig and nothing else reads the cluster and sends requests where they are served', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
+  const router = await cluster.startRouter(a, await readingBy(cluster, a));
+  const client = askRouter(context, router.origin, cluster);
+  const status = await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
+  assert.deepEqual(status.warnings, []);
+  assert.deepEqual(
+    status.embeddedSync?.servers.map(({ id, state }) => [id, state]),
+    [a, b].map(({ serverId }) => [serverId, 'current']).sort(),
+  );
+  const { decision, candidates } = await client.explain(flowSchemas);
+  assert.deepEqual([decision, candidates.map(({ id }) => id)], ['peer', [b.serverId]]);
+});
+
+test('every router reads for itself: none knows of another, and each knows a server that comes', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const b = await cluster.startServer({ version: '1.26', name: 'cp-b' });
+  const flags = await readingBy(cluster, a);
+  const routers = await Promise.all([a, b].map((server) => cluster.startRouter(server, flags)));
+  const clients = routers.map(({ origin }) => askRouter(context, origin, cluster));
+  for (const { status } of clients) await eventuallyAnswers(status, ({ servers }) => servers.length === 2);
+  const c = await cluster.startServer({ version: '1.36', name: 'cp-c' });
+  for (const { explain } of clients) {
+    const told = await eventuallyAnswers(
+      () => explain(flowSchemas),
+      ({ candidates }) => candidates.length > 0,
+    );
+    assert.deepEqual(
+      told.candidates.map(({ id }) => id),
+      [c.serverId],
+    );
+  }
+});
+
+test('the local server is read where the router reaches it, and asked first for what all servers share', async (context) => {
+  const cluster = await syncCluster(context);
+  const asked = { a: [] as RequestRecord[], b: [] as RequestRecord[] };
+  const a = await cluster.startServer({
+    version: '1.26',
+    name: 'cp-a',
+    onRequest: (record) => asked.a.push(record),
+  });
+  const b = await cluster.startServer({
+    version: '1.36',
+    name: 'cp-b',
+    onRequest: (record) => asked.b.push(record),
+  });
+  // The kubeconfig names the other one.
+  const router = await cluster.startRouter(a, await readingBy(cluster, b));
+  const client = askRouter(context, router.origin, cluster);
+  await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
+  const watches = (records: readonly RequestRecord[]) => records.filter(({ url }) => url.includes('watch='));
+  await eventually(() => watches(asked.a).length >= 5);
+  assert.deepEqual(watches(asked.b), []);
+  // And every question names the router, so that none goes round.
+  const own = asked.a.filter(({ rawHeaders }) => rawHeaders.includes('mixed-version-proxy-sync'));
+  assert.ok(own.length > 0);
+  for (const { rawHeaders } of own)
+    assert.match(rawHeaders.join(' '), /via 1\.1 mixed-version-proxy-[0-9a-f]{16}/i);
+});
+
+test('a kubeconfig that leads to the router itself is passed over: the local server tells where the others are', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
+  const first = await cluster.startRouter(a, await readingBy(cluster, a));
+  const kubeconfig = await cluster.kubeconfig(a);
+  const { port } = new URL(first.origin);
+  await first.close();
+  await writeFile(kubeconfig, (await readFile(kubeconfig, 'utf8')).replace(a.url, first.origin));
+  const router = await cluster.startRouter(a, {
+    'snapshot-keys': undefined,
+    kubeconfig: [kubeconfig],
+    'secure-port': [port],
+  });
+  const client = askRouter(context, router.origin, cluster);
+  const status = await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
+  assert.deepEqual(status.servers.map(({ id }) => id).sort(), [a.serverId, b.serverId].sort());
+});
+
+test('a gateway reads the cluster itself, too, and stays with what it knows while no server answers', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
+  const router = await cluster.startRouter(a, {
+    ...(await readingBy(cluster, a)),
+    'server-id': undefined,
+    'local-server': undefined,
+    gateway: ['true'],
+  });
+  const client = askRouter(context, router.origin, cluster);
+  await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
+  // The kubeconfig's server: what all share is watched through the other one from then on.
+  await a.close();
+  const { candidates } = await client.explain(flowSchemas);
+  assert.deepEqual(
+    candidates.map(({ id }) => id),
+    [b.serverId],
+  );
+  const c = await cluster.startServer({ version: '1.25', name: 'cp-c' });
+  await eventuallyAnswers(client.status, ({ servers }) => servers.some(({ id }) => id === c.serverId));
+});
+
+test('nothing can be pushed to a router that reads the cluster itself, whoever signed it', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const router = await cluster.startRouter(a, await readingBy(cluster, a));
+  const client = askRouter(context, router.origin, cluster);
+  const { snapshot } = await eventuallyAnswers(client.status, ({ servers }) => servers.length === 1);
+  const { loop } = await startSync(context, {
+    ...cluster.credentials,
+    servers: [{ id: 'evil', url: a.url }],
+    routers: [{ url: router.origin }],
+  });
+  await eventually(() => loop.status().targets[0]?.lastResult !== undefined);
+  const [{ lastResult } = assert.fail()] = loop.status().targets;
+  assert.equal(lastResult?.kind, 'refused');
+  assert.match(lastResult?.message ?? '', /^405 This router reads the cluster itself/);
+  // Nor in the form in which it takes its own.
+  const { certificateAuthorities: ca, clientCertificate } = cluster.credentials;
+  const agent = new Agent({
+    connect: { ca, cert: clientCertificate.certificate, key: clientCertificate.key },
+  });
+  context.after(() => agent.destroy());
+  const url = `${router.origin}/.mixed-version-proxy/v1/snapshot`;
+  const held = await request(url, { dispatcher: agent });
+  const plain = await held.body.text();
+  const answer = await request(url, { dispatcher: agent, method: 'PUT', body: plain });
+  assert.equal(answer.statusCode, 405);
+  await answer.body.dump();
+  const sealed = await request(url, { dispatcher: agent, headers: { accept: 'application/jose' } });
+  assert.equal(sealed.statusCode, 406);
+  await sealed.body.dump();
+  const after = await client.status();
+  assert.deepEqual(after.snapshot?.generation, snapshot?.generation);
+});
+
+test('what a router knew outlives its restart, and a file that others may write is not believed', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
+  const file = join(cluster.directory, 'snapshot');
+  const flags = { ...(await readingBy(cluster, a)), 'snapshot-file': [file] };
+  const first = await cluster.startRouter(a, flags);
+  const client = askRouter(context, first.origin, cluster);
+  const before = await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
+  await first.close();
+  // What only it served must not become a 404 because of a restart.
+  await b.close();
+  const second = await cluster.startRouter(a, flags);
+  const again = askRouter(context, second.origin, cluster);
+  const restored = await again.status();
+  assert.equal(restored.snapshot?.generation, before.snapshot?.generation);
+  const told = await eventuallyAnswers(
+    again.status,
+    ({ servers }) => servers.find(({ id }) => id === b.serverId)?.departedAt !== null,
+  );
+  assert.ok((told.snapshot?.generation ?? 0) > (before.snapshot?.generation ?? 0));
+  assert.equal((await again.explain(flowSchemas)).reason, 'ServerDeparted');
+  await second.close();
+
+  await chmod(file, 0o666);
+  const third = await cluster.startRouter(a, flags);
+  const last = await eventuallyAnswers(
+    askRouter(context, third.origin, cluster).status,
+    ({ snapshot }) => snapshot !== null,
+  );
+  assert.deepEqual(
+    last.servers.map(({ id }) => id),
+    [a.serverId],
+  );
+});
+
+test('another kubeconfig under the same name is taken on SIGHUP, and one that is of no use is not', async (context) => {
+  const cluster = await syncCluster(context);
+  const other = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  await other.startServer({ version: '1.36', name: 'other' });
+  const kubeconfig = await cluster.kubeconfig(a);
+  const whole = await readFile(kubeconfig, 'utf8');
+  const router = await startRouterProcess(context, cluster, a, {
+    kubeconfig: [kubeconfig],
+    'snapshot-keys': undefined,
+  });
+  const client = askRouter(context, `https://127.0.0.1:${router.port}`, cluster);
+  await eventuallyAnswers(client.status, ({ servers }) => servers.length === 1);
+  await writeFile(kubeconfig, 'clusters: []');
+  router.signal('SIGHUP');
+  await eventually(() => /cannot be used, the old content stays/.test(router.log()));
+  assert.equal((await client.status()).servers.length, 1);
+  // As somebody whom the servers do not know.
+  const stranger = await other.kubeconfig(a);
+  await writeFile(
+    kubeconfig,
+    (await readFile(stranger, 'utf8')).replaceAll(
+      other.certificates.clusterCa,
+      cluster.certificates.clusterCa,
+    ),
+  );
+  router.signal('SIGHUP');
+  const refused = await eventuallyAnswers(client.status, ({ warnings }) =>
+    warnings.some((warning) => warning.includes('cannot be read')),
+  );
+  assert.match(refused.warnings.join('; '), /cannot be read/);
+  assert.equal(refused.servers.length, 1);
+  await writeFile(kubeconfig, whole);
+  router.signal('SIGHUP');
+  await eventuallyAnswers(client.status, ({ warnings }) => warnings.length === 0);
+  router.signal('SIGTERM');
+  assert.equal(await router.ended, 0);
+});
