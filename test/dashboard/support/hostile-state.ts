@@ -124,6 +124,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       enforcementDiffers: true,
     },
     undecodable: [],
+    embeddedSync: { source: hostile('sync-source'), lastReadAt: null, servers: [] },
     snapshot: { generation: 1, createdAt: '', expiresAt: '', expired: false, source: 'discovery' },
     servers: servers.map(({ id, address = null, version = null }) => ({
       id,
