@@ -3,6 +3,7 @@ import { configurationJsonSchema } from './configuration-schema.ts';
 import { errorsPage } from './errors-page.ts';
 import { flagsPage } from './flags-page.ts';
 import { http2FramesPage } from './http2-frames-page.ts';
+import { lostFieldsPicture } from './lost-fields-picture.ts';
 import { metricsPage } from './metrics-page.ts';
 
 /** A page of docs/, or another file, that is written from the code. */
@@ -19,6 +20,7 @@ export const referencePages: readonly ReferencePage[] = [
   { path: 'docs/reference/errors.md', text: errorsPage },
   { path: 'docs/reference/flags.md', text: flagsPage },
   { path: 'docs/explanation/http2-frames.md', text: http2FramesPage },
+  { path: 'docs/images/lost-fields.svg', text: lostFieldsPicture },
   { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
   { path: 'deploy/sync-config.schema.json', text: () => configurationJsonSchema(syncConfiguration) },
 ];
