@@ -51,6 +51,13 @@ export interface AppOptions extends MiddlewareOptions {
 /**
  * The whole router as one portable fetch handler. A request for a resource meets exactly one handler, which Hono then
  * calls without composing a chain.
+ *
+ * @example
+ * ```ts
+ * const app = createApp({ serverId, local, routingTable: receiver, transport });
+ * const response = await app.fetch(new Request('https://router.example/readyz'));
+ * console.log(response.status); // 200
+ * ```
  */
 export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   const { router = createRouter(options), inbound = webInbound, logger = silentLogger } = options;

@@ -18,6 +18,12 @@ const noParts: readonly string[] = Object.freeze([]);
  * @param pathWithQuery The request target in origin-form, undecoded.
  * @throws {RequestInfoError} `AmbiguousRequestTarget` for a target that `acceptRequestTarget` refuses,
  *   `UnableToDetermineResource` for a path verb with nothing behind it.
+ *
+ * @example
+ * ```ts
+ * const { verb, apiGroup, resource } = parseRequestInfo('GET', '/apis/batch/v1/jobs?watch=true');
+ * console.log(verb, apiGroup, resource); // watch batch jobs
+ * ```
  */
 export function parseRequestInfo(method: string, pathWithQuery: string): RequestInfo {
   const { path, rawQuery } = acceptRequestTarget(pathWithQuery);

@@ -25,6 +25,18 @@ import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bea
  * user is the very branch in which others forgot to clear them.
  * @param token signed for this caller, request and destination; default: X-Remote headers.
  * @throws {IdentityTextError} when a value cannot be carried by a header line unchanged.
+ *
+ * @example
+ * ```ts
+ * const jane = { name: 'jane', uid: '', groups: ['dev'], extra: new Map() };
+ * const lines = stampIdentity(['X-Remote-User', 'root', 'Accept', 'application/json'], {
+ *   kind: 'authenticated',
+ *   user: jane,
+ *   authenticator: 'x509',
+ *   viaVerifiedPeer: false,
+ * });
+ * console.log(lines.includes('jane'), lines.includes('root')); // true false
+ * ```
  */
 export function stampIdentity(
   headers: RawHeaders,

@@ -55,7 +55,21 @@ export interface Explanation {
   readonly trace: readonly DecisionStep[];
 }
 
-/** Says where `request` would go, by the same functions that route it. Pure. */
+/**
+ * Says where `request` would go, by the same functions that route it. Pure.
+ *
+ * @example
+ * ```ts
+ * const { decision, reason } = explainRequest({ method: 'GET', url: '/apis/batch/v1/jobs' }, table, {
+ *   serverId,
+ *   now: Date.now(),
+ *   stalePolicy: 'serve-stale',
+ *   extensionRouting: 'local',
+ *   fromVerifiedPeer: false,
+ * });
+ * console.log(decision, reason); // local ServedLocally
+ * ```
+ */
 export function explainRequest(
   request: RequestToExplain,
   table: RoutingTable | undefined,

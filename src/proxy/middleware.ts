@@ -26,7 +26,14 @@ export interface MiddlewareOptions extends MixedVersionProxyOptions {
  * `context.var.caller`, which was established, and never a header, which anyone can write.
  *
  * @example
- * app.use(mixedVersionProxy({ serverId, local, routingTable: receiver, transport, authenticators }));
+ * ```ts
+ * const app = new Hono();
+ * app.use(mixedVersionProxy({ serverId, local, routingTable: receiver, transport }));
+ * app.get('/apis/batch/v1/jobs', (context) => context.text('served here'));
+ *
+ * const response = await app.fetch(new Request('https://router.example/apis/batch/v1/jobs'));
+ * console.log(await response.text()); // served here
+ * ```
  */
 export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler<HandlerEnvironment> {
   const router = createRouter(options);

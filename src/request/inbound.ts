@@ -79,6 +79,14 @@ export interface InboundRequest {
 /**
  * The inbound request of a runtime that offers nothing but the web standard. Its URL parser has already
  * resolved dot segments and rewritten backslashes; where that matters the runtime's adapter must do better.
+ *
+ * @example
+ * ```ts
+ * const inbound = inboundFromRequest(new Request('https://router.example/api/v1/pods?limit=1'), {
+ *   remoteAddress: '192.0.2.7',
+ * });
+ * console.log(inbound.method, inbound.target); // GET /api/v1/pods?limit=1
+ * ```
  */
 export function inboundFromRequest(request: Request, connection: ConnectionInfo = {}): InboundRequest {
   const { url } = request;

@@ -38,6 +38,19 @@ const reroutedToGateway = unavailable('AlreadyRerouted');
 /**
  * Where one request goes, and why: the rules of docs/explanation/architecture.md, first match wins. In the gateway form,
  * and while the local server is down, what a rule gives to the local server goes to any that can answer it. Pure.
+ *
+ * @example
+ * ```ts
+ * const requestInfo = parseRequestInfo('GET', '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies');
+ * const { decision, reason } = decide(requestInfo, table, {
+ *   serverId,
+ *   now: Date.now(),
+ *   reroutedByVerifiedPeer: false,
+ *   stalePolicy: 'serve-stale',
+ *   extensionRouting: 'local',
+ * });
+ * console.log(decision, reason); // peer ServedByPeer
+ * ```
  */
 export function decide(
   requestInfo: RequestInfo,

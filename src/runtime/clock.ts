@@ -10,6 +10,16 @@ export interface Clock {
   random(): number;
 }
 
+/**
+ * The clock of the machine.
+ *
+ * @example
+ * ```ts
+ * const begun = systemClock.monotonic();
+ * await systemClock.sleep(1, signal);
+ * console.log(systemClock.monotonic() > begun); // true
+ * ```
+ */
 export const systemClock: Clock = {
   now: Date.now,
   monotonic: () => performance.now(),

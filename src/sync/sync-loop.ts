@@ -37,7 +37,23 @@ export interface SyncLoop {
   status(): SyncStatus;
 }
 
-/** @throws {TypeError} when the options contradict themselves. */
+/**
+ * @throws {TypeError} when the options contradict themselves.
+ *
+ * @example
+ * ```ts
+ * const loop = createSyncLoop({
+ *   servers: [{ id: apiServer.id, url: apiServer.url, documents }],
+ *   targets: [fileTarget({ file: join(folder, 'snapshot') })],
+ *   signingKey: signingKeyOf(privateJwk),
+ * });
+ * const stop = new AbortController();
+ * const running = loop.run(stop.signal);
+ *
+ * stop.abort();
+ * await running;
+ * ```
+ */
 export function createSyncLoop(given: SyncOptions): SyncLoop {
   const context = createRoundContext(given);
   const { clock, logger, timing, leadership, ...options } = context.options;

@@ -23,6 +23,19 @@ export interface SyncOnceResult {
  *
  * @throws {TypeError} when the options contradict themselves
  * @throws {SnapshotError} when the snapshot cannot be sealed
+ *
+ * @example
+ * ```ts
+ * const { ok, snapshot } = await syncOnce(
+ *   {
+ *     servers: [{ id: apiServer.id, url: apiServer.url, documents }],
+ *     targets: [fileTarget({ file: join(folder, 'snapshot') })],
+ *     signingKey: signingKeyOf(privateJwk),
+ *   },
+ *   signal,
+ * );
+ * console.log(ok, snapshot?.servers.length); // true 1
+ * ```
  */
 export async function syncOnce(given: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
   const context = createRoundContext(given);

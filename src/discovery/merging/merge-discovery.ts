@@ -35,6 +35,16 @@ export function storageVersionHashKey(group: string, version: string, resource: 
  * A group version is Stale when it cannot be counted on: every server that serves it could not be read, says
  * itself that it is stale, or is beyond reach. Stale or not, it stays: a client that sees it vanish takes
  * its objects for gone.
+ *
+ * @example
+ * ```ts
+ * const batch = { metadata: { name: 'batch' }, versions: [{ version: 'v1', resources: [] }] };
+ * const { groups } = mergeDiscovery([
+ *   { serverId: 'cp-a', version: 'v1.25.16', groups: [], stale: false },
+ *   { serverId: 'cp-b', version: 'v1.26.15', groups: [batch], stale: false },
+ * ]);
+ * console.log(groups[0]?.metadata?.name); // batch
+ * ```
  */
 export function mergeDiscovery(views: readonly DiscoveryView[], leadingMinor?: string): MergedDiscovery {
   const sources = sourcesOf(views, leadingMinor);

@@ -66,8 +66,17 @@ export interface Http2Server {
 /**
  * Serves HTTP/2 connections by a fetch handler, as @hono/node-server does for HTTP/1.1.
  *
- *     const http2 = serveHttp2({ fetch: app.fetch });
- *     tlsServer.on('secureConnection', (socket) => http2.take(socket));
+ * @example
+ * ```ts
+ * const http2 = serveHttp2({ fetch: () => new Response('hello') });
+ * const server = createServer({ cert, key, ALPNProtocols: ['h2'] });
+ * server.on('secureConnection', (socket) => http2.take(socket));
+ * server.listen(0, '127.0.0.1');
+ * await once(server, 'listening');
+ *
+ * server.close();
+ * await http2.close();
+ * ```
  */
 export function serveHttp2(options: Http2ServerOptions): Http2Server {
   return new FetchAdapter(options);

@@ -17,6 +17,20 @@ export interface AssertionSignerOptions {
  * Signs peer assertions: who calls, for one request to one destination, for some seconds. The body is not
  * bound, for it is a stream that has not been read yet.
  * @throws {RangeError} for a lifetime that no destination would accept.
+ *
+ * @example
+ * ```ts
+ * const { privateJwk } = await generateSigningKey('EdDSA');
+ * const signer = createAssertionSigner({ key: signingKeyOf(privateJwk), issuer: 'router-a' });
+ * const { kind } = await signer.sign({
+ *   user: { name: 'jane', uid: '', groups: ['dev'], extra: new Map() },
+ *   destinationId: 'cp-b',
+ *   method: 'GET',
+ *   target: '/api/v1/pods',
+ *   rerouted: true,
+ * });
+ * console.log(kind); // assertion
+ * ```
  */
 export function createAssertionSigner(options: AssertionSignerOptions): IdentityTokenSigner {
   const { key, issuer, lifetimeSeconds = 30, clock = Date.now } = options;

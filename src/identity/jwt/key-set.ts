@@ -32,6 +32,13 @@ const privateMembers = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv'];
 /**
  * Reads a JSON Web Key Set (RFC 7517 section 5). Keys that say that they are for something else than signatures
  * are left out without a word; every other key that cannot be used is an issue.
+ *
+ * @example
+ * ```ts
+ * const { publicJwk } = await generateSigningKey('ES256');
+ * const { keys, issues } = await parseKeySet({ keys: [publicJwk] });
+ * console.log(keys.length, issues.length); // 1 0
+ * ```
  */
 export async function parseKeySet(document: unknown): Promise<ParsedKeySet> {
   const issues = new IssueList();

@@ -8,7 +8,17 @@ export interface KeySource {
   refresh(): Promise<void>;
 }
 
-/** Keys that stand in the configuration. */
+/**
+ * Keys that stand in the configuration.
+ *
+ * @example
+ * ```ts
+ * const { publicJwk } = await generateSigningKey('ES256');
+ * const { keys } = await parseKeySet({ keys: [publicJwk] });
+ * const source = fixedKeys(keys);
+ * console.log((await source.current()).length); // 1
+ * ```
+ */
 export function fixedKeys(keys: KeySet): KeySource {
   return { current: async () => keys, refresh: async () => {} };
 }

@@ -4,7 +4,22 @@ import { type FetchDocument, fetchJsonDocument, KeyLoadError } from './fetch-doc
 import { type KeySet, parseKeySet } from './key-set.ts';
 import type { LoadKeys } from './key-source.ts';
 
-/** Loads a key set from its URL. */
+/**
+ * Loads a key set from its URL.
+ *
+ * @example
+ * ```ts
+ * const { publicJwk } = await generateSigningKey('ES256');
+ * // Outside of an example: the runtime's `fetch`.
+ * const fetchDocument = async () => Response.json({ keys: [publicJwk] });
+ *
+ * const keys = new CachedKeys({
+ *   issuer: 'https://issuer.example',
+ *   load: keysFromUrl(fetchDocument, 'https://issuer.example/keys'),
+ * });
+ * console.log((await keys.current()).length); // 1
+ * ```
+ */
 export function keysFromUrl(fetchDocument: FetchDocument, url: string, timeout?: number): LoadKeys {
   return async () => usableKeys(url, await fetchJsonDocument(fetchDocument, url, timeout));
 }
@@ -19,6 +34,22 @@ export interface DiscoveryOptions {
 /**
  * Loads a key set from where OIDC discovery says that it is (OpenID Connect Discovery 1.0 section 4). The document
  * is read again each time: an issuer that moves its keys is followed.
+ *
+ * @example
+ * ```ts
+ * const issuer = 'https://issuer.example';
+ * const { publicJwk } = await generateSigningKey('ES256');
+ * const { configuration, keys } = createOidcIssuer({ url: issuer, publicKeys: [publicJwk] });
+ * // Outside of an example: the runtime's `fetch`.
+ * const fetchDocument = async (url: string) =>
+ *   Response.json(url.endsWith('/.well-known/openid-configuration') ? configuration : keys);
+ *
+ * const load = keysFromDiscovery(fetchDocument, {
+ *   issuer,
+ *   discoveryUrl: `${issuer}/.well-known/openid-configuration`,
+ * });
+ * console.log((await load()).length); // 1
+ * ```
  */
 export function keysFromDiscovery(
   fetchDocument: FetchDocument,

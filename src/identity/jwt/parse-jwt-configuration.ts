@@ -35,6 +35,21 @@ export type ParseConfigurationResult =
  *
  * @param document a value as `JSON.parse` makes it
  * @param disallowedIssuers those of service accounts, which have rules of their own
+ *
+ * @example
+ * ```ts
+ * const result = parseAuthenticationConfiguration({
+ *   apiVersion: 'apiserver.config.k8s.io/v1beta1',
+ *   kind: 'AuthenticationConfiguration',
+ *   jwt: [
+ *     {
+ *       issuer: { url: 'https://issuer.example', audiences: ['kubernetes'] },
+ *       claimMappings: { username: { claim: 'sub', prefix: 'oidc:' } },
+ *     },
+ *   ],
+ * });
+ * console.log(result.ok && result.issuers.map(({ issuer }) => issuer)); // [ 'https://issuer.example' ]
+ * ```
  */
 export function parseAuthenticationConfiguration(
   document: unknown,

@@ -23,6 +23,16 @@ const tolerance: ClockTolerance = { expiry: 60, notBefore: 60, issuedAt: 60 };
  * exist. That cannot be seen from here: a token that is verified here counts until it expires. That is why these
  * issuers are off unless an operator names them.
  * @param apiAudiences one of them has to be among the token's
+ *
+ * @example
+ * ```ts
+ * const { publicJwk } = await generateSigningKey('ES256');
+ * const { keys } = await parseKeySet({ keys: [publicJwk] });
+ * const cluster = 'https://kubernetes.default.svc';
+ * const authenticator = new JwtAuthenticator({
+ *   issuers: [serviceAccountIssuer(cluster, fixedKeys(keys), [cluster])],
+ * });
+ * ```
  */
 export function serviceAccountIssuer(
   issuer: string,

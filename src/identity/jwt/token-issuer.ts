@@ -29,7 +29,27 @@ export interface TokenPolicy {
 /** As go-oidc, with which kube-apiserver checks these tokens: none for the expiry, a minute for the beginning. */
 const tolerance: ClockTolerance = { expiry: 0, notBefore: 60, issuedAt: 60 };
 
-/** An issuer outside the cluster, by the words of Kubernetes' AuthenticationConfiguration. */
+/**
+ * An issuer outside the cluster, by the words of Kubernetes' AuthenticationConfiguration.
+ *
+ * @example
+ * ```ts
+ * const { publicJwk } = await generateSigningKey('ES256');
+ * const { keys } = await parseKeySet({ keys: [publicJwk] });
+ * const issuer = externalIssuer('https://issuer.example', fixedKeys(keys), {
+ *   audiences: ['kubernetes'],
+ *   requiredClaims: new Map(),
+ *   mappings: {
+ *     username: { path: ['sub'], prefix: 'oidc:', required: true },
+ *     groups: undefined,
+ *     uid: undefined,
+ *     extra: [],
+ *   },
+ * });
+ * const { name } = issuer.identify({ sub: 'jane', aud: 'kubernetes', exp: 4e9 }, Date.now());
+ * console.log(name); // oidc:jane
+ * ```
+ */
 export function externalIssuer(issuer: string, keys: KeySource, policy: TokenPolicy): TokenIssuer {
   const audiences = new Set(policy.audiences);
   return {

@@ -21,7 +21,19 @@ export interface OidcIssuerOptions {
 const wellKnownPath = '/.well-known/openid-configuration';
 const keysPath = '/.mixed-version-proxy/v1/jwks';
 
-/** Everything about an issuer that is the same for every request. */
+/**
+ * Everything about an issuer that is the same for every request.
+ *
+ * @example
+ * ```ts
+ * const { publicJwk } = await generateSigningKey('ES256');
+ * const { configurationPath, configuration } = createOidcIssuer({
+ *   url: 'https://router.example',
+ *   publicKeys: [publicJwk],
+ * });
+ * console.log(configurationPath, configuration['issuer']); // /.well-known/openid-configuration https://router.example
+ * ```
+ */
 export function createOidcIssuer({ url, publicKeys }: OidcIssuerOptions): OidcIssuer {
   const { pathname } = new URL(url);
   const prefix = pathname === '/' ? '' : pathname;

@@ -25,6 +25,24 @@ export interface OidcTokenSignerOptions {
  * Signs plain OIDC tokens (RFC 7519), which a kube-apiserver with a JWT authenticator for this issuer accepts.
  * Every claim is always there, empty or not: an API server that maps a missing one refuses the token.
  * @throws {TypeError} for a key of another algorithm than ES256.
+ *
+ * @example
+ * ```ts
+ * const { privateJwk } = await generateSigningKey('ES256');
+ * const signer = createOidcTokenSigner({
+ *   key: signingKeyOf(privateJwk),
+ *   issuer: 'https://router.example',
+ *   audience: 'kubernetes',
+ * });
+ * const { kind } = await signer.sign({
+ *   user: { name: 'jane', uid: '', groups: ['dev'], extra: new Map() },
+ *   destinationId: 'cp-b',
+ *   method: 'GET',
+ *   target: '/api/v1/pods',
+ *   rerouted: true,
+ * });
+ * console.log(kind); // oidc-token
+ * ```
  */
 export function createOidcTokenSigner(options: OidcTokenSignerOptions): IdentityTokenSigner {
   const { key, issuer, audience, clock = Date.now } = options;

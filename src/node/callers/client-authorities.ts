@@ -26,6 +26,12 @@ export class ClientAuthorityError extends Error {
  * Reads the PEM bundles that are configured; a bundle that is left out is empty, and nobody is of it.
  * @throws {CertificatePemError} for a bundle without certificates, or with a broken one.
  * @throws {ClientAuthorityError}
+ *
+ * @example
+ * ```ts
+ * const authorities = readClientAuthorities({ clientCa: certificateAuthorities });
+ * console.log(authorities.clientCa.length, authorities.requestHeaderCa.length); // 1 0
+ * ```
  */
 export function readClientAuthorities(bundles: {
   readonly clientCa?: string | undefined;

@@ -14,6 +14,12 @@ export type ClientCertificateInfo = Pick<ConnectionInfo, 'clientCertificate' | '
  * callers may have tokens instead. Without any authority no certificate is asked for.
  *
  * Node's server takes no intermediate as an anchor: a bundle must reach up to a self-signed certificate.
+ *
+ * @example
+ * ```ts
+ * const authorities = readClientAuthorities({ clientCa: certificateAuthorities });
+ * const server = createServer({ cert, key, ...clientCertificateTlsOptions(authorities) });
+ * ```
  */
 export function clientCertificateTlsOptions(
   authorities: ClientAuthorities,

@@ -170,6 +170,11 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
 /**
  * Gives the core the request as it stood on the wire: `createApp({ inbound: nodeInbound, … })`. Where the app
  * is called without a server (`app.fetch(new Request(…))`) it falls back to what `Request` still has.
+ *
+ * @example
+ * ```ts
+ * const app = createApp({ serverId, local, routingTable: receiver, transport, inbound: nodeInbound });
+ * ```
  */
 export const nodeInbound: GetInboundRequest = (context) => {
   const { env } = context;

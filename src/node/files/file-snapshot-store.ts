@@ -19,6 +19,12 @@ import { checkReplaceable } from './replaceable-file.ts';
  *
  * @param path the file; its directory must exist.
  * @param isUnsigned what is in it is signed by nobody, so that it is read only where nobody else can have written it
+ *
+ * @example
+ * ```ts
+ * const store = createFileSnapshotStore(join(folder, 'snapshot'));
+ * console.log(await store.load()); // undefined
+ * ```
  */
 export function createFileSnapshotStore(path: string, isUnsigned = false): SnapshotStore {
   const directory = dirname(path);

@@ -61,6 +61,13 @@ const watchesMovedOver = 5_000;
  * Puts a router together from its configuration and starts it. Resolves once it listens; a snapshot that
  * outlived the last run is in use by then.
  * @throws when the address cannot be listened on, or a certificate or key cannot be used.
+ *
+ * @example
+ * ```ts
+ * const router = await startRouter(config, logger);
+ * console.log(router.origin.startsWith('https://127.0.0.1:')); // true
+ * await router.close(1_000);
+ * ```
  */
 export async function startRouter(
   config: ServeConfig,

@@ -76,6 +76,20 @@ export interface RouterServer {
 /**
  * One HTTPS port for HTTP/2 and HTTP/1.1 clients, with upgrades.
  * @throws {ServerError} `InvalidServingCertificate`
+ *
+ * @example
+ * ```ts
+ * const app = createApp({ serverId, local, routingTable: receiver, transport, inbound: nodeInbound });
+ * const reader = new ClientCertificateReader(readClientAuthorities({ clientCa: certificateAuthorities }));
+ * const server = createRouterServer({
+ *   tls: { cert, key },
+ *   fetch: app.fetch,
+ *   clientCertificateOf: (request) => reader.read(request),
+ * });
+ * const { port } = await server.listen(0, '127.0.0.1');
+ * console.log(port > 0); // true
+ * await server.close(1_000);
+ * ```
  */
 export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { tls, onUpgrade, observer, logger = silentLogger } = options;

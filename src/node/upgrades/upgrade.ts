@@ -35,6 +35,12 @@ export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, firstB
  * Takes upgrades (exec, attach, port-forward) through the same door and the same way out as every other
  * request, and then carries bytes. Node sends every HTTP/1.1 request here that has both `Connection: upgrade`
  * and `Upgrade`, whatever it asks for; HTTP/2 has no such requests.
+ *
+ * @example
+ * ```ts
+ * const server = createServer({ cert, key });
+ * server.on('upgrade', upgradeListener({ router, dialer: transport.dialer, clientCertificateOf: () => ({}) }));
+ * ```
  */
 export function upgradeListener(options: UpgradeOptions): UpgradeListener {
   const { logger = silentLogger } = options;

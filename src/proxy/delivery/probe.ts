@@ -18,6 +18,24 @@ export interface ProbeOptions extends AskOptions {
  * Kubernetes' defaults everybody may read the path (ClusterRole `system:public-info-viewer`); a server that refuses
  * it is alive all the same. A probe of a peer bears the reroute mark, so that a router there speaks for its local
  * server alone: with peers that count each other, all would be ready for ever.
+ *
+ * @example
+ * ```ts
+ * const probe = createProbe({
+ *   transport,
+ *   identityHeaderNames: {
+ *     username: ['X-Remote-User'],
+ *     group: ['X-Remote-Group'],
+ *     extraPrefix: ['X-Remote-Extra-'],
+ *     uid: ['X-Remote-Uid'],
+ *   },
+ *   identityTokens: {},
+ *   pseudonym: 'my-program',
+ *   timeoutMilliseconds: () => 1_000,
+ *   logger,
+ * });
+ * console.log(await probe(local, signal)); // ready
+ * ```
  */
 export function createProbe(
   options: ProbeOptions,

@@ -21,7 +21,14 @@ export interface AddressPolicy {
   readonly allowedPorts: ReadonlySet<number> | undefined;
 }
 
-/** @throws {TypeError} naming every block that is no CIDR and every port that is none. */
+/**
+ * @throws {TypeError} naming every block that is no CIDR and every port that is none.
+ *
+ * @example
+ * ```ts
+ * const addressPolicy = createAddressPolicy({ allowedCidrs: ['10.0.0.0/8'], allowedPorts: [6443] });
+ * ```
+ */
 export function createAddressPolicy(options: AddressPolicyOptions = {}): AddressPolicy {
   const { allowLoopbackPeers = false, allowedCidrs, allowedPorts } = options;
   const faults: string[] = [];

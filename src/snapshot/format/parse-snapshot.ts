@@ -42,6 +42,12 @@ export async function parseSnapshotText(text: string): Promise<ParseSnapshotResu
  * is plain, with groups that several sets hold as one object.
  *
  * @param input a value as `JSON.parse` makes it. It must not change until the result is there.
+ *
+ * @example
+ * ```ts
+ * const result = await parseSnapshot({ kind: 'StorageVersionSnapshot' });
+ * if (!result.ok) console.log(result.issues.length > 0); // true
+ * ```
  */
 export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult> {
   const issues = new IssueList();

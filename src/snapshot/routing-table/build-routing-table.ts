@@ -16,6 +16,15 @@ const defaultServerName = 'kubernetes.default.svc';
  *
  * @param snapshot one that `parseSnapshot` accepted. Not copied: it must not be changed afterwards.
  * @throws {TypeError} when it is one that `parseSnapshot` would have refused and no table can be made of it.
+ *
+ * @example
+ * ```ts
+ * const result = await parseSnapshot(snapshot);
+ * if (result.ok) {
+ *   const table = buildRoutingTable(result.snapshot);
+ *   console.log(table.servers.length); // 3
+ * }
+ * ```
  */
 export function buildRoutingTable(snapshot: Snapshot): RoutingTable {
   const servers = Object.freeze(snapshot.servers.map(routingServer).sort(byId));

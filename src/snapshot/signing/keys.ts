@@ -36,7 +36,16 @@ const maximumKeyFileLength = 64 * 1024;
 // RFC 7518 section 6: `d` and the RSA factors are private, `k` is a shared secret.
 const privateMembers = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv'];
 
-/** Reads the public keys that snapshots may be signed with. */
+/**
+ * Reads the public keys that snapshots may be signed with.
+ *
+ * @example
+ * ```ts
+ * const { publicJwk } = await generateSigningKey('EdDSA');
+ * const result = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+ * console.log(result.ok && result.keys.size); // 1
+ * ```
+ */
 export function parseSnapshotKeys(text: string): Promise<ParseKeysResult> {
   return parsePinnedKeys(text, (key) => key);
 }

@@ -25,6 +25,18 @@ export interface OpenedSnapshot {
  * Whether it is newer than what is held, and whether its addresses may be dialled, is for `SnapshotReceiver`.
  *
  * @throws {SnapshotError} any code but `NotNewer`.
+ *
+ * @example
+ * ```ts
+ * const { privateJwk, publicJwk } = await generateSigningKey('EdDSA');
+ * const sealed = await sealSnapshot(snapshot, signingKeyOf(privateJwk));
+ *
+ * const pinned = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+ * if (pinned.ok) {
+ *   const opened = await openSnapshot(sealed, pinned.keys);
+ *   console.log(opened.kid === publicJwk.kid); // true
+ * }
+ * ```
  */
 export async function openSnapshot(
   jws: string,

@@ -13,6 +13,13 @@ export const sealedSnapshotType = 'mixed-version-proxy-snapshot+jws';
  * the same snapshot sealed twice has the same content, and a receiver that holds it calls it unchanged.
  *
  * @throws {SnapshotError} `Invalid` or `TooLarge`, for what no receiver would take.
+ *
+ * @example
+ * ```ts
+ * const { privateJwk } = await generateSigningKey('EdDSA');
+ * const sealed = await sealSnapshot(snapshot, signingKeyOf(privateJwk));
+ * console.log(sealed.split('.').length); // 3
+ * ```
  */
 export async function sealSnapshot(snapshot: Snapshot, key: SigningKey): Promise<string> {
   const parsed = await parseSnapshot(snapshot);

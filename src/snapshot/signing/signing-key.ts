@@ -30,7 +30,15 @@ export interface GeneratedSigningKey {
   readonly publicJwk: JWK;
 }
 
-/** Makes a new key pair. Both halves carry the same `kid`, `alg` and `use`. */
+/**
+ * Makes a new key pair. Both halves carry the same `kid`, `alg` and `use`.
+ *
+ * @example
+ * ```ts
+ * const { kid, publicJwk } = await generateSigningKey('EdDSA');
+ * console.log(publicJwk.kid === kid, publicJwk.alg, 'd' in publicJwk); // true EdDSA false
+ * ```
+ */
 export async function generateSigningKey(alg: SnapshotAlgorithm): Promise<GeneratedSigningKey> {
   const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
   const publicPart = await exportJWK(publicKey);
@@ -43,7 +51,15 @@ export async function generateSigningKey(alg: SnapshotAlgorithm): Promise<Genera
   };
 }
 
-/** Reads the private JWK that `generateSigningKey` made. @throws {TypeError} saying what is missing in it. */
+/**
+ * Reads the private JWK that `generateSigningKey` made. @throws {TypeError} saying what is missing in it.
+ *
+ * @example
+ * ```ts
+ * const { kid, privateJwk } = await generateSigningKey('EdDSA');
+ * console.log(signingKeyOf(privateJwk).kid === kid); // true
+ * ```
+ */
 export function signingKeyOf(privateJwk: JWK): SigningKey {
   const { kid, d } = privateJwk;
   const alg = snapshotAlgorithms.find((name) => name === privateJwk.alg);
@@ -75,6 +91,13 @@ export interface LoadedSigningKey {
  * Reads a private JWK from a file's text and signs with it once, so that a key that cannot sign, or whose two
  * halves are not each other's, is found before it is needed.
  * @throws {TypeError} saying what is wrong; never quoting the text, which is secret.
+ *
+ * @example
+ * ```ts
+ * const { privateJwk } = await generateSigningKey('EdDSA');
+ * const { key, publicJwk } = await loadSigningKey(JSON.stringify(privateJwk));
+ * console.log(key.kid === publicJwk.kid); // true
+ * ```
  */
 export async function loadSigningKey(text: string): Promise<LoadedSigningKey> {
   const parsed = parseJsonText(text, 4);

@@ -60,6 +60,27 @@ export interface ClusterSource {
   onChange(listener: () => void): () => void;
 }
 
+/**
+ * Follows the API servers of a cluster by its objects: identity Leases, EndpointSlices and certificates.
+ *
+ * @example
+ * ```ts
+ * const source = createClusterSource({
+ *   connection,
+ *   servingNames: async () => [],
+ *   documentsOf: () => documents,
+ *   listed: [{ id: apiServer.id, url: apiServer.url, documents }],
+ *   clock: systemClock,
+ * });
+ * const stop = new AbortController();
+ * const running = source.run(stop.signal);
+ * await source.ready(signal);
+ * console.log(source.look(() => undefined).servers.some(({ id }) => id === apiServer.id)); // true
+ *
+ * stop.abort();
+ * await running;
+ * ```
+ */
 export function createClusterSource(options: ClusterSourceOptions): ClusterSource {
   const { connection, clock, listed, documentsOf } = options;
   const timing = { ...defaultClusterTiming, ...options.timing };

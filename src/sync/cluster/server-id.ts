@@ -4,6 +4,12 @@
  * random ID for every process: no host name leads to that.
  *
  * @param hostname as the server's operating system says it, not resolved and not shortened
+ *
+ * @example
+ * ```ts
+ * const ids = await serverIdsOf('control-plane-1');
+ * console.log(ids.every((id) => id.startsWith('kube-apiserver-') || id.startsWith('apiserver-'))); // true
+ * ```
  */
 export async function serverIdsOf(hostname: string): Promise<readonly string[]> {
   const host = new TextEncoder().encode(hostname);

@@ -64,6 +64,17 @@ export const defaultLifetimeSeconds = 300;
  * known to serve, marked stale, and one that has left keeps it marked departed. One that was never read serves what
  * its StorageVersions say, or is left out with a warning. Whatever else could not be read (APIServices, CustomResourceDefinitions, OpenAPI indexes, versions)
  * stays as it was.
+ *
+ * @example
+ * ```ts
+ * const { snapshot } = await buildSnapshot({
+ *   servers: [{ id: 'cp-a', address: '10.0.0.1:6443' }],
+ *   readings: new Map([['cp-a', await readServer(documents)]]),
+ *   clusterObjects,
+ *   now: Date.now(),
+ * });
+ * console.log(snapshot?.servers.map(({ id }) => id)); // [ 'cp-a' ]
+ * ```
  */
 export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutput> {
   const { previous, clusterObjects, now } = input;

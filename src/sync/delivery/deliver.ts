@@ -21,7 +21,16 @@ export interface SealedDelivery {
   readonly held: HeldSnapshot;
 }
 
-/** Seals a snapshot for its first delivery. @throws {SnapshotError} for what no receiver would take. */
+/**
+ * Seals a snapshot for its first delivery. @throws {SnapshotError} for what no receiver would take.
+ *
+ * @example
+ * ```ts
+ * const delivery = await sealDelivery(snapshot, signingKeyOf(privateJwk));
+ * const { kind } = await fileTarget({ file: join(folder, 'snapshot') }).put(delivery, signal);
+ * console.log(kind); // accepted
+ * ```
+ */
 export async function sealDelivery(snapshot: Snapshot, key: SigningKey | undefined): Promise<Delivery> {
   if (key === undefined) return { snapshot, sealed: undefined };
   const jws = await sealSnapshot(snapshot, key);
@@ -33,6 +42,13 @@ export async function sealDelivery(snapshot: Snapshot, key: SigningKey | undefin
  * The same snapshot with a new lifetime.
  *
  * @param now milliseconds since the epoch; the lifetime starts anew here
+ *
+ * @example
+ * ```ts
+ * const delivery = await sealDelivery(snapshot, signingKeyOf(privateJwk));
+ * const renewed = await renewDelivery(delivery, signingKeyOf(privateJwk), Date.now());
+ * console.log(renewed.sealed?.snapshot === delivery.sealed?.snapshot); // true
+ * ```
  */
 export async function renewDelivery(
   { snapshot, sealed }: Delivery,

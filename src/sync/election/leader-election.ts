@@ -14,7 +14,15 @@ export interface LeaderElectionTiming {
   readonly retryPeriod: number;
 }
 
-/** The defaults' proportions for another lease duration. @param leaseDuration milliseconds */
+/**
+ * The defaults' proportions for another lease duration. @param leaseDuration milliseconds
+ *
+ * @example
+ * ```ts
+ * const { renewDeadline } = leaderElectionTiming(30_000);
+ * console.log(renewDeadline); // 20000
+ * ```
+ */
 export function leaderElectionTiming(leaseDuration: number): LeaderElectionTiming {
   return {
     leaseDuration,
@@ -47,6 +55,24 @@ export interface LeaderElector extends Leadership {
  * Leader election by a Lease, with the rules of client-go (tools/leaderelection): a Lease counts as held for its
  * duration from when this process saw it change. The times written in it are never compared, so that clocks that
  * differ, or are set back, make no two leaders.
+ *
+ * @example
+ * ```ts
+ * const lease = httpLeaseClient({
+ *   servers: [{ origin: apiServer.url }],
+ *   certificateAuthorities,
+ *   clientCertificate,
+ *   namespace: 'kube-system',
+ *   name: 'elected-sync-job',
+ * });
+ * const elector = createLeaderElector({ identity: 'sync-a', lease, clock: systemClock });
+ * const stop = new AbortController();
+ * const running = elector.run(stop.signal);
+ *
+ * stop.abort();
+ * await running;
+ * await lease.close();
+ * ```
  */
 export function createLeaderElector(options: LeaderElectionOptions): LeaderElector {
   const { identity, lease, clock, logger = silentLogger } = options;

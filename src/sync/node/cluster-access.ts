@@ -40,6 +40,13 @@ const freshMilliseconds = 10_000;
  * OIDC, token files.
  *
  * @throws {ClusterAccessError} that says what is wrong with it
+ *
+ * @example
+ * ```ts
+ * const access = await loadClusterAccess({ kubeconfig });
+ * const { clientCertificate } = await access.credentials();
+ * console.log(access.server.startsWith('https://'), clientCertificate !== undefined); // true true
+ * ```
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
   // Loaded only where it is used: it is larger than all else together.

@@ -12,6 +12,13 @@ export interface FileTargetOptions {
 /**
  * Keeps the current snapshot in a file: readers see the old one or the new one, whole. Signed, it is in the form
  * in which routers store theirs, with the last renewal, so that `serve --snapshot-file` takes it.
+ *
+ * @example
+ * ```ts
+ * const target = fileTarget({ file: join(folder, 'snapshot') });
+ * const { kind } = await target.put(await sealDelivery(snapshot, signingKeyOf(privateJwk)), signal);
+ * console.log(kind); // accepted
+ * ```
  */
 export function fileTarget({ file, unsigned = false }: FileTargetOptions): SnapshotTarget {
   const store = createFileSnapshotStore(file);

@@ -51,7 +51,17 @@ const connectTimeout = 1_000;
 /** For the question whether it still holds the snapshot: a line each way. */
 const checkTimeout = 2_000;
 
-/** Pushes to a router over HTTPS: the snapshot where it is new to it, its renewal where the router holds it. */
+/**
+ * Pushes to a router over HTTPS: the snapshot where it is new to it, its renewal where the router holds it.
+ *
+ * @example
+ * ```ts
+ * const target = httpsTarget({ url: routerUrl, certificateAuthorities, clientCertificate });
+ * const delivery = await sealDelivery(snapshot, signingKeyOf(privateJwk));
+ * console.log((await target.put(delivery, signal)).kind); // accepted
+ * await target.close();
+ * ```
+ */
 export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
   const { url, certificateAuthorities, serverName, clientCertificate } = options;
   const { bearerToken, timeoutMilliseconds = 10_000 } = options;

@@ -46,7 +46,22 @@ const lease = v.looseObject({
   ),
 });
 
-/** Reads and writes one Lease through whichever API server answers, the one that answered last first. */
+/**
+ * Reads and writes one Lease through whichever API server answers, the one that answered last first.
+ *
+ * @example
+ * ```ts
+ * const lease = httpLeaseClient({
+ *   servers: [{ origin: apiServer.url }],
+ *   certificateAuthorities,
+ *   clientCertificate,
+ *   namespace: 'kube-system',
+ *   name: 'read-sync-job',
+ * });
+ * console.log(await lease.get(signal)); // undefined
+ * await lease.close();
+ * ```
+ */
 export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
   const { namespace, name, bearerToken, timeoutMilliseconds = 2_500 } = options;
   const collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;

@@ -27,6 +27,16 @@ export interface LiveDocumentsOptions {
 /**
  * The documents of a running API server, read as an ordinary client: any identity that may read discovery,
  * APIServices and CustomResourceDefinitions will do. What has not changed is not sent again.
+ *
+ * @example
+ * ```ts
+ * const transport = new NodeTransport({
+ *   credentials: { peerCertificateAuthorities: certificateAuthorities, frontProxy: undefined },
+ * });
+ * const documents = liveDocuments({ transport, id: apiServer.id, origin: apiServer.url });
+ * console.log((await documents.get('/version', 'application/json')).status); // 200
+ * await transport.close();
+ * ```
  */
 export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
   const {

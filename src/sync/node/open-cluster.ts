@@ -33,7 +33,19 @@ export interface OpenCluster extends OpenServers {
   source(previous: Snapshot | undefined): ClusterSource;
 }
 
-/** Connections to a cluster: to what the kubeconfig names, and with its identity to each server by its address. */
+/**
+ * Connections to a cluster: to what the kubeconfig names, and with its identity to each server by its address.
+ *
+ * @example
+ * ```ts
+ * const cluster = await openCluster({
+ *   access: await loadClusterAccess({ kubeconfig }),
+ *   certificateAuthorities,
+ *   servers: [apiServer],
+ * });
+ * await cluster.close();
+ * ```
+ */
 export async function openCluster(options: OpenClusterOptions): Promise<OpenCluster> {
   const { access, timing, local, via } = options;
   const authorities = (certificateAuthorities: string | undefined) => {

@@ -31,6 +31,17 @@ export interface ProcessEndpoints {
 /**
  * `/livez`, `/readyz`, `/healthz` and `/metrics` of a sync job, for a kubelet, a monitor and an operator.
  * @throws when the address cannot be listened on, or the certificate cannot be used
+ *
+ * @example
+ * ```ts
+ * const endpoints = await startProcessEndpoints({
+ *   port: 0,
+ *   metrics: createSyncMetrics(),
+ *   status: () => undefined,
+ * });
+ * console.log((await fetch(`${endpoints.origin}/livez`)).status); // 200
+ * await endpoints.close();
+ * ```
  */
 export async function startProcessEndpoints(options: ProcessEndpointsOptions): Promise<ProcessEndpoints> {
   const { address = '127.0.0.1', port, tls, metrics, status, now = Date.now } = options;

@@ -41,6 +41,16 @@ const aggregatedAccept = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=AP
  *
  * @throws {TypeError} when the folder is not empty, or a server's ID cannot be the name of a folder; nothing has been
  *   written then
+ *
+ * @example
+ * ```ts
+ * const { faults } = await recordCluster({
+ *   servers: [{ id: 'a', documents }],
+ *   folder: join(folder, 'recording'),
+ *   signal,
+ * });
+ * console.log(faults); // []
+ * ```
  */
 export async function recordCluster({
   servers,

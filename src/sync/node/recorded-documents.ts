@@ -27,6 +27,12 @@ export const aggregatedFiles: Readonly<Record<string, string>> = {
  * @param clusterFolder holds `apiservices.json` and, where recorded, `customresourcedefinitions.json`, `services.json`
  *   and `endpointslices.json`
  * @param server name of the server's folder
+ *
+ * @example
+ * ```ts
+ * const documents = recordedDocuments('test/fixtures/kubernetes-1.25-1.26', 'b');
+ * console.log((await documents.get('/version', 'application/json')).status); // 200
+ * ```
  */
 export function recordedDocuments(clusterFolder: string, server: string): ServerDocuments {
   const folder = join(clusterFolder, server);

@@ -45,6 +45,24 @@ export interface PreparedSync {
  *
  * @param onStart is given the loop, for its status
  * @throws {TypeError} when the options contradict themselves
+ *
+ * @example
+ * ```ts
+ * const stop = new AbortController();
+ * const running = runSync(
+ *   {
+ *     servers: [apiServer],
+ *     routers: [{ url: routerUrl }],
+ *     certificateAuthorities,
+ *     clientCertificate,
+ *     signingKey: privateJwk,
+ *   },
+ *   stop.signal,
+ * );
+ *
+ * stop.abort();
+ * await running;
+ * ```
  */
 export async function runSync(
   options: RunSyncOptions,
@@ -61,7 +79,24 @@ export async function runSync(
   }
 }
 
-/** One round, for CI and cron. @throws as `syncOnce` and `runSync` do. */
+/**
+ * One round, for CI and cron. @throws as `syncOnce` and `runSync` do.
+ *
+ * @example
+ * ```ts
+ * const { ok, deliveries } = await runSyncOnce(
+ *   {
+ *     servers: [apiServer],
+ *     routers: [{ url: routerUrl }],
+ *     certificateAuthorities,
+ *     clientCertificate,
+ *     signingKey: privateJwk,
+ *   },
+ *   signal,
+ * );
+ * console.log(ok, deliveries.length); // true 1
+ * ```
+ */
 export async function runSyncOnce(options: RunSyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
   // Nobody waits for one that may be restarting: the next run sees it come back.
   const prepared = await prepareSync(options, signal, { departure: 0 });
@@ -72,7 +107,25 @@ export async function runSyncOnce(options: RunSyncOptions, signal: AbortSignal):
   }
 }
 
-/** @throws {TypeError} naming every fault of the options */
+/**
+ * @throws {TypeError} naming every fault of the options
+ *
+ * @example
+ * ```ts
+ * const sync = await prepareSync(
+ *   {
+ *     servers: [apiServer],
+ *     certificateAuthorities,
+ *     clientCertificate,
+ *     files: [{ file: join(folder, 'snapshot') }],
+ *     signingKey: privateJwk,
+ *   },
+ *   signal,
+ * );
+ * console.log((await syncOnce(sync.options, signal)).ok); // true
+ * await sync.close();
+ * ```
+ */
 export async function prepareSync(
   given: RunSyncOptions,
   signal: AbortSignal,

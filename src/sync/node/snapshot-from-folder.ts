@@ -33,6 +33,12 @@ export interface SnapshotFromFolderOptions {
  * test/fixtures/README.md. What is missing in the recording is in `warnings`.
  *
  * @throws when `folder` cannot be listed, {TypeError} when it holds no server or an unknown one is described
+ *
+ * @example
+ * ```ts
+ * const { snapshot } = await snapshotFromFolder('test/fixtures/kubernetes-1.25-1.26');
+ * console.log(snapshot?.servers.map(({ id }) => id)); // [ 'a', 'b' ]
+ * ```
  */
 export async function snapshotFromFolder(
   folder: string,

@@ -23,6 +23,12 @@ function made<Definition extends MetricDefinition>({ name, labels, ...definition
 /**
  * Metrics with a bounded number of series: labels hold nothing but outcomes, states and the targets' configured
  * names.
+ *
+ * @example
+ * ```ts
+ * const metrics = createSyncMetrics();
+ * console.log((await metrics.text(undefined)).startsWith('# HELP')); // true
+ * ```
  */
 export function createSyncMetrics(): SyncMetrics {
   const register = new Registry();

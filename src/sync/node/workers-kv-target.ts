@@ -41,6 +41,16 @@ const maximumValueBytes = 25 * 1024 * 1024;
 /**
  * Keeps the current snapshot under one key of a Workers KV namespace, by Cloudflare's REST API, in the form that
  * routers store theirs in. Written only when it has changed: writes are paid for, and one key takes one a second.
+ *
+ * @example
+ * ```ts
+ * const target = workersKvTarget({
+ *   accountId: '0123456789abcdef0123456789abcdef',
+ *   namespaceId: 'fedcba9876543210fedcba9876543210',
+ *   apiToken: async () => 'from a secret store',
+ * });
+ * await target.close();
+ * ```
  */
 export function workersKvTarget(options: WorkersKvTargetOptions): WorkersKvTarget {
   const { accountId, namespaceId, key = 'snapshot', apiToken, certificateAuthorities } = options;

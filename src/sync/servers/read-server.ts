@@ -23,6 +23,12 @@ export interface ReadServerOptions {
 /**
  * Reads what one API server itself serves: discovery, version, OpenAPI v3 index. Never throws; a fault in
  * discovery makes the whole reading a failure, a fault in the others leaves them unknown.
+ *
+ * @example
+ * ```ts
+ * const reading = await readServer(recordedDocuments('test/fixtures/kubernetes-1.25-1.26', 'a'));
+ * console.log(reading.ok && reading.version); // v1.25.0
+ * ```
  */
 export async function readServer(
   documents: ServerDocuments,
