@@ -18,7 +18,7 @@ import { receiverHolding } from './support/test-app.ts';
 const { startDemo } = await import('./support/running-demo.ts');
 const { Http2Pool } = await import('../src/http2/client/http2-pool.ts');
 const { NodeInboundRequest } = await import('../src/node/exchange/node-inbound.ts');
-const { StreamInbound } = await import('../src/node/serving/http2-stream-inbound.ts');
+const { Http2Inbound } = await import('../src/node/serving/http2-inbound.ts');
 const { createWorkerApp } = await import('../src/edge/worker/worker-app.ts');
 const { silentLogger } = await import('../src/runtime/logger.ts');
 
@@ -86,7 +86,7 @@ describe('over the embedded cluster', () => {
       const { inbound, incoming } = environment as { inbound: unknown; incoming?: unknown };
       assert.ok(inbound instanceof NodeInboundRequest, 'no adapter has given it');
       if (!sentBy(agent, inbound.headers)) continue;
-      if (inbound instanceof StreamInbound) counts.byHttp2Adapter++;
+      if (inbound instanceof Http2Inbound) counts.byHttp2Adapter++;
       else {
         assert.ok(incoming !== undefined, 'not from @hono/node-server');
         counts.byHttp1Adapter++;

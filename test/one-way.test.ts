@@ -8,7 +8,7 @@ import type { Authenticator } from '../src/identity/authenticator.ts';
 import { AuthenticationError } from '../src/identity/authenticator.ts';
 import { NodeTransport } from '../src/node/destinations/node-transport.ts';
 import { nodeInbound } from '../src/node/exchange/node-inbound.ts';
-import { StreamInbound } from '../src/node/serving/http2-stream-inbound.ts';
+import { Http2Inbound } from '../src/node/serving/http2-inbound.ts';
 import { createRouterServer } from '../src/node/serving/server.ts';
 import type { RequestObserver } from '../src/request/request-observer.ts';
 import type { Transport } from '../src/request/transport.ts';
@@ -86,7 +86,7 @@ describe('one way through', async () => {
       fetch(request, bindings) {
         counts.app++;
         // Made for each request that the adapter hands over, and nowhere else (`chokepoints.test.ts`).
-        if (bindings.inbound instanceof StreamInbound) counts.http2++;
+        if (bindings.inbound instanceof Http2Inbound) counts.http2++;
         return app.fetch(request, bindings);
       },
       tls: { cert: routerPair.chain, key: routerPair.privateKey },

@@ -114,10 +114,10 @@ describe('durations', () => {
       });
       clock.jump(jump);
       clock.pass(59 * second);
-      deadlines.look();
+      deadlines.check();
       assert.equal(ended, false);
       clock.pass(3 * second);
-      deadlines.look();
+      deadlines.check();
       assert.equal(ended, true);
     });
 

@@ -124,7 +124,7 @@ test('S11: a connection beyond --max-connections is closed as it comes, and the 
   await first?.until((received) => received.includes('ok'));
   second?.socket.destroy();
   await eventually(() => second?.ended === true);
-  await eventually(() => router.logLines.some((line) => line.includes('Connections are turned away')));
+  await eventually(() => router.logLines.some((line) => line.includes('Connections are refused')));
   // Room again.
   const next = await rawHttp1(context, router.port);
   next.write(request('GET', '/livez'));

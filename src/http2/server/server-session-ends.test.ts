@@ -61,7 +61,7 @@ test('an exchange that was answered for taking too long has no other response, n
   const { client } = await startWithFrames(
     context,
     async (_request, { inbound }) => {
-      const sink = inbound.answerSink();
+      const sink = inbound.responseSink();
       inbound.expire();
       await late.promise;
       assert.throws(() => sink.start(200, '', ['content-type', 'text/plain']), TypeError);
@@ -124,7 +124,7 @@ test('attack: what is answered to a client that reads nothing keeps its stream o
   await eventually(() => open === 0);
 });
 
-test('attack: scraps of content that nobody reads are bounded', async (context) => {
+test('attack: tiny pieces of unread content are bounded', async (context) => {
   const { client } = await startWithFrames(context, (request) => {
     // Opened and not read.
     void request.body?.getReader().closed.catch(() => {});
@@ -132,12 +132,12 @@ test('attack: scraps of content that nobody reads are bounded', async (context) 
   });
   const streams = Array.from({ length: 50 }, (_, index) => 2 * index + 1);
   for (const stream of streams) client.request(stream, requestLines('/', 'POST'), { endStream: false });
-  const scraps = Buffer.concat(
+  const tinyPieces = Buffer.concat(
     streams.map((stream) => frame(frameType.data, none, stream, Buffer.from('x'))),
   );
   let writes = 0;
   for (; writes < 2_000 && !client.isOver; writes++) {
-    client.write(scraps);
+    client.write(tinyPieces);
     await new Promise(setImmediate);
   }
   assert.equal(await client.goAwayCode(), 0xb);

@@ -1,16 +1,16 @@
 import type { AuditPolicy } from '../../observe/audit/audit-policy.ts';
 
-/** What is audited, and where it is written. */
+/** What is audited, and where events are written. */
 export interface AuditConfig {
   readonly policy: AuditPolicy;
   /** A file, or `-` for standard output. */
   readonly path: string;
-  /** Bytes from which on a file is renamed. */
+  /** Bytes at which a file is rotated. */
   readonly maximumSize: number;
-  /** Milliseconds that a renamed file is kept; 0: as long as may be. */
+  /** Milliseconds that a rotated file is kept; 0: no limit. */
   readonly maximumAge: number;
-  /** Renamed files that are kept; 0: all. */
+  /** Rotated files that are kept; 0: all. */
   readonly maximumBackups: number;
-  /** Events that wait to be written at most; more are counted and lost. */
+  /** Buffered events at most; more are dropped and counted. */
   readonly bufferSize: number;
 }

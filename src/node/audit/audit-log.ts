@@ -4,29 +4,29 @@ import type { AuditOutput } from './audit-output.ts';
 
 export interface AuditLogOptions {
   readonly output: AuditOutput;
-  /** Events that wait to be written at most. */
+  /** Buffered events at most. */
   readonly bufferSize: number;
   readonly failures: FailureLog;
-  /** Told of events that were written, and of those that are lost. */
+  /** Called with events that were written or dropped. */
   readonly onEvents: (result: 'written' | 'dropped', events: number) => void;
-  /** Milliseconds between two tries to write while writing fails. Default 1,000. */
+  /** Milliseconds between retries after a failed write. Default 1,000. */
   readonly retryInterval?: number;
 }
 
-/** Events of one write at most. */
+/** Events in one write at most. */
 const largestBatch = 1_000;
 
-/** Milliseconds that the last events have when the router ends. */
+/** Time to write the last events when the router ends. */
 const closeMilliseconds = 5_000;
 
 /**
- * Writes events as lines of JSON, behind the requests' backs: they wait in a bounded buffer, and go out together. While
- * the disk is full they are kept and tried again; those for which there is no room any more are counted and told of.
+ * Writes events as lines of JSON in the background: they are buffered, and written together. While the disk is full they
+ * stay in the buffer and are retried; events beyond the buffer are dropped and counted.
  */
 export class AuditLog implements AuditSink {
   readonly #options: AuditLogOptions;
   #waiting: string[] = [];
-  /** The lines that are being written, and how many of their bytes are. */
+  /** The lines that are being written, and how many of their bytes were. */
   #batch: Uint8Array = new Uint8Array();
   #batchWritten = 0;
   #batchEvents = 0;
@@ -56,7 +56,7 @@ export class AuditLog implements AuditSink {
     this.#writing ??= this.#writeAll();
   }
 
-  /** Goes on in a new file of the old name, for whoever has renamed the old one. Resolves when that is done. */
+  /** Continues in a new file of the same name, after the old one was renamed. Resolves when that is done. */
   async reopen(): Promise<void> {
     this.#reopenAsked = true;
     this.#retry?.now();
@@ -64,7 +64,7 @@ export class AuditLog implements AuditSink {
     await this.#writing;
   }
 
-  /** Writes what waits: one last try, for a few seconds at most. Never rejects. */
+  /** Writes the buffered events: one last try, for a few seconds at most. Never rejects. */
   async close(): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const deadline = setTimeout(resolve, closeMilliseconds);
@@ -84,16 +84,16 @@ export class AuditLog implements AuditSink {
   }
 
   async #writeAll(): Promise<void> {
-    // What comes in the same turn goes out in the same write.
+    // Events of one turn of the event loop are written together.
     await new Promise((resolve) => setImmediate(resolve));
     while (!this.#isClosed && (this.#reopenAsked || this.#batchEvents > 0 || this.#waiting.length > 0)) {
       try {
         await this.#writeSome();
       } catch (error) {
         this.#failed(error);
-        // One last try is all that an end waits for.
+        // On close there is only one last try.
         if (this.#isClosing) break;
-        // It has been tried to reopen: the next try is the next line's, or the next signal's.
+        // Only `reopen` failed: the next line or signal tries again.
         if (this.#batchEvents === 0 && this.#waiting.length === 0) break;
         await this.#waitForRetry();
       }
@@ -114,14 +114,14 @@ export class AuditLog implements AuditSink {
       this.#batchWritten = 0;
       this.#batchEvents = lines.length;
     }
-    // A disk that fills up takes a part of a line: the rest has to follow it in the same file.
+    // A disk that becomes full may take a part of a line: the rest must follow in the same file.
     this.#batchWritten += await output.write(this.#batch.subarray(this.#batchWritten));
     if (this.#batchWritten < this.#batch.length) return;
     onEvents('written', this.#batchEvents);
     this.#batchEvents = 0;
   }
 
-  /** Lines whose end the old file did not take begin anew: the disk it is on may stay full, and be why it is left. */
+  /** Lines that the old file has only in part are written again: its disk may stay full. */
   async #reopen(): Promise<void> {
     const { isEmpty } = await this.#options.output.reopen();
     this.#reopenAsked = false;

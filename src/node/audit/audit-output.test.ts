@@ -24,7 +24,7 @@ function openFile(path: string, changes: Partial<Parameters<typeof FileOutput.op
     maximumAge: 0,
     maximumBackups: 0,
     clock: Date.now,
-    onFault: (error) => faults.push(error),
+    onError: (error) => faults.push(error),
     ...changes,
   });
   return { faults, output };

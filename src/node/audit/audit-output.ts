@@ -2,26 +2,26 @@ import { write } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { deleteExpired, type RetentionConfig, rotatedName } from './rotated-files.ts';
 
-/** Where lines go. One call at a time. */
+/** Where lines are written. One call at a time. */
 export interface AuditOutput {
-  /** Before a whole number of lines of this many bytes. @throws when neither the old file nor a new one can be used. */
+  /** Called before whole lines of this many bytes. @throws if neither the old file nor a new one can be used */
   prepare(length: number): Promise<void>;
-  /** Writes some of the bytes, in order. @returns how many. @throws when nothing could be written. */
+  /** Writes some of the bytes, in order. @returns how many @throws if nothing could be written */
   write(bytes: Uint8Array): Promise<number>;
   /**
-   * Goes on in a new file of the old name: somebody has renamed the old one, or it is still there.
-   * @throws when there is no new file; the old one is written to then.
+   * Continues in a new file of the same name, if the old one was renamed.
+   * @throws if it cannot be opened; the old one stays in use then
    */
   reopen(): Promise<{ readonly isEmpty: boolean }>;
   close(): Promise<void>;
 }
 
-/** Milliseconds until a descriptor that takes no more for now is tried again. */
+/** Milliseconds until a busy descriptor is tried again. */
 const busyMilliseconds = 10;
 
 /**
- * A descriptor that is open already, such as standard output. Not by `process.stdout`: on Linux that waits in the
- * event loop, and with it all requests, while nobody reads the pipe.
+ * An open descriptor, such as standard output. Not `process.stdout`: on Linux it blocks the event loop, and all requests,
+ * while the pipe is not read.
  */
 export class DescriptorOutput implements AuditOutput {
   readonly #descriptor: number;
@@ -66,15 +66,15 @@ function hasCode(error: unknown, code: string): boolean {
 
 export interface FileOutputOptions extends RetentionConfig {
   readonly path: string;
-  /** Bytes from which on a file is full. */
+  /** Bytes at which a file is full. */
   readonly maximumSize: number;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** Told of what does not keep lines from being written: full files that cannot be renamed or deleted. */
-  readonly onFault: (error: unknown) => void;
+  /** Called for errors that do not prevent writing: full files that cannot be renamed or deleted. */
+  readonly onError: (error: unknown) => void;
 }
 
-/** Only the owner reads it: it says who did what (the mode that kube-apiserver's own rotation gives). */
+/** Readable by the owner only, as kube-apiserver's own rotation sets it: the log says who did what. */
 const mode = 0o600;
 
 /** A file that is renamed when it is full. */
@@ -82,7 +82,7 @@ export class FileOutput implements AuditOutput {
   readonly #options: FileOutputOptions;
   #file: FileHandle;
   #size: number;
-  /** Of the last rotation: two in one millisecond must not get one name. */
+  /** Time of the last rotation: two in one millisecond must not get the same name. */
   #rotated = 0;
 
   private constructor(options: FileOutputOptions, file: FileHandle, size: number) {
@@ -91,29 +91,29 @@ export class FileOutput implements AuditOutput {
     this.#size = size;
   }
 
-  /** @throws when the file cannot be opened. */
+  /** @throws if the file cannot be opened */
   static async open(options: FileOutputOptions): Promise<FileOutput> {
     const file = await open(options.path, 'a', mode);
     return new FileOutput(options, file, (await file.stat()).size);
   }
 
   async prepare(length: number): Promise<void> {
-    const { path, maximumSize, clock, onFault } = this.#options;
+    const { path, maximumSize, clock, onError } = this.#options;
     if (this.#size === 0 || this.#size + length <= maximumSize) return;
     this.#rotated = Math.max(clock(), this.#rotated + 1);
     try {
       await rename(path, rotatedName(path, this.#rotated));
     } catch (error) {
-      // Gone already, by a rotation that could not open a new file: it is still to be opened.
+      // Renamed already, by a rotation that could not open the new file.
       if (!hasCode(error, 'ENOENT')) {
-        // Better a file that is too long than lost events.
-        onFault(error);
+        // A file that is too long is better than lost events.
+        onError(error);
         return;
       }
     }
     await this.reopen();
-    // Not waited for: a folder with many files takes its time.
-    deleteExpired(path, this.#options, clock()).catch(onFault);
+    // In the background: a folder with many files takes time.
+    deleteExpired(path, this.#options, clock()).catch(onError);
   }
 
   async write(bytes: Uint8Array): Promise<number> {

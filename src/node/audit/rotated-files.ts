@@ -3,18 +3,18 @@ import { basename, dirname, extname, join } from 'node:path';
 
 /** How many rotated files are kept. */
 export interface RetentionConfig {
-  /** Milliseconds; 0: as long as may be. */
+  /** Milliseconds; 0: no limit. */
   readonly maximumAge: number;
-  /** 0: as many as there are. */
+  /** 0: no limit. */
   readonly maximumBackups: number;
 }
 
 const millisecondsOfDay = 24 * 60 * 60 * 1000;
 
 /**
- * The name that a full file gets: `audit-2026-01-31T12-00-00.000.log`, in UTC, as kube-apiserver's own rotation names
- * them (lumberjack), so that what collects logs there collects them here. Pure.
- * @param time milliseconds since the epoch.
+ * The name of a rotated file: `audit-2026-01-31T12-00-00.000.log`, in UTC, as in kube-apiserver's own rotation
+ * (lumberjack), so that log collectors find them. Pure.
+ * @param time milliseconds since the epoch
  */
 export function rotatedName(path: string, time: number): string {
   const stamp = new Date(time).toISOString().slice(0, -1).replaceAll(':', '-');
@@ -22,7 +22,7 @@ export function rotatedName(path: string, time: number): string {
   return join(dirname(path), `${basename(path, extension)}-${stamp}${extension}`);
 }
 
-/** When a file was rotated, by its name; `undefined` for any other file. Pure. */
+/** When a file was rotated, from its name; `undefined` for any other file. Pure. */
 export function rotatedAt(path: string, name: string): number | undefined {
   const extension = extname(path);
   const before = `${basename(path, extension)}-`;
@@ -53,7 +53,7 @@ export function expiredNames(
     .map(({ name }) => name);
 }
 
-/** Deletes rotated files that are too old or too many. @throws when the folder cannot be read or written. */
+/** Deletes rotated files that are too old or too many. @throws if the folder cannot be read or written */
 export async function deleteExpired(path: string, retention: RetentionConfig, now: number): Promise<void> {
   if (retention.maximumAge === 0 && retention.maximumBackups === 0) return;
   const folder = dirname(path);
@@ -62,7 +62,7 @@ export async function deleteExpired(path: string, retention: RetentionConfig, no
   }
 }
 
-/** Days as the flags count them, in milliseconds. */
+/** Days in milliseconds. */
 export function days(count: number): number {
   return count * millisecondsOfDay;
 }

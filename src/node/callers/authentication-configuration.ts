@@ -8,19 +8,19 @@ import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { CertificatePemError, parseCertificates } from './certificate-pem.ts';
 import { parseKeySetText } from './public-key-file.ts';
 
-/** A file with an AuthenticationConfiguration, and how the files that it names are read. */
+/** A file with an AuthenticationConfiguration. */
 export interface AuthenticationConfigurationFile {
   readonly path: string;
   /** YAML or JSON. */
   readonly text: string;
-  /** Those of service accounts, which have rules of their own. */
+  /** Issuers of service accounts, which are configured by flags. */
   readonly disallowedIssuers: readonly string[];
-  /** UTF-8 text; throws when the file cannot be read. */
+  /** Reads a file that it names, as UTF-8; throws if it cannot be read. */
   readonly readFile: (path: string) => string;
 }
 
 export type AuthenticationConfigurationResult =
-  /** Each warning and fault is a sentence that begins with the file. */
+  /** Each warning and fault is a sentence that begins with the path of the file. */
   | {
       readonly ok: true;
       readonly issuers: readonly ExternalIssuerConfig[];
@@ -28,7 +28,7 @@ export type AuthenticationConfigurationResult =
     }
   | { readonly ok: false; readonly faults: readonly string[] };
 
-/** Checks what `--authentication-config` names: the document, and the keys and certificates that it names or holds. */
+/** Checks the file of `--authentication-config`, and the keys and certificates in it and in the files that it names. */
 export async function readAuthenticationConfiguration(
   file: AuthenticationConfigurationFile,
 ): Promise<AuthenticationConfigurationResult> {
@@ -49,7 +49,7 @@ export async function readAuthenticationConfiguration(
   return { ok: true, issuers: parsed.issuers, warnings };
 }
 
-/** What is wrong with a key file that was read, each fault with its place. */
+/** The faults of a key file, each with its place. */
 export function faultsOfKeys(where: string, { issues }: ParsedKeySet): readonly string[] {
   return issues.map((issue) => describe(where, issue));
 }
@@ -90,7 +90,7 @@ function readYaml(text: string): YamlResult {
   try {
     return { ok: true, value: parseYaml(text, { logLevel: 'error' }) };
   } catch (error) {
-    // Without the parser's words: they quote the text, and it may be a key given by mistake.
+    // Without the parser's message: it quotes the text, which may be a key that was given by mistake.
     const line = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
     return { ok: false, fault: `is neither YAML nor JSON${line === undefined ? '' : `: see line ${line}`}` };
   }

@@ -5,21 +5,21 @@ import type { InboundRequest } from '../../request/inbound.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { canAssertLocally } from './destination-identity.ts';
 
-/** Who can be told from whom. */
+/** How callers are identified. */
 export interface CallerIdentification {
   readonly authenticators: readonly Authenticator[];
   readonly isVerifiedPeer: (inbound: InboundRequest) => boolean;
 }
 
-/** Authenticators that remember something, and so outlive a change of the configuration. */
+/** Authenticators with state, which are kept when the configuration changes. */
 export interface LastingAuthenticators {
   readonly assertion: Authenticator | undefined;
   readonly jwt: Authenticator | undefined;
 }
 
 /**
- * Without a way to tell the local server who calls, nobody is authenticated here: every caller's own credentials
- * have to speak.
+ * Makes the authenticators of a configuration. If identities cannot be asserted to the local server, there are none: all
+ * callers are forwarded with their own credentials.
  */
 export function callerIdentification(
   config: ServeConfig,
@@ -35,7 +35,7 @@ export function callerIdentification(
   ];
   if (requestHeader === undefined) return { authenticators: others, isVerifiedPeer: () => false };
   const frontProxy = new RequestHeaderAuthenticator({
-    // To the authenticator, as to Kubernetes, an empty list is any name.
+    // For the authenticator, as for Kubernetes, an empty list allows any name.
     allowedNames: requestHeader.allowedNames === 'any' ? [] : requestHeader.allowedNames,
     headerNames: config.identityHeaderNames,
   });

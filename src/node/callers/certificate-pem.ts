@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 
 export type CertificatePemErrorCode =
   | 'NoCertificate'
-  /** A PEM block is no certificate. */
+  /** A PEM block is not a certificate. */
   | 'InvalidCertificate'
   /** No PEM private key, or an encrypted one. */
   | 'InvalidPrivateKey'
@@ -19,7 +19,7 @@ export class CertificatePemError extends Error {
   }
 }
 
-/** PEM text and what to call the place it came from. */
+/** PEM text, and a name of its source for messages. */
 export interface PemText {
   readonly pem: string;
   readonly source: string;
@@ -49,14 +49,14 @@ export function parsePrivateKey({ pem, source }: PemText): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (cause) {
-    // The message of OpenSSL names the encoding fault, never a part of the key.
+    // OpenSSL's message names the encoding error, never a part of the key.
     const message = `${source} holds no usable PEM private key (encrypted keys are not supported): ${describe(cause)}`;
     throw new CertificatePemError('InvalidPrivateKey', message, { cause });
   }
 }
 
 /**
- * A chain and the key of its first certificate, read and held against each other.
+ * Parses a chain and the key of its first certificate, and checks that they match.
  * @throws {CertificatePemError}
  */
 export function parsePair(certificate: PemText, key: PemText): readonly X509Certificate[] {
@@ -79,7 +79,7 @@ export function requireKeyFits(
   );
 }
 
-/** A subject on one line; Node writes one attribute a line. */
+/** A subject on one line; Node has one attribute per line. */
 export function subjectOf(certificate: X509Certificate): string {
   return certificate.subject.replaceAll('\n', ', ');
 }

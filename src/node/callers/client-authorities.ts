@@ -1,18 +1,18 @@
 import type { X509Certificate } from 'node:crypto';
 import { parseCertificates, subjectOf } from './certificate-pem.ts';
 
-/** The certificate authorities whose client certificates count, and for what. */
+/** The certificate authorities of client certificates. */
 export interface ClientAuthorities {
-  /** `--client-ca-file`: its certificates are users. */
+  /** `--client-ca-file`: issues certificates of users. */
   readonly clientCa: readonly X509Certificate[];
-  /** `--requestheader-client-ca-file`: its certificates are front proxies, who speak for others. */
+  /** `--requestheader-client-ca-file`: issues certificates of front proxies, which assert the identities of users. */
   readonly requestHeaderCa: readonly X509Certificate[];
 }
 
 /** `SharedAuthority`: one authority is in both bundles. */
 export type ClientAuthorityErrorCode = 'SharedAuthority';
 
-/** Thrown, at start-up and on a reload, for bundles that cannot be used together. */
+/** Bundles that cannot be used together, at start or on a reload. */
 export class ClientAuthorityError extends Error {
   override readonly name = 'ClientAuthorityError';
   readonly code: ClientAuthorityErrorCode;
@@ -23,8 +23,8 @@ export class ClientAuthorityError extends Error {
 }
 
 /**
- * Reads the PEM bundles that are configured; a bundle that is left out is empty, and nobody is of it.
- * @throws {CertificatePemError} for a bundle without certificates, or with a broken one.
+ * Parses the configured PEM bundles. A bundle that is not configured is empty: no certificate descends from it.
+ * @throws {CertificatePemError} for a bundle without certificates, or with an invalid one
  * @throws {ClientAuthorityError}
  *
  * @example
@@ -48,9 +48,9 @@ export function readClientAuthorities(bundles: {
 }
 
 /**
- * An authority that is in both bundles; `undefined` when there is none. With one, every user whose common name
- * is an allowed name, or every user at all where the list of allowed names is empty, could speak as anybody
- * (1.24 audit, kubernetes/kubernetes#118980). A renewed certificate with the same key is the same authority.
+ * An authority that is in both bundles; `undefined` if there is none. With one, every user whose common name is allowed
+ * (or any user, if the list of allowed names is empty) could act as a front proxy and assert any identity (1.24 audit,
+ * kubernetes/kubernetes#118980). A renewed certificate with the same key is the same authority.
  */
 export function sharedAuthority({
   clientCa,

@@ -6,14 +6,14 @@ import type { ClientAuthorities } from './client-authorities.ts';
 import { findAuthority } from './client-chain.ts';
 import { KnownCertificates } from './known-certificates.ts';
 
-/** The part of `ConnectionInfo` that a client certificate decides. Both absent: none was presented. */
+/** The result for a client certificate. Both absent: none was presented. */
 export type ClientCertificateInfo = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
 
 /**
- * Options of a TLS server that asks for client certificates without demanding them, as kube-apiserver does:
- * callers may have tokens instead. Without any authority no certificate is asked for.
+ * Options of a TLS server that requests client certificates without requiring them, as kube-apiserver does: callers may
+ * have tokens instead. Without authorities no certificate is requested.
  *
- * Node's server takes no intermediate as an anchor: a bundle must reach up to a self-signed certificate.
+ * Node's server accepts no intermediate as an anchor: a bundle must include the self-signed root.
  *
  * @example
  * ```ts
@@ -29,15 +29,15 @@ export function clientCertificateTlsOptions(
   return {
     requestCert: true,
     rejectUnauthorized: false,
-    // Never left out while certificates are asked for: Node would trust the public web's authorities.
+    // Always set while certificates are requested: otherwise Node would trust the authorities of the public web.
     ca: anchors.map((anchor) => anchor.toString()),
-    // A ticket keeps the client's certificate but not its intermediates, so that a resumed chain cannot be
-    // checked; and it would carry an old verdict past a change of the bundles.
+    // A session ticket has the client's certificate without its intermediates, so a resumed chain could not be checked;
+    // and it would keep an old result after a change of the bundles.
     secureOptions: constants.SSL_OP_NO_TICKET,
   };
 }
 
-/** Where a subject holds a UID: Kubernetes' own object identifier, under which Node leaves it. */
+/** Kubernetes' object identifier of the UID in a subject; Node has no name for it. */
 const uidAttribute = '1.3.6.1.4.1.57683.2';
 
 interface Verified {
@@ -46,13 +46,13 @@ interface Verified {
   readonly notAfter: number;
 }
 
-/** What one connection's certificate came to; fixed for its life, except that certificates expire. */
+/** The result for one connection. It stays the same, except that certificates expire. */
 type Finding = Verified | { readonly error: string } | 'none';
 
 /**
- * Reads who is behind a connection from its client certificate. Chains are checked once for each connection, and
- * once for all connections with the same certificate where a configured authority has signed it itself; make a new
- * reader when the bundles change, and open connections are judged by the new ones.
+ * Reads the verified client certificate of a connection. The chain is checked once for each connection; a certificate that
+ * a configured authority signed directly is checked once for all connections. When the bundles change, a new reader
+ * checks open connections again.
  */
 export class ClientCertificateReader {
   readonly #authorities: ClientAuthorities;
@@ -60,13 +60,13 @@ export class ClientCertificateReader {
   readonly #findings = new WeakMap<object, Finding>();
   readonly #known = new KnownCertificates<Verified>();
 
-  /** @param clock milliseconds since the epoch. Default `Date.now`. */
+  /** @param clock milliseconds since the epoch. Default `Date.now` */
   constructor(authorities: ClientAuthorities, clock: () => number = Date.now) {
     this.#authorities = authorities;
     this.#clock = clock;
   }
 
-  /** For a request on either protocol, an upgrade included. A connection without TLS carries no certificate. */
+  /** For requests and upgrades of either protocol. A connection without TLS has no certificate. */
   read({ socket }: RequestCarrier): ClientCertificateInfo {
     let finding = this.#findings.get(socket);
     if (finding === undefined) {
@@ -75,7 +75,7 @@ export class ClientCertificateReader {
     }
     if (finding === 'none') return {};
     if ('error' in finding) return { clientCertificateError: finding.error };
-    // Asked anew for each request, as Kubernetes does: a watch's connection can outlive the certificate.
+    // Checked for each request, as in Kubernetes: a connection may outlive the certificate.
     const now = this.#clock();
     if (now < finding.notBefore || now > finding.notAfter) {
       return { clientCertificateError: 'the certificate, or one above it, has expired or is not yet valid' };
@@ -86,9 +86,9 @@ export class ClientCertificateReader {
   #examine(socket: TLSSocket): Finding {
     const leaf = socket.getPeerX509Certificate();
     if (leaf === undefined) return 'none';
-    // Also of a known one: only the handshake has seen that the client holds its key.
+    // Also for a known certificate: only the handshake proves that the client has its key.
     if (socket.authorized !== true) {
-      // The subject may be anything here: it was signed by whoever made it.
+      // The subject is not reported: the client may have chosen it.
       return { error: `TLS verification failed: ${String(socket.authorizationError)}` };
     }
     const known = this.#known.get(leaf);
@@ -98,10 +98,10 @@ export class ClientCertificateReader {
     if ('error' in outcome) return outcome;
     const { authority, intermediates, notBefore, notAfter } = outcome;
     const commonNames = attributeValues(presented.subject.CN);
-    // Parsers disagree on which of several counts (Go takes the last).
+    // Parsers disagree which of several counts (Go: the last).
     if (commonNames.length > 1) return { error: 'the subject has several common names' };
     const uids = attributeValues(presented.subject[uidAttribute]);
-    // As servers from 1.33 on, which refuse both (x509.go, parseUIDFromCert).
+    // Servers from 1.33 on refuse both (x509.go, parseUIDFromCert).
     if (uids.length > 1 || uids[0] === '') return { error: 'the subject has several UIDs, or an empty one' };
     const certificate: VerifiedClientCertificate = {
       commonName: commonNames[0] ?? '',
@@ -116,7 +116,7 @@ export class ClientCertificateReader {
   }
 }
 
-/** The presented certificate, then the issuers that the client sent or the bundles hold. */
+/** The presented certificate, then the issuers that the client sent or that are in the bundles. */
 function chainOf(presented: DetailedPeerCertificate): X509Certificate[] {
   const chain: X509Certificate[] = [];
   const seen = new Set<DetailedPeerCertificate>();
@@ -130,7 +130,7 @@ function chainOf(presented: DetailedPeerCertificate): X509Certificate[] {
   return chain;
 }
 
-/** Attribute values as the certificate holds them; their text form would have to be unescaped. */
+/** The unescaped values of an attribute. */
 function attributeValues(attribute: string | readonly string[] | undefined): readonly string[] {
   if (attribute === undefined) return [];
   return typeof attribute === 'string' ? [attribute] : attribute;

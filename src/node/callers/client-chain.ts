@@ -2,28 +2,28 @@ import type { X509Certificate } from 'node:crypto';
 import type { VerifiedClientCertificate } from '../../request/inbound.ts';
 import type { ClientAuthorities } from './client-authorities.ts';
 
-/** Where a client's chain ends, or why it does not count. */
+/** The authority of a client's chain, or why the chain is invalid. */
 export type ChainOutcome =
   | {
       readonly authority: VerifiedClientCertificate['authority'];
       /** Certificates between the client's and the authority's. */
       readonly intermediates: number;
-      /** Milliseconds since the epoch: the span in which every certificate of the chain is valid. */
+      /** Milliseconds since the epoch: the time in which all certificates of the chain are valid. */
       readonly notBefore: number;
       readonly notAfter: number;
     }
   | { readonly error: string };
 
-/** More than any chain in use; bounds the signatures that one handshake can make this process check. */
+/** More than any real chain; bounds the signatures that one handshake can cause. */
 const maximumChainLength = 10;
 
 /**
  * Finds the configured authority that a client certificate descends from, the nearest one first.
  *
- * OpenSSL has verified the chain in the handshake, but against both bundles together, and it does not tell
- * where the chain ended. So every link is checked again: issuer's name, signature, and, for intermediates that
- * the client supplied, the right to issue at all. Nothing rests on names alone.
- * @param chain the client's certificate, then each one's issuer, as far as known.
+ * OpenSSL verified the chain in the handshake, but against both bundles together, and it does not report where the chain
+ * ended. So every link is checked again: the issuer's name, the signature, and whether an intermediate of the client may
+ * issue certificates. Names alone never decide.
+ * @param chain the client's certificate, then each issuer, as far as known
  */
 export function findAuthority(
   chain: readonly X509Certificate[],
@@ -47,10 +47,10 @@ export function findAuthority(
     const client = authorities.clientCa.filter((anchor) => descendsFrom(certificate, anchor));
     const requestHeader = authorities.requestHeaderCa.filter((anchor) => descendsFrom(certificate, anchor));
     if (client.length > 0 && requestHeader.length > 0) {
-      // Left for authorities that the check at start-up refuses, and for an authority that presents itself.
+      // The check at start refuses such authorities, but an authority may present its own certificate.
       return { error: 'the certificate descends from authorities of both bundles' };
     }
-    // Several where a renewed authority stands in its bundle beside the old one.
+    // Several if a bundle has a renewed authority and the old one.
     const anchors = [...client, ...requestHeader];
     if (anchors.length > 0) {
       narrow(anchors);

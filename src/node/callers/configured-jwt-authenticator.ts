@@ -14,14 +14,14 @@ import type { JwtConfig } from '../configuration/serve-config.ts';
 import { issuerFetch } from './issuer-fetch.ts';
 import { parseKeySetText, parsePublicKeyFile } from './public-key-file.ts';
 
-/** The authenticator with the connections that it holds open. */
+/** The authenticator, and how to close its connections. */
 export interface RunningJwtAuthenticator {
   readonly authenticator: JwtAuthenticator;
   close(): Promise<void>;
 }
 
 /**
- * `undefined` when no issuer is configured.
+ * `undefined` if no issuer is configured.
  * @param clock milliseconds since the epoch
  */
 export function createJwtAuthenticator(
@@ -76,11 +76,11 @@ function serviceAccountIssuers(
   return config.issuers.map((each) => serviceAccountIssuer(each, keys, config.apiAudiences));
 }
 
-/** The file is read again whenever keys are renewed, so that a rotation needs no restart. */
+/** Reads the file again whenever keys are refreshed, so that a rotation needs no restart. */
 function keysFromFile(path: string, parse: (text: string) => Promise<ParsedKeySet>): LoadKeys {
   return async () => {
     const { keys, issues } = await parse(await readFile(path, 'utf8'));
-    // Half a file of keys is a rotation gone wrong: the known keys stay in use.
+    // A file with invalid keys is a failed rotation: the known keys stay in use.
     if (issues.length > 0) throw new KeyLoadError('InvalidDocument', `${path}: ${describeIssues(issues)}`);
     return keys;
   };

@@ -13,7 +13,7 @@ import { createOidcTokenSigner, oidcTokenAlgorithm } from '../../identity/oidc-t
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 
-/** Makes the signers for the destinations that are told by a token who calls. */
+/** Makes the signers for destinations that get the caller's identity in a token. */
 export function identityTokenSigners({ destinationIdentity }: ServeConfig): IdentityTokenSigners {
   const { signingKey, assertionIssuer, oidc } = destinationIdentity;
   const signerFor = (mode: IdentityMode): IdentityTokenSigner | undefined => {
@@ -25,14 +25,14 @@ export function identityTokenSigners({ destinationIdentity }: ServeConfig): Iden
   return { local: signerFor(destinationIdentity.local), peer: signerFor(destinationIdentity.peer) };
 }
 
-/** Whether an authenticated caller can be told to the local server at all. */
+/** Whether a caller's identity can be asserted to the local server. */
 export function canAssertLocally({ destinationIdentity, proxyClient }: ServeConfig): boolean {
   return proxyClient !== undefined || destinationIdentity.local !== 'front-proxy';
 }
 
 /**
- * Believes the assertions of the routers whose keys are pinned at the moment; while none is, assertions mean nothing.
- * @param pinnedKeys asked for each assertion; the same set as long as nothing has changed.
+ * Accepts assertions of the routers whose keys are pinned. Without pinned keys assertions are ignored.
+ * @param pinnedKeys called for each assertion; returns the same set until it changes
  */
 export function assertionAuthenticator(
   config: ServeConfig,
@@ -44,15 +44,15 @@ export function assertionAuthenticator(
   // Assertions are addressed to an API server ID, which a gateway does not have.
   if (serverId === undefined) return undefined;
   let pinned: AssertionKeySet = new Map();
-  let believed: AssertionKeySet = new Map();
+  let trusted: AssertionKeySet = new Map();
   const keys = (): AssertionKeySet => {
     const now = pinnedKeys();
     if (now !== pinned) {
       pinned = now;
-      // Keys of the OIDC issuer are listed to be published, not to be believed.
-      believed = new Map([...now].filter(([, { issuer }]) => issuer !== oidc?.issuerUrl));
+      // Keys of the OIDC issuer are listed to be published, not to be trusted.
+      trusted = new Map([...now].filter(([, { issuer }]) => issuer !== oidc?.issuerUrl));
     }
-    return believed;
+    return trusted;
   };
   const authenticator = new PeerAssertionAuthenticator({ keys, audience: serverId, logger });
   return {
@@ -61,7 +61,7 @@ export function assertionAuthenticator(
   };
 }
 
-/** What API servers can ask about the tokens that are signed here; `undefined` without an issuer. */
+/** The OIDC discovery documents for tokens that are signed here; `undefined` without an issuer. */
 export async function oidcIssuer(
   { destinationIdentity }: ServeConfig,
   assertionKeys: AssertionKeySet,

@@ -2,15 +2,14 @@ import { Agent, fetch } from 'undici';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
 import { checkServerIdentity } from '../destinations/server-identity.ts';
 
-/** How the documents of one issuer are fetched. */
 export interface IssuerFetch {
   readonly fetchDocument: FetchDocument;
   close(): Promise<void>;
 }
 
 /**
- * Fetches with connections of its own, so that the authority of one issuer is trusted for no other.
- * @param certificateAuthority PEM; then it alone is trusted, as by kube-apiserver. Default: Node's own authorities.
+ * Fetches the documents of one issuer with connections of its own, so that its authority is trusted for no other.
+ * @param certificateAuthority PEM; then only this one is trusted, as in kube-apiserver. Default: Node's own authorities
  */
 export function issuerFetch(certificateAuthority: string | undefined): IssuerFetch {
   const dispatcher = new Agent({

@@ -1,18 +1,18 @@
 import type { X509Certificate } from 'node:crypto';
 
-/** More than the users and nodes that connect again and again; of one certificate a few hundred bytes are kept. */
+/** More than the users and nodes that reconnect often; each takes a few hundred bytes. */
 const defaultMaximum = 1_024;
 
 /**
- * What was found out about certificates that a configured authority has signed itself, by the SHA-256 of their bytes.
+ * A cache of results for certificates that a configured authority signed directly, by SHA-256.
  *
- * Only of those: what is found of a certificate below an intermediate rests on the chain that its client sent along,
- * which another connection need not have sent. And only for connections whose handshake has verified it again: that
- * proves the possession of its key, and that it has not expired.
+ * Only for those: with an intermediate the result depends on the chain that a client sent, and another connection may not
+ * send it. And only for connections whose handshake succeeded: that proves that the client has the key, and that the
+ * certificate has not expired.
  */
 export class KnownCertificates<Finding> {
   readonly #maximum: number;
-  /** The oldest stands first. */
+  /** Oldest first. */
   readonly #findings = new Map<string, Finding>();
 
   constructor(maximum: number = defaultMaximum) {

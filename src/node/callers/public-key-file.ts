@@ -32,11 +32,11 @@ export async function parsePublicKeyFile(text: string): Promise<ParsedKeySet> {
 export async function parseKeySetText(text: string): Promise<ParsedKeySet> {
   const parsed = parseJsonText(text, 8);
   if (parsed.ok) return parseKeySet(parsed.value);
-  // Without the engine's words: they quote the text, and it may be a private key given by mistake.
+  // Without the parser's message: it quotes the text, which may be a private key that was given by mistake.
   return { keys: [], issues: [{ path: '', message: 'is not JSON' }] };
 }
 
-/** The key as a JWK, or what is wrong with the block. */
+/** The key as a JWK, or why the block is invalid. */
 function publicJwk(block: string, label: string): object | string {
   if (label.endsWith('PRIVATE KEY'))
     return 'must not be here: this is a private key; put its public half here';

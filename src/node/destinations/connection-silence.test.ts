@@ -30,7 +30,7 @@ describe('a connection that falls silent', () => {
     assert.deepEqual(told, []);
     mock.timers.tick(look);
     assert.deepEqual(told, ['quiet']);
-    // The answer to a ping is a sign of life as any other.
+    // The response to a ping is a sign of life as any other.
     bytes++;
     mock.timers.tick(2 * look);
     assert.deepEqual(told, ['quiet']);
@@ -54,7 +54,7 @@ describe('a connection that falls silent', () => {
       // The first look still finds what came before.
       mock.timers.tick(3 * look);
       await asked;
-      // On its way behind the answer to the ping: once it is read, that has been read, too.
+      // On its way behind the response to the ping: once it is read, that has been read, too.
       watch.write(event);
       assert.equal(await events.next(), event);
     }
@@ -97,7 +97,7 @@ interface Relay {
   swallowed(): number;
 }
 
-/** A destination whose connections run through a relay, and that begins an answer without ending it. */
+/** A destination whose connections run through a relay, and that begins a response without ending it. */
 async function startBehindRelay(
   context: TestContext,
 ): Promise<{ transport: NodeTransport; relay: Relay; watches: PeerOutgoing[] }> {

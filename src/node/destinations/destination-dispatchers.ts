@@ -2,9 +2,9 @@ import type { Dispatcher } from 'undici';
 import { type Destination, isSameTrust } from '../../request/transport.ts';
 
 /**
- * Makes what carries requests to one destination.
- * @param presentFrontProxyCertificate whether its connections show the certificate that makes a destination believe
- *   the X-Remote headers; requests with and without it never share a connection.
+ * Makes the dispatcher for the requests to one destination.
+ * @param presentFrontProxyCertificate whether its connections present the certificate with which a destination trusts
+ *   the X-Remote headers; requests with and without it never share a connection
  */
 export type DispatcherFor = (destination: Destination, presentFrontProxyCertificate: boolean) => Dispatcher;
 
@@ -14,10 +14,10 @@ interface InUse {
   readonly dispatcher: Dispatcher;
 }
 
-/** One dispatcher for each destination and identity, and those that are out of use until their requests have ended. */
+/** One dispatcher for each destination and identity, and retired ones until their requests have ended. */
 export class DestinationDispatchers {
   readonly #dispatcherFor: DispatcherFor;
-  /** By origin, under which there are few: looking at each costs less than to make a key for every request. */
+  /** By origin. Each has few, and comparing them costs less than making a key for every request. */
   readonly #byOrigin = new Map<string, InUse[]>();
   readonly #retired = new Set<Dispatcher>();
 
@@ -25,7 +25,7 @@ export class DestinationDispatchers {
     this.#dispatcherFor = dispatcherFor;
   }
 
-  /** The one in use, or a new one. */
+  /** The current dispatcher, or a new one. */
   to(destination: Destination, presentFrontProxyCertificate: boolean): Dispatcher {
     const atOrigin = this.#byOrigin.get(destination.origin);
     const known = atOrigin?.find(
@@ -41,27 +41,27 @@ export class DestinationDispatchers {
     return dispatcher;
   }
 
-  /** Takes the others out of use: their connections close once what is in flight or waits for them has ended. */
+  /** Retires the others: their connections close after the requests in flight or in the queue. */
   retireUnless(isInUse: (destination: Destination) => boolean): void {
     for (const dispatcher of this.#takeOut((destination) => !isInUse(destination))) this.#retire(dispatcher);
   }
 
-  /** Cuts everything on the way to a destination; the next request opens new connections. */
+  /** Destroys all connections to a destination; the next request opens new ones. */
   destroyTo(destination: Destination): void {
     for (const dispatcher of this.#takeOut((each) => leadsTo(each, destination))) destroy(dispatcher);
   }
 
-  /** The same, once what is in flight has ended. */
+  /** Closes all connections to a destination after the requests in flight. */
   retireTo(destination: Destination): void {
     this.retireUnless((each) => !leadsTo(each, destination));
   }
 
-  /** Ends everything at once. */
+  /** Destroys all connections. */
   destroy(): void {
     for (const dispatcher of [...this.#takeOut(() => true), ...this.#retired]) destroy(dispatcher);
   }
 
-  /** @returns those that are not for new requests any more. */
+  /** @returns the dispatchers that were removed */
   #takeOut(isOver: (destination: Destination) => boolean): Dispatcher[] {
     const over: Dispatcher[] = [];
     for (const [origin, all] of this.#byOrigin) {
@@ -79,12 +79,12 @@ export class DestinationDispatchers {
   #retire(dispatcher: Dispatcher): void {
     this.#retired.add(dispatcher);
     const forget = (): boolean => this.#retired.delete(dispatcher);
-    // Closing fails only for one that was destroyed meanwhile.
+    // Closing fails only if it was destroyed meanwhile.
     dispatcher.close().then(forget, forget);
   }
 }
 
-/** Whether both are one server, reached in one way: at one place, under one name and trust. */
+/** Whether both have the same address, server name and trust, so that they can share connections. */
 export function leadsTo(one: Destination, other: Destination): boolean {
   return (
     one.origin === other.origin && one.serverName === other.serverName && isSameTrust(one.trust, other.trust)
@@ -92,6 +92,6 @@ export function leadsTo(one: Destination, other: Destination): boolean {
 }
 
 function destroy(dispatcher: Dispatcher): void {
-  // It tells each of its requests; that it was closed before is no news.
+  // Each of its requests gets an error. It rejects only if it was closed before.
   dispatcher.destroy().catch(() => {});
 }

@@ -2,18 +2,18 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { LineHandler } from '../../http2/client/dispatched-request.ts';
-import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import type { Exchange } from './exchange.ts';
 import { invalidResponse, refuseOtherCodings } from './invalid-response.ts';
-import { contentCame } from './limited-answers.ts';
+import { responseProgressed } from './limited-responses.ts';
+import { maximumResponseHeaderBytes, maximumResponseLines } from './response-limits.ts';
 
 /**
- * Hands what a dispatcher tells of a request to its exchange: ours for HTTP/2 without a copy, undici's pool and any other
- * in undici's own events.
+ * Passes the events of a dispatcher to an exchange: those of our HTTP/2 client without a copy, those of undici's pool and
+ * other dispatchers as undici defines them.
  */
 export class ExchangeHandler implements LineHandler {
   readonly #exchange: Exchange;
-  /** All of them, interim ones included. */
+  /** Counts all heads, interim ones included. */
   #heads: LineCount | undefined;
   #isWhole = false;
 
@@ -22,8 +22,8 @@ export class ExchangeHandler implements LineHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Thrown here, before a byte is written, the request is dropped and the connection kept.
-    if (this.#exchange.isOver) throw new Error('nobody waits for the answer any more');
+    // An error here drops the request before a byte is written, and keeps the connection.
+    if (this.#exchange.isOver) throw new Error('the request was cancelled');
     this.#exchange.started(controller);
   }
 
@@ -36,11 +36,11 @@ export class ExchangeHandler implements LineHandler {
     this.#heads ??= new LineCount();
     const lines = rawLines(controller.rawHeaders ?? headers);
     this.#heads.add(lines);
-    // Thrown here, undici fails the request with it and closes the connection.
+    // With an error here undici fails the request and closes the connection.
     if (this.#heads.areTooLarge) throw invalidResponse('its head is too large');
-    // 1xx: the final head is still to come (RFC 9110 section 15.2).
+    // 1xx: the final head follows (RFC 9110 section 15.2).
     if (status < 200) return;
-    contentCame();
+    responseProgressed();
     refuseOtherCodings(lines);
     this.#exchange.head(status, statusMessage ?? '', lines);
   }
@@ -54,34 +54,34 @@ export class ExchangeHandler implements LineHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    contentCame();
+    responseProgressed();
     this.#exchange.data(chunk);
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
-    contentCame();
+    responseProgressed();
     this.#isWhole = true;
     const trailers = new LineCount();
     trailers.add(rawLines(controller.rawTrailers));
     if (trailers.areTooLarge) throw invalidResponse('its trailers are too large');
-    // They are dropped: Kubernetes sends none, and HTTP/1.1 clients have to ask for them.
+    // Trailers are dropped: Kubernetes sends none, and HTTP/1.1 clients would have to ask for them.
     this.#exchange.end();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#exchange.fail(error);
-    // To undici's pool the answer is whole, and its connection good for another: what its parser is thrown ends that.
+    // undici's pool would reuse the connection of a complete response: an error in its parser closes it.
     if (this.#isWhole) throw error;
   }
 }
 
-/** Of heads, each with its status line, or of trailers. */
+/** Counts lines and bytes of heads, status lines included, or of trailers. */
 class LineCount {
   #lines = 0;
   #bytes = 0;
 
   get areTooLarge(): boolean {
-    return this.#lines > maximumAnswerLines || this.#bytes > maximumAnswerHeaderBytes;
+    return this.#lines > maximumResponseLines || this.#bytes > maximumResponseHeaderBytes;
   }
 
   add(lines: RawHeaders): void {
@@ -90,7 +90,7 @@ class LineCount {
   }
 }
 
-/** undici's pool keeps the lines as bytes, and header values are byte strings here; others may have an object only. */
+/** Header lines as byte strings. undici's pool has them as bytes; other dispatchers may only have an object. */
 function rawLines(given: Dispatcher.DispatchController['rawHeaders']): string[] {
   const lines: string[] = [];
   if (Array.isArray(given)) {

@@ -1,57 +1,57 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type ByteCounter, type OnResponseHead, TransportError } from '../../request/transport.ts';
-import type { AnswerSink } from '../exchange/answer-sink.ts';
 import { contentLength } from '../exchange/content-length.ts';
+import type { ResponseSink } from '../exchange/response-sink.ts';
 import { toTransportError } from './transport-errors.ts';
 
-/** The destination's side of an exchange, once its request is being written. */
-export interface AnswerSource {
+/** Controls the destination's side of an exchange, once its request is being written. */
+export interface ResponseSource {
   pause(): void;
   resume(): void;
-  /** Gives the exchange up: resets the HTTP/2 stream, or closes the HTTP/1.1 connection. */
+  /** Resets the HTTP/2 stream, or closes the HTTP/1.1 connection. */
   abort(reason: Error): void;
 }
 
 export interface ExchangeOptions {
   readonly origin: string;
-  readonly sink: AnswerSink;
+  readonly sink: ResponseSink;
   readonly onResponseHead: OnResponseHead;
-  /** Milliseconds without progress until the head of the answer; 0 waits for ever. */
+  /** Milliseconds without progress until the head of the response; 0 waits for ever. */
   readonly headTimeout: number;
-  /** Asked once when they are over: on `false` waiting goes on. Default: it never does. */
+  /** Called once after `headTimeout`: on `false` the exchange keeps waiting. Default: it fails. */
   readonly givesUp?: (() => boolean) | undefined;
   /** Whether reading the request's body has begun. */
   readonly bodyOpened: () => boolean;
-  /** The destination did not bring an answer that it had begun to its end: a look at it is due. */
+  /** Called if the destination broke off a response: its health should be checked. */
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
 }
 
-/** Bytes and milliseconds of an answer that are still taken after another one was given in its place. */
+/** Limits for reading the rest of a response that was replaced by another one. */
 const maximumDiscarded = 64 * 1024;
 const discardMilliseconds = 5_000;
 
 /**
- * One request to one destination and what becomes of it, whichever protocol carries it: the destination's side
- * reports head, data, end and failure; the client's side drains and goes away; each event is acted on once.
+ * One request to one destination and its response, over either protocol. The destination's side reports head, data, end
+ * and errors; the client's side drains or goes away. Each event takes effect once.
  */
 export class Exchange {
-  /** The answer once its head is in. @throws {TransportError} */
+  /** Resolves with the head of the response. @throws {TransportError} */
   readonly response: Promise<Response>;
   readonly #origin: string;
-  readonly #sink: AnswerSink;
+  readonly #sink: ResponseSink;
   readonly #headTimeout: number;
   readonly #givesUp: (() => boolean) | undefined;
   readonly #bodyOpened: () => boolean;
   readonly #onBrokenOff: ((origin: string) => void) | undefined;
-  /** Up to the head: what it holds of the request must not stay for as long as a watch is open. */
+  /** Dropped with the head: it refers to the request, which an open watch must not keep in memory. */
   #onResponseHead: OnResponseHead | undefined;
   readonly #resolve: (response: Response) => void;
   readonly #reject: (error: TransportError) => void;
   readonly #timer: NodeJS.Timeout | undefined;
-  /** From the head on, where somebody counts. */
+  /** Set with the head, if bytes are counted. */
   #bytes: ByteCounter | undefined;
-  #state: 'waiting' | 'answering' | 'over' = 'waiting';
-  #source: AnswerSource | undefined;
+  #state: 'waiting' | 'responding' | 'over' = 'waiting';
+  #source: ResponseSource | undefined;
   #discardTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ExchangeOptions) {
@@ -67,7 +67,7 @@ export class Exchange {
     this.response = promise;
     this.#resolve = resolve;
     this.#reject = reject;
-    // One timer for everything up to the head: queueing, connecting, sending and waiting.
+    // One timer until the head: for queueing, connecting, sending and waiting.
     if (headTimeout > 0) this.#timer = setTimeout(() => this.#timedOut(), headTimeout);
     sink.attach(
       () => this.#source?.resume(),
@@ -75,22 +75,22 @@ export class Exchange {
     );
   }
 
-  /** Nobody waits for an answer any more: do not send. */
+  /** The exchange was cancelled or has ended: the request must not be sent. */
   get isOver(): boolean {
     return this.#state === 'over';
   }
 
-  /** The request is about to be written; from here on it may have arrived. */
-  started(source: AnswerSource): void {
+  /** The request is about to be written: from here on it may have arrived. */
+  started(source: ResponseSource): void {
     this.#source = source;
   }
 
-  /** A chunk of the request's body was taken from the client: an upload in progress is no silence. */
+  /** A chunk of the request's body was read from the client, which restarts the time-out. */
   progressed(): void {
     this.#timer?.refresh();
   }
 
-  /** The final head of the answer; interim ones (1xx) are the driver's to ignore. */
+  /** The final head of the response. The caller ignores interim ones (1xx). */
   head(status: number, statusMessage: string, headers: RawHeaders): void {
     if (this.#state !== 'waiting') return;
     const sink = this.#sink;
@@ -108,31 +108,31 @@ export class Exchange {
       const response = sink.start(status, statusMessage, disposition.headers);
       clearTimeout(this.#timer);
       this.#bytes = disposition.bytes;
-      this.#state = 'answering';
+      this.#state = 'responding';
       this.#resolve(response);
     } catch (error) {
-      // A head that this side cannot write (bytes that HTTP does not allow) is no answer either.
+      // A head that the sink refuses (invalid bytes) counts as an invalid response.
       this.fail(
-        new TransportError('InvalidResponse', `${this.#origin}: the head of the answer cannot be passed on`, {
+        new TransportError('InvalidResponse', `${this.#origin}: the head of the response is invalid`, {
           requestMayHaveArrived: true,
           cause: error,
         }),
       );
-      this.#source?.abort(givenUp());
+      this.#source?.abort(cancelled());
     }
   }
 
   data(chunk: Uint8Array): void {
-    // undici's parser reports an empty chunk each time it is resumed with nothing to parse: pausing for that one
-    // too, and being resumed by its reader, would go round for ever.
-    if (this.#state !== 'answering' || chunk.byteLength === 0) return;
+    // undici's parser reports an empty chunk each time it is resumed with nothing to parse. Pausing for it, and being
+    // resumed by its reader, would loop for ever.
+    if (this.#state !== 'responding' || chunk.byteLength === 0) return;
     this.#bytes?.add(chunk.byteLength);
     if (!this.#sink.write(chunk)) this.#source?.pause();
   }
 
-  /** As `data`, of bytes that are overwritten as soon as it returns. */
+  /** As `data`, for bytes that are overwritten as soon as it returns. */
   lend(chunk: Uint8Array): void {
-    if (this.#state !== 'answering' || chunk.byteLength === 0) return;
+    if (this.#state !== 'responding' || chunk.byteLength === 0) return;
     this.#bytes?.add(chunk.byteLength);
     const sink = this.#sink;
     const hasRoom = sink.lend === undefined ? sink.write(Buffer.from(chunk)) : sink.lend(chunk);
@@ -141,7 +141,7 @@ export class Exchange {
 
   end(): void {
     clearTimeout(this.#discardTimer);
-    if (this.#state !== 'answering') return;
+    if (this.#state !== 'responding') return;
     this.#finish();
     this.#sink.end();
     this.#sink.release();
@@ -151,41 +151,41 @@ export class Exchange {
     clearTimeout(this.#discardTimer);
     if (this.#state === 'over') return;
     const sink = this.#sink;
-    const begun = this.#state === 'answering';
+    const begun = this.#state === 'responding';
     this.#finish();
     sink.release();
-    const failure = toTransportError(error, {
+    const transportError = toTransportError(error, {
       origin: this.#origin,
       sent: this.#source !== undefined,
       bodyOpened: this.#bodyOpened(),
     });
-    // Too late for a status: the client's stream breaks, so that it cannot take the part for the whole.
+    // Too late for a status: the response breaks off, so that the client cannot take a part for the whole.
     if (begun) {
-      sink.breakOff(failure);
+      sink.breakOff(transportError);
       this.#onBrokenOff?.(this.#origin);
-    } else this.#reject(failure);
+    } else this.#reject(transportError);
   }
 
   /**
-   * Gets rid of an answer that nobody is given. Reading a short one to its end keeps the HTTP/1.1 connection, whose
-   * handshake is dearer. Not with a body in the request: the rest of an upload must not go on behind the answer.
+   * Discards a response that was replaced. A short one is read to its end, which keeps the HTTP/1.1 connection and saves a
+   * handshake. Not if the request has a body: the rest of an upload must not continue after the response.
    */
   #discard(headers: RawHeaders): void {
     const length = contentLength(headers);
     const isShort = length !== undefined && length <= maximumDiscarded;
-    if (!isShort || this.#bodyOpened()) this.#source?.abort(givenUp());
-    else this.#discardTimer = setTimeout(() => this.#source?.abort(givenUp()), discardMilliseconds);
+    if (!isShort || this.#bodyOpened()) this.#source?.abort(cancelled());
+    else this.#discardTimer = setTimeout(() => this.#source?.abort(cancelled()), discardMilliseconds);
   }
 
   #timedOut(): void {
     if (this.#givesUp?.() === false) return;
     const source = this.#source;
     this.fail(
-      new TransportError('Timeout', `${this.#origin}: no answer within ${this.#headTimeout} ms`, {
+      new TransportError('Timeout', `${this.#origin}: no response within ${this.#headTimeout} ms`, {
         requestMayHaveArrived: source !== undefined,
       }),
     );
-    source?.abort(givenUp());
+    source?.abort(cancelled());
   }
 
   #clientGone(): void {
@@ -201,7 +201,7 @@ export class Exchange {
         }),
       );
     }
-    source?.abort(givenUp());
+    source?.abort(cancelled());
   }
 
   #finish(): void {
@@ -210,6 +210,6 @@ export class Exchange {
   }
 }
 
-function givenUp(): Error {
-  return new Error('the exchange was given up');
+function cancelled(): Error {
+  return new Error('the exchange was cancelled');
 }

@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { type AddressPolicy, checkIpAddress } from '../../snapshot/addresses/address-policy.ts';
 import { parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
 
-/** Resolves a name to every address it has. `node:dns` has it; tests bring a hostile one. */
+/** Resolves a name to all of its addresses. Default: `node:dns`; tests use a hostile one. */
 export type ResolveName = (
   name: string,
   options: LookupOptions & { readonly all: true },
@@ -12,16 +12,15 @@ export type ResolveName = (
 
 /** Why `address` may not be dialled; `undefined` when it may. */
 export function refusedAddress(address: string, policy: AddressPolicy): string | undefined {
-  // A zone (`fe80::1%eth0`) does not change what kind of address it is.
+  // A zone (`fe80::1%eth0`) does not change the kind of the address.
   const ip = parseIpAddress(address.split('%', 1)[0] ?? '');
-  return ip === undefined ? 'is no IP address' : checkIpAddress(ip, policy);
+  return ip === undefined ? 'is not an IP address' : checkIpAddress(ip, policy);
 }
 
 /**
- * A `lookup` for sockets that gives them only addresses the policy allows, and an error when a name has none.
- * The name in a snapshot was judged when the snapshot came; what it resolves to is judged here, on the very
- * answer that is dialled, so that a name cannot be pointed elsewhere in between (DNS rebinding; CVE-2022-3294
- * was a check that the dial did not repeat).
+ * A `lookup` for sockets that returns only addresses the policy allows, and an error if a name has none. The name was
+ * checked with the snapshot; its addresses are checked here, in the same lookup that is dialled, so that the name cannot
+ * be pointed elsewhere in between (DNS rebinding; in CVE-2022-3294 the dial did not repeat the check).
  */
 export function guardedLookup(policy: AddressPolicy, resolve: ResolveName = resolveName): LookupFunction {
   return (name, options, callback) => {

@@ -13,10 +13,10 @@ const prefaceLength = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'.length;
 const status304 = Buffer.from([0x8b]);
 const status200 = Buffer.from([0x88]);
 
-/** A destination that answers each request with these frames, in one write. */
-async function startAnswering(
+/** A destination that responds to each request with these frames, in one write. */
+async function startResponding(
   context: TestContext,
-  answer: (stream: number) => readonly Buffer[],
+  response: (stream: number) => readonly Buffer[],
 ): Promise<Destination> {
   const sockets = new Set<TLSSocket>();
   const server = createServer(
@@ -43,7 +43,7 @@ async function startAnswering(
             if (type === frameType.settings && flags === frameFlag.none) {
               socket.write(frame(frameType.settings, frameFlag.ack, 0));
             }
-            if (type === frameType.headers) for (const each of answer(stream)) socket.write(each);
+            if (type === frameType.headers) for (const each of response(stream)) socket.write(each);
           }
         });
     },
@@ -58,8 +58,8 @@ async function startAnswering(
 }
 
 // How kube-apiserver says 304 (Go's http2 server): a head without END_STREAM, then an empty DATA frame with it.
-test('an answer is whole when its END_STREAM comes in one segment with its head, on a frame without data', async (context) => {
-  const destination = await startAnswering(context, (stream) => [
+test('a response is whole when its END_STREAM comes in one segment with its head, on a frame without data', async (context) => {
+  const destination = await startResponding(context, (stream) => [
     frame(frameType.headers, frameFlag.endHeaders, stream, status304),
     frame(frameType.data, frameFlag.endStream, stream),
   ]);
@@ -71,8 +71,8 @@ test('an answer is whole when its END_STREAM comes in one segment with its head,
   }
 });
 
-test('an answer is whole when all of it comes in one segment', async (context) => {
-  const destination = await startAnswering(context, (stream) => [
+test('a response is whole when all of it comes in one segment', async (context) => {
+  const destination = await startResponding(context, (stream) => [
     frame(frameType.headers, frameFlag.endHeaders, stream, status200),
     frame(frameType.data, frameFlag.none, stream, Buffer.from('who')),
     frame(frameType.data, frameFlag.endStream, stream, Buffer.from('le')),
@@ -83,8 +83,8 @@ test('an answer is whole when all of it comes in one segment', async (context) =
   }
 });
 
-test('attack: an answer that a reset with NO_ERROR ends in one segment with its head does not pass for whole', async (context) => {
-  const destination = await startAnswering(context, (stream) => [
+test('attack: a response that a reset with NO_ERROR ends in one segment with its head does not pass for whole', async (context) => {
+  const destination = await startResponding(context, (stream) => [
     frame(frameType.headers, frameFlag.endHeaders, stream, status200),
     frame(frameType.data, frameFlag.none, stream, Buffer.from('half')),
     frame(frameType.rstStream, frameFlag.none, stream, Buffer.alloc(4)),

@@ -22,17 +22,17 @@ const reset = (stream: number, code: number): Buffer =>
 const goAway = (lastStream: number, code: number): Buffer =>
   frame(frameType.goAway, none, 0, uint32(lastStream, code));
 
-type Answer = (peer: RawHttp2Peer, stream: number, count: number) => void;
+type RespondTo = (peer: RawHttp2Peer, stream: number, count: number) => void;
 
 /** A destination that answers by how many requests there were before, on any connection. */
-async function startAnswering(
+async function startResponding(
   context: TestContext,
-  answer: Answer,
+  response: RespondTo,
 ): Promise<RawHttp2Server & { requests(): number }> {
   let requests = 0;
   const server = await startRawHttp2Server(context, {
     onFrame: (peer, { type, stream }) => {
-      if (type === frameType.headers) answer(peer, stream, requests++);
+      if (type === frameType.headers) response(peer, stream, requests++);
     },
   });
   return { ...server, requests: () => requests };
@@ -45,16 +45,16 @@ describe('a request that the destination did not process', () => {
     ['a GOAWAY with an error code that names an earlier one as the last', () => goAway(0, 0xb)],
   ] as const) {
     test(`is sent again: ${name}`, async (context) => {
-      const server = await startAnswering(context, (peer, stream, count) => {
+      const server = await startResponding(context, (peer, stream, count) => {
         peer.write(count === 0 ? refuse(stream) : okFrames(stream, 'second time'));
       });
-      const answer = await send(newTransport(context), server.destination);
-      assert.equal(await answer.text(), 'second time');
+      const response = await send(newTransport(context), server.destination);
+      assert.equal(await response.text(), 'second time');
       assert.equal(server.requests(), 2);
     });
 
     test(`is sent again once only: ${name}`, async (context) => {
-      const server = await startAnswering(context, (peer, stream) => peer.write(refuse(stream)));
+      const server = await startResponding(context, (peer, stream) => peer.write(refuse(stream)));
       const failure = await failureOf(send(newTransport(context), server.destination));
       assert.equal(failure.requestMayHaveArrived, false);
       assert.equal(server.requests(), 2);
@@ -88,29 +88,29 @@ describe('a request that the destination may have processed is never sent again'
       },
     ],
     ['the end of the connection', (peer) => peer.socket.destroy()],
-    ['an answer that is no HTTP/2', (peer, stream) => peer.write(dataFrame(stream, 'data'))],
-  ] satisfies readonly (readonly [string, Answer])[]) {
+    ['a response that is no HTTP/2', (peer, stream) => peer.write(dataFrame(stream, 'data'))],
+  ] satisfies readonly (readonly [string, RespondTo])[]) {
     test(name, async (context) => {
-      const server = await startAnswering(context, end);
+      const server = await startResponding(context, end);
       const failure = await failureOf(send(newTransport(context), server.destination));
       assert.equal(failure.requestMayHaveArrived, true);
       assert.equal(server.requests(), 1);
     });
   }
 
-  test('REFUSED_STREAM behind its head: its answer breaks off', async (context) => {
-    const server = await startAnswering(context, (peer, stream) => {
+  test('REFUSED_STREAM behind its head: its response breaks off', async (context) => {
+    const server = await startResponding(context, (peer, stream) => {
       peer.write(headFrame(stream, [':status', '200']), dataFrame(stream, 'half'));
     });
-    const answer = await send(newTransport(context), server.destination);
+    const response = await send(newTransport(context), server.destination);
     server.peers[0]?.write(reset(1, refusedStream));
-    await assert.rejects(answer.text());
+    await assert.rejects(response.text());
     assert.equal(server.requests(), 1);
   });
 });
 
 test('what is open below the last stream of a GOAWAY ends in peace, while new requests take another connection', async (context) => {
-  const server = await startAnswering(context, (peer, stream, count) => {
+  const server = await startResponding(context, (peer, stream, count) => {
     if (count === 0) peer.write(headFrame(stream, [':status', '200']), goAway(stream, 0));
     else peer.write(okFrames(stream, 'elsewhere'));
   });

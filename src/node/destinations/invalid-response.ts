@@ -2,8 +2,8 @@ import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { TransportError } from '../../request/transport.ts';
 
 /**
- * Refuses what is coded in another way than in chunks: a parser takes the chunks off, the line goes with them, and what
- * is left would be passed on as the content itself (RFC 9112 section 6.1).
+ * Refuses transfer codings other than `chunked`. A parser decodes the chunks only, and the header is dropped: the content
+ * would be forwarded still encoded (RFC 9112 section 6.1).
  * @throws {TransportError} `InvalidResponse`
  */
 export function refuseOtherCodings(headers: RawHeaders): void {
@@ -13,8 +13,8 @@ export function refuseOtherCodings(headers: RawHeaders): void {
   }
 }
 
-export function invalidResponse(fault: string): TransportError {
-  return new TransportError('InvalidResponse', `the answer is no valid HTTP/1.1: ${fault}`, {
+export function invalidResponse(reason: string): TransportError {
+  return new TransportError('InvalidResponse', `the response is not valid HTTP/1.1: ${reason}`, {
     requestMayHaveArrived: true,
   });
 }

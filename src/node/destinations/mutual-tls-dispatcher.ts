@@ -2,21 +2,21 @@ import type { OnReadOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { Http2Pool } from '../../http2/client/http2-pool.ts';
 import { maximumHeaderBytes, streamWindow } from '../exchange/serving-limits.ts';
-import { maximumAnswerHeaderBytes, maximumAnswerLines } from './answer-limits.ts';
 import type { DispatcherFor } from './destination-dispatchers.ts';
 import { http1Pool } from './http1-pool.ts';
+import { maximumResponseHeaderBytes, maximumResponseLines } from './response-limits.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 
 export interface ConnectionLimits {
-  /** HTTP/2 streams on one connection. kube-apiserver takes 100 to 250, depending on its version. */
+  /** HTTP/2 streams on one connection. kube-apiserver allows 100 to 250, depending on its version. */
   readonly streamsPerConnection: number;
-  /** Streams on the least used HTTP/2 connection from which on another one is opened. */
+  /** Another HTTP/2 connection is opened when the least used one has this many streams. */
   readonly spreadAt: number;
   /** HTTP/2 connections to one destination. */
   readonly http2Connections: number;
-  /** HTTP/1.1 connections to one destination that speaks no HTTP/2; a watch holds one for itself. */
+  /** HTTP/1.1 connections to one destination without HTTP/2; a watch occupies one. */
   readonly http1Connections: number;
-  /** Milliseconds an idle HTTP/1.1 connection is kept; less than servers keep it, so that they do not close first. */
+  /** Milliseconds that an idle HTTP/1.1 connection is kept; less than servers keep it, so that they do not close first. */
   readonly keepAliveTimeout: number;
 }
 
@@ -28,15 +28,15 @@ const defaultLimits: ConnectionLimits = {
   keepAliveTimeout: 30_000,
 };
 
-/** What destinations do with their connections. */
+/** Connections that destinations end. */
 export interface ConnectionEvents {
-  /** One has ended a connection without a word. */
+  /** A connection was closed without GOAWAY. */
   onLost(origin: string): void;
-  /** One says that it will end a connection. */
+  /** A destination sent GOAWAY. */
   onGoAway(origin: string): void;
 }
 
-/** Makes dispatchers over connections of `dialer`: HTTP/2 where the destination speaks it, else undici's HTTP/1.1 pool. */
+/** Makes dispatchers with connections of `dialer`: HTTP/2 if the destination has it, otherwise undici's HTTP/1.1 pool. */
 export function mutualTlsDispatchers(
   dialer: TlsDialer,
   limits: Partial<ConnectionLimits>,
@@ -68,8 +68,8 @@ export function mutualTlsDispatchers(
       settingsTimeout: () => dialer.connectTimeout,
       limits: {
         streamWindow,
-        maximumHeaderLines: maximumAnswerLines,
-        maximumHeaderBytes: maximumAnswerHeaderBytes,
+        maximumHeaderLines: maximumResponseLines,
+        maximumHeaderBytes: maximumResponseHeaderBytes,
         maximumRequestHead: maximumHeaderBytes,
       },
       onGoAway: () => events.onGoAway(origin),
@@ -77,18 +77,18 @@ export function mutualTlsDispatchers(
   };
 }
 
-/** Calls back when the other side ends a connection that this side has not ended, or the network does. */
+/** Calls back when the destination or the network ends a connection that we have not ended. */
 function whenLost(socket: TLSSocket, onLost: () => void): void {
-  let isTold = false;
-  const tell = (): void => {
-    if (!isTold) onLost();
-    isTold = true;
+  let isReported = false;
+  const report = (): void => {
+    if (!isReported) onLost();
+    isReported = true;
   };
   socket.once('end', () => {
-    if (!socket.writableEnded && !socket.destroyed) tell();
+    if (!socket.writableEnded && !socket.destroyed) report();
   });
-  // The system's errors name the call that failed; what this side destroys a connection with does not.
+  // Only errors of the system have `syscall`; those with which we destroy a connection have none.
   socket.once('error', (error) => {
-    if ('syscall' in error) tell();
+    if ('syscall' in error) report();
   });
 }

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { ConnectionEnd } from '../../health/connection-closer.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import { isRead } from '../../request/retry.ts';
@@ -8,14 +9,14 @@ import {
   type Transport,
   TransportError,
 } from '../../request/transport.ts';
-import { type AnswerSink, answerSinkFor } from '../exchange/answer-sink.ts';
-import { bodySourceOf } from '../exchange/body-source.ts';
 import { BodyStream } from '../exchange/body-stream.ts';
 import type { DialObserver } from '../exchange/connection-observer.ts';
-import { LongRunningAnswer } from '../exchange/long-running-answer.ts';
+import { LongRunningResponse } from '../exchange/long-running-response.ts';
 import { NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { OpenStreams } from '../exchange/open-streams.ts';
-import type { BodySource } from '../exchange/request-body.ts';
+import { BodySource } from '../exchange/request-body.ts';
+import type { ResponseSink } from '../exchange/response-sink.ts';
+import { WebResponseSink } from '../exchange/web-response-sink.ts';
 import { DestinationDispatchers, type DispatcherFor, leadsTo } from './destination-dispatchers.ts';
 import { Exchange } from './exchange.ts';
 import { ExchangeHandler } from './exchange-handler.ts';
@@ -31,38 +32,37 @@ export interface NodeTransportOptions {
   /** Which addresses may be dialled. Default: every one. */
   readonly guard?: DialGuard;
   /**
-   * Milliseconds without progress until the head of an answer, 0 for as long as it takes; long-running requests
-   * have no such limit. Default 60,000.
+   * Milliseconds without progress until the head of a response; 0: no limit. Long-running requests have none. Default
+   * 60,000.
    */
   readonly headTimeout?: number;
   /**
-   * Milliseconds of silence after which a bodiless read is given up if another destination could be asked for it
-   * (`OutboundRequest.othersLeft`); 0: never. Default 0. Where it applies `headTimeout` does not.
+   * Milliseconds of silence after which a read without body is cancelled if another destination can be tried
+   * (`OutboundRequest.othersLeft`); 0: never. Default 0. It replaces `headTimeout` for such requests.
    */
   readonly readSilence?: number;
   readonly limits?: Partial<ConnectionLimits>;
   /**
-   * Carries the requests to a destination; closed when that is out of use. It has to check who answers. Default: HTTP/2
-   * or undici's HTTP/1.1 pool over mutual TLS, under `credentials`, `guard` and the time-outs above.
+   * Makes the dispatcher for a destination, which is closed when the destination is out of use. It must verify the server.
+   * Default: HTTP/2 or undici's HTTP/1.1 pool over mutual TLS, with `credentials`, `guard` and the time-outs above.
    */
   readonly dispatcherFor?: DispatcherFor | undefined;
-  /** Told of connections, for metrics. Default: nobody. */
+  /** Is told of connections, for metrics. */
   readonly dialObserver?: DialObserver | undefined;
-  /** Where answers to long-running requests are found when the server shuts down. Default: nowhere. */
+  /** Has the responses to long-running requests for a shutdown. */
   readonly openStreams?: OpenStreams | undefined;
-  /** A destination at this origin did not bring an answer to its end. Default: nobody is told. */
+  /** Called if a destination at this origin broke off a response. */
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
-  /** A destination at this origin has ended a connection without a word. Default: nobody is told. */
+  /** Called if a destination at this origin closed a connection without GOAWAY. */
   readonly onConnectionLost?: ((origin: string) => void) | undefined;
 }
 
 /**
- * Reaches destinations from Node: HTTP/2 or HTTP/1.1 over mutual TLS. Connections with and without the
- * front-proxy certificate are never shared, for the certificate is what makes a destination believe the
- * X-Remote headers.
+ * Sends requests to destinations from Node: HTTP/2 or HTTP/1.1 over mutual TLS. Connections with and without the
+ * front-proxy certificate are never shared: with that certificate a destination trusts the X-Remote headers.
  */
 export class NodeTransport implements Transport {
-  /** For upgrades, which need a connection of their own under the same rules. */
+  /** For upgrades, which need a connection of their own. */
   readonly dialer: TlsDialer;
   #headTimeout: number;
   #readSilence: number;
@@ -71,7 +71,7 @@ export class NodeTransport implements Transport {
   readonly #dispatchers: DestinationDispatchers;
   #closed = false;
 
-  /** @throws when a certificate or key cannot be read. */
+  /** @throws if a certificate or key cannot be read */
   constructor(options: NodeTransportOptions) {
     const { credentials, connectTimeout = 10_000, headTimeout = 60_000, guard } = options;
     const { tlsHandshakeTimeout, dialObserver } = options;
@@ -98,7 +98,7 @@ export class NodeTransport implements Transport {
     const source = bodySourceOf(inbound);
     if (source?.opened === true) {
       return Promise.reject(
-        new TransportError('ConnectionClosed', 'part of the request body went to another destination', {
+        new TransportError('ConnectionClosed', 'a part of the request body was sent to another destination', {
           requestMayHaveArrived: true,
         }),
       );
@@ -106,21 +106,21 @@ export class NodeTransport implements Transport {
     const sink = this.#sinkFor(outbound, inbound);
     const { longRunning, othersLeft, method } = outbound;
     if (longRunning) return this.exchange(outbound, sink, onResponseHead, 0, source);
-    const isPatient = this.#readSilence > 0 && othersLeft !== undefined && isRead(method) && !source;
-    return isPatient
+    const givesUpOnSilence = this.#readSilence > 0 && othersLeft !== undefined && isRead(method) && !source;
+    return givesUpOnSilence
       ? this.exchange(outbound, sink, onResponseHead, this.#readSilence, source, othersLeft)
       : this.exchange(outbound, sink, onResponseHead, this.#headTimeout, source);
   }
 
   /**
-   * Sends one request and hands the answer to `sink`.
-   * @param headTimeout milliseconds without progress until the head of the answer; 0 waits for ever.
-   * @param givesUp asked when they are over; on `false` waiting goes on.
+   * Sends one request and writes the response to `sink`.
+   * @param headTimeout milliseconds without progress until the head of the response; 0 waits for ever
+   * @param givesUp called after that time; on `false` the exchange keeps waiting
    * @throws {TransportError}
    */
   exchange(
     outbound: OutboundRequest,
-    sink: AnswerSink,
+    sink: ResponseSink,
     onResponseHead: OnResponseHead,
     headTimeout: number,
     source?: BodySource,
@@ -135,7 +135,7 @@ export class NodeTransport implements Transport {
       bodyOpened: () => source?.opened === true,
       onBrokenOff: this.#onBrokenOff,
     });
-    // A turn of the event loop later a short body is mostly here, and goes in one piece with the head.
+    // One turn of the event loop later a short body has mostly arrived, and is sent in one piece with the head.
     if (source?.isAwaited === true) setImmediate(() => this.#begin(outbound, exchange, source));
     else this.#begin(outbound, exchange, source);
     return exchange.response;
@@ -150,19 +150,19 @@ export class NodeTransport implements Transport {
     const { destination, presentFrontProxyCertificate, method, target, headers } = outbound;
     const dispatcher = this.#dispatchers.to(destination, presentFrontProxyCertificate);
     const body = source === undefined ? null : new BodyStream(source, () => exchange.progressed());
-    // undici's type wants lines that may be written to; nobody does.
+    // undici's type is not readonly, but undici does not change the lines.
     const options = { origin: destination.origin, path: target, method, headers: headers as string[], body };
     dispatcher.dispatch(options, new ExchangeHandler(exchange));
   }
 
-  /** Closes the connections to every origin but these, once what is in flight on them has ended. */
+  /** Closes the connections to all other origins after their requests in flight. */
   retain(origins: ReadonlySet<string>): void {
     this.#dispatchers.retireUnless(({ origin }) => origins.has(origin));
   }
 
   /**
-   * As `retain`, and tells destinations at one address apart: of an APIService whose bundle has changed, the
-   * connections that were checked against the old one are closed.
+   * As `retain`, and distinguishes destinations at one address: if the CA bundle of an APIService changes, connections
+   * that were verified with the old one are closed.
    */
   retainDestinations(destinations: Iterable<Destination>): void {
     const inUse = [...destinations];
@@ -170,8 +170,8 @@ export class NodeTransport implements Transport {
   }
 
   /**
-   * Ends the connections to a destination; the next request opens new ones. `at-once` cuts what is in flight,
-   * `when-idle` lets it end. Tunnels of upgrades are not among them: their clients see for themselves.
+   * Ends the connections to a destination; the next request opens new ones. `at-once` aborts requests in flight,
+   * `when-idle` lets them end. Tunnels of upgrades stay open.
    */
   endConnections(destination: Destination, how: ConnectionEnd): void {
     if (how === 'when-idle') this.#dispatchers.retireTo(destination);
@@ -179,33 +179,47 @@ export class NodeTransport implements Transport {
   }
 
   /**
-   * Rotates certificates: new connections use the new ones, what is in flight ends on the old. The old ones
-   * stay in use when the new ones are unusable.
-   * @throws when a certificate or key cannot be read.
+   * Rotates certificates: new connections use the new ones, requests in flight end on the old connections.
+   * @throws if a certificate or key cannot be read; the old ones stay in use then
    */
   updateCredentials(credentials: TransportCredentials): void {
     this.dialer.update(credentials);
     this.#dispatchers.retireUnless(() => false);
   }
 
-  /** For connections and requests from now on. Milliseconds, as in the options. */
+  /** For new connections and requests. Milliseconds, as in the options. */
   setTimeouts({ connect, readSilence }: { readonly connect: number; readonly readSilence: number }): void {
     this.dialer.setConnectTimeout(connect);
     this.#readSilence = readSilence;
   }
 
-  /** Ends everything at once, and for good. Shut the server down first. */
+  /** Closes all connections for good. Shut the server down first. */
   close(): void {
     this.#closed = true;
     this.#dispatchers.destroy();
   }
 
-  #sinkFor(outbound: OutboundRequest, inbound: InboundRequest): AnswerSink {
-    const sink = answerSinkFor(inbound);
+  #sinkFor(outbound: OutboundRequest, inbound: InboundRequest): ResponseSink {
+    // Without a server (tests, libraries) the response is a web `Response`.
+    if (!(inbound instanceof NodeInboundRequest)) return new WebResponseSink(inbound);
+    const sink = inbound.responseSink();
     const streams = this.#openStreams;
-    // Only a server's own clients can be told to go elsewhere.
-    if (streams === undefined || !outbound.longRunning || !(inbound instanceof NodeInboundRequest))
-      return sink;
-    return new LongRunningAnswer(sink, outbound, streams);
+    return streams === undefined || !outbound.longRunning
+      ? sink
+      : new LongRunningResponse(sink, outbound, streams);
   }
+}
+
+const webBodySources = new WeakMap<InboundRequest, BodySource | 'none'>();
+
+/** The body of a request, one and the same for all tries; `undefined` if it has none. */
+export function bodySourceOf(inbound: InboundRequest): BodySource | undefined {
+  if (inbound instanceof NodeInboundRequest) return inbound.bodySource;
+  let source = webBodySources.get(inbound);
+  if (source === undefined) {
+    const stream = inbound.body();
+    source = stream === null ? 'none' : new BodySource(() => Readable.fromWeb(stream));
+    webBodySources.set(inbound, source);
+  }
+  return source === 'none' ? undefined : source;
 }

@@ -83,7 +83,7 @@ test('a document that breaks off is no document', async (context) => {
   await assert.rejects(request(context, peer), { code: 'InvalidResponse' });
 });
 
-test('CVE-2022-3172: a redirect is an answer like any other, never followed', async (context) => {
+test('CVE-2022-3172: a redirect is a response like any other, never followed', async (context) => {
   let requests = 0;
   const peer = await startPeer(context, 'h2', (_incoming, outgoing) => {
     requests++;

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type Destination, TransportError } from '../../request/transport.ts';
-import type { AnswerSink } from '../exchange/answer-sink.ts';
+import type { ResponseSink } from '../exchange/response-sink.ts';
 import type { NodeTransport } from './node-transport.ts';
 
 export interface DocumentRequest {
@@ -13,25 +13,25 @@ export interface DocumentRequest {
   readonly presentFrontProxyCertificate: boolean;
   /** For the whole document. Default 30,000. */
   readonly timeoutMilliseconds?: number;
-  /** Of the document, unpacked. Default 32 MiB. */
+  /** Of the uncompressed document. Default 32 MiB. */
   readonly maximumBytes?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface Document {
-  /** Any code: a redirect is the caller's to refuse, never followed here (CVE-2022-3172). */
+  /** Any status. A redirect is never followed (CVE-2022-3172); the caller must refuse it. */
   readonly status: number;
   readonly headers: RawHeaders;
-  /** Unpacked where the destination sent gzip unasked. */
+  /** Uncompressed, also if the destination sent gzip unrequested. */
   readonly body: Uint8Array;
 }
 
 const unzip = promisify(gunzip);
 
 /**
- * Fetches one document whole, over the same connections and under the same trust as forwarded requests.
- * @throws {TransportError} `Timeout`, `ClientGone` when `signal` aborted, `InvalidResponse` when the document
- *   is larger than allowed or cannot be unpacked, and whatever kept the destination from answering.
+ * Fetches one document, over the same connections and with the same trust as forwarded requests.
+ * @throws {TransportError} `Timeout`, `ClientGone` if `signal` aborted, `InvalidResponse` if the document is too large or
+ *   cannot be uncompressed, and the errors of a forwarded request
  */
 export async function requestDocument(transport: NodeTransport, request: DocumentRequest): Promise<Document> {
   const { destination, target, presentFrontProxyCertificate, signal } = request;
@@ -49,7 +49,7 @@ export async function requestDocument(transport: NodeTransport, request: Documen
     longRunning: false,
   };
   await Promise.race([
-    // Its answer is the collected document; what it resolves with says nothing.
+    // The document is collected in the sink; this promise only reports errors.
     transport.exchange(outbound, sink, (head) => ({ kind: 'forward', headers: head.headers }), 0),
     sink.document,
   ]);
@@ -59,12 +59,16 @@ export async function requestDocument(transport: NodeTransport, request: Documen
     const body = await unzip(document.body, { maxOutputLength: maximumBytes });
     return { ...document, body };
   } catch (cause) {
-    throw invalid(destination.origin, `the gzip body cannot be unpacked into ${maximumBytes} bytes`, cause);
+    throw invalid(
+      destination.origin,
+      `the gzip body cannot be uncompressed into ${maximumBytes} bytes`,
+      cause,
+    );
   }
 }
 
-/** Collects an answer up to a size and within a time. */
-class DocumentSink implements AnswerSink {
+/** Collects a response, with limits of size and time. */
+class DocumentSink implements ResponseSink {
   readonly document: Promise<Document>;
   readonly #resolve: (document: Document) => void;
   readonly #reject: (error: TransportError) => void;
@@ -78,7 +82,7 @@ class DocumentSink implements AnswerSink {
 
   constructor(origin: string, maximumBytes: number, timeout: number, signal: AbortSignal | undefined) {
     const { promise, resolve, reject } = Promise.withResolvers<Document>();
-    // The exchange reports the same failure; whoever awaits sees it once.
+    // The exchange reports the same error.
     promise.catch(() => {});
     this.document = promise;
     this.#resolve = resolve;
@@ -98,7 +102,7 @@ class DocumentSink implements AnswerSink {
   readonly #aborted = (): void => {
     const timedOut =
       this.#signal.reason instanceof DOMException && this.#signal.reason.name === 'TimeoutError';
-    const message = timedOut ? 'the document took too long' : 'the document is not wanted any more';
+    const message = timedOut ? 'the document took too long' : 'the request for the document was cancelled';
     this.#fail(
       new TransportError(timedOut ? 'Timeout' : 'ClientGone', `${this.#origin}: ${message}`, {
         requestMayHaveArrived: true,

@@ -6,9 +6,9 @@ import type { DialObserver } from '../exchange/connection-observer.ts';
 import { guardedLookup, type ResolveName, refusedAddress } from './guarded-lookup.ts';
 import { checkServerIdentity } from './server-identity.ts';
 
-/** What this side trusts and what it proves itself with, PEM. */
+/** What we trust, and our own certificate; PEM. */
 export interface TransportCredentials {
-  /** `--peer-ca-file`: what the serving certificates of the local server and of peers are checked against. */
+  /** `--peer-ca-file`: verifies the serving certificates of the local server and of peers. */
   readonly peerCertificateAuthorities: string;
   /** `--proxy-client-cert-file` and `--proxy-client-key-file`. Without it no identity can be asserted. */
   readonly frontProxy?: { readonly certificate: string; readonly key: string } | undefined;
@@ -19,21 +19,21 @@ export interface DialOptions {
   readonly presentFrontProxyCertificate: boolean;
   /** In order of preference (RFC 7301). */
   readonly protocols: readonly ('h2' | 'http/1.1')[];
-  /** Gives up early when the client went away. */
+  /** Aborts the dial when the client goes away. */
   readonly signal?: AbortSignal | undefined;
-  /** Takes what is received, without a stream and without a buffer for each piece (`onread` of node:net). */
+  /** Receives the bytes without a stream and without a buffer for each piece (`onread` of node:net). */
   readonly onread?: OnReadOpts | undefined;
 }
 
 /** Which addresses may be dialled. */
 export interface DialGuard {
-  /** For destinations that a snapshot names, judged again at each dial; the local server's is configured. */
+  /** For destinations of a snapshot, checked at each dial; the local server's address is configured. */
   readonly addressPolicy: AddressPolicy;
   /** Default: the system's resolver. */
   readonly resolveName?: ResolveName | undefined;
 }
 
-/** Opens TLS connections to destinations and checks who answers. Holds the credentials of the moment. */
+/** Opens TLS connections to destinations with the current credentials, and verifies the servers. */
 export class TlsDialer {
   #connectTimeout: number;
   readonly #tlsHandshakeTimeout: number | undefined;
@@ -42,14 +42,14 @@ export class TlsDialer {
   readonly #lookup: LookupFunction | undefined;
   #credentials: TransportCredentials;
   #peerContexts: PeerContexts;
-  /** Of extension servers: their bundles come and go with APIServices. The oldest stands first. */
+  /** For extension servers, whose CA bundles come and go with APIServices. Oldest first. */
   #extensionContexts = new Map<string, SecureContext>();
 
   /**
-   * @param connectTimeout milliseconds for name resolution and TCP, and for TLS unless that has its own.
-   * @param guard default: every address may be dialled.
-   * @param tlsHandshakeTimeout milliseconds from the TCP connection on. Default: what is left of `connectTimeout`.
-   * @throws when a certificate or key cannot be read.
+   * @param connectTimeout milliseconds for name resolution and TCP, and for TLS unless it has its own
+   * @param guard default: every address may be dialled
+   * @param tlsHandshakeTimeout milliseconds from the TCP connection on. Default: the rest of `connectTimeout`
+   * @throws if a certificate or key cannot be read
    */
   constructor(
     credentials: TransportCredentials,
@@ -68,8 +68,8 @@ export class TlsDialer {
   }
 
   /**
-   * From the next connection on. The old credentials stay when the new ones are unusable.
-   * @throws when a certificate or key cannot be read.
+   * For new connections.
+   * @throws if a certificate or key cannot be read; the old credentials stay in use then
    */
   update(credentials: TransportCredentials): void {
     this.#peerContexts = newPeerContexts(credentials);
@@ -82,7 +82,7 @@ export class TlsDialer {
     return this.#connectTimeout;
   }
 
-  /** From the next connection on. @param connectTimeout as for the constructor */
+  /** For new connections. @param connectTimeout as for the constructor */
   setConnectTimeout(connectTimeout: number): void {
     this.#connectTimeout = connectTimeout;
   }
@@ -93,9 +93,9 @@ export class TlsDialer {
     const observer = this.#observer;
     if (observer === undefined) return opening;
     const { destination } = options;
-    const begun = performance.now();
+    const start = performance.now();
     opening.then(
-      (socket) => observer.connected(destination, socket, performance.now() - begun),
+      (socket) => observer.connected(destination, socket, performance.now() - start),
       (error: unknown) => {
         if (error instanceof TransportError) observer.failed(destination, error);
       },
@@ -107,7 +107,7 @@ export class TlsDialer {
     const { destination, protocols, signal, onread } = options;
     const { serverName, trust } = destination;
     const { hostname, port } = new URL(destination.origin);
-    // URL keeps the brackets of an IPv6 address; sockets want it bare.
+    // URL keeps the brackets of an IPv6 address; sockets need it without.
     const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
     const refusal = this.#refusal(destination, host);
     if (refusal !== undefined) throw refusal;
@@ -118,8 +118,8 @@ export class TlsDialer {
       host,
       ...(this.#lookup === undefined || destination.kind === 'local' ? {} : { lookup: this.#lookup }),
       port: port === '' ? 443 : Number(port),
-      // The name is the destination's, never the address or the request's Host. No SNI for addresses (RFC 6066
-      // section 3), which are still checked below.
+      // The destination's name, never the address or the request's Host. No SNI for an IP address (RFC 6066 section 3),
+      // which is still verified below.
       servername: isIP(serverName) === 0 ? serverName : '',
       checkServerIdentity: (_name, certificate) => checkServerIdentity(serverName, certificate),
       rejectUnauthorized: trust.kind !== 'insecure-skip-tls-verify',
@@ -161,13 +161,13 @@ export class TlsDialer {
       resolve(socket);
     });
     socket.on('error', failed).on('close', closed);
-    // An error must never find nobody listening, also before and after somebody uses the socket.
+    // An error must never be unhandled, before and after the socket is used.
     socket.on('error', () => {});
     if (signal?.aborted === true) abort();
     return promise;
   }
 
-  /** Sockets look up names only: an address that stands in the origin itself is judged here. */
+  /** Checks an origin that is an IP address: sockets call `lookup` for names only. */
   #refusal(destination: Destination, host: string): TransportError | undefined {
     if (this.#addressPolicy === undefined || destination.kind === 'local' || isIP(host) === 0)
       return undefined;
@@ -209,21 +209,21 @@ export class TlsDialer {
   }
 }
 
-/** Milliseconds of silence before the kernel asks whether the other side is still there. */
+/** Milliseconds of silence before the kernel sends keep-alive probes. */
 const tcpKeepAliveDelay = 30_000;
-/** A handful is in use at any time. */
+/** A few are in use at any time. */
 const maximumExtensionContexts = 64;
 
 /**
- * What API servers are reached with. Never evicted: whoever may create APIServices chooses how many bundles there
- * are, and must not choose what peers are checked against.
+ * For API servers. Never evicted: a user who may create APIServices decides how many bundles there are, and must not
+ * affect how peers are verified.
  */
 interface PeerContexts {
   readonly withCertificate: SecureContext;
   readonly withoutCertificate: SecureContext;
 }
 
-/** @throws when a certificate or key cannot be read. */
+/** @throws if a certificate or key cannot be read */
 function newPeerContexts(credentials: TransportCredentials): PeerContexts {
   const authorities = authoritiesOf({ kind: 'peer-ca' }, credentials);
   return {
@@ -232,7 +232,7 @@ function newPeerContexts(credentials: TransportCredentials): PeerContexts {
   };
 }
 
-/** @returns undefined for the runtime's own roots. */
+/** @returns `undefined` for the runtime's own roots */
 function authoritiesOf(trust: DestinationTrust, credentials: TransportCredentials): string[] | undefined {
   switch (trust.kind) {
     case 'peer-ca':
@@ -244,7 +244,7 @@ function authoritiesOf(trust: DestinationTrust, credentials: TransportCredential
   }
 }
 
-/** @param authorities undefined: the runtime's own roots. */
+/** @param authorities `undefined`: the runtime's own roots */
 function newContext(
   credentials: TransportCredentials,
   withCertificate: boolean,
@@ -252,7 +252,7 @@ function newContext(
 ): SecureContext {
   const { frontProxy } = credentials;
   return createSecureContext({
-    // As kube-apiserver's own peer proxy: TLS 1.2 and up.
+    // TLS 1.2 or later, as in kube-apiserver's own peer proxy.
     minVersion: 'TLSv1.2',
     ...(authorities === undefined ? {} : { ca: authorities }),
     ...(withCertificate && frontProxy !== undefined

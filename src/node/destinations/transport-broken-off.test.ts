@@ -6,7 +6,7 @@ import { newTransport, send } from '../../../test/support/node-transport.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 
 for (const protocol of ['h2', 'http/1.1'] as const) {
-  describe(`whoever follows a destination is told of answers that break off (${protocol})`, () => {
+  describe(`whoever follows a destination is told of responses that break off (${protocol})`, () => {
     test('when the destination ends in the middle of one', async (context) => {
       const { peer, told, ask } = await beginning(context, protocol);
       const response = await ask();
@@ -16,9 +16,9 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
     });
 
     test('not of one that comes to its end', async (context) => {
-      const { told, answers, ask } = await beginning(context, protocol);
+      const { told, responses, ask } = await beginning(context, protocol);
       const response = await ask();
-      answers[0]?.end('last');
+      responses[0]?.end('last');
       assert.equal(await response.text(), 'first last');
       assert.deepEqual(told, []);
     });
@@ -41,23 +41,23 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
   });
 }
 
-/** A destination that begins its answers, if `answer` does not say otherwise. */
+/** A destination that begins its responses, if `response` does not say otherwise. */
 async function beginning(
   context: TestContext,
   protocol: Protocol,
-  answer: (outgoing: PeerOutgoing) => void = (outgoing) => {
+  response: (outgoing: PeerOutgoing) => void = (outgoing) => {
     outgoing.writeHead(200);
     outgoing.write('first ');
   },
 ) {
-  const answers: PeerOutgoing[] = [];
+  const responses: PeerOutgoing[] = [];
   const peer = await startPeer(context, protocol, (_incoming, outgoing) => {
-    answers.push(outgoing);
-    answer(outgoing);
+    responses.push(outgoing);
+    response(outgoing);
   });
   const told: string[] = [];
   const transport = newTransport(context, { onBrokenOff: (origin) => told.push(origin) });
   const ask = (signal = new AbortController().signal): Promise<Response> =>
     send(transport, peer.destination, inboundFromRequest(new Request('https://router/', { signal })));
-  return { peer, told, answers, ask };
+  return { peer, told, responses, ask };
 }

@@ -129,8 +129,8 @@ test('many streams spread over several HTTP/2 connections, each below its limit'
   // Only HTTP/2 connections are counted here: none is tried for reads.
   const limits = { spreadAt: 4, streamsPerConnection: 8, http2Connections: 3 };
   const transport = newTransport(context, { limits });
-  const answers: Response[] = [];
-  for (let index = 0; index < 24; index++) answers.push(await send(transport, peer.destination));
+  const responses: Response[] = [];
+  for (let index = 0; index < 24; index++) responses.push(await send(transport, peer.destination));
   assert.equal(peer.connections(), 3);
   // There is no room for one more, until one ends.
   const waiting = send(transport, peer.destination);
@@ -139,7 +139,7 @@ test('many streams spread over several HTTP/2 connections, each below its limit'
   await (await send(transport, elsewhere.destination)).text();
   assert.equal(watches.length, 24);
   watches[0]?.end();
-  await answers[0]?.text();
+  await responses[0]?.text();
   assert.equal((await waiting).status, 200);
   assert.equal(peer.connections(), 3);
 });

@@ -5,19 +5,19 @@ import {
 } from '../../http2/client/request-errors.ts';
 import { TransportError, type TransportErrorCode } from '../../request/transport.ts';
 
-/** OpenSSL's alerts by which a destination refuses our client certificate. TLS 1.3 sends them after the handshake. */
+/** OpenSSL's codes for a destination that rejects our client certificate. TLS 1.3 reports it after the handshake. */
 const certificateRefused =
   /^ERR_SSL_(TLSV13_ALERT_CERTIFICATE_REQUIRED|TLSV1_ALERT_UNKNOWN_CA|TLSV1_ALERT_ACCESS_DENIED|TLSV1_ALERT_DECRYPT_ERROR|SSLV3_ALERT_(BAD|UNSUPPORTED|EXPIRED|REVOKED|UNKNOWN)_?CERTIFICATE|SSLV3_ALERT_CERTIFICATE_(EXPIRED|REVOKED|UNKNOWN)|SSLV3_ALERT_HANDSHAKE_FAILURE)$/;
 
-/** Of undici, and of Node for a head that it cannot write. A length that does not fit: undici's word for two of them. */
-const invalidAnswers: ReadonlySet<string> = new Set([
+/** Codes of undici, and of Node for a head that it cannot write. undici uses one of them for two Content-Lengths, too. */
+const invalidResponseCodes: ReadonlySet<string> = new Set([
   'UND_ERR_HEADERS_OVERFLOW',
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
   'ERR_INVALID_CHAR',
 ]);
 
 export interface FailureCircumstances {
-  /** For the message: whom we asked. */
+  /** Of the destination, for the message. */
   readonly origin: string;
   /** Writing the request had begun. */
   readonly sent: boolean;
@@ -25,18 +25,18 @@ export interface FailureCircumstances {
   readonly bodyOpened: boolean;
 }
 
-/** Words what undici, the HTTP/2 client or node:tls threw before an answer began as a `TransportError`. */
+/** Converts an error of undici, the HTTP/2 client or node:tls to a `TransportError`. */
 export function toTransportError(error: unknown, circumstances: FailureCircumstances): TransportError {
   if (error instanceof TransportError) return error;
   if (error instanceof UnprocessedRequestError) {
-    // The server, or its HTTP/2 connection, said that it did not process the request.
+    // The server did not process the request.
     return toTransportError(error.cause, { ...circumstances, sent: false });
   }
   const { origin, sent, bodyOpened } = circumstances;
   const detail = error instanceof Error ? error.message : String(error);
   const errorCode = codeOf(error);
   const code = transportErrorCode(errorCode, error);
-  // A destination that refuses our certificate has read no request: the handshake ends before it.
+  // A destination that rejects our certificate has read no request.
   const untouched = !sent || certificateRefused.test(errorCode);
   return new TransportError(code, `${origin}: ${detail}`, {
     requestMayHaveArrived: !untouched || bodyOpened,
@@ -57,8 +57,8 @@ function transportErrorCode(code: string, error: unknown): TransportErrorCode {
   if (code.startsWith('HPE_') || (error instanceof Error && error.name === 'HTTPParserError')) {
     return 'InvalidResponse';
   }
-  if (invalidAnswers.has(code)) return 'InvalidResponse';
-  // undici's words for a 100 Continue or a 101 Switching Protocols that nobody asked for (client-h1.js).
+  if (invalidResponseCodes.has(code)) return 'InvalidResponse';
+  // undici's messages for an unrequested 100 Continue or 101 Switching Protocols (client-h1.js).
   if (error instanceof Error && /^bad (response|upgrade)$/.test(error.message)) return 'InvalidResponse';
   return 'ConnectionClosed';
 }

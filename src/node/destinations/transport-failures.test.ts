@@ -107,11 +107,11 @@ for (const protocol of protocols) {
     });
 
     test('answers app.fetch() callers with a web Response, streamed', async (context) => {
-      let answering: { write(chunk: string): boolean; end(): unknown } | undefined;
+      let responding: { write(chunk: string): boolean; end(): unknown } | undefined;
       const peer = await startPeer(context, protocol, (_incoming, outgoing) => {
         outgoing.writeHead(201, { 'audit-id': '7' });
         outgoing.write('one ');
-        answering = outgoing;
+        responding = outgoing;
       });
       const response = await send(newTransport(context), peer.destination);
       assert.equal(response.status, 201);
@@ -119,9 +119,9 @@ for (const protocol of protocols) {
       const reader = response.body?.getReader();
       assert.ok(reader);
       assert.equal(new TextDecoder().decode((await reader.read()).value), 'one ');
-      answering?.write('two');
+      responding?.write('two');
       assert.equal(new TextDecoder().decode((await reader.read()).value), 'two');
-      answering?.end();
+      responding?.end();
       assert.equal((await reader.read()).done, true);
     });
 
@@ -176,7 +176,7 @@ for (const [what, bytes] of [
   ),
   ['a 101 that nobody asked for', 'HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'],
 ] as const) {
-  test(`an answer that is ${what}: InvalidResponse`, async (context) => {
+  test(`a response that is ${what}: InvalidResponse`, async (context) => {
     const peer = await startRawPeer(context, (socket) => {
       socket.once('data', () => socket.write(bytes));
     });
@@ -184,7 +184,7 @@ for (const [what, bytes] of [
   });
 }
 
-test('interim answers are ignored, the final one counts', async (context) => {
+test('interim responses are ignored, the final one counts', async (context) => {
   const peer = await startRawPeer(context, (socket) => {
     socket.once('data', () => {
       socket.write(
@@ -198,13 +198,13 @@ test('interim answers are ignored, the final one counts', async (context) => {
   assert.equal(await response.text(), 'ok');
 });
 
-for (const [how, answer] of [
+for (const [how, response] of [
   ['short of its length', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst'],
   ['in the middle of its chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n'],
 ] as const) {
-  test(`an HTTP/1.1 answer that ends ${how} is not ended in good order`, async (context) => {
+  test(`an HTTP/1.1 response that ends ${how} is not ended in good order`, async (context) => {
     const peer = await startRawPeer(context, (socket) => {
-      socket.once('data', () => socket.end(answer));
+      socket.once('data', () => socket.end(response));
     });
     const router = await startRouter(context, { destination: peer.destination });
     const client = await rawClient(context, router.port);

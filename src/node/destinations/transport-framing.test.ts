@@ -74,7 +74,7 @@ for (const upstream of protocols) {
       assert.equal(requests, 1);
     });
 
-    test('an answer that is replaced is given up at the destination, its body unread', async (context) => {
+    test('a response that is replaced is given up at the destination, its body unread', async (context) => {
       const closed = Promise.withResolvers<void>();
       const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
         outgoing.on('error', () => {});
@@ -86,9 +86,9 @@ for (const upstream of protocols) {
         destination: peer.destination,
         onResponseHead: () => ({ kind: 'replace', response: new Response('instead', { status: 503 }) }),
       });
-      const answer = await askHttp1(router.port);
-      assert.equal(answer.status, 503);
-      assert.equal(answer.body.toString(), 'instead');
+      const response = await askHttp1(router.port);
+      assert.equal(response.status, 503);
+      assert.equal(response.body.toString(), 'instead');
       await closed.promise;
     });
   });

@@ -43,8 +43,11 @@ for (const protocol of protocols) {
       ];
       const router = await startRouter(context, { destination: peer.destination, stamped });
 
-      for (const answer of [await askHttp1(router.port), await askHttp2(http2Client(context, router.port))]) {
-        assert.equal(answer.status, 200);
+      for (const response of [
+        await askHttp1(router.port),
+        await askHttp2(http2Client(context, router.port)),
+      ]) {
+        assert.equal(response.status, 200);
         assert.deepEqual(allHeaders(received, 'x-remote-group'), ['a, b', toByteString('größe')]);
       }
     });
@@ -85,13 +88,13 @@ for (const protocol of protocols) {
       const router = await startRouter(context, { destination: peer.destination });
       const request = { headers: ['accept-encoding', 'gzip'] };
 
-      for (const answer of [
+      for (const response of [
         await askHttp1(router.port, request),
         await askHttp2(http2Client(context, router.port), request),
       ]) {
-        assert.deepEqual(answer.body, packed);
-        assert.equal(firstHeader(answer.headers, 'content-encoding'), 'gzip');
-        assert.equal(firstHeader(answer.headers, 'content-length'), String(packed.length));
+        assert.deepEqual(response.body, packed);
+        assert.equal(firstHeader(response.headers, 'content-encoding'), 'gzip');
+        assert.equal(firstHeader(response.headers, 'content-length'), String(packed.length));
       }
     });
 
@@ -112,7 +115,7 @@ for (const protocol of protocols) {
       assert.equal(peer.connections(), 1, 'a new Host must not make a new connection');
     });
 
-    test('repeated lines of an answer stay apart and in order', async (context) => {
+    test('repeated lines of a response stay apart and in order', async (context) => {
       const peer = await startPeer(context, protocol, (_incoming, outgoing) => {
         outgoing.setHeader('Warning', ['299 - "first"', '299 - "second, with a comma"']);
         outgoing.end('{}');
@@ -161,7 +164,7 @@ for (const protocol of protocols) {
   });
 }
 
-test('trap 2: connection headers of an answer are removed and never crash the HTTP/2 server', async (context) => {
+test('trap 2: connection headers of a response are removed and never crash the HTTP/2 server', async (context) => {
   const peer = await startRawPeer(context, (socket) => {
     socket.on('data', () => {
       socket.write(
@@ -178,11 +181,11 @@ test('trap 2: connection headers of an answer are removed and never crash the HT
 
   const session = http2Client(context, router.port);
   for (let round = 0; round < 2; round++) {
-    const answer = await askHttp2(session);
-    assert.equal(answer.status, 200);
-    assert.equal(answer.body.toString(), 'ok');
+    const response = await askHttp2(session);
+    assert.equal(response.status, 200);
+    assert.equal(response.body.toString(), 'ok');
     for (const name of ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding']) {
-      assert.equal(firstHeader(answer.headers, name), undefined, name);
+      assert.equal(firstHeader(response.headers, name), undefined, name);
     }
   }
 });
@@ -214,7 +217,7 @@ test('split Cookie lines of HTTP/2 become one', async (context) => {
   assert.deepEqual(cookies, ['a=1; b=2']);
 });
 
-test('the reason phrase of an HTTP/1.1 answer is kept', async (context) => {
+test('the reason phrase of an HTTP/1.1 response is kept', async (context) => {
   const peer = await startRawPeer(context, (socket) => {
     socket.once('data', () => socket.write('HTTP/1.1 200 All Quiet\r\nContent-Length: 0\r\n\r\n'));
   });
@@ -236,8 +239,8 @@ describe('trust', () => {
     const router = await startRouter(context, {
       destination: destinationAt(peer.destination.origin, { serverName: 'other.example' }),
     });
-    const answer = await askHttp1(router.port);
-    assert.equal(answer.status, 503);
+    const response = await askHttp1(router.port);
+    assert.equal(response.status, 503);
     assert.equal(router.failures[0]?.code, 'TLSFailed');
     assert.equal(router.failures[0]?.requestMayHaveArrived, false);
     assert.equal(requests, 0);

@@ -6,8 +6,8 @@ import { startRouter } from '../../../test/support/node-router.ts';
 import { newTransport, send } from '../../../test/support/node-transport.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
 
-describe('an answer without content, from a destination that frames it otherwise', () => {
-  for (const [what, status, answer] of [
+describe('a response without content, from a destination that frames it otherwise', () => {
+  for (const [what, status, bytes] of [
     ['a 204 with a length', 204, 'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n'],
     ['a 205 with a body', 205, 'HTTP/1.1 205 Reset Content\r\nContent-Length: 5\r\n\r\nhello'],
     [
@@ -18,7 +18,7 @@ describe('an answer without content, from a destination that frames it otherwise
   ] as const) {
     test(`${what} reaches every client whole, and without it`, async (context) => {
       const peer = await startRawPeer(context, (socket) => {
-        socket.on('data', () => socket.write(answer));
+        socket.on('data', () => socket.write(bytes));
       });
       const router = await startRouter(context, { destination: peer.destination });
       const session = http2Client(context, router.port);
@@ -50,7 +50,7 @@ for (const [what, phrase] of [
   ['Latin-1', Buffer.from('Caf\u00e9', 'latin1')],
   ['UTF-8', Buffer.from('\u732b')],
 ] as const) {
-  test(`a reason phrase in ${what} does not keep the answer from an HTTP/1.1 client`, async (context) => {
+  test(`a reason phrase in ${what} does not keep the response from an HTTP/1.1 client`, async (context) => {
     const peer = await startRawPeer(context, (socket) => {
       socket.on('data', () => {
         socket.write('HTTP/1.1 200 ');
@@ -59,10 +59,10 @@ for (const [what, phrase] of [
       });
     });
     const router = await startRouter(context, { destination: peer.destination });
-    const answer = await askHttp1(router.port);
-    assert.equal(answer.status, 200);
-    assert.equal(answer.statusMessage, '');
-    assert.equal(answer.body.toString(), 'hello');
+    const response = await askHttp1(router.port);
+    assert.equal(response.status, 200);
+    assert.equal(response.statusMessage, '');
+    assert.equal(response.body.toString(), 'hello');
     assert.equal(await (await send(newTransport(context), peer.destination)).text(), 'hello');
   });
 }

@@ -5,7 +5,7 @@ import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clie
 import { type PeerOutgoing, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
 import type { OnResponseHead } from '../../request/transport.ts';
-import type { AnswerSink } from '../exchange/answer-sink.ts';
+import type { ResponseSink } from '../exchange/response-sink.ts';
 import { Exchange } from './exchange.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
@@ -15,7 +15,7 @@ const replace: OnResponseHead = () => ({
 });
 
 for (const protocol of protocols) {
-  describe(`an answer in whose place another is given, from a destination on ${protocol}`, () => {
+  describe(`a response in whose place another is given, from a destination on ${protocol}`, () => {
     test('a short one costs no connection', async (context) => {
       const peer = await startPeer(context, protocol, (_incoming, outgoing) => {
         outgoing.writeHead(404, { 'content-length': '9' });
@@ -23,8 +23,12 @@ for (const protocol of protocols) {
       });
       const router = await startRouter(context, { destination: peer.destination, onResponseHead: replace });
       const session = http2Client(context, router.port);
-      for (const answer of [await askHttp1(router.port), await askHttp2(session), await askHttp2(session)]) {
-        assert.equal(answer.body.toString(), 'instead');
+      for (const response of [
+        await askHttp1(router.port),
+        await askHttp2(session),
+        await askHttp2(session),
+      ]) {
+        assert.equal(response.body.toString(), 'instead');
       }
       assert.equal(peer.connections(), 1);
     });
@@ -54,13 +58,13 @@ for (const protocol of protocols) {
   });
 }
 
-test('a short answer that is not wanted and does not come is given up after five seconds', (context) => {
+test('a short response that is not wanted and does not come is given up after five seconds', (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });
   let aborted = 0;
-  const sink: AnswerSink = {
+  const sink: ResponseSink = {
     attach: () => {},
     release: () => {},
-    start: () => assert.fail('the answer was passed on'),
+    start: () => assert.fail('the response was passed on'),
     write: () => assert.fail('the body was passed on'),
     end: () => assert.fail('the end was passed on'),
     breakOff: () => assert.fail('the break was passed on'),

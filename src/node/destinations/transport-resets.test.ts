@@ -17,8 +17,8 @@ test('attack: requests that are given up by the thousand do not end the watch of
   for (let batch = 0; batch < 26; batch++) {
     await Promise.all(
       Array.from({ length: 50 }, async () => {
-        const answer = await send(transport, peer.destination);
-        await answer.body?.cancel();
+        const response = await send(transport, peer.destination);
+        await response.body?.cancel();
       }),
     );
   }

@@ -15,8 +15,8 @@ describe('credentials that change while a connection is being opened', () => {
       // At once: no packet has gone out yet.
       transport.updateCredentials(credentials);
       const after = send(transport, peer.destination);
-      for (const answer of await Promise.all([...before, after])) {
-        assert.equal(await answer.text(), 'answered');
+      for (const response of await Promise.all([...before, after])) {
+        assert.equal(await response.text(), 'answered');
       }
     });
 

@@ -11,13 +11,13 @@ import { startRouter } from '../../../test/support/node-router.ts';
 const mebibyte = 1024 * 1024;
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 
-/** How a client learns that an answer broke off. */
+/** How a client learns that a response broke off. */
 const brokenOff: Record<Protocol, string> = {
   'http/1.1': 'ECONNRESET',
   h2: `code ${constants.NGHTTP2_INTERNAL_ERROR}`,
 };
 
-/** Breaks an answer off in its middle, as a crashing server does. */
+/** Breaks a response off in its middle, as a crashing server does. */
 function breakOff(outgoing: PeerOutgoing): void {
   if ('stream' in outgoing) outgoing.stream.destroy(new Error('crashed'));
   else outgoing.destroy();
@@ -37,15 +37,15 @@ for (const client of protocols) {
         });
         const router = await startRouter(context, { destination: peer.destination });
         // Resolves although the destination has not sent one byte of its body.
-        const answer = await open(context, router.port);
-        assert.equal(answer.status, 200);
+        const response = await open(context, router.port);
+        assert.equal(response.status, 200);
         for (const event of ['{"type":"ADDED"}\n', '{"type":"MODIFIED"}\n', '{"type":"DELETED"}\n']) {
           watch?.write(event);
-          assert.equal(await next(answer.body), event);
+          assert.equal(await next(response.body), event);
         }
         watch?.end();
-        answer.body.resume();
-        assert.equal(await answer.ended, 'end');
+        response.body.resume();
+        assert.equal(await response.ended, 'end');
       });
 
       test('trap 6: a watch is never cut for being quiet, before its head or after', async (context) => {
@@ -62,8 +62,8 @@ for (const client of protocols) {
           outbound: { longRunning: true },
           transport: { headTimeout: 10 },
         });
-        const answer = await open(context, router.port);
-        assert.equal(await next(answer.body), 'event');
+        const response = await open(context, router.port);
+        assert.equal(await next(response.body), 'event');
       });
 
       test('a client that goes away ends the request at the destination', async (context) => {
@@ -73,25 +73,25 @@ for (const client of protocols) {
           outgoing.once('close', gone.resolve);
         });
         const router = await startRouter(context, { destination: peer.destination });
-        const answer = await open(context, router.port);
-        await next(answer.body);
-        answer.leave();
+        const response = await open(context, router.port);
+        await next(response.body);
+        response.leave();
         await gone.promise;
       });
 
-      test('an answer that breaks off breaks the client’s stream, never ends it', async (context) => {
-        let answering: PeerOutgoing | undefined;
+      test('a response that breaks off breaks the client’s stream, never ends it', async (context) => {
+        let responding: PeerOutgoing | undefined;
         const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
           outgoing.write('first');
-          answering = outgoing;
+          responding = outgoing;
         });
         const router = await startRouter(context, { destination: peer.destination });
-        const answer = await open(context, router.port);
-        await next(answer.body);
-        assert.ok(answering);
-        breakOff(answering);
-        answer.body.resume();
-        assert.equal(await answer.ended, brokenOff[client]);
+        const response = await open(context, router.port);
+        await next(response.body);
+        assert.ok(responding);
+        breakOff(responding);
+        response.body.resume();
+        assert.equal(await response.ended, brokenOff[client]);
       });
 
       test('a slow reader holds up the destination, and gets everything in the end', async (context) => {
@@ -108,17 +108,17 @@ for (const client of protocols) {
           outgoing.end();
         });
         const router = await startRouter(context, { destination: peer.destination });
-        const answer = await open(context, router.port);
-        answer.body.pause();
+        const response = await open(context, router.port);
+        response.body.pause();
         await stalled.promise;
         // Socket buffers of the kernel on both connections are the most of it.
         assert.ok(written < 24 * mebibyte, `${written} bytes were taken from the destination`);
         let received = 0;
-        answer.body.on('data', (data: Buffer) => {
+        response.body.on('data', (data: Buffer) => {
           received += data.length;
         });
-        answer.body.resume();
-        assert.equal(await answer.ended, 'end');
+        response.body.resume();
+        assert.equal(await response.ended, 'end');
         assert.equal(received, total);
       });
     });
@@ -140,9 +140,9 @@ test('trap 6: a watch on HTTP/1.1 outlasts the five minutes after which undici g
     destination: peer.destination,
     outbound: { longRunning: true },
   });
-  const answer = await openOver.h2(context, router.port);
+  const response = await openOver.h2(context, router.port);
   clock.tick(301_000);
   clock.tick(301_000);
   watch?.write('event');
-  assert.equal(await next(answer.body), 'event');
+  assert.equal(await next(response.body), 'event');
 });

@@ -10,8 +10,8 @@ import { type PeerIncoming, type Protocol, startPeer } from '../../../test/suppo
 import { next, openOver } from '../../../test/support/node-open-answer.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
 import { startServer } from '../../../test/support/node-server.ts';
-import { bodySourceOf } from '../exchange/body-source.ts';
 import { BodyStream } from '../exchange/body-stream.ts';
+import { bodySourceOf } from './node-transport.ts';
 
 const mebibyte = 1024 * 1024;
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
@@ -32,13 +32,13 @@ for (const client of protocols) {
           outgoing.end(body);
         });
         const router = await startRouter(context, { destination: peer.destination });
-        const answering = open(context, router.port, async (body) => {
+        const responding = open(context, router.port, async (body) => {
           body.write('one ');
           await first.promise;
           body.end('two');
         });
         assert.equal(await first.promise, 'one ');
-        assert.equal(await next((await answering).body), 'one two');
+        assert.equal(await next((await responding).body), 'one two');
       });
 
       test('an upload that breaks off never looks whole to the destination', async (context) => {
@@ -56,12 +56,12 @@ for (const client of protocols) {
           incoming.once('error', () => outcome.resolve('aborted'));
         });
         const router = await startRouter(context, { destination: peer.destination });
-        const answer = await open(context, router.port, (body) => {
+        const response = await open(context, router.port, (body) => {
           body.on('error', () => {});
           body.write('half');
         });
-        await next(answer.body);
-        answer.leave();
+        await next(response.body);
+        response.leave();
         assert.equal(await outcome.promise, 'aborted');
       });
 
@@ -73,14 +73,14 @@ for (const client of protocols) {
           destination: peer.destination,
           transport: { headTimeout: 400 },
         });
-        const answer = await open(context, router.port, async (body) => {
+        const response = await open(context, router.port, async (body) => {
           // Until the wait for the head would be over twice, with pauses that are nothing beside it.
           for (const begun = performance.now(); performance.now() - begun < 800; await delay(5)) {
             body.write('part');
           }
           body.end();
         });
-        assert.equal(answer.status, 200);
+        assert.equal(response.status, 200);
       });
 
       test('a destination that does not read holds up the upload', async (context) => {
@@ -93,7 +93,7 @@ for (const client of protocols) {
         const chunk = Buffer.alloc(64 * 1024);
         let written = 0;
         const stalled = Promise.withResolvers<void>();
-        const answer = await open(context, router.port, async (body) => {
+        const response = await open(context, router.port, async (body) => {
           while (written < 64 * mebibyte) {
             written += chunk.length;
             if (body.write(chunk)) continue;
@@ -103,29 +103,29 @@ for (const client of protocols) {
         });
         await stalled.promise;
         assert.ok(written < 24 * mebibyte, `${written} bytes were taken from the client`);
-        answer.leave();
+        response.leave();
       });
 
-      test('an answer before the end of the upload reaches the client', async (context) => {
+      test('a response before the end of the upload reaches the client', async (context) => {
         const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
           outgoing.writeHead(413, { 'content-type': 'text/plain' });
           outgoing.end('too large');
         });
         const router = await startRouter(context, { destination: peer.destination });
-        const answer = await open(context, router.port, (body) => {
+        const response = await open(context, router.port, (body) => {
           body.on('error', () => {});
           body.write(Buffer.alloc(mebibyte));
         });
-        assert.equal(answer.status, 413);
-        assert.equal(await next(answer.body), 'too large');
-        assert.equal(await answer.ended, 'end');
+        assert.equal(response.status, 413);
+        assert.equal(await next(response.body), 'too large');
+        assert.equal(await response.ended, 'end');
       });
     });
   }
 }
 
 for (const client of protocols) {
-  test(`an upload on ${client} that HTTP/2 destinations answer before its end leaves no stream open there`, async (context) => {
+  test(`an upload on ${client} that HTTP/2 destinations response before its end leaves no stream open there`, async (context) => {
     const codes: number[] = [];
     const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
       incoming.on('error', () => {}).resume();
@@ -135,11 +135,11 @@ for (const client of protocols) {
     });
     const router = await startRouter(context, { destination: peer.destination });
     for (let upload = 0; upload < 3; upload++) {
-      const answer = await openOver[client](context, router.port, (body) => {
+      const response = await openOver[client](context, router.port, (body) => {
         body.on('error', () => {});
         body.write('a part');
       });
-      assert.equal(await next(answer.body), 'early');
+      assert.equal(await next(response.body), 'early');
     }
     await eventually(() => codes.length === 3);
     // Had one ended in good order, the destination would have taken the part for the whole.
@@ -147,7 +147,7 @@ for (const client of protocols) {
   });
 }
 
-test('an upload that HTTP/2 destinations answer at its end is not reset', async (context) => {
+test('an upload that HTTP/2 destinations response at its end is not reset', async (context) => {
   const codes: number[] = [];
   const peer = await startPeer(context, 'h2', async (incoming, outgoing) => {
     outgoing.stream?.once('close', () => codes.push(outgoing.stream?.rstCode ?? -1));
@@ -155,14 +155,14 @@ test('an upload that HTTP/2 destinations answer at its end is not reset', async 
   });
   const router = await startRouter(context, { destination: peer.destination });
   for (const length of [0, 1, 100_000, mebibyte]) {
-    const answer = await openOver.h2(context, router.port, (body) => body.end(Buffer.alloc(length)));
-    assert.equal(await next(answer.body), String(length));
+    const response = await openOver.h2(context, router.port, (body) => body.end(Buffer.alloc(length)));
+    assert.equal(await next(response.body), String(length));
   }
   await eventually(() => codes.length === 4);
   assert.deepEqual(codes, [0, 0, 0, 0]);
 });
 
-test('the part of an upload that came before its answer never looks whole', async (context) => {
+test('the part of an upload that came before its response never looks whole', async (context) => {
   const outcome = Promise.withResolvers<string>();
   const { port } = await startServer(context, async (_request, { inbound }) => {
     const source = bodySourceOf(inbound);
@@ -172,11 +172,11 @@ test('the part of an upload that came before its answer never looks whole', asyn
     await once(body, 'data');
     return new Response('early');
   });
-  const answer = await openOver.h2(context, port, (body) => {
+  const response = await openOver.h2(context, port, (body) => {
     body.on('error', () => {});
     body.write('a part');
   });
-  assert.equal(await next(answer.body), 'early');
+  assert.equal(await next(response.body), 'early');
   assert.match(await outcome.promise, /before the end of the request body/);
 });
 

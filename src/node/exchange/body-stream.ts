@@ -3,10 +3,9 @@ import type { WholeBody } from '../../http2/client/dispatch-options.ts';
 import type { BodySource } from './request-body.ts';
 
 /**
- * The body on its way to one destination. It starts reading when the destination first asks for bytes, so
- * that a failed connect leaves the client's body untouched; and it is not the client's stream itself, because
- * HTTP clients destroy the body of a failed request, which would take the client's socket with it and leave
- * no way to answer.
+ * The body for one destination. It starts to read when the destination first asks for bytes, so that a failed connect
+ * leaves the client's body untouched. It is not the client's stream itself: HTTP clients destroy the body of a failed
+ * request, which would destroy the client's socket, and no response could be sent.
  */
 export class BodyStream extends Readable implements WholeBody {
   readonly #source: BodySource;
@@ -14,16 +13,16 @@ export class BodyStream extends Readable implements WholeBody {
   #stream: Readable | undefined;
   #isStopped = false;
 
-  /** @param onProgress called for each chunk taken from the client. */
+  /** @param onProgress called for each chunk read from the client */
   constructor(source: BodySource, onProgress: () => void) {
     super();
     this.#source = source;
     this.#onProgress = onProgress;
-    // undici reads once and then may find that nobody waits for the answer: it drops the body and listens to nothing.
+    // undici may read once, find that the request was cancelled, and drop the body without an error listener.
     this.on('error', () => {});
   }
 
-  /** All of a short body that is here already, so that it goes in one piece with the head. */
+  /** A short body that has arrived completely: it is sent in one piece with the head. */
   takeWhole(): Uint8Array | undefined {
     return this.#stream === undefined ? this.#source.takeWhole() : undefined;
   }
@@ -35,12 +34,12 @@ export class BodyStream extends Readable implements WholeBody {
   };
   readonly #onEnd = (): void => {
     const stream = this.#stream;
-    // A part must not pass for the whole.
+    // The destination must not take a part for the whole.
     if (this.#source.isCutShort) {
       this.#onClose();
       return;
     }
-    // A 'close' from here on is in order, and this side may still be holding bytes for a slow destination.
+    // A 'close' is normal from here on, and bytes for a slow destination may still be buffered.
     stream?.off('close', this.#onClose);
     this.push(null);
   };
@@ -57,19 +56,19 @@ export class BodyStream extends Readable implements WholeBody {
     this.#stream = this.#source.open(this);
     this.#stream.on('data', this.#onData).on('end', this.#onEnd);
     this.#stream.on('close', this.#onClose).on('error', this.#onClose);
-    // Node ends an HTTP/2 stream without content whether or not anybody reads it.
+    // An HTTP/2 stream without content ends even if it is not read.
     if (this.#stream.readableEnded) this.#onEnd();
-    // Its 'close' may have been told already. A tick later, for undici listens only behind its first read.
+    // 'close' may have been emitted already. Next tick, because undici listens only after its first read.
     else if (this.#stream.destroyed) process.nextTick(this.#onClose);
   }
 
-  /** Takes nothing more from the client: another reader does. */
+  /** Stops reading from the client: another reader takes over. */
   stop(): void {
     const stream = this.#stream;
     if (stream === undefined) return;
     this.#isStopped = true;
     stream.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
-    // The error listener stays: a stream that fails later must not find nobody listening.
+    // The error listener stays: a stream that fails later must not throw an unhandled error.
     stream.pause();
   }
 

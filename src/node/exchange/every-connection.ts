@@ -1,9 +1,9 @@
 import type { Server, Socket } from 'node:net';
 
 /**
- * Watches a server from its start, so that all of its connections can be cut. Node's own `closeAllConnections` knows
- * of none whose TLS handshake is under way; once it is over, the connection keeps `close` waiting.
- * @returns cuts them
+ * Tracks all connections of a server. Node's own `closeAllConnections` misses connections during their TLS handshake,
+ * and `close` would wait for them.
+ * @returns destroys all of them
  */
 export function everyConnectionOf(server: Server): () => void {
   const sockets = new Set<Socket>();

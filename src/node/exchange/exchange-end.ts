@@ -1,17 +1,16 @@
 /**
- * Who is to be told when one exchange is over, under one listener on its stream: on an HTTP/2 stream each listener
- * is told of each other one that comes and goes. Holds nothing of the request, so that a watch keeps only what those
- * who listen need.
+ * Calls several listeners when an exchange ends, with one listener on its stream or socket. It does not refer to the
+ * request, so an open watch keeps only what the listeners need.
  */
 export class ExchangeEnd {
   #listeners: (() => void)[] = [];
 
-  /** @param listener called once, unless the end has been reached already. */
+  /** @param listener called once, unless the exchange has ended already */
   add(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Calls everyone, in the order in which they came. */
+  /** Calls the listeners in order. */
   readonly reached = (): void => {
     const listeners = this.#listeners;
     this.#listeners = [];

@@ -1,21 +1,20 @@
 const mask = '[masked]';
 
-/** Field and header names whose values are never written, whatever they hold. */
+/** Field and header names whose values are never logged. */
 const secretName =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookie|passw(?:or)?d|secret|assertion|credentials?|signature|(?:x-)?api-?key|.*[_-]?token|client_?secret|private_?key|d|sec-websocket-protocol|mixed-version-proxy-identity|cf-access-jwt-assertion|x-amz-.*)$/i;
 
-/** What credentials look like inside other text. */
+/** Credentials inside other text. */
 const secretPatterns: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, mask],
-  // A header line that somebody has put into a message, whatever the scheme.
+  // A header line within a message, with any scheme.
   [/\b((?:proxy-)?authorization|(?:set-)?cookie)["']?\s*[:=]\s*[^\r\n]+/gi, `$1: ${mask}`],
   [/\b(Bearer|Basic|Negotiate)\s+[\w.~+/=-]+/gi, `$1 ${mask}`],
   // Compact JWS or JWE: the first part is the base64url of `{"`.
   [/\beyJ[\w-]+(\.[\w-]*){2,4}/g, mask],
   // kube-apiserver takes a bearer token as a subprotocol of a WebSocket.
   [/\bbase64url\.bearer\.authorization\.k8s\.io\.[\w-]+/gi, mask],
-  // Of kubeadm and of kubelets that join (kubernetes bootstrap tokens): six characters, a dot, sixteen, and no part
-  // of the name of a host or an API group.
+  // Bootstrap tokens of kubeadm: six characters, a dot, sixteen; not a part of the name of a host or an API group.
   [/(?<![\w./-])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])/g, mask],
   [
     /([?&;](?:[\w-]*token|client_secret|password|api_?key|code|sig|(?:x-amz-)?(?:signature|credential))=)[^&;\s"'#]+/gi,
@@ -23,7 +22,7 @@ const secretPatterns: readonly (readonly [pattern: RegExp, replacement: string])
   ],
 ];
 
-/** Something of each pattern above: most text has none, and is not looked through pattern by pattern. */
+/** Matches whenever a pattern above may match: most text has no match, and is not tested pattern by pattern. */
 const mayHoldSecret =
   /-----BEGIN|bearer|basic|negotiate|authorization|cookie|eyJ|[?&;][\w-]+=|\b[a-z0-9]{6}\.[a-z0-9]{16}\b/i;
 
@@ -37,7 +36,7 @@ export function maskText(text: string): string {
 
 const deepest = 8;
 
-/** A copy of log fields without credentials, at whatever depth they stand. Errors become their text. */
+/** A copy of log fields without credentials, at any depth. Errors become text. */
 export function maskFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return maskRecord(fields, 0);
 }
@@ -62,7 +61,7 @@ function maskValue(value: unknown, depth: number): unknown {
   return maskRecord(value as Record<string, unknown>, depth);
 }
 
-/** A list may be header lines (name, value, name, value): the value behind a secret name is masked too. */
+/** A list may be header lines (name, value, name, value): the value after a secret name is masked, too. */
 function maskList(list: readonly unknown[], depth: number): unknown[] {
   return list.map((entry, index) => {
     const before = list[index - 1];
@@ -71,7 +70,7 @@ function maskList(list: readonly unknown[], depth: number): unknown[] {
   });
 }
 
-/** The message of an error and of what caused it. */
+/** The message of an error and of its causes. */
 function describeError(error: Error): string {
   const { cause } = error;
   const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';

@@ -8,7 +8,7 @@ import type { HandlerEnvironment } from '../../request/handler-environment.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { nodeInbound } from './node-inbound.ts';
 
-/** Answers with the target as the adapter gives it. */
+/** Responses with the target as the adapter gives it. */
 function appOfTargets(): Hono<HandlerEnvironment> {
   return new Hono<HandlerEnvironment>().all('*', (context) => context.text(nodeInbound(context).target));
 }

@@ -5,42 +5,41 @@ import { auditIdHeader, auditIdOf } from '../../request/audit-id.ts';
 import type { GetInboundRequest } from '../../request/handler-environment.ts';
 import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/observed-request.ts';
-import type { AnswerSink } from './answer-sink.ts';
 import { BodyStream } from './body-stream.ts';
 import { contentLength } from './content-length.ts';
 import { ExchangeEnd } from './exchange-end.ts';
 import { BodySource } from './request-body.ts';
-import type { Expiring, RequestDeadlines } from './request-deadlines.ts';
+import type { ExpiringRequest, RequestDeadlines } from './request-deadlines.ts';
 import { canBeRepeated } from './request-timed-out.ts';
+import type { ResponseSink } from './response-sink.ts';
 
-/** What carries a request, and tells which connection it came on. */
+/** What a request was received from: knows its connection. */
 export type RequestCarrier = Pick<IncomingMessage, 'socket'>;
 
 /**
- * What the client certificate under a request proves. `getPeerCertificate()` alone proves nothing: with
- * `rejectUnauthorized: false` it also reports certificates that no trusted authority has signed.
+ * Returns the verified client certificate of a connection. `getPeerCertificate()` alone proves nothing: with
+ * `rejectUnauthorized: false` it also returns certificates that no trusted authority signed.
  */
 export type ClientCertificateOf = (
   carrier: RequestCarrier,
 ) => Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
 
-/** What the Node server hands to the fetch handler beside the web `Request`. */
+/** The second argument of the fetch handler on Node. */
 export interface NodeBindings {
-  /** Node's own objects, for a request by HTTP/1.1. */
+  /** Node's own objects, for a request over HTTP/1.1. */
   readonly incoming?: IncomingMessage;
   readonly outgoing?: ServerResponse;
   readonly inbound: NodeInboundRequest;
 }
 
-/** What a request is built with, whichever protocol it came by. */
 export interface NodeInboundOptions {
   readonly clientCertificateOf: ClientCertificateOf;
-  /** Default: it may take as long as it likes. */
+  /** Default: no deadline. */
   readonly deadlines?: RequestDeadlines | undefined;
 }
 
-/** A request on Node, as it stood on the wire, with the streams that carry it. */
-export abstract class NodeInboundRequest implements InboundRequest, Expiring {
+/** A request on Node as it was received, with its streams. */
+export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequest {
   readonly method: string;
   readonly target: string;
   readonly headers: RawHeaders;
@@ -70,26 +69,31 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
 
   /** Whether a body follows the head. */
   abstract get hasBody(): boolean;
-  /** The body on its way from the client; read by one reader only. */
+  /** The body as the client sends it; for one reader. */
   protected abstract get bodyStream(): Readable;
-  /** Whether the client took back what it had begun to send, although its stream has ended. */
+  /** Whether the body is incomplete although its stream has ended. */
   protected abstract get isBodyCutShort(): boolean;
-  /** Where the answer goes; a second try gets one of its own. */
-  abstract answerSink(): AnswerSink;
-  /** Whether the exchange is over, well or not. */
+  /** A sink for the response; a second try gets a new one. */
+  abstract responseSink(): ResponseSink;
+  /** Whether the exchange is over, complete or not. */
   abstract get isClosed(): boolean;
   protected abstract get carrier(): RequestCarrier;
   protected abstract get remoteAddress(): string | undefined;
-  /** Whether the answer was handed to the connection to its end. */
-  protected abstract get isAnswered(): boolean;
-  /** Has `listener` called when the exchange is over; called once at most. */
+  /** Whether the whole response was written to the connection. */
+  protected abstract get isResponseSent(): boolean;
+  /** Calls `listener` when the exchange is over. Is called once at most. */
   protected abstract onClose(listener: () => void): void;
   /**
    * Ends an exchange that took too long (`request-timed-out.ts`).
-   * @param more header lines of the answer.
-   * @returns whether the client was given it.
+   * @param more header lines of the response
+   * @returns whether a response was sent
    */
   protected abstract endTimedOut(more: Readonly<Record<string, string>>): boolean;
+
+  /** @deprecated Called `responseSink` now. */
+  answerSink(): ResponseSink {
+    return this.responseSink();
+  }
 
   get connection(): ConnectionInfo {
     if (this.#connection === undefined) {
@@ -102,11 +106,11 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   body(): ReadableStream<Uint8Array> | null {
     const source = this.bodySource;
     if (source === undefined) return null;
-    // Cancelled, the web's stream destroys what it reads from, and with the client's stream the answer would go.
+    // A cancelled web stream destroys its source; with the client's own stream no response could be sent.
     return Readable.toWeb(new BodyStream(source, () => {}));
   }
 
-  /** The body for whoever reads it, one after the other; `undefined` when there is none. */
+  /** The body, for one reader at a time; `undefined` if there is none. */
   get bodySource(): BodySource | undefined {
     if (!this.hasBody) return undefined;
     this.#bodySource ??= new BodySource(
@@ -134,7 +138,7 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
       const controller = new AbortController();
       this.#signal = controller.signal;
       this.onFinished(() => {
-        if (!this.isAnswered) controller.abort(new Error('the client closed the connection'));
+        if (!this.isResponseSent) controller.abort(new Error('the client closed the connection'));
       });
     }
     return this.#signal;
@@ -168,8 +172,8 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
 }
 
 /**
- * Gives the core the request as it stood on the wire: `createApp({ inbound: nodeInbound, … })`. Where the app
- * is called without a server (`app.fetch(new Request(…))`) it falls back to what `Request` still has.
+ * Gives the core the request as it was received: `createApp({ inbound: nodeInbound, … })`. If the app is called without a
+ * server (`app.fetch(new Request(…))`), it uses what the `Request` has.
  *
  * @example
  * ```ts

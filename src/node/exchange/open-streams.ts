@@ -1,40 +1,39 @@
-/** Something without an end of its own that a client holds open: a watch, a log that is followed, a tunnel. */
+/** A long-running stream of a client: a watch, a followed log, a tunnel. */
 export interface OpenStream {
-  /** Ends it in good order as soon as that is possible; does nothing where there is no such way. */
+  /** Ends it cleanly as soon as possible; does nothing if it has no clean end. */
   endSoon(): void;
-  /** Whether it would go to another server by now. Left out: it would not. */
+  /** Whether it would now be routed to another server. Default: no. */
   readonly isMisplaced?: (() => boolean) | undefined;
-  /** Ends it at once, whatever is on its way. */
+  /** Ends it at once. */
   cut(): void;
 }
 
 export interface EndOptions {
-  /** Milliseconds over which the ends are spread. */
+  /** Milliseconds over which streams are ended. */
   readonly over: number;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
 }
 
-/** Milliseconds between two batches of ends. */
+/** Milliseconds between two batches. */
 const slice = 100;
 
 /**
- * The streams that are open, and how they end when the router does: not all at once, for every client comes back
- * at once, and a watch that begins anew costs a list where its resourceVersion is too old.
+ * The open streams. On shutdown they end at different times: each client reconnects at once, and a watch whose
+ * resourceVersion is too old costs a list.
  */
 export class OpenStreams {
   readonly #streams = new Set<OpenStream>();
-  /** What is ended with each slice that is still to come. `undefined`: nothing ends yet. */
+  /** The batches that are still to be ended. `undefined` before shutdown. */
   #batches: OpenStream[][] | undefined;
   #timer: NodeJS.Timeout | undefined;
   #misplacedTimer: NodeJS.Timeout | undefined;
 
-  /** Open now. */
   get size(): number {
     return this.#streams.size;
   }
 
-  /** Takes a stream in; one that is opened while all are being ended is ended like them. */
+  /** Adds a stream. One that is opened during shutdown is ended like the others. */
   opened(stream: OpenStream): void {
     this.#streams.add(stream);
     if (this.#batches === undefined) return;
@@ -46,7 +45,7 @@ export class OpenStreams {
     this.#streams.delete(stream);
   }
 
-  /** Ends them in good order, each at a random moment within `over`. */
+  /** Ends them cleanly, each at a random time within `over`. */
   end({ over, random = Math.random }: EndOptions): void {
     if (this.#batches !== undefined) return;
     const batches: OpenStream[][] = Array.from({ length: Math.floor(over / slice) }, () => []);
@@ -60,8 +59,8 @@ export class OpenStreams {
   }
 
   /**
-   * Ends in good order those that would go to another server by now, each at a random moment within `over`; one that is
-   * back in its place by then stays. A call takes the place of what is left of the one before.
+   * Cleanly ends those that would now be routed to another server, each at a random time within `over`. One for which
+   * that is no longer true by then stays. A call replaces the rest of the one before.
    */
   endMisplaced({ over, random = Math.random }: EndOptions): void {
     clearInterval(this.#misplacedTimer);
@@ -83,7 +82,7 @@ export class OpenStreams {
     this.#misplacedTimer.unref();
   }
 
-  /** Ends at once whatever is still open. */
+  /** Ends all of them at once. */
   cut(): void {
     clearInterval(this.#timer);
     clearInterval(this.#misplacedTimer);

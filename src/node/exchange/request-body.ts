@@ -1,23 +1,22 @@
 import type { Readable } from 'node:stream';
 
 /**
- * Bytes of a body up to which it is sent in one piece when all of it is here already, as it mostly is with the objects
- * that clients write: as many as fit into one frame of HTTP/2 whatever the destination's settings are (RFC 9113
- * section 4.2).
+ * A body up to this size is sent in one piece if it has arrived completely, as most objects have. It fits into one HTTP/2
+ * frame with any settings of the destination (RFC 9113 section 4.2). Bytes.
  */
 const maximumWhole = 16 * 1024;
 
 /**
- * Bytes of one body that are kept for a second destination, and of all bodies in this process. Most objects are far
- * smaller; a larger one is streamed as it comes and cannot be sent twice.
+ * Bytes of one body that are kept for a second destination, and of all bodies in this process. A larger body is streamed
+ * and cannot be sent twice; most objects are far smaller.
  */
 export const maximumKept = 64 * 1024;
 export const maximumKeptByAll = 16 * 1024 * 1024;
 let keptByAll = 0;
 
 /**
- * The body of one inbound request: opened once, however many destinations are tried, unless it is kept and given from
- * its first byte on again.
+ * The body of one inbound request. It is read once, for one destination, unless it is kept: then it can be rewound for a
+ * second one.
  */
 export class BodySource {
   readonly #open: () => Readable;
@@ -25,16 +24,16 @@ export class BodySource {
   readonly #announcedLength: number | undefined;
   #opening: Readable | undefined;
   #opened = false;
-  /** What has been read so far, from the first byte on; `undefined` when it is not kept. */
+  /** What was read so far; `undefined` if it is not kept. */
   #kept: Uint8Array[] | undefined;
   #keptBytes = 0;
-  /** What a second destination gets before the rest of the stream. */
+  /** What the next reader gets before the rest of the stream. */
   #again: readonly Uint8Array[] = [];
   #reader: { stop(): void } | undefined;
 
   /**
-   * @param isCutShort whether what has ended is a part only. Default: it never is.
-   * @param announcedLength bytes, from `Content-Length`.
+   * @param isCutShort whether a body that has ended is incomplete. Default: never
+   * @param announcedLength bytes, from `Content-Length`
    */
   constructor(open: () => Readable, isCutShort: () => boolean = () => false, announcedLength?: number) {
     this.#open = open;
@@ -42,29 +41,29 @@ export class BodySource {
     this.#announcedLength = announcedLength;
   }
 
-  /** Asked at the end of the body: whether it is a part only. */
+  /** At the end of the body: whether it is incomplete. */
   get isCutShort(): boolean {
     return this.#isCutShort();
   }
 
-  /** Whether reading has begun; from then on no other destination can be given the whole body. */
+  /** Whether reading has begun: another destination can only get the body after `rewind`. */
   get opened(): boolean {
     return this.#opened;
   }
 
-  /** @param reader is stopped before another one begins. */
+  /** @param reader is stopped before another one begins */
   open(reader?: { stop(): void }): Readable {
     this.#opened = true;
     this.#reader = reader;
     return this.#stream;
   }
 
-  /** Keeps what is read from now on, within the limits. Costs a short body that has arrived nothing. */
+  /** Keeps what is read from now on, within the limits. */
   keep(): void {
     if (!this.#opened) this.#kept = [];
   }
 
-  /** No other destination will be asked. */
+  /** Drops what was kept: no other destination will be tried. */
   forget(): void {
     keptByAll -= this.#keptBytes;
     this.#keptBytes = 0;
@@ -72,8 +71,8 @@ export class BodySource {
   }
 
   /**
-   * Has the next reader begin at the first byte again; whoever has read so far gets nothing more.
-   * @returns false when a part of the body is gone.
+   * Lets the next reader begin at the first byte. The current reader is stopped.
+   * @returns false if a part of the body was not kept
    */
   rewind(): boolean {
     if (!this.#opened) return true;
@@ -85,7 +84,7 @@ export class BodySource {
     return true;
   }
 
-  /** A chunk went to the reader. */
+  /** The reader got a chunk. */
   passed(chunk: Uint8Array): void {
     if (this.#kept === undefined) return;
     const bytes = chunk.byteLength;
@@ -98,19 +97,19 @@ export class BodySource {
     this.#kept.push(chunk);
   }
 
-  /** What was read before it was rewound: comes before what `open` gives. Given once. */
+  /** What was read before `rewind`: comes before the stream of `open`. Returned once. */
   takeRead(): readonly Uint8Array[] {
     const again = this.#again;
     this.#again = [];
     return again;
   }
 
-  /** Whether the body is a short one that has not arrived yet: Go's clients write head and body one after the other. */
+  /** Whether it is a short body that has not arrived yet: Go's clients write head and body separately. */
   get isAwaited(): boolean {
     return this.#isShort && this.#again.length === 0 && this.#stream.readableLength !== this.#announcedLength;
   }
 
-  /** All of a short body, if it has arrived; else nothing is touched. */
+  /** A short body, if it has arrived completely; otherwise nothing is read. */
   takeWhole(): Uint8Array | undefined {
     if (!this.#isShort) return undefined;
     const length = this.#announcedLength;
@@ -121,20 +120,20 @@ export class BodySource {
       return first;
     }
     const stream = this.#stream;
-    // Both parsers hold a body to its announced length (RFC 9112 section 6.3, RFC 9113 section 8.1.1): it is whole.
+    // Both parsers enforce the Content-Length (RFC 9112 section 6.3, RFC 9113 section 8.1.1): the body is complete.
     if (stream.readableLength !== length || this.#isCutShort()) return undefined;
-    // Without a length Node gives the first of several pieces only.
+    // Without a length Node would return the first piece only.
     const bytes: unknown = stream.read(length);
     if (!(bytes instanceof Uint8Array)) return undefined;
     this.#opened = true;
-    // Held until the head of the answer anyway (`RequestBody`), and so not counted.
+    // Kept in memory until the head of the response anyway, so it is not counted.
     this.#kept?.push(bytes);
-    // Nothing follows but its end, without which an HTTP/2 stream would pass for an upload in progress.
+    // Reads the end of the stream; otherwise an HTTP/2 stream would count as an upload in progress.
     stream.resume();
     return bytes;
   }
 
-  /** One for all readers: what it has given it does not give again. */
+  /** The client's stream, shared by all readers. */
   get #stream(): Readable {
     this.#opening ??= this.#open();
     return this.#opening;

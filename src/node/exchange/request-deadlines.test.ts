@@ -23,7 +23,7 @@ test('a request is ended at its deadline, once, at most two looks late and never
       clock.now = start;
       const ends: number[] = [];
       deadlines.add({ expire: () => ends.push(clock.now) });
-      for (; clock.now < start + timeout + 5_000; clock.now += 333) deadlines.look();
+      for (; clock.now < start + timeout + 5_000; clock.now += 333) deadlines.check();
       const [end] = ends;
       assert.equal(ends.length, 1);
       assert.ok(end !== undefined && end >= start + timeout && end <= start + timeout + 2_333, `${end}`);
@@ -38,7 +38,7 @@ test('what has ended by itself is left alone', (context) => {
   const request = { expire: () => assert.fail('it was over') };
   deadlines.remove(request, deadlines.add(request));
   clock.now = 10_000;
-  deadlines.look();
+  deadlines.check();
   assert.equal(deadlines.expired, 0);
 });
 
@@ -50,12 +50,12 @@ test('a request that comes where another one was is not ended in its place, nor 
   clock.now = 5_000;
   const ended: string[] = [];
   assert.equal(deadlines.add({ expire: () => ended.push('second') }), place);
-  deadlines.look();
+  deadlines.check();
   // Told twice that it is over, as a request may be that has both failed and closed.
   deadlines.remove(first, place);
   clock.now = 10_000;
-  deadlines.look();
-  deadlines.look();
+  deadlines.check();
+  deadlines.check();
   assert.deepEqual(ended, ['second']);
 });
 
@@ -72,10 +72,10 @@ test('what ends while others are being ended takes itself out, and each is ended
   }));
   const places = requests.map((request) => deadlines.add(request));
   clock.now = 10_000;
-  deadlines.look();
+  deadlines.check();
   assert.deepEqual(ended, [0, 1, 2, 3]);
   clock.now = 20_000;
-  deadlines.look();
+  deadlines.check();
   assert.deepEqual(
     ended.toSorted((one, other) => one - other),
     [0, 1, 2, 3, 10, 11, 12, 13],
@@ -90,10 +90,10 @@ test('a process that stood still ends what became due meanwhile, and nothing els
   clock.now = 3_600_000;
   // It comes before the timer has had its turn.
   deadlines.add({ expire: () => ended.push('after') });
-  deadlines.look();
+  deadlines.check();
   assert.deepEqual(ended, ['before']);
   clock.now += 62_000;
-  deadlines.look();
+  deadlines.check();
   assert.deepEqual(ended, ['before', 'after']);
   assert.deepEqual(told, [1, 1]);
   assert.equal(deadlines.expired, 2);
@@ -114,7 +114,7 @@ test('a request that cannot be ended is told of, and keeps no other from its end
   });
   deadlines.add({ expire: () => ended++ });
   clock.now = 10_000;
-  deadlines.look();
+  deadlines.check();
   assert.deepEqual(failures, [failure]);
   assert.equal(ended, 1);
   assert.equal(deadlines.expired, 2);
@@ -136,7 +136,7 @@ test('another time-out is for requests that begin after it, be it longer or shor
     [122_000, ['of 10 s', 'of 60 s', 'of 120 s']],
   ] as const) {
     clock.now = now;
-    deadlines.look();
+    deadlines.check();
     assert.deepEqual(ended, over);
   }
   assert.equal(deadlines.expired, 3);

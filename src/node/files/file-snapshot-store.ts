@@ -10,15 +10,15 @@ import {
 import { checkReplaceable } from './replaceable-file.ts';
 
 /**
- * Keeps the snapshot in one file: the sealed snapshot on the first line, its last renewal on the second. A
- * file that holds nothing but a sealed snapshot, as `sync --out` writes it, can be put in its place by hand.
+ * Stores the snapshot in one file: the sealed snapshot on the first line, its last renewal on the second. A file with
+ * only a sealed snapshot, as `sync --out` writes it, can be copied in its place.
  *
- * A save replaces the file whole: the new one is written beside it, brought to the disk and renamed over it,
- * so that a crash or a full disk at any moment leaves the old one or the new one, never a part. One process
- * may use one path: `load` clears away what a crashed writer has left beside it.
+ * A save is atomic: the new file is written beside the old one, synced and renamed over it. A crash or a full disk leaves
+ * the old or the new file, never a part. Only one process may use a path: `load` deletes temporary files of a crashed
+ * writer.
  *
  * @param path the file; its directory must exist.
- * @param isUnsigned what is in it is signed by nobody, so that it is read only where nobody else can have written it
+ * @param isUnsigned whether the snapshot has no signature: then the file is only read if no other user can have written it
  *
  * @example
  * ```ts
@@ -30,7 +30,7 @@ export function createFileSnapshotStore(path: string, isUnsigned = false): Snaps
   const directory = dirname(path);
   const prefix = `.${basename(path)}.`;
 
-  // One at a time: a slow save never ends after, and undoes, a later one, and `load` clears away only what is dead.
+  // One at a time: a slow save must not undo a later one, and `load` must not delete a file that is being written.
   let lastTurn: Promise<unknown> = Promise.resolve();
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
     const turn = lastTurn.then(work);
@@ -58,16 +58,16 @@ async function readStored(path: string, isUnsigned: boolean): Promise<StoredSnap
   try {
     const { size, uid, mode } = await file.stat();
     if (isUnsigned) requireOwnFile(path, uid, mode);
-    // Both lines and their ends. Larger than that, nothing in it can be accepted: not worth the memory.
+    // Both lines and their ends. A larger file cannot be accepted, and is not read.
     const limit = sealedSnapshotLimit + sealedRenewalLimit + 4;
-    if (size > limit) throw new Error(`${path} is larger than ${limit} bytes: it holds no snapshot.`);
+    if (size > limit) throw new Error(`${path} is larger than ${limit} bytes: it is not a snapshot.`);
     return parseStoredSnapshotText(await file.readFile('utf8'));
   } finally {
     await file.close();
   }
 }
 
-/** As ssh asks of its key files: whoever could write it could send requests wherever they like. */
+/** As ssh checks its key files: a user who can write the file could redirect requests. */
 function requireOwnFile(path: string, uid: number, mode: number): void {
   const isOwn = uid === 0 || uid === process.getuid?.();
   if (isOwn && (mode & 0o022) === 0) return;
@@ -79,11 +79,11 @@ function requireOwnFile(path: string, uid: number, mode: number): void {
 async function replaceFile(path: string, temporaryPath: string, text: string): Promise<void> {
   await checkReplaceable(path);
   try {
-    // 0600: addresses and versions of a control plane are nobody else's business.
+    // 0600: the file has addresses and versions of the control plane.
     const file = await open(temporaryPath, 'wx', 0o600);
     try {
       await file.writeFile(text, 'utf8');
-      // Before the rename: otherwise a power failure can leave the new name with none of the new content.
+      // Before the rename: otherwise a power failure can leave an empty file with the new name.
       await file.sync();
     } finally {
       await file.close();
@@ -96,7 +96,7 @@ async function replaceFile(path: string, temporaryPath: string, text: string): P
   await syncDirectory(dirname(path));
 }
 
-/** The rename itself reaches the disk with the directory (fsync(2): syncing a file does not sync its entry). */
+/** Syncs the rename itself (fsync(2): syncing a file does not sync its directory entry). */
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {
@@ -109,7 +109,7 @@ async function syncDirectory(directory: string): Promise<void> {
 async function removeLeftovers(directory: string, prefix: string): Promise<void> {
   const names = (await readdir(directory).catch(unlessMissing)) ?? [];
   const leftovers = names.filter((name) => name.startsWith(prefix) && name.endsWith('.tmp'));
-  // They only take up room: failing to remove one is no reason not to start.
+  // Best effort: they only take up space.
   await Promise.all(
     leftovers.map((name) => rm(join(directory, name), { force: true }).catch(() => undefined)),
   );

@@ -2,8 +2,8 @@ import { mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 /**
- * Makes a directory and what is missing above it. As `mkdir` with `recursive`, which turns round for ever where a
- * file system says ENOENT for a directory whose parent is there (/proc; Node 26.10).
+ * Makes a directory and its missing parents. `mkdir` with `recursive` loops for ever if a file system reports ENOENT for
+ * a directory whose parent exists (/proc; Node 26.10).
  * @throws the file system's error
  */
 export async function makeDirectory(path: string, mode: number): Promise<void> {
@@ -15,13 +15,13 @@ export async function makeDirectory(path: string, mode: number): Promise<void> {
   }
   for (const directory of missing.toReversed()) {
     await mkdir(directory, { mode }).catch(async (error: unknown) => {
-      // Somebody else was quicker.
+      // Another process may have made it meanwhile.
       if (!(await isDirectory(directory))) throw error;
     });
   }
 }
 
-/** What is no directory and stands in the way is told by `mkdir`. */
+/** False for any other file: then `mkdir` reports the error. */
 async function isDirectory(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();

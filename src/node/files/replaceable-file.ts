@@ -1,16 +1,16 @@
 import { stat } from 'node:fs/promises';
 
 /**
- * For whoever is about to rename a new file over `path`: in the place of a device or a pipe that would leave a plain
- * file, and with `/dev/null` gone every program on the machine writes into it.
- * @throws {Error} when something other than a file stands there.
+ * Checks that a new file may be renamed over `path`. A device or a pipe must not be replaced by a plain file: without
+ * `/dev/null` every program on the machine would write into that file.
+ * @throws {Error} if it is neither a file nor missing
  */
 export async function checkReplaceable(path: string): Promise<void> {
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-  // Over a directory the rename itself fails, and says so.
+  // For a directory the rename itself fails with a clear error.
   if (found === undefined || found.isFile() || found.isDirectory()) return;
-  throw new Error(`${path} is no plain file, and is not replaced by one: name a file`);
+  throw new Error(`${path} is not a regular file, and is not replaced: name a file`);
 }

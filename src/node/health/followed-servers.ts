@@ -12,30 +12,30 @@ import type { HealthConfig } from '../configuration/serve-config.ts';
 
 export interface FollowedServersOptions extends AskOptions {
   readonly config: HealthConfig;
-  /** Left out in the gateway form. */
+  /** A gateway has none. */
   readonly local: Destination | undefined;
   readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
   readonly logger: Logger;
 }
 
-/** The health of a router's servers, kept up to date until it is stopped. */
+/** Keeps the health of a router's servers up to date until it is stopped. */
 export interface FollowedServers {
   readonly health: ServerHealth;
   /** Follows the local server, and the peers of `table` once there is one. */
   follow(table: RoutingTable | undefined): void;
   /**
-   * An answer of the server at this origin broke off, or it is about to go away: it is looked at at once. Any other
-   * origin: nothing is done.
+   * A response of the server at this origin broke off, or it sent GOAWAY: it is probed at once. Does nothing for an
+   * unknown origin.
    */
   brokenOff(origin: string): void;
-  /** It has ended a connection without a word: it gets requests again when it says that it is ready. */
+  /** It closed a connection without GOAWAY: it gets no requests until its /readyz reports ready. */
   connectionLost(origin: string): void;
-  /** Probes and judges by other figures from now on. */
+  /** Uses another configuration from now on. */
   configure(config: HealthConfig): void;
   stop(): void;
 }
 
-/** Puts state, probes and the closing of connections together. Nothing is probed before the first `follow`. */
+/** Connects state, probes and the closing of connections. Nothing is probed before the first `follow`. */
 export function followServers(options: FollowedServersOptions): FollowedServers {
   const { local, endConnections, logger } = options;
   let { config } = options;

@@ -1,13 +1,13 @@
 import type { Logger } from '../../runtime/logger.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
-/** IDs that one line of the log names. */
+/** IDs in one log line at most. */
 const namedIds = 10;
 
 /**
- * Warns when a table does not have the server that the router stands before. With a wrong `--server-id` everything
- * works, except that what the local server serves may go to a peer.
- * @returns to be called with each table that is put in use; warns once, and again when the servers are others.
+ * Warns if a routing table does not have the router's own local server. With a wrong `--server-id` everything works, but
+ * requests that the local server could serve may go to a peer.
+ * @returns a function to call with each new table; warns once, and again when the servers change
  */
 export function ownServerCheck(serverId: string, logger: Logger): (table: RoutingTable) => void {
   let warnedOf: string | undefined;

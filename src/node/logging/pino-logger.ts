@@ -2,33 +2,30 @@ import { type DestinationStream, destination, pino } from 'pino';
 import type { Logger } from '../../runtime/logger.ts';
 import type { LoggingConfig } from '../configuration/serve-config.ts';
 import { maskFields, maskText } from '../exchange/mask-secrets.ts';
-import { textLine } from './text-log.ts';
 
 /** From this `-v` on, debug lines are written (kube-apiserver's level of detail for debugging). */
 const debugVerbosity = 4;
 
-/** A logger whose verbosity and form can change while it is used. */
+/** A logger whose verbosity and format can change. */
 export interface ConfigurableLogger extends Logger {
-  /** For lines from now on. */
   configure(config: LoggingConfig): void;
 }
 
 /**
- * A logger on standard error: one JSON object a line, or the same as text. Credentials are masked in both, wherever
- * they stand. Names are those of Kubernetes' JSON logs (k8s.io/component-base logs/json): `ts` in milliseconds since
- * the epoch, `v` (the verbosity from which on the line is written; not on errors), `msg`, `err`; `level` is this
- * logger's own, since those know no warnings.
+ * A logger on standard error: one JSON object per line, or the same as text. Credentials are masked. Fields are those of
+ * Kubernetes' JSON logs (k8s.io/component-base logs/json): `ts` in milliseconds since the epoch, `v` (the least verbosity
+ * with which the line is written; not for errors), `msg`, `err`. `level` is our own, because those have no warnings.
  *
- * @param stream where lines go; default standard error
+ * @param stream default: standard error
  */
 export function createPinoLogger(config: LoggingConfig, stream?: DestinationStream): ConfigurableLogger {
-  // Synchronous: a line that explains why the process ends has to be out before it does.
+  // Synchronous: a line that explains why the process ends must be written before it does.
   const output = stream ?? destination({ dest: 2, sync: true });
   let logger = newLogger(config, output);
   const write =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (fields: Readonly<Record<string, unknown>>, message: string): void => {
-      // Masking walks the fields: not for lines that nobody will read.
+      // Masking costs time: not for lines that are not written.
       if (logger.isLevelEnabled(level)) logger[level](lineFields(level, fields), maskText(message));
     };
   return {
@@ -63,4 +60,14 @@ function lineFields(level: string, fields: Readonly<Record<string, unknown>>): R
 
 function textStream(output: DestinationStream): DestinationStream {
   return { write: (line) => output.write(textLine(line)) };
+}
+
+const letters: Readonly<Record<string, string>> = { debug: 'D', info: 'I', warn: 'W', error: 'E' };
+
+/** Converts a JSON log line to text: level and time, message, then `name=value` pairs. */
+function textLine(json: string): string {
+  const { level, ts, msg, v: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  const time = new Date(Number(ts)).toISOString();
+  const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  return `${letters[String(level)] ?? '?'} ${time} ${JSON.stringify(msg)}${pairs.join('')}\n`;
 }

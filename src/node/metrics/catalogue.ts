@@ -17,8 +17,8 @@ export interface CatalogueSection {
 }
 
 /**
- * Every metric of the router: what is registered, what docs/reference/metrics.md is written from, and what the tests
- * hold a scrape against. Nothing is exposed that is not in it.
+ * All metrics of the router. They are registered from this list, docs/reference/metrics.md is generated from it, and tests
+ * compare a scrape with it.
  */
 export const metricCatalogue: readonly CatalogueSection[] = [
   { heading: 'Requests', path: '/metrics', metrics: Object.values(requestCatalogue) },

@@ -38,7 +38,7 @@ export class ConnectionMetrics implements ServerObserver, DialObserver {
   }
 
   failed(destination: Destination, error: TransportError): void {
-    // What is wrong with TLS is the cause of the error; the error itself only says that it is TLS.
+    // The cause of a TLS error has the details.
     const cause = error.code === 'TLSFailed' ? tlsFailureCause(error.cause) : error.code;
     this.#destinations.of(destination).connectFailed(cause);
   }

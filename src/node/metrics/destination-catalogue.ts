@@ -1,7 +1,7 @@
 import type { MetricDefinition } from './definition.ts';
 import { requestBuckets } from './request-catalogue.ts';
 
-/** `destination` is the ID in the snapshot, `kind` is local, peer or extension. Series go when a destination does. */
+/** `destination` is the ID in the snapshot, `kind` is local, peer or extension. A destination that leaves loses its series. */
 const destinationLabels = ['destination', 'kind'] as const;
 
 /** Milliseconds to seconds, doubling, as k3s' load balancer measures dials. */

@@ -12,7 +12,7 @@ export class DestinationSeries {
   readonly #destination: Destination;
   readonly #families: DestinationFamilies;
   readonly #byCode = new Map<number, NumberSeries>();
-  #isShown = true;
+  #isExposed = true;
 
   constructor(destination: Destination, families: DestinationFamilies) {
     const { id, kind } = destination;
@@ -22,13 +22,13 @@ export class DestinationSeries {
     this.duration = families.destinationDuration.with(id, kind);
   }
 
-  /** From now on it makes no series: what is still under way counts where nobody looks. */
+  /** The destination is gone: what is still in flight is not exposed. */
   retire(): void {
-    this.#isShown = false;
+    this.#isExposed = false;
   }
 
-  answered(status: number): NumberSeries {
-    if (!this.#isShown) return new NumberSeries('');
+  withCode(status: number): NumberSeries {
+    if (!this.#isExposed) return new NumberSeries('');
     let series = this.#byCode.get(status);
     if (series === undefined) {
       const { id, kind } = this.#destination;
@@ -39,26 +39,26 @@ export class DestinationSeries {
   }
 
   failed(error: string): void {
-    if (!this.#isShown) return;
+    if (!this.#isExposed) return;
     const { id, kind } = this.#destination;
     this.#families.destinationErrors.with(id, kind, error).add();
   }
 
   connected(seconds: number, protocol: string): NumberSeries {
-    if (!this.#isShown) return new NumberSeries('');
+    if (!this.#isExposed) return new NumberSeries('');
     const { id, kind } = this.#destination;
     this.#families.connectDuration.with(id, kind).observe(seconds);
     return this.#families.destinationConnections.with(id, kind, protocol);
   }
 
   connectFailed(cause: string): void {
-    if (!this.#isShown) return;
+    if (!this.#isExposed) return;
     const { id, kind } = this.#destination;
     this.#families.connectErrors.with(id, kind, cause).add();
   }
 }
 
-/** The series of every destination there is. IDs are the snapshot's, and their series go when they do. */
+/** The series of all destinations. A destination that leaves the snapshot loses its series. */
 export class DestinationSeriesIndex {
   readonly #families: DestinationFamilies;
   readonly #byKind = {
@@ -81,7 +81,7 @@ export class DestinationSeriesIndex {
     return series;
   }
 
-  /** Forgets all other destinations. What is still under way to one of them counts where nobody looks. */
+  /** Removes all other destinations. */
   retain(destinations: readonly Destination[]): void {
     const kept = new Set(destinations.map(({ kind, id }) => `${kind} ${id}`));
     for (const [kind, byId] of Object.entries(this.#byKind)) {

@@ -11,8 +11,8 @@ const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
 };
 
 /**
- * The format that a scraper's Accept header asks for. Whoever accepts neither gets the older one: a scraper that
- * reads something is worth more to an operator than a 406.
+ * The format that a scraper prefers by its Accept header. If it accepts neither, it gets the older one, which is more
+ * useful to an operator than a 406.
  */
 export function negotiateFormat(accept: string | undefined): ExpositionFormat {
   const chosen = negotiateMediaType(accept, [
@@ -27,7 +27,7 @@ export interface Exposition {
   readonly text: string;
 }
 
-/** Everything there is, in the order of `families`. */
+/** All metrics, in the order of `families`. */
 export function expose(families: Iterable<ExposedFamily>, format: ExpositionFormat): Exposition {
   const lines: string[] = [];
   for (const family of families) appendFamily(lines, family, format);
@@ -38,7 +38,7 @@ export function expose(families: Iterable<ExposedFamily>, format: ExpositionForm
 function appendFamily(lines: string[], family: ExposedFamily, format: ExpositionFormat): void {
   const { definition } = family;
   const isCounter = definition.type === 'counter';
-  // OpenMetrics 1.0: a counter's family is named without the `_total` that its sample has.
+  // OpenMetrics 1.0: the name of a counter's family has no `_total`, that of its sample has.
   const bare = format === 'openmetrics' && isCounter;
   const familyName = bare ? definition.name.replace(/_total$/, '') : definition.name;
   lines.push(`# HELP ${familyName} ${escapeHelp(helpOf(definition), format)}`);
@@ -56,7 +56,7 @@ function sampleLine(
   return `${name}${suffix}${all === '' ? '' : `{${all}}`} ${numberText(value)}`;
 }
 
-/** OpenMetrics wants its canonical numbers as bounds: `1.0`. Prometheus takes both for the same series. */
+/** OpenMetrics requires canonical numbers as bounds: `1.0`. To Prometheus both are the same series. */
 function boundText(bound: number, format: ExpositionFormat): string {
   return format === 'openmetrics' && Number.isInteger(bound) ? `${bound}.0` : numberText(bound);
 }

@@ -1,9 +1,8 @@
 import type { LabelValues, MetricDefinition } from './definition.ts';
-import { labelText } from './label-text.ts';
 
 /** One line of a scrape. */
 export interface Sample {
-  /** Behind the metric's name: `_bucket`, `_sum`, `_count`, or nothing. */
+  /** Added to the metric's name. */
   readonly suffix: '' | '_bucket' | '_sum' | '_count';
   /** `name="value",…`, escaped; empty without labels. */
   readonly labels: string;
@@ -12,30 +11,30 @@ export interface Sample {
   readonly value: number;
 }
 
-/** A metric as it stands at the moment of a scrape. */
+/** A metric with its current samples. */
 export interface ExposedFamily {
   readonly definition: MetricDefinition;
   samples(): Iterable<Sample>;
 }
 
-/** The series of one metric that has a given set of label values. */
+/** The series of a metric for one set of label values. */
 interface Series {
   readonly labels: string;
   samples(): Iterable<Sample>;
 }
 
 /**
- * Series of one metric at most. Labels are bounded by what they hold; this is the wall behind it, for the day on
- * which one of them is not. What comes later counts under `other`.
+ * Series of one metric at most. Label values are bounded already; this is a second limit, in case one is not. Further
+ * values count as `other`.
  */
 const maximumSeries = 5_000;
 
-/** What label values are called that are too many, or that a client could choose. */
+/** Replaces label values that are too many, or that a client could choose. */
 export const otherLabel = 'other';
 
 /**
- * The series of one metric by their label values. Callers keep the series that they use often: looking one up
- * joins strings, counting in it is an addition (prom-client hashes the labels at every count).
+ * The series of one metric by label values. Callers keep the series that they use often: a look-up joins strings, counting
+ * is an addition (prom-client hashes the labels at every count).
  */
 abstract class MetricFamily<Labels extends readonly string[], Cell extends Series> implements ExposedFamily {
   readonly definition: MetricDefinition<Labels>;
@@ -43,13 +42,13 @@ abstract class MetricFamily<Labels extends readonly string[], Cell extends Serie
 
   constructor(definition: MetricDefinition<Labels>) {
     this.definition = definition;
-    // A metric without labels is there from the start, as zero.
+    // A metric without labels starts at zero.
     if (definition.labels.length === 0) this.#series.set('', this.create(''));
   }
 
   protected abstract create(labels: string): Cell;
 
-  /** The series with these label values, made if it is new. */
+  /** The series with these label values; makes it if it is new. */
   with(...values: LabelValues<Labels>): Cell {
     const key = values.join('\0');
     const known = this.#series.get(key);
@@ -64,14 +63,14 @@ abstract class MetricFamily<Labels extends readonly string[], Cell extends Serie
     return made;
   }
 
-  /** Forgets the series that no longer stand for anything. @param isGone told the label values, in order. */
+  /** Removes series. @param isGone called with the label values, in order */
   remove(isGone: (...values: readonly string[]) => boolean): void {
     for (const key of this.#series.keys()) {
       if (isGone(...key.split('\0'))) this.#series.delete(key);
     }
   }
 
-  /** Forgets every series: for gauges that are written anew at each scrape. */
+  /** Removes all series, for gauges that are set at each scrape. */
   clear(): void {
     this.#series.clear();
   }
@@ -81,7 +80,7 @@ abstract class MetricFamily<Labels extends readonly string[], Cell extends Serie
   }
 }
 
-/** A number that only rises, or one that is set. */
+/** A counter or a gauge. */
 export class NumberSeries implements Series {
   readonly labels: string;
   value = 0;
@@ -103,7 +102,6 @@ export class NumberSeries implements Series {
   }
 }
 
-/** A distribution in buckets. */
 export class HistogramSeries implements Series {
   readonly labels: string;
   readonly #bounds: readonly number[];
@@ -153,4 +151,17 @@ export class HistogramFamily<Labels extends readonly string[]> extends MetricFam
   protected create(labels: string): HistogramSeries {
     return new HistogramSeries(labels, this.definition.buckets ?? []);
   }
+}
+
+/** `name="value",…` as in both text formats. */
+export function labelText(names: readonly string[], values: readonly string[]): string {
+  return names.map((name, index) => `${name}="${escapeLabelValue(values[index] ?? '')}"`).join(',');
+}
+
+/**
+ * Escapes backslash, line feed and double quote (Prometheus text format 0.0.4; OpenMetrics 1.0, section "Escaping"), and
+ * replaces lone surrogates, which are not valid UTF-8.
+ */
+function escapeLabelValue(value: string): string {
+  return value.toWellFormed().replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }

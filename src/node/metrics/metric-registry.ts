@@ -5,7 +5,7 @@ import { requestCatalogue } from './request-catalogue.ts';
 import { sliCatalogue, stateCatalogue } from './state-catalogue.ts';
 import { syncCatalogue } from './sync-catalogue.ts';
 
-/** The family that a definition is counted in. */
+/** The type of family for a definition. */
 type FamilyOf<Definition extends MetricDefinition> = Definition['type'] extends 'histogram'
   ? HistogramFamily<Definition['labels']>
   : NumberFamily<Definition['labels']>;
@@ -40,6 +40,6 @@ function familiesOf<Catalogue extends Readonly<Record<string, MetricDefinition>>
     name,
     definition.type === 'histogram' ? new HistogramFamily(definition) : new NumberFamily(definition),
   ]);
-  // Made entry by entry from the catalogue, by the very rule of `FamilyOf`.
+  // Each entry is made as `FamilyOf` says.
   return Object.fromEntries(families) as FamiliesOf<Catalogue>;
 }

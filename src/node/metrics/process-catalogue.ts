@@ -12,9 +12,8 @@ const counter = (name: string, help: string) =>
   ({ name, type: 'counter', stability: 'STABLE', help, labels: [] }) as const satisfies MetricDefinition;
 
 /**
- * Of prom-client's default metrics those that are exposed. Left out: lists of active handles and requests, which
- * walk every open socket at each scrape, gauges that are named like counters, and a mean
- * that is no number after a scrape.
+ * The default metrics of prom-client that are exposed. Left out: lists of active handles and requests, which visit every
+ * open socket at each scrape, gauges with names of counters, and a mean that is NaN after a scrape.
  */
 export const processCatalogue: readonly MetricDefinition[] = [
   counter('process_cpu_user_seconds_total', 'CPU time of the process in user mode.'),

@@ -1,15 +1,14 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { labelText } from './label-text.ts';
-import type { ExposedFamily, Sample } from './metric-family.ts';
+import { type ExposedFamily, labelText, type Sample } from './metric-family.ts';
 import { processCatalogue } from './process-catalogue.ts';
 
-/** Made once: it watches garbage collection and the event loop of the process from then on, and is never stopped. */
+/** Made once: it observes garbage collection and the event loop of the process, and cannot be stopped. */
 let registry: Registry | undefined;
 
-/** Milliseconds between two looks at the delay of the event loop. */
+/** Milliseconds between two samples of the delay of the event loop. */
 const eventLoopMonitoringPrecision = 20;
 
-/** The process' own metrics, as they are now. What the system does not tell is left out. */
+/** The current metrics of the process, as far as the system provides them. */
 export async function processFamilies(): Promise<readonly ExposedFamily[]> {
   if (registry === undefined) {
     registry = new Registry();
@@ -26,14 +25,14 @@ export async function processFamilies(): Promise<readonly ExposedFamily[]> {
   });
 }
 
-/** Starts watching, so that the first scrape has something to tell. */
+/** Starts to observe, so that the first scrape has values. */
 export function watchProcess(): void {
   void processFamilies();
 }
 
 interface PromClientValue {
   readonly value: number;
-  /** Of a histogram: with `_bucket`, `_sum` or `_count` behind the name. */
+  /** For a histogram: the name with `_bucket`, `_sum` or `_count`. */
   readonly metricName?: string;
   readonly labels: Readonly<Partial<Record<string, string | number>>>;
 }

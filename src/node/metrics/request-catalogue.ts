@@ -1,8 +1,8 @@
 import type { MetricDefinition } from './definition.ts';
 
 /**
- * kube-apiserver's bounds of request durations, in seconds (k8s.io/apiserver pkg/endpoints/metrics/metrics.go), so
- * that its panels and alert rules can be laid over the router's.
+ * kube-apiserver's buckets of request durations, in seconds (k8s.io/apiserver pkg/endpoints/metrics/metrics.go), so that
+ * its panels and alert rules can be used for the router.
  */
 export const requestBuckets = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
@@ -11,13 +11,13 @@ export const requestBuckets = [
 /** The router's own work on one request is a fraction of a millisecond. */
 const ownWorkBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
 
-/** kube-apiserver's labels of a request, without `component` and `dry_run`, which a router does not know. */
+/** kube-apiserver's labels of a request, without `component` and `dry_run`, which the router does not know. */
 const requestLabels = ['verb', 'group', 'version', 'resource', 'subresource', 'scope'] as const;
 
 /**
- * Metrics of requests. Those of upstream's peer proxy keep its names, labels and meaning. kube-apiserver's general
- * request metrics are not taken over by name: the same request is counted in the API server too, and a sum over
- * `apiserver_request_total`, of which service level objectives are made, would count it twice.
+ * Metrics of requests. Those of upstream's peer proxy have the same names, labels and meaning. The names of
+ * kube-apiserver's general request metrics are not used: the API server counts the same request, and a sum over
+ * `apiserver_request_total`, used for service level objectives, would count it twice.
  */
 export const requestCatalogue = {
   reroutedRequests: {

@@ -3,7 +3,7 @@ import { type RequestKind, requestKindOf } from '../../proxy/in-flight/request-k
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { otherLabel } from './metric-family.ts';
 
-/** Label values of one request, from a bounded set each. */
+/** Label values of one request, each from a bounded set. */
 export interface RequestLabels {
   readonly verb: string;
   readonly group: string;
@@ -34,7 +34,7 @@ const verbs: ReadonlyMap<string, string> = new Map([
 
 const connecting: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward', 'proxy']);
 
-/** Those of Kubernetes. A snapshot cannot bound them: where it knows no subresources, every name is possible. */
+/** Subresources of Kubernetes. The snapshot cannot bound them: for some resources it has none, and any is possible. */
 const subresources: ReadonlySet<string> = new Set([
   'approval',
   'attach',
@@ -53,8 +53,8 @@ const subresources: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a request is counted under. Group, version and resource stand as they are only where the snapshot knows
- * them: a client that asks for what does not exist must not be able to make series. Pure.
+ * The labels of a request. Group, version and resource are only used if the snapshot has them: a client must not be able
+ * to create series with names that do not exist. Pure.
  */
 export function requestLabels(requestInfo: RequestInfo, table: RoutingTable | undefined): RequestLabels {
   const { isResourceRequest, subresource } = requestInfo;
@@ -70,7 +70,7 @@ export function requestLabels(requestInfo: RequestInfo, table: RoutingTable | un
   };
 }
 
-/** What a request is counted under whose target was refused before it was understood. */
+/** The labels of a request whose target was refused. */
 export const labelsOfRefused: RequestLabels = {
   verb: otherLabel,
   kind: 'readOnly',
@@ -90,7 +90,7 @@ function knownResource(
   if (table?.resource(apiGroup, apiVersion, resource) !== undefined) {
     return { group: apiGroup, version: apiVersion, resource };
   }
-  // Of custom resources and extension APIs the snapshot may know no more than the group version.
+  // For custom resources and extension APIs the snapshot may only have the group version.
   const knowsGroup =
     table?.isCustomResource(apiGroup, apiVersion) === true ||
     table?.extension(apiGroup, apiVersion) !== undefined;
@@ -99,7 +99,7 @@ function knownResource(
     : { group: otherLabel, version: otherLabel, resource: otherLabel };
 }
 
-/** As kube-apiserver's `scope` (CleanScope): whether a request names an object, a namespace, or neither. */
+/** kube-apiserver's `scope` (CleanScope): whether a request names an object, a namespace, or neither. */
 export function scopeOf({ name, namespace }: RequestInfo): 'resource' | 'namespace' | 'cluster' {
   if (name !== '') return 'resource';
   return namespace === '' ? 'cluster' : 'namespace';
@@ -107,7 +107,7 @@ export function scopeOf({ name, namespace }: RequestInfo): 'resource' | 'namespa
 
 const codes = new Map(Array.from({ length: 500 }, (_, index) => [index + 100, String(index + 100)]));
 
-/** A status code as a label; what no HTTP status can be is `other`. */
+/** A status code as a label; `other` for an invalid status. */
 export function codeLabel(status: number): string {
   return codes.get(status) ?? otherLabel;
 }

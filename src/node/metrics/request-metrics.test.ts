@@ -114,7 +114,7 @@ test('peers without an address and requests that cannot be built are upstream er
   assert.equal(value(name, { type: 'proxy_transport', ...jobs }), 1);
 });
 
-test('a destination whose answer was not passed on has nothing in flight after the second try', () => {
+test('a destination whose response was not passed on has nothing in flight after the second try', () => {
   const { begin, value } = measured();
   const { observed, end } = begin('/apis/batch/v1/jobs');
   observed.decided(toPeer);
@@ -142,7 +142,7 @@ test('a tunnel counts as open until its socket closes', () => {
   assert.equal(value('mixed_version_proxy_requests_total', { code: '101' }), 1);
 });
 
-test('a client that goes away before an answer is an abort, and no answered request', () => {
+test('a client that goes away before a response is an abort, and no answered request', () => {
   const { begin, value, families } = measured();
   begin('/api/v1/pods').end();
   assert.equal(value('mixed_version_proxy_request_aborts_total', { verb: 'LIST' }), 1);

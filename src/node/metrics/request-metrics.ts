@@ -20,13 +20,13 @@ export interface RequestMetricsOptions {
   readonly registry: MetricRegistry;
   readonly destinations: DestinationSeriesIndex;
   readonly currentTable: () => RoutingTable | undefined;
-  /** Milliseconds, rising steadily. Default `performance.now`. */
+  /** Milliseconds of a monotonic clock. Default `performance.now`. */
   readonly clock?: (() => number) | undefined;
 }
 
 /**
- * Counts requests. A request costs a handful of additions and three looks at the clock; series are resolved
- * once and kept (`npm run bench:metrics` measures it).
+ * Counts requests. A request costs a few additions and three reads of the clock; series are looked up once and kept
+ * (`npm run bench:metrics` measures it).
  */
 export class RequestMetrics implements RequestObserver {
   readonly registry: MetricRegistry;
@@ -77,7 +77,7 @@ export class RequestMetrics implements RequestObserver {
   }
 }
 
-/** One request on its way. */
+/** Measures one request. */
 class RequestMeasurement implements RequestObservation {
   readonly #metrics: RequestMetrics;
   readonly #inbound: InboundRequest;
@@ -88,7 +88,7 @@ class RequestMeasurement implements RequestObservation {
   #attempts = 0;
   #failure: AttemptFailure | undefined;
   #attemptBegun = 0;
-  /** The code that the client was answered with; 0: none yet. */
+  /** The status of the response; 0: none so far. */
   #status = 0;
 
   constructor(metrics: RequestMetrics, inbound: InboundRequest) {
@@ -124,7 +124,7 @@ class RequestMeasurement implements RequestObservation {
   }
 
   attemptBegun(destination: Destination): void {
-    // A second try after an answer that was not passed on: the first destination is done with.
+    // A second try, after a response that was not forwarded.
     this.#endAttempt();
     const now = this.#metrics.clock();
     this.#attempts += 1;
@@ -138,7 +138,7 @@ class RequestMeasurement implements RequestObservation {
   attemptAnswered(status: number): void {
     const destination = this.#destination;
     if (destination === undefined) return;
-    destination.answered(status).add();
+    destination.withCode(status).add();
     destination.duration.observe((this.#metrics.clock() - this.#attemptBegun) / 1000);
   }
 
@@ -171,7 +171,7 @@ class RequestMeasurement implements RequestObservation {
     const status = this.#status;
     if (status === 101) this.#metrics.tunnels.add(-1);
     if (this.#series === undefined) {
-      this.#metrics.series.refused.answered(status).add();
+      this.#metrics.series.refused.withCode(status).add();
       return;
     }
     const series = this.#series;
@@ -182,7 +182,7 @@ class RequestMeasurement implements RequestObservation {
       this.#metrics.registry.requests.requestAborts.with(series.labels.verb).add();
       return;
     }
-    series.answered(status).add();
+    series.withCode(status).add();
     if (!series.isLongRunning) series.duration.observe((this.#metrics.clock() - this.#begun) / 1000);
   }
 

@@ -6,7 +6,7 @@ import { codeLabel, labelsOfRefused, type RequestLabels, requestLabels, scopeOf 
 
 type RequestFamilies = MetricRegistry['requests'];
 
-/** The series that requests of one kind count in, resolved once. */
+/** The series for requests with the same labels, looked up once. */
 export class RequestSeries {
   readonly labels: RequestLabels;
   readonly isLongRunning: boolean;
@@ -40,7 +40,7 @@ export class RequestSeries {
     return this.#responseBytes;
   }
 
-  answered(status: number): NumberSeries {
+  withCode(status: number): NumberSeries {
     let series = this.#byCode.get(status);
     if (series === undefined) {
       series = this.#families.requests.with(...resourceValues(this.labels), codeLabel(status));
@@ -49,7 +49,7 @@ export class RequestSeries {
     return series;
   }
 
-  /** @param status 0: there was no answer. */
+  /** @param status 0: there was no response */
   rerouted(status: number): NumberSeries {
     let series = this.#reroutedByCode.get(status);
     if (series === undefined) {
@@ -62,21 +62,21 @@ export class RequestSeries {
   }
 }
 
-/** Requests for one resource that count in the same series. */
+/** Requests for one resource with the same series. */
 interface KnownRequests
   extends Readonly<Pick<RequestInfo, 'verb' | 'apiGroup' | 'apiVersion' | 'subresource'>> {
   readonly scope: string;
   readonly series: RequestSeries;
 }
 
-/** Finds the series of a request. Those of known resources are kept, by what they ask for, until the table changes. */
+/** Finds the series of a request. Those of known resources are kept until the routing table changes. */
 export class RequestSeriesIndex {
-  /** Of requests whose target was refused: what they ask for is not known. */
+  /** For requests whose target was refused. */
   readonly refused: RequestSeries;
   readonly #families: RequestFamilies;
   readonly #currentTable: () => RoutingTable | undefined;
   #table: RoutingTable | undefined;
-  /** By resource; a few for each. Comparing their fields costs less than to make a key of all. */
+  /** By resource, a few for each. Comparing their fields costs less than making a key. */
   readonly #known = new Map<string, KnownRequests[]>();
   readonly #byLabels = new Map<string, RequestSeries>();
 
@@ -99,7 +99,7 @@ export class RequestSeriesIndex {
     }
     const labels = requestLabels(requestInfo, table);
     const series = this.#ofLabels(labels);
-    // What a client can make up is looked up each time, and never kept.
+    // Names that a client could invent are looked up each time, and not kept.
     const isKnown =
       labels.resource !== otherLabel && labels.subresource !== otherLabel && labels.verb !== otherLabel;
     if (isKnown && requestInfo.isResourceRequest) {
@@ -132,7 +132,7 @@ function areAlike(known: KnownRequests, requestInfo: RequestInfo, scope: string)
   );
 }
 
-/** Of the labels that every family of requests for resources begins with, in their order. */
+/** The values of the first labels of all families for resource requests, in order. */
 function resourceValues({ verb, group, version, resource, subresource, scope }: RequestLabels) {
   return [verb, group, version, resource, subresource, scope] as const;
 }

@@ -1,11 +1,13 @@
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { HealthEndpoint } from '../../own-paths/health-checks/health-endpoints.ts';
 import type { MetricsSource, Scrape } from '../../own-paths/health-checks/metrics-source.ts';
+import type { ProcessFacts } from '../../own-paths/z-pages.ts';
 import type { DropReason, RequestObserver } from '../../request/request-observer.ts';
 import type { Destination } from '../../request/transport.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { SyncObserver } from '../../sync/delivery/observer.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { MetricsPath } from './catalogue.ts';
 import { ConnectionMetrics } from './connection-metrics.ts';
 import { DestinationSeriesIndex } from './destination-series.ts';
@@ -28,7 +30,7 @@ export interface RouterMetricsOptions {
   /** The version of the router, for example `v0.1.0`. */
   readonly version: string;
   readonly nodeVersion: string;
-  /** Of the configuration in use. */
+  /** Hash of the configuration in use. */
   readonly configHash: string;
   /** Feature gates by name. */
   readonly features: Readonly<Record<string, boolean>>;
@@ -38,10 +40,10 @@ export interface RouterMetricsOptions {
   readonly clock?: () => number;
 }
 
-/** All metrics of one router: who counts, what is looked at, and the two scrapes. */
+/** All metrics of one router, and the two endpoints that expose them. */
 export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly requests: RequestObserver;
-  /** For the server and for the dialer. */
+  /** For the server and the dialer. */
   readonly connections: ConnectionMetrics;
   readonly #registry: MetricRegistry = createMetricRegistry();
   readonly #destinations: DestinationSeriesIndex;
@@ -65,7 +67,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     for (const [name, enabled] of Object.entries(options.features)) {
       state.featureEnabled.with(name, 'ALPHA').set(enabled ? 1 : 0);
     }
-    // There from the start: a rate over a series that begins with its first fault misses that fault.
+    // These exist from the start: a rate over a series that begins with its first event misses that event.
     for (const type of ['lease_list', 'hostport_resolution', 'fetch_discovery']) {
       state.peerDiscoverySyncErrors.with(type);
     }
@@ -85,12 +87,12 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     watchProcess();
   }
 
-  /** What is looked at when a scrape comes, as soon as it is there. */
-  lookAt(sources: Omit<StateSources, 'table'> & { health?: () => readonly ServerHealthReport[] }): void {
+  /** Sets what a scrape reads, as soon as it exists. */
+  setSources(sources: Omit<StateSources, 'table'> & { health?: () => readonly ServerHealthReport[] }): void {
     this.#sources = { ...this.#sources, ...sources };
   }
 
-  /** A table has been put in use. @param destinations all that requests may be sent to from now on */
+  /** A new routing table is in use. @param destinations all that requests may be sent to */
   tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
     this.#destinations.retain(destinations);
     const ids = new Set(destinations.map(({ id }) => id));
@@ -104,7 +106,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.state.peerDiscoverySyncErrors.with('hostport_resolution').add(unresolved);
   }
 
-  /** Another configuration is in use. @param configHash as in the options */
+  /** A new configuration is in use. @param configHash as in the options */
   configured(configHash: string): void {
     const { configInfo } = this.#registry.state;
     configInfo.clear();
@@ -179,4 +181,20 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     healthcheck.with(name, endpoint).set(healthy ? 1 : 0);
     healthchecks.with(name, endpoint, healthy ? 'success' : 'error').add();
   }
+}
+
+/** The metrics of a router; `undefined` if they are disabled. */
+export function createRouterMetrics(
+  config: Pick<ServeConfig, 'observability' | 'featureGateEnabled'>,
+  { version, nodeVersion, configHash }: ProcessFacts,
+  table: () => RoutingTable | undefined,
+): RouterMetrics | undefined {
+  if (!config.observability.metrics) return undefined;
+  return new RouterMetrics({
+    version,
+    nodeVersion,
+    configHash,
+    features: { UnknownVersionInteroperabilityProxy: config.featureGateEnabled },
+    table,
+  });
 }

@@ -2,7 +2,7 @@ import type { MetricDefinition } from './definition.ts';
 
 const fileLabels = ['flag', 'path'] as const;
 
-/** Metrics of what the router knows, holds and runs on. */
+/** Metrics of the state of the router. */
 export const stateCatalogue = {
   peerDiscoverySyncErrors: {
     name: 'apiserver_peer_discovery_sync_errors_total',
@@ -153,7 +153,7 @@ export const stateCatalogue = {
   },
 } as const satisfies Record<string, MetricDefinition>;
 
-/** Served under /metrics/slis (KEP-3466), with upstream's names, for service level indicators of high resolution. */
+/** Exposed at /metrics/slis (KEP-3466) with upstream's names, to be scraped often. */
 export const sliCatalogue = {
   healthcheck: {
     name: 'kubernetes_healthcheck',

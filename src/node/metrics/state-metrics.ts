@@ -7,7 +7,7 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import type { MetricRegistry } from './metric-registry.ts';
 import { syncServerStates } from './sync-catalogue.ts';
 
-/** What is looked at when a scrape comes. Left out: it is not there (yet). */
+/** What a scrape reads. Left out: it does not exist (yet). */
 export interface StateSources {
   readonly table: () => RoutingTable | undefined;
   readonly credentialFiles?: CredentialFiles | undefined;
@@ -19,7 +19,7 @@ export interface StateSources {
   readonly retryBudget?: (() => number) | undefined;
 }
 
-/** Writes the gauges of what the router holds. @param now milliseconds since the epoch */
+/** Sets the gauges of the router's state. @param now milliseconds since the epoch */
 export function updateStateMetrics(
   { state, destinations, sync }: MetricRegistry,
   sources: StateSources,

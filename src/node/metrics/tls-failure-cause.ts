@@ -1,17 +1,17 @@
-/** Why a TLS handshake failed, as far as an operator does something different about it. */
+/** Why a TLS handshake failed, in causes that an operator treats differently. */
 export type TlsFailureCause =
-  /** One side does not trust the authority of the other's certificate. */
+  /** One side does not trust the authority of the other side's certificate. */
   | 'unknown_ca'
   /** Expired, or not valid yet. */
   | 'expired_cert'
-  /** The certificate does not carry the name that it has to. */
+  /** The certificate does not have the expected name. */
   | 'hostname_mismatch'
-  /** The other side does not accept our certificate, or wants one. */
+  /** The other side rejects our certificate, or requires one. */
   | 'client_certificate_refused'
   /** No TLS version, cipher or application protocol in common, or no TLS at all. */
   | 'protocol_mismatch'
   | 'timeout'
-  /** The other side closed during the handshake: a port check of a load balancer looks like this. */
+  /** The other side closed during the handshake, as a load balancer does when it checks the port. */
   | 'closed'
   | 'other';
 

@@ -18,7 +18,7 @@ import { NodeTransport } from '../destinations/node-transport.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { followServers } from '../health/followed-servers.ts';
 import { ownServerCheck } from '../health/own-server-check.ts';
-import { createRouterMetrics } from '../metrics/create-router-metrics.ts';
+import { createRouterMetrics } from '../metrics/router-metrics.ts';
 import type { ConfigurationUsers } from '../reload/apply-configuration.ts';
 import type { ConfigurationSource } from '../reload/configuration-source.ts';
 import { CredentialWatch } from '../reload/credential-watch.ts';
@@ -203,7 +203,7 @@ async function start(
   const buildHandlers: ConfigurationUsers['buildHandlers'] = (next, keys) =>
     createRouterHandlers(next, keys, parts);
   const handlers = new LiveHandlers(await buildHandlers(config, credentials.current.assertionKeys));
-  metrics?.lookAt({
+  metrics?.setSources({
     credentialFiles: credentialWatch.status,
     settings: live,
     embeddedSync: embeddedSync?.status,

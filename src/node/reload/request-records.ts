@@ -104,7 +104,7 @@ async function openOutput(audit: AuditConfig, failures: FailureLog): Promise<Aud
     return await FileOutput.open({
       ...audit,
       clock: Date.now,
-      onFault: (error) => failures.warn('audit rotation', { err: error }, 'The audit log cannot be rotated'),
+      onError: (error) => failures.warn('audit rotation', { err: error }, 'The audit log cannot be rotated'),
     });
   } catch (cause) {
     const text = cause instanceof Error ? cause.message : String(cause);

@@ -9,7 +9,7 @@ export interface InterfaceAddress {
   readonly internal: boolean;
 }
 
-/** What is known of the host's network: its addresses, and which interfaces its default routes leave by. */
+/** The host's addresses, and the interfaces of its default routes. */
 export interface HostNetwork {
   readonly addresses: readonly InterfaceAddress[];
   /** In the order of the routing table. */
@@ -32,13 +32,13 @@ notGlobalUnicast.addAddress('::1', 'ipv6');
 notGlobalUnicast.addSubnet('fe80::', 10, 'ipv6');
 notGlobalUnicast.addSubnet('ff00::', 8, 'ipv6');
 
-/** Whether other hosts can be told to use `address`. False for what is no IP address. */
+/** Whether other hosts can reach `address`. False for anything but an IP address. */
 export function isGlobalUnicast(address: string): boolean {
   if (isIPv4(address)) return !notGlobalUnicast.check(address);
   return isIPv6(address) && !notGlobalUnicast.check(address, 'ipv6');
 }
 
-/** Whether `address` is one of 127.0.0.0/8 or ::1. False for what is no IP address. */
+/** Whether `address` is in 127.0.0.0/8 or ::1. False for anything but an IP address. */
 export function isLoopback(address: string): boolean {
   return isIPv4(address) ? loopback.check(address) : isIPv6(address) && loopback.check(address, 'ipv6');
 }
@@ -46,7 +46,7 @@ export function isLoopback(address: string): boolean {
 /**
  * The address of the host's default interface, as Kubernetes finds it (apimachinery pkg/util/net
  * ChooseHostInterface): the first global unicast address of the first interface with a default route, IPv4
- * before IPv6. Where no routing table can be read, the first global unicast address of any interface.
+ * before IPv6. Without a routing table, the first global unicast address of any interface.
  */
 export function chooseHostAddress(network: HostNetwork): string | undefined {
   const usable = network.addresses.filter(({ address, internal }) => !internal && isGlobalUnicast(address));
@@ -95,7 +95,7 @@ export function readHostNetwork(): HostNetwork {
   };
 }
 
-/** Hosts without a Linux /proc have no such file; the choice then rests on the addresses alone. */
+/** Hosts without Linux's /proc have no such file; then only the addresses count. */
 function readIfPresent(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -19,31 +19,31 @@ export interface EndpointServerOptions {
   /** Left out: plain HTTP. */
   readonly tls?: EndpointTls | undefined;
   readonly fetch: (request: Request) => Response | Promise<Response>;
-  /** The flag that a fault of the address names. */
+  /** The flag to name in an error of the address. */
   readonly flag: `--${string}`;
 }
 
-/** A server of a process's own endpoints, for a kubelet and a monitor. */
+/** A server for a process's own endpoints, used by a kubelet and monitoring. */
 export interface EndpointServer {
   /** `http://host:port` or `https://host:port`. */
   readonly origin: string;
-  /** From the next connection on. @throws {ServerError} `InvalidServingCertificate`; the old pair stays then. */
+  /** For new connections. @throws {ServerError} `InvalidServingCertificate`; the old pair stays in use then */
   setCertificate(tls: EndpointTls): void;
-  /** Cuts what is open. */
+  /** Also destroys open connections. */
   close(): Promise<void>;
 }
 
-/** They are asked every few seconds, by a handful: what takes longer, or comes in crowds, is somebody else. */
+/** A few clients ask every few seconds: low limits suffice. */
 const limits: ServerOptions = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   connectionsCheckingInterval: 5_000,
-  // As Node's own: nobody sends a monitor's endpoint long heads.
+  // Node's default.
   maxHeaderSize: 16 * 1024,
 };
 const maximumConnections = 256;
 
-/** @throws {ServerError} when the address cannot be listened on, or the certificate cannot be used. */
+/** @throws {ServerError} if it cannot listen on the address, or cannot use the certificate */
 export async function startEndpointServer(options: EndpointServerOptions): Promise<EndpointServer> {
   const { host, port, tls, fetch, flag } = options;
   const listener = getRequestListener(fetch);
@@ -85,7 +85,7 @@ function newTlsServer(tls: EndpointTls, listener: ReturnType<typeof getRequestLi
   }
 }
 
-/** TLS 1.2 as kube-apiserver's least. */
+/** TLS 1.2 or later, as in kube-apiserver. */
 function contextOf({ certificate, key }: EndpointTls) {
   return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
 }

@@ -6,14 +6,14 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { NodeBindings, NodeInboundRequest } from '../exchange/node-inbound.ts';
 
 export interface FetchListenerOptions {
-  /** The app's `fetch`; `bindings.inbound` is the request as it stood on the wire (see `nodeInbound`). */
+  /** The app's `fetch`; `bindings.inbound` is the request as it was received (see `nodeInbound`). */
   readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
 }
 
-/** For what the adapter has no room: a table beside it costs each request a place that has to be collected. */
+/** Passes the inbound request through the adapter. A `WeakMap` instead would cost garbage collection. */
 type InboundResponse = ServerResponse & { inbound: NodeInboundRequest };
 
-/** Answers a request by HTTP/1.1 by the fetch handler. Rejects when the response cannot be written. */
+/** Responds to an HTTP/1.1 request with the fetch handler. Rejects if the response cannot be written. */
 export type FetchListener = (
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -26,15 +26,15 @@ export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): 
       const { incoming, outgoing } = bindings as HttpBindings;
       const { inbound } = outgoing as InboundResponse;
       const response = fetch(request, { incoming, outgoing, inbound });
-      // No `await`, which would be a promise more for every request.
+      // No `await`: another promise would cost every request.
       return response instanceof Promise
         ? response.then((settled) => settle(settled, outgoing))
         : settle(response, outgoing);
     },
     {
-      // It would cut uploads whose answer has begun; the release of unread bodies waits for the answer's end.
+      // It would cut uploads after an early response. Unread bodies are released when the response ends instead.
       autoCleanupIncoming: false,
-      errorHandler: (error) => answerFailure(error, logger),
+      errorHandler: (error) => errorResponse(error, logger),
     },
   );
   return (incoming, outgoing, inbound) => {
@@ -44,7 +44,6 @@ export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): 
   };
 }
 
-/** The answer to what has no place in a URL. */
 function unreadableRequest(error: unknown): Response {
   return statusResponse(
     'BadRequest',
@@ -52,21 +51,21 @@ function unreadableRequest(error: unknown): Response {
   );
 }
 
-/** The answer where there is none, because the handler failed. */
-export function answerFailure(error: unknown, logger: Logger): Response {
+/** The response if the handler threw. */
+export function errorResponse(error: unknown, logger: Logger): Response {
   if (error instanceof RequestError) return unreadableRequest(error);
   logger.error({ error: String(error) }, 'A request failed');
   return statusResponse('InternalError', 'Internal error occurred: the request could not be handled');
 }
 
-/** A path that has a place in a URL. */
+/** A path that a URL keeps unchanged. */
 const pathOfUrl = /^\/[^\\]*$/;
 
 /**
- * @hono/node-server builds a URL around the host and refuses a request without one (HTTP/1.0 needs none, RFC 9112
- * section 3.2: load balancers ask for /readyz like that), with one that URL parsers spell differently
- * (`[fd00:0:0::1]`), and a target that is no path of a URL. Nothing here depends on either: what is decided on and
- * passed on stays as it came, and a target is refused by the router, which counts and logs it.
+ * @hono/node-server makes a URL of the host. It refuses a request without a host (HTTP/1.0 needs none, RFC 9112 section
+ * 3.2: load balancers ask for /readyz like that), with a host that URL parsers normalize (`[fd00:0:0::1]`), and with a
+ * target that is not a URL path. The router uses neither: it decides on and forwards the request as it was received, and
+ * refuses targets itself, which it counts and logs.
  */
 function hideFromUrl(incoming: IncomingMessage): void {
   incoming.headers.host = 'localhost';
@@ -74,10 +73,10 @@ function hideFromUrl(incoming: IncomingMessage): void {
 }
 
 function settle(response: Response, outgoing: ServerResponse): Response {
-  // For HEAD Hono hands back a new response, without the mark that says that all has been written.
+  // For HEAD Hono returns a copy without the mark of `RESPONSE_ALREADY_SENT`.
   if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
-  // A 400 of the router's own says that the request could be read in two ways; what follows it on the connection
-  // may then be part of it, and is not read (RFC 9112 section 11.2).
+  // A 400 of the router means that the request is ambiguous: what follows on the connection may be a part of it, and is
+  // not read (RFC 9112 section 11.2).
   if (response.status === 400) outgoing.shouldKeepAlive = false;
   return response;
 }

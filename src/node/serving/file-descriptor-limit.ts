@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 
-/** File descriptors that are not connections of clients: the process's own files, listening sockets, reloads. */
+/** File descriptors for other uses than clients' connections: the process's own files, listening sockets, reloads. */
 const reserved = 256;
-/** Where the system does not say how many files may be open. */
+/** If the system does not tell the limit. */
 const fallback = 10_000;
 
 /**
  * The soft limit of open files in the text of Linux's `/proc/<pid>/limits`. Pure.
- * @returns `undefined` when the text has none; `Infinity` for `unlimited`.
+ * @returns `undefined` if the text has none; `Infinity` for `unlimited`
  */
 export function openFilesLimit(text: string): number | undefined {
   const soft = /^Max open files\s+(\d+|unlimited)\s/m.exec(text)?.[1];
@@ -15,7 +15,7 @@ export function openFilesLimit(text: string): number | undefined {
   return soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/** Of this process, now: Node raises the soft limit to the hard one when it starts. */
+/** The limit of this process. Node raises the soft limit to the hard one when it starts. */
 export function readOpenFilesLimit(): number | undefined {
   try {
     return openFilesLimit(readFileSync('/proc/self/limits', 'utf8'));
@@ -26,8 +26,8 @@ export function readOpenFilesLimit(): number | undefined {
 }
 
 /**
- * How many clients may be connected when nobody says so: half of the file descriptors, for an HTTP/1.1 client may
- * take one more towards a server. Pure.
+ * The default of `--max-connections`: half of the file descriptors, because an HTTP/1.1 client may need one more for a
+ * connection to a server. Pure.
  */
 export function defaultMaxConnections(openFiles: number | undefined): number {
   if (openFiles === undefined || openFiles === Number.POSITIVE_INFINITY) return fallback;

@@ -7,7 +7,7 @@ import type { RouterServer } from './server.ts';
 
 export interface GracefulShutdownOptions {
   readonly config: ShutdownConfig;
-  /** Milliseconds that requests in flight have to end: `--request-timeout`. */
+  /** Milliseconds for requests in flight: `--request-timeout`. */
   readonly requestTimeout: number;
   readonly server: Pick<RouterServer, 'drain' | 'close'>;
   readonly gate: RequestGate;
@@ -15,14 +15,14 @@ export interface GracefulShutdownOptions {
   readonly logger: Logger;
 }
 
-/** Milliseconds between two looks whether anything is left. */
-const lookInterval = 50;
-/** Of the grace period of watches; in the rest, those that were in the middle of an event come to its end. */
+/** Milliseconds between two checks for requests in flight. */
+const checkInterval = 50;
+/** Share of the grace period in which watches are ended. The rest is for those in the middle of an event. */
 const spread = 0.8;
 
 /**
- * Ends a router so that no client notices: not ready, then nothing new, then what is under way, short requests by
- * themselves and watches by and by.
+ * Shuts a router down without disturbing clients: first /readyz fails, then no new requests are accepted, then short
+ * requests end by themselves and watches one after the other.
  */
 export class GracefulShutdown {
   readonly #options: GracefulShutdownOptions;
@@ -32,12 +32,12 @@ export class GracefulShutdown {
     this.#options = options;
   }
 
-  /** What `/readyz` asks. */
+  /** Used by `/readyz`. */
   get isRunning(): boolean {
     return this.#running !== undefined;
   }
 
-  /** Resolves when every connection is closed. Called again, it is the same shutdown. */
+  /** Resolves when all connections are closed. Further calls return the same promise. */
   run(): Promise<void> {
     this.#running ??= this.#run();
     return this.#running;
@@ -49,7 +49,7 @@ export class GracefulShutdown {
     if (delay > 0) {
       logger.info(
         { milliseconds: delay },
-        'Not ready any more; serving on until load balancers have noticed',
+        'Not ready any more: still serving until load balancers have noticed',
       );
       await sleep(delay);
     }
@@ -61,16 +61,16 @@ export class GracefulShutdown {
     openStreams.end({ over: watchGrace * spread });
     const cut = setTimeout(() => openStreams.cut(), watchGrace);
     const deadline = performance.now() + Math.max(requestTimeout, watchGrace);
-    if (sendRetryAfter) await this.#untilNothingIsLeft(deadline);
+    if (sendRetryAfter) await this.#waitForRequests(deadline);
     await server.close(Math.max(0, deadline - performance.now()));
     clearTimeout(cut);
     openStreams.cut();
   }
 
-  async #untilNothingIsLeft(deadline: number): Promise<void> {
+  async #waitForRequests(deadline: number): Promise<void> {
     const { inFlight } = this.#options.gate;
-    const isAnythingLeft = (): boolean =>
+    const hasRequests = (): boolean =>
       inFlight.count('readOnly') + inFlight.count('mutating') + inFlight.count('longRunning') > 0;
-    while (isAnythingLeft() && performance.now() < deadline) await sleep(lookInterval);
+    while (hasRequests() && performance.now() < deadline) await sleep(checkInterval);
   }
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { get, type Handled, serverOf } from '../../../test/support/answers-by-hand.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
 import { everyoneVerified } from '../../../test/support/node-server.ts';
+import { get, type Handled, serverOf } from '../../../test/support/responses-by-hand.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
 import { RequestDeadlines } from '../exchange/request-deadlines.ts';
 
@@ -19,8 +19,8 @@ test('requests of one connection are answered one after the other, in their orde
   for (const [index, target] of ['/1', '/2', '/3', '/4'].entries()) {
     await eventually(() => handled.length === index + 1);
     assert.equal(handled[index]?.inbound.target, target);
-    handled[index]?.answer(new Response(`answer to ${target}.`));
-    await readUntil(client, `answer to ${target}.`);
+    handled[index]?.respond(new Response(`response to ${target}.`));
+    await readUntil(client, `response to ${target}.`);
   }
 });
 
@@ -32,9 +32,9 @@ test('requests with and without bodies follow each other on a connection with no
   for (const [index, bytes] of sent.entries()) {
     client.write(bytes);
     await eventually(() => handled.length === index + 1);
-    const { inbound, answer } = handled[index] as Handled;
+    const { inbound, respond } = handled[index] as Handled;
     const body = inbound.hasBody ? await new Response(inbound.body()).text() : '';
-    answer(new Response(`${inbound.target}: ${body}.`));
+    respond(new Response(`${inbound.target}: ${body}.`));
     await readUntil(client, `/${index + 1}: ${index === 1 ? 'body' : ''}.`);
   }
 });
@@ -50,8 +50,8 @@ test('a request that comes in pieces is read as if it had come whole, at whichev
     await setImmediate();
     client.write(bytes.slice(cut));
     await eventually(() => handled.length === 1);
-    const [{ inbound, answer } = assert.fail()] = handled;
-    answer(new Response(`${inbound.method} ${await new Response(inbound.body()).text()}.`));
+    const [{ inbound, respond } = assert.fail()] = handled;
+    respond(new Response(`${inbound.method} ${await new Response(inbound.body()).text()}.`));
     await readUntil(client, 'POST body.');
     client.destroy();
   }
@@ -78,7 +78,7 @@ test('a client that goes away while it waits is told of at once, and nobody else
   await eventually(() => signals.get('/1')?.aborted === true);
   assert.equal(signals.get('/2')?.aborted, false);
   // Comes too late, and ends nothing else.
-  for (const { answer } of handled) answer(new Response('answered'));
+  for (const { respond } of handled) respond(new Response('answered'));
   await readUntil(staying, 'answered');
   staying.write(get('/3'));
   await eventually(() => handled.length === 3);
@@ -112,13 +112,13 @@ for (const [what, lines, status] of [
   ['the client has called the last', ['Connection: close'], 200],
   ['the router has called bad', [], 400],
 ] as const) {
-  test(`what comes behind a request that ${what} is not carried out, be its answer on its way or gone`, async (context) => {
+  test(`what comes behind a request that ${what} is not carried out, be its response on its way or gone`, async (context) => {
     const { port, handled } = await serverOf(context);
     const client = await rawClient(context, port);
     client.write(get('/1', ...lines));
     client.write(get('/ahead'));
     await eventually(() => handled.length === 1);
-    handled[0]?.answer(new Response('last.', { status }));
+    handled[0]?.respond(new Response('last.', { status }));
     await readUntil(client, 'last.');
     for (let late = 0; late < 3; late++) {
       client.write(get('/late'));
@@ -133,7 +133,7 @@ for (const [what, lines, status] of [
   });
 }
 
-test('a read whose time is over gets a 503, and one whose answer has begun breaks off', async (context) => {
+test('a read whose time is over gets a 503, and one whose response has begun breaks off', async (context) => {
   let now = 0;
   const deadlines = new RequestDeadlines({ timeout: 5_000, clock: () => now });
   context.after(() => deadlines.stop());
@@ -145,31 +145,31 @@ test('a read whose time is over gets a 503, and one whose answer has begun break
   for (const { inbound } of handled) {
     inbound.limitDuration();
     if (inbound.target !== '/late') continue;
-    const sink = inbound.answerSink();
+    const sink = inbound.responseSink();
     sink.start(200, 'OK', []);
     sink.write(Buffer.from('begun'));
   }
   await readUntil(late, 'begun');
   now = 10_000;
-  deadlines.look();
+  deadlines.check();
   await assert.rejects(readUntil(late, '0\r\n\r\n'));
   const text = await readUntil(early, '"code":503}');
   assert.match(text, /^HTTP\/1\.1 503 Service Unavailable\r\n.*\r\nAudit-ID: .*"reason":"Timeout"/is);
-  // The connection takes the next request, and an answer that comes too late is nobody's.
-  for (const { answer } of handled) answer(new Response('too late'));
+  // The connection takes the next request, and a response that comes too late is nobody's.
+  for (const { respond } of handled) respond(new Response('too late'));
   early.write(get('/next'));
   await eventually(() => handled.length === 3);
-  handled[2]?.answer(new Response('next.'));
+  handled[2]?.respond(new Response('next.'));
   assert.doesNotMatch(await readUntil(early, 'next.'), /too late/);
 });
 
-test('an answer that cannot be written ends its connection, not the process', async (context) => {
+test('a response that cannot be written ends its connection, not the process', async (context) => {
   const { port, handled } = await serverOf(context);
   const client = await rawClient(context, port);
   client.write(get('/1'));
   await eventually(() => handled.length === 1);
   const broken = new ReadableStream({ start: (controller) => controller.error(new Error('broken')) });
-  handled[0]?.answer(new Response(broken));
+  handled[0]?.respond(new Response(broken));
   assert.doesNotMatch(await readToEnd(client), /0\r\n\r\n$/);
 });
 
@@ -179,7 +179,7 @@ test('a request that the router calls bad is the last of its connection', async 
   client.write(get('/1'));
   await eventually(() => handled.length === 1);
   client.write(get('/2'));
-  handled[0]?.answer(new Response('bad', { status: 400 }));
+  handled[0]?.respond(new Response('bad', { status: 400 }));
   assert.match(await readToEnd(client), /^HTTP\/1\.1 400 Bad Request\r\n.*\r\nConnection: close\r\n.*bad$/s);
   assert.equal(handled.length, 1);
 });

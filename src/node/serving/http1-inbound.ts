@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { announcesBody } from '../../request/inbound.ts';
-import type { AnswerSink } from '../exchange/answer-sink.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import { endHttp1TimedOut } from '../exchange/request-timed-out.ts';
-import { Http1Answer } from './http1-answer.ts';
+import type { ResponseSink } from '../exchange/response-sink.ts';
+import { Http1ResponseSink } from './http1-response-sink.ts';
 
-/** A request that came by HTTP/1.1, or 1.0. */
+/** A request over HTTP/1.1 or 1.0. */
 export class Http1Inbound extends NodeInboundRequest {
   protected readonly carrier: IncomingMessage;
   readonly #outgoing: ServerResponse;
@@ -27,7 +27,7 @@ export class Http1Inbound extends NodeInboundRequest {
     return this.carrier;
   }
 
-  /** The parser breaks the stream off where the framing says that something is missing. */
+  /** Never: the parser destroys the stream of an incomplete body. */
   protected get isBodyCutShort(): boolean {
     return false;
   }
@@ -36,15 +36,15 @@ export class Http1Inbound extends NodeInboundRequest {
     return this.#outgoing.destroyed;
   }
 
-  answerSink(): AnswerSink {
-    return new Http1Answer(this.#outgoing, this);
+  responseSink(): ResponseSink {
+    return new Http1ResponseSink(this.#outgoing, this);
   }
 
   protected get remoteAddress(): string | undefined {
     return this.carrier.socket.remoteAddress;
   }
 
-  protected get isAnswered(): boolean {
+  protected get isResponseSent(): boolean {
     return this.#outgoing.writableFinished;
   }
 

@@ -9,30 +9,30 @@ import {
   streamWindow,
 } from '../exchange/serving-limits.ts';
 import { headTooLargeResponse } from './client-error.ts';
-import { answerFailure } from './fetch-listener.ts';
-import { StreamInbound } from './http2-stream-inbound.ts';
+import { errorResponse } from './fetch-listener.ts';
+import { Http2Inbound } from './http2-inbound.ts';
 import type { RequestHandlerOptions } from './request-handler.ts';
 
 export interface Http2ServerOptions
   extends Pick<RequestHandlerOptions, 'fetch' | 'clientCertificateOf' | 'deadlines' | 'logger'> {
   readonly limits: ServerLimits;
-  /** Whether the client has shown a certificate that was verified. */
+  /** Whether the client presented a certificate that was verified. */
   readonly isVerified: (socket: TLSSocket) => boolean;
-  /** Whether a connection that a request has come on is to take no more. */
+  /** Called for each request: whether its connection must get a GOAWAY. */
   readonly isToEnd: () => boolean;
 }
 
-/** Hands each request by HTTP/2 to the fetch handler, as the router wants it: the adapter knows nothing of Kubernetes. */
+/** Serves HTTP/2 with the router's fetch handler, limits and Kubernetes Status responses. */
 export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
   const { fetch, clientCertificateOf, deadlines, isVerified, isToEnd, logger = silentLogger } = options;
   const inboundOptions = { clientCertificateOf, deadlines };
   return serveHttp2({
     fetch(request, { incoming }) {
-      // Ends the connection for what is not asked yet; what is under way on it goes on (RFC 9113 section 6.8).
+      // GOAWAY; requests in flight continue (RFC 9113 section 6.8).
       if (isToEnd()) incoming.closeConnection();
-      return fetch(request, { inbound: new StreamInbound(incoming, inboundOptions) });
+      return fetch(request, { inbound: new Http2Inbound(incoming, inboundOptions) });
     },
-    // What is decided on and passed on is the request as it came: its host is none of ours to know.
+    // The router does not use the host: it decides on and forwards the request as it was received.
     host: 'localhost',
     isVerified,
     limits: {
@@ -42,14 +42,14 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
       maximumHeaderBytes: maximumHeaderBytesOf(false),
       maximumVerifiedHeaderBytes: maximumHeaderBytesOf(true),
     },
-    errorHandler: (error) => answerFailure(error, logger),
+    errorHandler: (error) => errorResponse(error, logger),
     refusal(status) {
       if (status === 431) return headTooLargeResponse();
       if (status === 405) return statusResponse('MethodNotAllowed', 'CONNECT is not allowed');
       return new Response(null, { status });
     },
     onFailure(what, error) {
-      const message = what === 'answer' ? 'An answer could not be written' : 'An HTTP/2 connection failed';
+      const message = what === 'answer' ? 'A response could not be written' : 'An HTTP/2 connection failed';
       logger.error({ error: String(error) }, message);
     },
   });

@@ -24,8 +24,11 @@ test('a burst of uploads that exceeds what the destination takes on a connection
   );
   const transport = newTransport(context);
   const uploads = Array.from({ length: 100 }, () => send(transport, peer.destination, write()));
-  const answers = await Promise.all(uploads);
-  assert.deepEqual(new Set(await Promise.all(answers.map((answer) => answer.text()))), new Set(['created']));
+  const responses = await Promise.all(uploads);
+  assert.deepEqual(
+    new Set(await Promise.all(responses.map((response) => response.text()))),
+    new Set(['created']),
+  );
   assert.equal(arrived, 100);
 });
 

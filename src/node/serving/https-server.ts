@@ -5,13 +5,13 @@ import type { SecureContextOptions, TLSSocket, TlsOptions } from 'node:tls';
 import { maximumHeaderBytesOf, maximumHeaderLines, type ServerLimits } from '../exchange/serving-limits.ts';
 import { certificateError } from './server-error.ts';
 
-/** The serving pair, PEM, and what `clientCertificateTlsOptions` says about client certificates. */
+/** The serving pair, PEM, and the options of `clientCertificateTlsOptions`. */
 export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
   Pick<TlsOptions, 'requestCert' | 'rejectUnauthorized' | 'ca' | 'secureOptions'>;
 
 /**
- * Versions as kube-apiserver, and no handshake in the middle of a connection (RFC 9113 section 9.2.1): nobody's
- * certificate takes the place of the one that was checked. Node would allow three.
+ * TLS versions as in kube-apiserver, and no renegotiation (RFC 9113 section 9.2.1): a client cannot replace the certificate
+ * that was verified. Node would allow three renegotiations.
  */
 export function secureContextOf(tls: ServerTlsOptions): SecureContextOptions & ServerTlsOptions {
   const secureOptions = (tls.secureOptions ?? 0) | constants.SSL_OP_NO_RENEGOTIATION;
@@ -19,19 +19,19 @@ export function secureContextOf(tls: ServerTlsOptions): SecureContextOptions & S
 }
 
 export interface HttpsServerListeners {
-  /** A request by HTTP/1.1. */
+  /** A request over HTTP/1.1. */
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
-  /** A connection of a client that speaks HTTP/2. Default: no client is offered it. */
+  /** A connection that negotiated HTTP/2. Default: HTTP/2 is not offered. */
   readonly onHttp2Connection?: ((socket: TLSSocket) => void) | undefined;
-  /** Whether the client has shown a certificate that was verified. */
+  /** Whether the client presented a certificate that was verified. */
   readonly isVerified: (socket: TLSSocket) => boolean;
 }
 
-/** What Node sets the limit of a connection's parser by, when the connection begins; its types leave it out. */
+/** Node reads this limit when a connection's parser is made; its types leave it out. */
 type ServerWithHeaderSize = Server & { maxHeaderSize?: number };
 
 /**
- * Node's HTTPS server, with the limits that Node itself looks after; connections of HTTP/2 clients go past its parser.
+ * Node's HTTPS server with the limits that Node enforces. Connections of HTTP/2 clients bypass its parser.
  * @throws {ServerError} `InvalidServingCertificate`
  */
 export function newHttpsServer(
@@ -40,7 +40,7 @@ export function newHttpsServer(
   { onRequest, ...listeners }: HttpsServerListeners,
 ): Server {
   const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
-  // `insecureHTTPParser` stays off: the parser refuses what two parsers could read differently.
+  // `insecureHTTPParser` stays off: the parser refuses ambiguous requests.
   const options: ServerOptions = {
     ...secureContextOf(tls),
     ALPNProtocols: listeners.onHttp2Connection === undefined ? ['http/1.1'] : ['h2', 'http/1.1'],
@@ -49,28 +49,28 @@ export function newHttpsServer(
     headersTimeout,
     connectionsCheckingInterval,
     requestTimeout,
-    // `faultOfHead` asks for it: Node's own refusal would let what is sent behind the request go on.
+    // `faultOfHead` checks it: after Node's own refusal the next request on the connection would be processed.
     requireHostHeader: false,
-    // A request that announces no body has none (RFC 9112 section 6.3): its stream need not be read to its end.
+    // A request without a body (RFC 9112 section 6.3) needs no stream that is read to its end.
     optimizeEmptyRequests: true,
-    // A client that vanished holds its watches until the kernel notices (Go's server asks every 15 s or so).
+    // Detects clients that are gone, which would keep their watches (Go's server probes every 15 s or so).
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
     noDelay: true,
   };
   try {
     const server = createServer(options, onRequest);
-    // No option sets it: measured, the 1,000th line is refused without it.
+    // There is no option for it. Without it Node refuses the 1,000th line (measured).
     server.maxHeadersCount = maximumHeaderLines;
-    standInFront(server, listeners);
+    separateHttp2(server, listeners);
     return server;
   } catch (error) {
     throw certificateError(error);
   }
 }
 
-/** Node's listener for finished handshakes begins to read the connection as HTTP/1.1. */
-function standInFront(
+/** Replaces Node's listener for finished handshakes, which would read every connection as HTTP/1.1. */
+function separateHttp2(
   server: ServerWithHeaderSize,
   { onHttp2Connection, isVerified }: Omit<HttpsServerListeners, 'onRequest'>,
 ): void {

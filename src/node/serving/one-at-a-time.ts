@@ -2,16 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { maximumHeaderBytesOf } from '../exchange/serving-limits.ts';
 
-/** Requests that may wait on one HTTP/1.1 connection; as many as HTTP/2 streams on one of its own. */
+/** Requests that may wait on one HTTP/1.1 connection; as many as concurrent HTTP/2 streams. */
 const maximumWaiting = 100;
 
-/** Characters of the heads of those, where there is more than one: Node holds them until their turn comes. */
+/** Characters of the heads of waiting requests, if there is more than one: Node keeps them in memory. */
 const maximumWaitingHeads = maximumHeaderBytesOf(false);
 
-interface Line {
-  /** The answer in progress, or the last one. */
+interface Pipeline {
+  /** The response in progress, or the last one. */
   current: ServerResponse;
-  /** The answer to the request that came last. */
+  /** The response to the newest request. */
   last: ServerResponse;
   waiting: number;
   /** Characters of their heads. */
@@ -21,56 +21,56 @@ interface Line {
 /**
  * Handles the requests of each HTTP/1.1 connection one after the other, as Go's server does.
  *
- * A client may send requests before the answers to earlier ones (RFC 9112 section 9.3.2). Node hands them all out
- * at once: what stands behind a request that is refused would be carried out although its connection ends, and a
- * single connection could have any number of requests under way, which HTTP/2's limit of streams prevents there.
+ * A client may pipeline requests (RFC 9112 section 9.3.2), and Node emits all of them at once. Then a request after a
+ * refused one would be processed although its connection ends, and one connection could have any number of concurrent
+ * requests, which the limit of streams prevents in HTTP/2.
  */
 export class OneAtATime {
-  readonly #lines = new WeakMap<Duplex, Line>();
+  readonly #pipelines = new WeakMap<Duplex, Pipeline>();
 
-  /** The answer in progress on this connection, or the last one. */
-  answerOn(socket: Duplex): ServerResponse | undefined {
-    return this.#lines.get(socket)?.current;
+  /** The response in progress on this connection, or the last one. */
+  responseOn(socket: Duplex): ServerResponse | undefined {
+    return this.#pipelines.get(socket)?.current;
   }
 
-  /** Whether a request on this connection has not been answered in full. */
+  /** Whether a response on this connection is incomplete. */
   isBusy(socket: Duplex): boolean {
-    const line = this.#lines.get(socket);
-    return line !== undefined && !isOver(line.last);
+    const pipeline = this.#pipelines.get(socket);
+    return pipeline !== undefined && !isOver(pipeline.last);
   }
 
-  /** Calls `handle` once every earlier request on the connection has been answered, if it still takes answers. */
+  /** Calls `handle` after all earlier responses on the connection, if it is still open then. */
   run(incoming: IncomingMessage, outgoing: ServerResponse, handle: () => void): void {
     const { socket } = incoming;
-    // Behind the last answer, before the connection is closed: nobody could be told what became of it.
+    // After the last response, while the connection is being closed: no response could be sent.
     if (!socket.writable) return;
-    const line = this.#lines.get(socket);
-    if (line === undefined) {
-      this.#lines.set(socket, { current: outgoing, last: outgoing, waiting: 0, waitingHeads: 0 });
+    const pipeline = this.#pipelines.get(socket);
+    if (pipeline === undefined) {
+      this.#pipelines.set(socket, { current: outgoing, last: outgoing, waiting: 0, waitingHeads: 0 });
       handle();
       return;
     }
-    const previous = line.last;
-    line.last = outgoing;
+    const previous = pipeline.last;
+    pipeline.last = outgoing;
     if (isOver(previous)) {
-      line.current = outgoing;
+      pipeline.current = outgoing;
       handle();
       return;
     }
     const head = lengthOfHead(incoming);
-    line.waiting++;
-    line.waitingHeads += head;
-    const isTooMuch = line.waiting > 1 && line.waitingHeads > maximumWaitingHeads;
-    if (line.waiting > maximumWaiting || isTooMuch) {
+    pipeline.waiting++;
+    pipeline.waitingHeads += head;
+    const exceedsHeads = pipeline.waiting > 1 && pipeline.waitingHeads > maximumWaitingHeads;
+    if (pipeline.waiting > maximumWaiting || exceedsHeads) {
       socket.destroy();
       return;
     }
     previous.once('close', () => {
-      line.waiting--;
-      line.waitingHeads -= head;
-      // An answer that ends its connection ends it for what was sent behind the request, too.
+      pipeline.waiting--;
+      pipeline.waitingHeads -= head;
+      // The connection ended with that response: later requests are not processed.
       if (!socket.writable) return;
-      line.current = outgoing;
+      pipeline.current = outgoing;
       handle();
     });
   }
@@ -80,6 +80,6 @@ function lengthOfHead({ url = '', rawHeaders }: IncomingMessage): number {
   return rawHeaders.reduce((length, part) => length + part.length, url.length);
 }
 
-function isOver(answer: ServerResponse): boolean {
-  return answer.writableFinished || answer.destroyed;
+function isOver(response: ServerResponse): boolean {
+  return response.writableFinished || response.destroyed;
 }

@@ -7,19 +7,18 @@ import type { ClientCertificateOf, NodeInboundOptions } from '../exchange/node-i
 import type { RequestDeadlines } from '../exchange/request-deadlines.ts';
 import { type FetchListener, type FetchListenerOptions, fetchListener } from './fetch-listener.ts';
 import { Http1Inbound } from './http1-inbound.ts';
-import { releaseUnreadHttp1Body } from './unread-body.ts';
 
 export interface RequestHandlerOptions extends FetchListenerOptions {
   readonly clientCertificateOf: ClientCertificateOf;
-  /** What ends requests that take too long. Default: nothing does. */
+  /** Ends requests that take too long. Default: no deadlines. */
   readonly deadlines?: RequestDeadlines;
-  /** Told of connections, for metrics. Default: nobody. */
+  /** Is told of connections, for metrics. */
   readonly observer?: ServerObserver | undefined;
   /** Default: logs nothing. */
   readonly logger?: Logger;
 }
 
-/** Hands each request by HTTP/1.1 to the fetch handler, and has its response written. */
+/** Handles HTTP/1.1 requests with the fetch handler. */
 export class RequestHandler {
   readonly #inboundOptions: NodeInboundOptions;
   readonly #observer: ServerObserver | undefined;
@@ -34,7 +33,6 @@ export class RequestHandler {
     this.#fetchListener = fetchListener(options, logger);
   }
 
-  /** A request by HTTP/1.1. */
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const inbound = this.#http1Inbound(incoming, outgoing);
     if (inbound === undefined) return;
@@ -43,7 +41,7 @@ export class RequestHandler {
     );
   }
 
-  /** @returns `undefined` for a head that was refused. */
+  /** @returns `undefined` if the head was refused */
   #http1Inbound(incoming: IncomingMessage, outgoing: ServerResponse): Http1Inbound | undefined {
     const fault = faultOfHead(incoming.httpVersion, incoming.rawHeaders);
     if (fault !== undefined) {
@@ -52,18 +50,43 @@ export class RequestHandler {
       return undefined;
     }
     const inbound = new Http1Inbound(incoming, outgoing, this.#inboundOptions);
-    if (inbound.hasBody) releaseUnreadHttp1Body(incoming, outgoing);
+    if (inbound.hasBody) discardUnreadBody(incoming, outgoing);
     return inbound;
   }
 
-  /** What cannot be written ends its connection, never the process. */
+  /** A response that cannot be written ends its connection, never the process. */
   #unwritten(outgoing: ServerResponse, error: unknown): void {
-    this.#logger.error({ error: String(error) }, 'An answer could not be written');
+    this.#logger.error({ error: String(error) }, 'A response could not be written');
     outgoing.destroy(error instanceof Error ? error : new Error(String(error)));
   }
 }
 
 function refuseHead(outgoing: ServerResponse, fault: string): void {
-  const { code, headers, body } = statusAnswer('BadRequest', `the request is no valid HTTP: ${fault}`);
+  const { code, headers, body } = statusAnswer('BadRequest', `the request is not valid HTTP: ${fault}`);
   outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
+}
+
+/** Limits for reading the rest of an upload after its response. */
+const drainBytes = 64 * 1024 * 1024;
+const drainMilliseconds = 5_000;
+
+/**
+ * Reads and discards the rest of an upload after an early response (401, 413, 503), up to a limit. Otherwise the client,
+ * which is still sending, might not get it: a socket that is closed with unread data sends a TCP reset. HTTP/2 has an
+ * error code for this.
+ */
+function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  // Kept here: a body that was destroyed by a reader has no socket any more on 'finish'.
+  const { socket } = incoming;
+  outgoing.once('finish', () => {
+    if (incoming.complete) return;
+    let left = drainBytes;
+    const timer = setTimeout(() => socket.destroy(), drainMilliseconds);
+    incoming.on('data', (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) socket.destroy();
+    });
+    for (const over of [incoming, socket]) over.once('close', () => clearTimeout(timer));
+    incoming.resume();
+  });
 }

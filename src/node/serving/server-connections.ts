@@ -4,24 +4,24 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
 /**
- * The open connections of a server, and which of them can be ended without taking an answer from anybody. Node's
- * `closeIdleConnections` leaves those that have sent part of a head, and those whose TLS handshake never ends.
+ * The open connections of a server. Knows which of them can be closed without cutting off a response. Node's
+ * `closeIdleConnections` keeps connections with a partial head, and those whose TLS handshake never ends.
  */
 export class ServerConnections {
-  readonly #isAnswering: (socket: Duplex) => boolean;
+  readonly #isBusy: (socket: Duplex) => boolean;
   readonly #sockets = new Set<Socket>();
-  /** The two ends of each connection whose handshake is finished: Node tells by nothing else which socket it was. */
+  /** The addresses of each connection after its handshake: only by them the TCP socket is recognized. */
   readonly #secured = new Set<string>();
   readonly #http1 = new Set<Duplex>();
   readonly #lastRequests = new WeakMap<Duplex, Pick<IncomingMessage, 'complete'>>();
   #ending = false;
 
-  /** @param isAnswering whether a request on this HTTP/1.1 connection has not been answered in full. */
-  constructor(isAnswering: (socket: Duplex) => boolean) {
-    this.#isAnswering = isAnswering;
+  /** @param isBusy whether a response on this HTTP/1.1 connection is incomplete */
+  constructor(isBusy: (socket: Duplex) => boolean) {
+    this.#isBusy = isBusy;
   }
 
-  /** A connection as TCP knows it. */
+  /** A TCP connection was opened. */
   opened(socket: Socket): void {
     if (this.#ending) {
       socket.destroy();
@@ -31,7 +31,7 @@ export class ServerConnections {
     socket.once('close', () => this.#sockets.delete(socket));
   }
 
-  /** A connection's handshake is finished. */
+  /** The TLS handshake of a connection succeeded. */
   secured(socket: TLSSocket): void {
     const ends = endsOf(socket);
     this.#secured.add(ends);
@@ -42,47 +42,46 @@ export class ServerConnections {
     });
   }
 
-  /** An HTTP/1.1 request has come; of several that come whole it is enough to tell of the first. */
-  asked(socket: Duplex, request: Pick<IncomingMessage, 'complete'>): void {
+  /** An HTTP/1.1 request was received. */
+  requestReceived(socket: Duplex, request: Pick<IncomingMessage, 'complete'>): void {
     this.#lastRequests.set(socket, request);
   }
 
-  /** From now on somebody else ends this HTTP/1.1 connection. */
+  /** The caller will end this HTTP/1.1 connection itself. */
   handedOver(socket: Duplex): void {
     this.#http1.delete(socket);
   }
 
   /**
-   * Tells every client of HTTP/1.1 to go elsewhere: connections without a request under way end, and answers whose head
-   * is still to come say that theirs is the last one.
+   * Closes idle HTTP/1.1 connections, and sends `Connection: close` with responses whose head was not written yet.
    */
-  sayGoodbye(answerOn: (socket: Duplex) => ServerResponse | undefined): void {
+  announceClose(responseOn: (socket: Duplex) => ServerResponse | undefined): void {
     for (const socket of this.#http1) {
-      const answer = answerOn(socket);
-      if (answer?.headersSent === false) answer.shouldKeepAlive = false;
+      const response = responseOn(socket);
+      if (response?.headersSent === false) response.shouldKeepAlive = false;
     }
-    // One that has asked nothing yet may be about to: it is answered, and told then.
+    // A client without a request so far may be about to send one: that response will have `Connection: close`.
     this.endIdle((socket) => this.#lastRequests.has(socket));
   }
 
-  /** Ends what nobody waits on, now and whenever more comes. */
+  /** Closes idle connections, and new ones as they come. */
   end(): void {
     this.#ending = true;
     for (const socket of this.#sockets) if (!this.#secured.has(endsOf(socket))) socket.destroy();
     this.endIdle();
   }
 
-  /** Ends the HTTP/1.1 connections that have fallen idle, those with part of a head among them. */
+  /** Closes idle HTTP/1.1 connections, those with a partial head included. */
   endIdle(mayEnd: (socket: Duplex) => boolean = () => true): void {
     for (const socket of this.#http1) {
       if (!mayEnd(socket)) continue;
-      // An upload whose answer was given early is still being read: a reset would take the answer with it.
+      // After an early response the upload is still read: on a TCP reset the client would lose the response.
       const isUploading = this.#lastRequests.get(socket)?.complete === false;
-      if (!this.#isAnswering(socket) && !isUploading) socket.destroy();
+      if (!this.#isBusy(socket) && !isUploading) socket.destroy();
     }
   }
 
-  /** Ends everything. */
+  /** Destroys all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }

@@ -1,15 +1,15 @@
 export type ServerErrorCode =
-  /** Another process listens there. */
+  /** Another process listens on it. */
   | 'AddressInUse'
   /** No interface of this host has the address. */
   | 'AddressNotAvailable'
-  /** A port below 1024, without the right to it. */
+  /** A port below 1024, without permission. */
   | 'PermissionDenied'
   | 'ListenFailed'
   /** The serving certificate or its key cannot be read, or they do not belong together. */
   | 'InvalidServingCertificate';
 
-/** Why the server cannot serve. The message tells what to change. */
+/** Why the server cannot serve. The message says what to change. */
 export class ServerError extends Error {
   override readonly name = 'ServerError';
   readonly code: ServerErrorCode;
@@ -19,7 +19,7 @@ export class ServerError extends Error {
   }
 }
 
-/** Words what `listen` threw. @param flag that the address comes from */
+/** Converts an error of `listen`. @param flag that sets the address */
 export function listenError(
   error: Error,
   host: string,
@@ -48,7 +48,7 @@ export function listenError(
   return new ServerError('ListenFailed', `cannot listen on ${where}: ${error.message}`, error);
 }
 
-/** Words what OpenSSL threw about a certificate or key. */
+/** Converts an error of OpenSSL about a certificate or key. */
 export function certificateError(error: unknown): ServerError {
   const detail = error instanceof Error ? error.message : String(error);
   const message = `the serving certificate and its key cannot be used (--tls-cert-file, --tls-private-key-file): ${detail}`;

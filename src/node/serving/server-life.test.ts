@@ -61,24 +61,24 @@ describe('the life of the server', () => {
     assert.equal(await served(), 'next');
   });
 
-  test('closing lets answers in progress end, tells HTTP/2 clients, and refuses new connections', async (context) => {
-    const answers: ((response: Response) => void)[] = [];
-    const { port, server } = await start(context, () => new Promise((resolve) => answers.push(resolve)));
+  test('closing lets responses in progress end, tells HTTP/2 clients, and refuses new connections', async (context) => {
+    const responses: ((response: Response) => void)[] = [];
+    const { port, server } = await start(context, () => new Promise((resolve) => responses.push(resolve)));
     const session = http2Client(context, port);
     const goaway = once(session, 'goaway');
     const overHttp2 = askHttp2(session);
     const overHttp1 = askHttp1(port);
-    await eventually(() => answers.length === 2);
+    await eventually(() => responses.length === 2);
     const closed = server.close(60_000);
     await goaway;
     await assert.rejects(askHttp1(port));
-    for (const answer of answers) answer(new Response('in time'));
+    for (const response of responses) response(new Response('in time'));
     assert.equal((await overHttp1).body.toString(), 'in time');
     assert.equal((await overHttp2).body.toString(), 'in time');
     await closed;
   });
 
-  /** Nobody waits for an answer on them, and the client never ends them. */
+  /** Nobody waits for a response on them, and the client never ends them. */
   const quiet: Record<string, (context: TestContext, port: number) => Promise<unknown>> = {
     'no TLS handshake': async (context, port) => {
       const socket = connectTcp(port, '127.0.0.1').on('error', () => {});
@@ -89,7 +89,7 @@ describe('the life of the server', () => {
     'half a head': async (context, port) => {
       (await rawClient(context, port)).write('GET / HTTP/1.1\r\nHo');
     },
-    'half a head behind an answer': async (context, port) => {
+    'half a head behind a response': async (context, port) => {
       const client = await rawClient(context, port);
       client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
       await readUntil(client, '"hasBody":false}');

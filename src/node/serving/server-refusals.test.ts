@@ -86,7 +86,7 @@ describe('what is no request of Kubernetes', () => {
     assert.match(await readToEnd(client), /^HTTP\/1\.1 200 .*"target":"\/api\\\\v1"/s);
   });
 
-  test('CONNECT and TLS 1.1 get no answer', async (context) => {
+  test('CONNECT and TLS 1.1 get no response', async (context) => {
     const { port } = await start(context, mirror);
     const client = await rawClient(context, port);
     client.write('CONNECT evil.example:443 HTTP/1.1\r\nHost: x\r\n\r\n');

@@ -19,10 +19,10 @@ describe('the request as it stood on the wire', () => {
 
   test('has no pseudo headers on HTTP/2', async (context) => {
     const { port } = await start(context, mirror);
-    const answer = await askHttp2(http2Client(context, port), {
+    const response = await askHttp2(http2Client(context, port), {
       headers: ['x-remote-group', 'a', 'x-remote-group', 'b'],
     });
-    assert.deepEqual(JSON.parse(answer.body.toString()).headers, [
+    assert.deepEqual(JSON.parse(response.body.toString()).headers, [
       'x-remote-group',
       'a',
       'x-remote-group',
@@ -72,7 +72,7 @@ describe('the request as it stood on the wire', () => {
   });
 });
 
-describe('answers of the app', () => {
+describe('responses of the app', () => {
   test('trap 2: connection headers of a Response reach no HTTP/2 client, and never end the process', async (context) => {
     const { port } = await start(context, (_request, { inbound }) =>
       inbound.target === '/bad'
@@ -89,10 +89,10 @@ describe('answers of the app', () => {
       throw new Error('secret detail');
     };
     const { port } = await start(context, throwing);
-    const answer = await askHttp1(port);
-    assert.equal(answer.status, 500);
-    assert.match(answer.body.toString(), /"reason":"InternalError"/);
-    assert.doesNotMatch(answer.body.toString(), /secret/);
+    const response = await askHttp1(port);
+    assert.equal(response.status, 500);
+    assert.match(response.body.toString(), /"reason":"InternalError"/);
+    assert.doesNotMatch(response.body.toString(), /secret/);
     const rejecting = await start(context, async () => Promise.reject(new Error('secret detail')));
     assert.equal((await askHttp2(http2Client(context, rejecting.port))).status, 500);
   });
@@ -163,11 +163,11 @@ describe('limits', () => {
 
   test('an idle HTTP/2 connection ends, one with a quiet stream does not', async (context) => {
     const arrived = Promise.withResolvers<void>();
-    const neverAnswered = (): Promise<Response> => {
+    const neverResponds = (): Promise<Response> => {
       arrived.resolve();
       return new Promise(() => {});
     };
-    const { port } = await start(context, neverAnswered, { limits: { keepAliveTimeout: 100 } });
+    const { port } = await start(context, neverResponds, { limits: { keepAliveTimeout: 100 } });
     const busy = http2Client(context, port);
     busy.request().on('error', () => {});
     await arrived.promise;

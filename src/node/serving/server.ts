@@ -6,7 +6,7 @@ import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { ServerObserver } from '../exchange/connection-observer.ts';
 import { defaultServerLimits, maximumHeaderBytesOf, type ServerLimits } from '../exchange/serving-limits.ts';
 import type { UpgradeListener } from '../upgrades/upgrade.ts';
-import { answerClientError, isBehindTheLast, isHttpError } from './client-error.ts';
+import { isAfterLastRequest, isHttpError, respondToClientError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions, secureContextOf } from './https-server.ts';
@@ -20,17 +20,17 @@ export type { ServerTlsOptions } from './https-server.ts';
 
 export interface RouterServerOptions extends RequestHandlerOptions {
   readonly tls: ServerTlsOptions;
-  /** From `upgradeListener`. Without it an upgrade request is handled as an ordinary one. */
+  /** From `upgradeListener`. Default: an upgrade request is handled as an ordinary one. */
   readonly onUpgrade?: UpgradeListener;
   readonly limits?: Partial<ServerLimits>;
   /** Clients are offered HTTP/1.1 only. Default false. */
   readonly disableHttp2Serving?: boolean | undefined;
   /**
-   * Share of the HTTP/2 requests behind which their connection gets a GOAWAY, so that clients spread anew over the
-   * servers behind a load balancer (kube-apiserver's `--goaway-chance`). Default 0.
+   * Probability that an HTTP/2 request causes a GOAWAY, so that clients reconnect and spread over the servers behind a
+   * load balancer (kube-apiserver's `--goaway-chance`). Default 0.
    */
   readonly goawayChance?: number;
-  /** Told of connections, for metrics. Default: nobody. */
+  /** Is told of connections, for metrics. */
   readonly observer?: ServerObserver | undefined;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
@@ -48,27 +48,27 @@ export interface ChangeableServerLimits {
 
 export interface RouterServer {
   /**
-   * @param port 0 takes a free one.
-   * @param reusePort whether other processes may listen there as well, if they say the same. Default false.
+   * @param port 0: any free one
+   * @param reusePort whether other processes may listen on it, too, if they also set this. Default false
    * @throws {ServerError}
    */
   listen(port: number, host: string, reusePort?: boolean): Promise<AddressInfo>;
   /**
-   * Takes a new serving pair and new client authorities, from the next connection on. The old ones stay when
-   * the new ones are unusable.
-   * @throws {ServerError} `InvalidServingCertificate`
+   * Uses a new serving pair and new client authorities for new connections.
+   * @throws {ServerError} `InvalidServingCertificate`; the old ones stay in use then
    */
   setSecureContext(tls: ServerTlsOptions): void;
-  /** Takes other limits into use, for connections and requests from now on. */
+  /** Uses other limits for new connections and requests. */
   configure(limits: ChangeableServerLimits): void;
   /**
-   * Tells clients to go elsewhere: GOAWAY on HTTP/2, `Connection: close` on each HTTP/1.1 answer from now on.
-   * @param listening whether new connections are still taken, to be told the same.
+   * Asks clients to reconnect elsewhere: GOAWAY on HTTP/2, `Connection: close` with each further HTTP/1.1 response.
+   * @param listening whether new connections are still accepted, and asked the same
    */
   drain(listening: boolean): void;
   /**
-   * Stops listening, ends the connections on which nobody waits for an answer (idle ones, half a head, no finished
-   * TLS handshake), tells HTTP/2 clients to go elsewhere (GOAWAY), and waits; what is still open after `graceMilliseconds` (watches, tunnels) is cut. Resolves when every connection is closed.
+   * Stops listening, closes connections without a request (idle ones, partial heads, unfinished TLS handshakes), sends
+   * GOAWAY to HTTP/2 clients, and waits. What is still open after `graceMilliseconds` (watches, tunnels) is destroyed.
+   * Resolves when all connections are closed.
    */
   close(graceMilliseconds: number): Promise<void>;
 }
@@ -120,17 +120,17 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
     onRequest(incoming, outgoing) {
       if (draining) outgoing.shouldKeepAlive = false;
-      connections.asked(incoming.socket, incoming);
+      connections.requestReceived(incoming.socket, incoming);
       const socket = incoming.socket as TLSSocket;
-      if (unfinishedHeads.counts(socket)) outgoing.once('close', () => unfinishedHeads.answered(socket));
+      if (unfinishedHeads.counts(socket)) outgoing.once('close', () => unfinishedHeads.requestEnded(socket));
       pipelines.run(incoming, outgoing, () => handler.handle(incoming, outgoing));
     },
   });
   server.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    connections.asked(incoming.socket, incoming);
+    connections.requestReceived(incoming.socket, incoming);
     pipelines.run(incoming, outgoing, () => refuseExpectation(outgoing));
   });
-  // On `close`, Node would cut answers that it has in full and their clients have not: `ServerConnections` knows.
+  // On `close`, Node would cut responses that are written but not sent yet; `ServerConnections` does not.
   server.closeIdleConnections = () => connections.endIdle();
   const connectionLimit = limitConnections(server, limits.maxConnections, logger);
   server.on('connection', (socket) => connections.opened(socket));
@@ -141,16 +141,16 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   });
   server.on('tlsClientError', (error) => observer?.handshakeFailed(error));
   server.on('clientError', (error: Error, socket: Duplex) => {
-    // The answer to that request ends the connection.
-    if (isBehindTheLast(error)) return;
+    // The response to the last request ends the connection.
+    if (isAfterLastRequest(error)) return;
     connections.handedOver(socket);
     if (isHttpError(error)) observer?.malformed();
-    answerClientError(error, socket, pipelines.answerOn(socket));
+    respondToClientError(error, socket, pipelines.responseOn(socket));
   });
   if (onUpgrade !== undefined) {
     server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => {
       connections.handedOver(socket);
-      // Behind an unanswered request: its answer would end up in what follows the upgrade.
+      // An earlier response is incomplete: it would be written into the upgraded protocol.
       if (pipelines.isBusy(socket)) socket.destroy();
       else onUpgrade(incoming, socket, firstBytes);
     });
@@ -186,12 +186,12 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       draining = true;
       if (!listening) server.close();
       http2.close();
-      connections.sayGoodbye((socket) => pipelines.answerOn(socket));
+      connections.announceClose((socket) => pipelines.responseOn(socket));
     },
 
     close(graceMilliseconds) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      // Connections that are busy now fall idle later.
+      // Connections that are busy now become idle later.
       const sweep = setInterval(() => connections.endIdle(), sweepMilliseconds);
       const deadline = setTimeout(() => connections.cut(), graceMilliseconds);
       server.close(() => {
@@ -209,8 +209,8 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 const sweepMilliseconds = 100;
 
 /**
- * A client that is told so sends no body (RFC 9110 section 10.1.1): what it sends next would be taken for the one that
- * it has announced. So the connection ends, as Go's server ends it (net/http server.go, `sendExpectationFailed`).
+ * After a 417 a client does not send the body that it announced (RFC 9110 section 10.1.1): its next request would be read
+ * as that body. So the connection ends, as in Go's server (net/http server.go, `sendExpectationFailed`).
  */
 function refuseExpectation(outgoing: ServerResponse): void {
   outgoing.writeHead(417, { connection: 'close', 'content-length': '0' }).end();

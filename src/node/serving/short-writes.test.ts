@@ -34,8 +34,8 @@ for (const client of protocols) {
       // Around what is sent in one piece, and around what Node reads and writes at a time.
       for (const length of [1, 1_000, 16_383, 16_384, 16_385, 65_536, 65_537]) {
         const body = 'abcdefg'.repeat(length).slice(0, length);
-        const answer = await post[client](context, router.port, body);
-        assert.equal(answer.body.toString(), body, `${length} bytes`);
+        const response = await post[client](context, router.port, body);
+        assert.equal(response.body.toString(), body, `${length} bytes`);
       }
     });
   }
@@ -49,13 +49,13 @@ for (const client of protocols) {
     const router = await startRouter(context, { destination: peer.destination });
     // The destination's head shows that it has the request, and no end of it yet.
     let sendRest: (() => void) | undefined;
-    const answer = await openOver[client](context, router.port, (body) => {
+    const response = await openOver[client](context, router.port, (body) => {
       body.write('first ');
       sendRest = () => body.end('last');
     });
-    assert.equal(answer.status, 200);
+    assert.equal(response.status, 200);
     sendRest?.();
-    assert.equal(await text(answer.body), 'first last');
+    assert.equal(await text(response.body), 'first last');
   });
 
   test(`a short write from ${client} that an HTTP/2 destination refuses unprocessed is sent again, once and whole`, async (context) => {
@@ -68,8 +68,8 @@ for (const client of protocols) {
       else outgoing.end('created');
     });
     const router = await startRouter(context, { destination: peer.destination });
-    const answer = await post[client](context, router.port, 'body');
-    assert.equal(answer.body.toString(), 'created');
+    const response = await post[client](context, router.port, 'body');
+    assert.equal(response.body.toString(), 'created');
     assert.deepEqual(bodies, ['body', 'body']);
   });
 
@@ -82,8 +82,8 @@ for (const client of protocols) {
       outgoing.stream?.close(constants.NGHTTP2_INTERNAL_ERROR);
     });
     const router = await startRouter(context, { destination: peer.destination });
-    const answer = await post[client](context, router.port, 'body');
-    assert.equal(answer.status, 503);
+    const response = await post[client](context, router.port, 'body');
+    assert.equal(response.status, 503);
     assert.equal(requests, 1);
     assert.equal(router.failures[0]?.requestMayHaveArrived, true);
   });
@@ -102,10 +102,10 @@ for (const client of protocols) {
         destination,
         server: { fetch: (_request, { inbound }) => send(transport, destination, inbound) },
       });
-      const answer = await openOver[client](context, router.port);
-      assert.equal(answer.status, 200);
+      const response = await openOver[client](context, router.port);
+      assert.equal(response.status, 200);
       (await asked.promise)();
-      const [body] = await once(answer.body, 'data');
+      const [body] = await once(response.body, 'data');
       assert.equal(String(body), 'late');
     });
 
@@ -117,10 +117,10 @@ for (const client of protocols) {
         asked.resolve(() => outgoing.end());
       });
       const router = await startRouter(context, { destination: peer.destination });
-      const answer = await openOver[client](context, router.port);
-      assert.equal(await next(answer.body), 'whole');
+      const response = await openOver[client](context, router.port);
+      assert.equal(await next(response.body), 'whole');
       (await asked.promise)();
-      assert.equal(await answer.ended, 'end');
+      assert.equal(await response.ended, 'end');
     });
   }
 }

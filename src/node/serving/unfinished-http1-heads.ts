@@ -1,69 +1,68 @@
 import type { TLSSocket } from 'node:tls';
 
 export interface UnfinishedHttp1HeadsOptions {
-  /** Bytes that all of them together may take. */
+  /** For all of them together. */
   readonly maximumBytes: number;
-  /** Bytes that one may have: the parser ends a connection that sends more. */
+  /** For one head: the parser ends a connection that sends more. */
   readonly maximumHead: number;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two checks. */
   readonly interval: number;
-  /** Whether a request on this connection has not been answered in full. */
+  /** Whether a response on this connection is incomplete. */
   readonly isBusy: (socket: TLSSocket) => boolean;
 }
 
 /**
- * What is held of the heads of HTTP/1.1 requests that are not whole, on all connections of clients without a verified
- * certificate together, as `UnfinishedHeads` has it for HTTP/2. Node's parser tells nothing of them: what a connection
- * has sent since its last request was over is taken for a part of a head. When it is too much, connections are ended,
- * the oldest first, until it is not.
+ * Bounds the memory of incomplete HTTP/1.1 request heads on all connections of clients without a verified certificate, as
+ * `UnfinishedHeads` does for HTTP/2. Node's parser does not report them: bytes since the end of the last request count as
+ * an incomplete head. Beyond the limit the oldest connections are closed.
  */
 export class UnfinishedHttp1Heads {
   readonly #options: UnfinishedHttp1HeadsOptions;
-  /** Bytes that had been read when the last request on it was over; the oldest connection first. */
+  /** Bytes that had been read at the end of the last request; oldest connection first. */
   readonly #connections = new Map<TLSSocket, number>();
-  #looks: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: UnfinishedHttp1HeadsOptions) {
     this.#options = options;
   }
 
-  /** A connection of a client that has shown no certificate that was verified. */
+  /** A connection of a client without a verified certificate was opened. */
   opened(socket: TLSSocket): void {
     this.#connections.set(socket, socket.bytesRead);
     socket.once('close', () => {
       this.#connections.delete(socket);
       if (this.#connections.size > 0) return;
-      clearInterval(this.#looks);
-      this.#looks = undefined;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
     });
-    this.#looks ??= setInterval(() => this.look(), this.#options.interval).unref();
+    this.#timer ??= setInterval(() => this.check(), this.#options.interval).unref();
   }
 
-  /** Whether its heads are counted. */
+  /** Whether the heads of this connection are counted. */
   counts(socket: TLSSocket): boolean {
     return this.#connections.has(socket);
   }
 
-  /** A request on it is over: what came so far was that request. */
-  answered(socket: TLSSocket): void {
+  /** A request ended: the bytes so far belong to it. */
+  requestEnded(socket: TLSSocket): void {
     if (this.#connections.has(socket)) this.#connections.set(socket, socket.bytesRead);
   }
 
-  /** Ends connections until the rest hold no more than they may. */
-  look(): void {
+  /** Closes connections until the others are within the limit. */
+  check(): void {
     const { maximumBytes, maximumHead, isBusy } = this.#options;
     const unfinished: [socket: TLSSocket, bytes: number][] = [];
-    let held = 0;
+    let total = 0;
     for (const [socket, before] of this.#connections) {
       if (isBusy(socket)) continue;
       const bytes = Math.min(socket.bytesRead - before, maximumHead);
       if (bytes <= 0) continue;
       unfinished.push([socket, bytes]);
-      held += bytes;
+      total += bytes;
     }
     for (const [socket, bytes] of unfinished) {
-      if (held <= maximumBytes) return;
-      held -= bytes;
+      if (total <= maximumBytes) return;
+      total -= bytes;
       socket.destroy();
     }
   }

@@ -15,14 +15,14 @@ import { type OnExported, ReportingExporter } from './reporting-exporter.ts';
 import { RequestTrace } from './request-trace.ts';
 import type { TracingConfig } from './tracing-configuration.ts';
 
-/** Spans that wait for the collector at most; more are dropped. About a kilobyte each. */
+/** Buffered spans at most; more are dropped. About a kilobyte each. */
 const maxQueueSize = 2048;
 
-/** Milliseconds that the last spans have when the router ends. */
+/** Time to export the last spans when the router ends. */
 const shutdownMilliseconds = 5_000;
 
 export interface TracingOptions {
-  /** What names this router among others: its server's ID, or nothing. */
+  /** Identifies this router: the ID of its server, or nothing. */
   readonly instance: string | undefined;
   readonly version: string;
   readonly failures: FailureLog;
@@ -32,13 +32,13 @@ export interface TracingOptions {
 
 export interface Tracing {
   readonly observer: RequestObserver;
-  /** Sends what waits, for a few seconds at most. Never rejects. */
+  /** Exports buffered spans, for a few seconds at most. Never rejects. */
   close(): Promise<void>;
 }
 
 /**
- * Traces requests as configured. A collector that is slow or down costs spans, never requests: they wait in a bounded
- * queue, and are sent in the background.
+ * Traces requests. Spans are buffered and exported in the background: a collector that is slow or down costs spans, never
+ * requests.
  */
 export function createTracing(
   { url, samplingRatePerMillion }: TracingConfig,

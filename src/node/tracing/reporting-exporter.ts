@@ -6,10 +6,10 @@ type ExportResult = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 /** `ExportResultCode.SUCCESS` of @opentelemetry/core. */
 const success = 0;
 
-/** Told how many spans a collector took, or did not. */
+/** Called with the number of spans that were exported or lost. */
 export type OnExported = (result: 'exported' | 'failed', spans: number) => void;
 
-/** An exporter whose failures are seen: the SDK would keep them to itself. Spans that cannot be exported are lost. */
+/** Logs and counts failed exports, which the SDK does not report. Spans that cannot be exported are lost. */
 export class ReportingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #failures: FailureLog;

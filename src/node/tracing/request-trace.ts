@@ -1,8 +1,10 @@
 import {
   type Attributes,
   type Context,
+  createTraceState,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   type SpanOptions,
   SpanStatusCode,
@@ -12,7 +14,11 @@ import {
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { routeTemplate, spanName } from '../../observe/tracing/span-name.ts';
-import { readTraceContext } from '../../observe/tracing/trace-context.ts';
+import {
+  readTraceContext,
+  type TraceContext,
+  traceContextLines,
+} from '../../observe/tracing/trace-context.ts';
 import { isTraceContextTrusted } from '../../observe/tracing/trusted-trace-context.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
 import { type InboundRequest, queryOf } from '../../request/inbound.ts';
@@ -21,7 +27,6 @@ import type { Destination } from '../../request/transport.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { maskText } from '../exchange/mask-secrets.ts';
-import { linesOf, remoteSpanContext } from './span-context.ts';
 
 export interface RequestTraceOptions {
   readonly tracer: Tracer;
@@ -30,9 +35,9 @@ export interface RequestTraceOptions {
 }
 
 /**
- * The spans of one request: a server span, in it one for the decision and one (client) for each try, which ends with
- * the head of its answer. Whether a request is traced can only be said once its caller is known, since only some
- * callers have a say in it: the server span is begun then, with the time at which the request came.
+ * The spans of one request: a server span, and within it one for the decision and a client span for each try, which ends
+ * with the head of its response. The server span is made when the caller is known, because only the trace context of
+ * trusted callers counts; it begins at the time of the request.
  */
 export class RequestTrace implements RequestObservation {
   readonly #inbound: InboundRequest;
@@ -44,13 +49,13 @@ export class RequestTrace implements RequestObservation {
   #context: Context = ROOT_CONTEXT;
   #attempt: Span | undefined;
   #attempts = 0;
-  #isAnswered = false;
+  #hasResponse = false;
 
   constructor(inbound: InboundRequest, options: RequestTraceOptions) {
     this.#inbound = inbound;
     this.#options = options;
     this.#begun = options.clock();
-    // Now, so that the destination is told the one that stands in the span.
+    // Made now, so that the span and the destination have the same audit ID.
     auditIdOf(inbound);
   }
 
@@ -93,7 +98,7 @@ export class RequestTrace implements RequestObservation {
     this.#attempt = this.#options.tracer.startSpan(`try ${kind}`, options, this.#context);
   }
 
-  /** Also of a request that is not traced: the next in line would else begin a trace of its own with it. */
+  /** Also for a request that is not traced: otherwise the destination would begin a trace of its own. */
   outboundHeaders(): RawHeaders {
     const span = this.#attempt ?? this.#server;
     return span === undefined ? [] : linesOf(span.spanContext());
@@ -112,20 +117,20 @@ export class RequestTrace implements RequestObservation {
   }
 
   answered(status: number): void {
-    this.#isAnswered = true;
+    this.#hasResponse = true;
     const server = this.#begin(false);
     server.setAttribute('http.response.status_code', status);
-    // A fault of the client's is none of the server's (OpenTelemetry semantic conventions for HTTP spans).
+    // A 4xx is no error of a server span (OpenTelemetry semantic conventions for HTTP spans).
     if (status >= 500) server.setStatus({ code: SpanStatusCode.ERROR });
   }
 
   finished(): void {
-    if (!this.#isAnswered) this.#begin(false).setAttribute('error.type', 'ClientGone');
+    if (!this.#hasResponse) this.#begin(false).setAttribute('error.type', 'ClientGone');
     this.#endAttempt({ 'error.type': 'ClientGone' }, true);
     this.#server?.end(this.#options.clock());
   }
 
-  /** The server span, which callers that were never established have no say in. */
+  /** The server span. @param isTrusted whether the trace context of the request counts */
   #begin(isTrusted: boolean): Span {
     if (this.#server !== undefined) return this.#server;
     const remote = readTraceContext(this.#inbound.headers);
@@ -134,14 +139,14 @@ export class RequestTrace implements RequestObservation {
     if (remote !== undefined) {
       const context = remoteSpanContext(remote);
       if (isTrusted) parent = trace.setSpanContext(ROOT_CONTEXT, context);
-      // Not gone on with, but named: whoever looks into that trace finds this one.
+      // Not continued, but linked, so that this trace can be found from that one.
       else options.links = [{ context }];
     }
     const name = spanName(this.#inbound.method, this.#requestInfo);
     const server = this.#options.tracer.startSpan(name, options, parent);
     this.#server = server;
     this.#context = trace.setSpan(parent, server);
-    // Most requests are not sampled, and need none.
+    // Most requests are not sampled, and need no attributes.
     if (server.isRecording()) server.setAttributes(this.#attributes());
     return server;
   }
@@ -175,4 +180,14 @@ export class RequestTrace implements RequestObservation {
     if (isError) attempt.setStatus({ code: SpanStatusCode.ERROR });
     attempt.end(this.#options.clock());
   }
+}
+
+function remoteSpanContext({ traceId, spanId, traceFlags, traceState }: TraceContext): SpanContext {
+  const context = { traceId, spanId, traceFlags, isRemote: true };
+  return traceState === '' ? context : { ...context, traceState: createTraceState(traceState) };
+}
+
+/** The header lines with which a destination continues the trace of a span. */
+function linesOf({ traceId, spanId, traceFlags, traceState }: SpanContext): string[] {
+  return traceContextLines({ traceId, spanId, traceFlags, traceState: traceState?.serialize() ?? '' });
 }

@@ -8,23 +8,22 @@ export interface TracingConfig {
   /** The collector's traces endpoint, for example `http://localhost:4318/v1/traces`. */
   readonly url: string;
   /**
-   * Of the requests whose own trace is not gone on with, how many in a million are traced. 0: none; those of trusted
-   * callers are traced as their trace context says.
+   * Sampled requests per million, of those without a trusted trace context. A trusted one decides itself. 0: none.
    */
   readonly samplingRatePerMillion: number;
 }
 
 export type ParseTracingResult =
   | { readonly ok: true; readonly value: TracingConfig; readonly warnings: readonly SnapshotIssue[] }
-  /** Every fault, each with its path. */
+  /** All faults, each with its path. */
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
 
-/** Where collectors listen for OTLP over HTTP (OpenTelemetry protocol exporter specification). */
+/** The default of collectors for OTLP over HTTP (OpenTelemetry protocol exporter specification). */
 const defaultUrl = 'http://localhost:4318/v1/traces';
 
 const rateText = 'must be a whole number from 0 to 1000000';
 
-/** Kubernetes' form (k8s.io/component-base tracing/api/v1, kind in k8s.io/apiserver pkg/apis/apiserver). */
+/** Kubernetes' schema (k8s.io/component-base tracing/api/v1, kind in k8s.io/apiserver pkg/apis/apiserver). */
 const schema = v.strictObject({
   apiVersion: v.picklist(
     ['apiserver.config.k8s.io/v1', 'apiserver.config.k8s.io/v1beta1', 'apiserver.config.k8s.io/v1alpha1'],
@@ -38,12 +37,12 @@ const schema = v.strictObject({
 });
 
 /**
- * Reads a TracingConfiguration. The form is Kubernetes', the endpoint is not: kube-apiserver speaks OTLP over gRPC,
- * this router OTLP over HTTP, for which collectors have a port of their own.
- * @param document a value as `JSON.parse` makes it.
+ * Parses a TracingConfiguration. The schema is Kubernetes', but the endpoint differs: kube-apiserver exports OTLP over
+ * gRPC, the router OTLP over HTTP, for which collectors have another port.
+ * @param document a value as `JSON.parse` returns it
  */
 export function parseTracingConfiguration(document: unknown): ParseTracingResult {
-  // Not quoted, as the schema would: it may be a secret given by mistake.
+  // The value is not quoted, as the schema would do: it may be a secret that was given by mistake.
   if (!isJsonObject(document)) return { ok: false, issues: [{ path: '', message: 'must be an object' }] };
   const issues = new IssueList();
   const read = new DocumentReader(issues).read(schema, document, '');
@@ -57,7 +56,7 @@ export function parseTracingConfiguration(document: unknown): ParseTracingResult
   return { ok: true, value: { url, samplingRatePerMillion }, warnings: warningsOf(url) };
 }
 
-/** `undefined` for what is no endpoint. */
+/** `undefined` for an invalid endpoint. */
 function tracesUrl(endpoint: string): string | undefined {
   const hasScheme = endpoint.includes('://');
   const text = hasScheme ? endpoint : `http://${endpoint}`;

@@ -2,52 +2,52 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { OpenStream, OpenStreams } from '../exchange/open-streams.ts';
-import { answerHead, endAfterAnswer } from '../exchange/raw-answer.ts';
+import { endAfterResponse, responseHead } from '../exchange/raw-response.ts';
 
 /**
- * Carries the answer of a destination that did not switch (a watch that was asked for with `Upgrade`, a refusal) to
- * the client, and ends both connections. What the client sends meanwhile is thrown away: the destination would take
- * it for requests of ours (CVE-2018-1002105).
+ * Relays the response of a destination that did not switch (an error, or a watch that was requested with `Upgrade`), and
+ * ends both connections. What the client sends meanwhile is discarded: the destination would read it as requests of the
+ * router (CVE-2018-1002105).
  *
- * Neither side outlives the other: nobody but this function holds the destination's connection, and an answer that
- * goes on for ever would keep it, and with it a file descriptor, after its client has left.
- * @param headers header lines of the answer, without those that frame it.
+ * When one side closes, the other is closed, too: an endless response would otherwise keep the destination's connection
+ * and a file descriptor after its client has left.
+ * @param headers header lines of the response, without those of its framing
  */
-export async function relayDeclinedAnswer(
+export async function relayDeclinedResponse(
   client: Duplex,
-  answer: IncomingMessage,
+  response: IncomingMessage,
   headers: RawHeaders,
   openStreams: OpenStreams | undefined,
 ): Promise<void> {
   const opened: OpenStream = {
-    // The end of its connection is the only end that such an answer has: there is no good moment for it.
+    // Such a response has no clean end but its own.
     endSoon() {},
     cut() {
-      answer.destroy();
+      response.destroy();
       client.destroy();
     },
   };
   openStreams?.opened(opened);
   client.once('close', () => {
     openStreams?.closed(opened);
-    answer.destroy();
+    response.destroy();
   });
-  // Read, or the end of its connection stays unseen behind what it sent.
+  // Read and discarded, so that the end of the connection is seen.
   client.resume();
-  client.write(answerHead(answer.statusCode ?? 0, answer.statusMessage ?? '', headers));
+  client.write(responseHead(response.statusCode ?? 0, response.statusMessage ?? '', headers));
   try {
-    for await (const chunk of answer) {
+    for await (const chunk of response) {
       if (!client.write(chunk)) await drained(client);
       if (client.destroyed) return;
     }
   } catch {
-    // The body broke off: no clean end, or the client takes the part for the whole.
+    // The body broke off: the client must not take a part for the whole.
     client.destroy();
     return;
   } finally {
-    answer.destroy();
+    response.destroy();
   }
-  endAfterAnswer(client);
+  endAfterResponse(client);
 }
 
 function drained(client: Duplex): Promise<void> {

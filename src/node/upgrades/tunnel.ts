@@ -1,14 +1,14 @@
 import type { Duplex } from 'node:stream';
 import type { OpenStream, OpenStreams } from '../exchange/open-streams.ts';
-import { endWhenWritten } from '../exchange/raw-answer.ts';
+import { endWhenWritten } from '../exchange/raw-response.ts';
 
-/** Milliseconds that one side has for reading what is on its way to it when the other side has gone. */
+/** Time for one side to read the last bytes after the other side has closed. */
 const lastBytesMilliseconds = 10_000;
 
 /**
- * Carries bytes both ways until either side ends, with backpressure, however long it is quiet. The end of one
- * side ends the other once what is on its way has been written; an error ends both at once.
- * @param openStreams where a shutdown finds it, until both ends are closed.
+ * Relays bytes in both directions with back-pressure and without an idle time-out. When one side ends, the other is ended
+ * after the last bytes were written; an error ends both at once.
+ * @param openStreams has the tunnel for a shutdown, until both sides are closed
  */
 export function tunnel(client: Duplex, destination: Duplex, openStreams?: OpenStreams): void {
   connect(client, destination);
@@ -23,7 +23,7 @@ export function tunnel(client: Duplex, destination: Duplex, openStreams?: OpenSt
   destination.once('close', closed);
 }
 
-/** A tunnel as what a shutdown ends. What is in it only its two ends know: there is no good moment but their own. */
+/** For a shutdown. The router cannot see the protocol in a tunnel, so it cannot end it cleanly. */
 function openTunnelOf(client: Duplex, destination: Duplex): OpenStream {
   return {
     endSoon() {},
@@ -39,7 +39,7 @@ function connect(from: Duplex, to: Duplex): void {
   from.once('close', () => {
     if (to.destroyed) return;
     endWhenWritten(to);
-    // One that never reads would keep its connection for ever: nothing else looks after it any more.
+    // A side that never reads would keep its connection for ever.
     const timer = setTimeout(() => to.destroy(), lastBytesMilliseconds);
     to.once('close', () => clearTimeout(timer));
   });

@@ -16,7 +16,7 @@ import { statusResponse } from '../../apimachinery/status.ts';
 
 describe('CVE-2018-1002105: after anything but 101 no byte of the client reaches the destination', () => {
   const smuggled = 'GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\nX-Remote-User: admin\r\n\r\n';
-  for (const [what, answer, status, body] of [
+  for (const [what, response, status, body] of [
     ['403', 'HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\nAudit-ID: 7\r\n\r\nforbidden', 403, 'forbidden'],
     ['200', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
     [
@@ -39,7 +39,7 @@ describe('CVE-2018-1002105: after anything but 101 no byte of the client reaches
     ],
   ] as const) {
     test(`${what}: relayed, and both connections end`, async (context) => {
-      const destination = await startDestination(context, answer);
+      const destination = await startDestination(context, response);
       const router = await startRouter(context, { destination: destination.destination });
       const client = await connect(context, router, upgradeRequest('SPDY/3.1') + smuggled);
       client.on('data', () => client.write(smuggled));
@@ -53,7 +53,7 @@ describe('CVE-2018-1002105: after anything but 101 no byte of the client reaches
     });
   }
 
-  test('an answer without a length ends with its connection', async (context) => {
+  test('a response without a length ends with its connection', async (context) => {
     const destination = await startDestination(context, 'HTTP/1.1 403 Forbidden\r\n\r\nforbidden', (socket) =>
       socket.end(),
     );
@@ -63,7 +63,7 @@ describe('CVE-2018-1002105: after anything but 101 no byte of the client reaches
     assert.equal(destination.arrived(), '');
   });
 
-  test('a 101 without Upgrade is no answer, nothing goes through', async (context) => {
+  test('a 101 without Upgrade is no response, nothing goes through', async (context) => {
     const destination = await startDestination(context, 'HTTP/1.1 101 Switching Protocols\r\n\r\n', echo);
     const router = await startRouter(context, { destination: destination.destination });
     const client = await connect(context, router, upgradeRequest('SPDY/3.1') + smuggled);
@@ -79,8 +79,8 @@ test('CVE-2020-8559: a redirect is neither followed nor passed on: 503', async (
     followed++;
   });
   const location = `https://127.0.0.1:${elsewhere.port}/`;
-  const answer = `HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`;
-  const destination = await startDestination(context, answer);
+  const response = `HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`;
+  const destination = await startDestination(context, response);
   const router = await startRouter(context, { destination: destination.destination });
   const client = await connect(context, router, upgradeRequest('SPDY/3.1'));
   const text = await readToEnd(client);
@@ -116,7 +116,7 @@ describe('refused at the door, the destination sees nothing', () => {
     });
   }
 
-  test('whom the router does not admit gets that answer and no connection', async (context) => {
+  test('whom the router does not admit gets that response and no connection', async (context) => {
     const destination = await startDestination(context, switching('websocket'));
     const router = await startRouter(context, {
       destination: destination.destination,
@@ -136,8 +136,8 @@ test('`Upgrade` without `Connection: upgrade` is no upgrade: an ordinary request
     outgoing.end('ordinary');
   });
   const router = await startRouter(context, { destination: peer.destination });
-  const answer = await askHttp1(router.port, { headers: ['upgrade', 'websocket'] });
-  assert.equal(answer.body.toString(), 'ordinary');
+  const response = await askHttp1(router.port, { headers: ['upgrade', 'websocket'] });
+  assert.equal(response.body.toString(), 'ordinary');
   assert.equal(upgrade, undefined);
 });
 

@@ -3,72 +3,72 @@ import type { Duplex } from 'node:stream';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { requestLines } from '../../http2/fields/connection-headers.ts';
 import { type OutboundRequest, TransportError } from '../../request/transport.ts';
-import { maximumAnswerHeaderBytes, maximumAnswerLines } from '../destinations/answer-limits.ts';
 import { invalidResponse, refuseOtherCodings } from '../destinations/invalid-response.ts';
+import { maximumResponseHeaderBytes, maximumResponseLines } from '../destinations/response-limits.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import { toTransportError } from '../destinations/transport-errors.ts';
 
-/** What a destination said to an upgrade request. */
-export type UpgradeAnswer =
-  /** 101: from here on `socket` speaks the new protocol; `firstBytes` came with the head. */
+/** The response of a destination to an upgrade request. */
+export type UpgradeResponse =
+  /** 101: `socket` speaks the new protocol now; `firstBytes` arrived with the head. */
   | {
       readonly kind: 'switched';
       readonly head: IncomingMessage;
       readonly socket: Duplex;
       readonly firstBytes: Buffer;
     }
-  /** Anything else: an ordinary answer, its body still to be read. */
-  | { readonly kind: 'declined'; readonly answer: IncomingMessage };
+  /** Any other status: an ordinary response with its body unread. */
+  | { readonly kind: 'declined'; readonly response: IncomingMessage };
 
 export interface UpgradeDialOptions {
   readonly token: string;
-  /** Milliseconds until the head of the answer; after it there is no limit. */
+  /** Milliseconds until the head of the response; afterwards there is no limit. */
   readonly headTimeout: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Asks a destination to switch protocols, over an HTTP/1.1 connection of its own. Not one byte of the client's
- * goes out before the destination has agreed (CVE-2018-1002105).
+ * Sends an upgrade request to a destination, over an HTTP/1.1 connection of its own. No byte of the client is sent before
+ * the destination has agreed (CVE-2018-1002105).
  * @throws {TransportError}
  */
 export async function dialUpgrade(
   dialer: TlsDialer,
   outbound: OutboundRequest,
   options: UpgradeDialOptions,
-): Promise<UpgradeAnswer> {
+): Promise<UpgradeResponse> {
   const { destination, presentFrontProxyCertificate, method, target } = outbound;
   const { signal, headTimeout } = options;
   const socket = await dialer.dial({
     destination,
     presentFrontProxyCertificate,
-    // HTTP/2 knows no upgrade but RFC 8441's, which kube-apiserver does not speak.
+    // HTTP/2 only has upgrades by RFC 8441, which kube-apiserver does not support.
     protocols: ['http/1.1'],
     signal,
   });
-  const { promise, resolve, reject } = Promise.withResolvers<UpgradeAnswer>();
+  const { promise, resolve, reject } = Promise.withResolvers<UpgradeResponse>();
   const request = httpRequest({
     method,
     path: target,
     headers: upgradeLines(outbound, options.token),
     createConnection: () => socket,
-    maxHeaderSize: maximumAnswerHeaderBytes,
+    maxHeaderSize: maximumResponseHeaderBytes,
   });
-  // What is beyond Node leaves out without a word: one more shows that there was something.
-  request.maxHeadersCount = maximumAnswerLines + 1;
+  // Node silently drops lines beyond this: one more shows that the limit was exceeded.
+  request.maxHeadersCount = maximumResponseLines + 1;
   let headLines = 0;
-  const takes = ({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): boolean => {
+  const isAcceptable = ({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): boolean => {
     headLines += 1 + rawHeaders.length / 2;
-    if (headLines <= maximumAnswerLines) return true;
+    if (headLines <= maximumResponseLines) return true;
     fail(invalidResponse('its head has too many lines'));
     return false;
   };
-  request.on('information', takes);
+  request.on('information', isAcceptable);
   const timer = setTimeout(() => {
     fail(
       new TransportError(
         'Timeout',
-        `${destination.origin}: no answer to the upgrade within ${headTimeout} ms`,
+        `${destination.origin}: no response to the upgrade within ${headTimeout} ms`,
         {
           requestMayHaveArrived: true,
         },
@@ -94,64 +94,63 @@ export async function dialUpgrade(
   signal.addEventListener('abort', clientGone);
   request.on('error', fail);
   request.once('upgrade', (head, upgraded, firstBytes) => {
-    if (!takes(head)) return;
+    if (!isAcceptable(head)) return;
     if (!switchesTo(options.token, head.rawHeaders)) {
-      fail(invalidUpgrade(destination.origin, 'it switches to a protocol that was not asked for'));
+      fail(invalidUpgrade(destination.origin, 'it switches to a protocol that was not requested'));
       return;
     }
     settled();
     resolve({ kind: 'switched', head, socket: upgraded, firstBytes });
   });
-  request.once('response', (answer) => {
-    // Node hands a 101 without `Upgrade` over as an ordinary answer; what follows it would be no HTTP.
-    if (answer.statusCode === 101) {
-      fail(invalidUpgrade(destination.origin, 'it switches without saying to what'));
+  request.once('response', (response) => {
+    // Node reports a 101 without `Upgrade` as an ordinary response; what follows would not be HTTP.
+    if (response.statusCode === 101) {
+      fail(invalidUpgrade(destination.origin, 'it switches without naming a protocol'));
       return;
     }
-    if (!takes(answer)) return;
+    if (!isAcceptable(response)) return;
     try {
-      refuseOtherCodings(answer.rawHeaders);
+      refuseOtherCodings(response.rawHeaders);
     } catch (error) {
       fail(error);
       return;
     }
     settled();
-    resolve({ kind: 'declined', answer });
+    resolve({ kind: 'declined', response: response });
   });
-  // Gone between the dial's end and here: nobody would be told of that any more.
+  // The client may have gone since the dial ended, before there was a listener.
   if (signal.aborted) clientGone();
   else request.end();
   return promise;
 }
 
 /**
- * Whether a 101 names the protocol that was asked for, and no other beside or on top of it (RFC 9110 section 7.8). What
- * the client sends next it means for that one: to a server that has switched to HTTP/2 it could be a request, made
- * under our own certificate.
+ * Whether a 101 names exactly the requested protocol (RFC 9110 section 7.8). The next bytes of the client are meant for
+ * that protocol: to a server that has switched to HTTP/2 they could be a request under our own certificate.
  */
-function switchesTo(token: string, answer: RawHeaders): boolean {
-  // Empty elements of a list count for nothing (RFC 9110 section 5.6.1).
-  const named = allHeaders(answer, 'upgrade')
+function switchesTo(token: string, headers: RawHeaders): boolean {
+  // Empty elements of a list are ignored (RFC 9110 section 5.6.1).
+  const named = allHeaders(headers, 'upgrade')
     .flatMap((line) => line.split(','))
     .map((element) => element.trim().toLowerCase())
     .filter((element) => element !== '');
   return named.length === 1 && named[0] === token.toLowerCase();
 }
 
-function invalidUpgrade(origin: string, fault: string): TransportError {
+function invalidUpgrade(origin: string, reason: string): TransportError {
   return new TransportError(
     'InvalidResponse',
-    `${origin}: the answer to the upgrade is not valid: ${fault}`,
+    `${origin}: the response to the upgrade is not valid: ${reason}`,
     {
       requestMayHaveArrived: true,
     },
   );
 }
 
-/** The request's lines as they came, with our own hop's. `Host` names the destination, as undici's does. */
+/** The lines of the request with those of our own hop. `Host` names the destination. */
 function upgradeLines(outbound: OutboundRequest, token: string): string[] {
   const lines = requestLines(outbound.headers);
-  // Without a length Node would announce a chunked body for a POST.
+  // Without a Content-Length Node would announce a chunked body for a POST.
   const bodiless = outbound.method === 'GET' || firstHeader(lines, 'content-length') !== undefined;
   return [
     'Host',

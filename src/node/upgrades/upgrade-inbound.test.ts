@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { RequestDeadlines } from '../exchange/request-deadlines.ts';
 import { UpgradeInbound } from './upgrade-inbound.ts';
 
-test('an upgrade whose time is over before there is an answer gets a 504, nothing behind it, and its dial ends', async (context) => {
+test('an upgrade whose time is over before there is a response gets a 504, nothing behind it, and its dial ends', async (context) => {
   const clock = { now: 0 };
   const deadlines = new RequestDeadlines({ timeout: 1_000, clock: () => clock.now });
   context.after(() => deadlines.stop());
@@ -17,8 +17,8 @@ test('an upgrade whose time is over before there is an answer gets a 504, nothin
   });
   inbound.limitDuration();
   clock.now = 10_000;
-  deadlines.look();
-  assert.equal(inbound.takeAnswer(), false);
+  deadlines.check();
+  assert.equal(inbound.takeResponse(), false);
   assert.equal(inbound.signal.aborted, true);
   const text = Buffer.concat(await client.toArray()).toString();
   assert.match(text, /^HTTP\/1\.1 504 .*"reason":"Timeout"/s);
@@ -32,10 +32,10 @@ test('an upgrade that is over, or switched, is no longer ended by its deadline',
   const options = { clientCertificateOf: () => ({}), deadlines };
   const inbound = new UpgradeInbound(new IncomingMessage(new Socket()), client, options);
   inbound.limitDuration();
-  assert.equal(inbound.takeAnswer(), true);
+  assert.equal(inbound.takeResponse(), true);
   inbound.liftDeadline();
   clock.now = 10_000;
-  deadlines.look();
+  deadlines.check();
   assert.equal(client.destroyed, false);
   assert.equal(deadlines.expired, 0);
 });

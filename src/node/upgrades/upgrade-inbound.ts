@@ -6,18 +6,18 @@ import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/observed-request.ts';
 import { ExchangeEnd } from '../exchange/exchange-end.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
-import { writeLastAnswer } from '../exchange/raw-answer.ts';
-import type { Expiring, RequestDeadlines } from '../exchange/request-deadlines.ts';
+import { writeLastResponse } from '../exchange/raw-response.ts';
+import type { ExpiringRequest, RequestDeadlines } from '../exchange/request-deadlines.ts';
 import { timedOutError, timedOutResponse } from '../exchange/request-timed-out.ts';
 
 export interface UpgradeInboundOptions {
   readonly clientCertificateOf: ClientCertificateOf;
-  /** What ends upgrades of requests that are not long-running. Default: nothing does. */
+  /** Ends upgrades of requests that are not long-running. Default: no deadline. */
   readonly deadlines?: RequestDeadlines | undefined;
 }
 
-/** An upgrade request as the core sees it: no body, and a socket in place of a response. */
-export class UpgradeInbound implements InboundRequest, Expiring {
+/** An upgrade request for the core: without a body, and with a socket for its response. */
+export class UpgradeInbound implements InboundRequest, ExpiringRequest {
   readonly method: string;
   readonly target: string;
   readonly headers: RawHeaders;
@@ -29,9 +29,9 @@ export class UpgradeInbound implements InboundRequest, Expiring {
   readonly #deadlines: RequestDeadlines | undefined;
   readonly #controller = new AbortController();
   #end: ExchangeEnd | undefined;
-  /** Where it stands among the deadlines, while it has one. */
+  /** Its place in the deadlines, while it has one. */
   #place: number | undefined;
-  #hasAnswer = false;
+  #hasResponse = false;
 
   constructor(incoming: IncomingMessage, socket: Duplex, options: UpgradeInboundOptions) {
     this.method = incoming.method ?? 'GET';
@@ -55,12 +55,12 @@ export class UpgradeInbound implements InboundRequest, Expiring {
   }
 
   /**
-   * Asked by whoever is about to write the head of an answer; the first one gets it.
-   * @returns whether the answer may be written: not behind another one, nor when the client has gone.
+   * Must be called before a response is written; only the first caller may write.
+   * @returns false if there is a response already, or the client has gone
    */
-  takeAnswer(): boolean {
-    if (this.#hasAnswer || this.#socket.destroyed) return false;
-    this.#hasAnswer = true;
+  takeResponse(): boolean {
+    if (this.#hasResponse || this.#socket.destroyed) return false;
+    this.#hasResponse = true;
     return true;
   }
 
@@ -68,7 +68,7 @@ export class UpgradeInbound implements InboundRequest, Expiring {
     if (!this.#socket.destroyed) this.#place = this.#deadlines?.add(this);
   }
 
-  /** A tunnel may stay open as long as it likes. */
+  /** A tunnel has no deadline. */
   liftDeadline(): void {
     if (this.#place !== undefined) this.#deadlines?.remove(this, this.#place);
     this.#place = undefined;
@@ -77,17 +77,17 @@ export class UpgradeInbound implements InboundRequest, Expiring {
   expire(): void {
     if (this.#socket.destroyed) return;
     this.observed?.dropped('RequestTimeout');
-    if (!this.takeAnswer()) {
-      // Broken off: the client must not take the part for the whole.
+    if (!this.takeResponse()) {
+      // The client must not take a part for the whole.
       this.#socket.destroy();
       return;
     }
     this.observed?.answered(504);
-    void writeLastAnswer(
+    void writeLastResponse(
       this.#socket,
       namedAnswer(timedOutResponse({ method: this.method, hasBody: true }), this),
     );
-    // The destination that is being asked: its answer would come to nobody.
+    // Cancels the request to the destination.
     this.#controller.abort(timedOutError());
   }
 
@@ -96,7 +96,7 @@ export class UpgradeInbound implements InboundRequest, Expiring {
       listener();
       return;
     }
-    // One listener on the socket for all who ask: sockets warn of a leak from eleven on.
+    // One listener on the socket for all: Node warns of a leak from eleven on.
     if (this.#end === undefined) {
       this.#end = new ExchangeEnd();
       this.#socket.once('close', this.#end.reached);

@@ -143,7 +143,7 @@ export class Laboratory {
     }
     for (const line of this.logLines) assertNoSecretIn(line, `the log line ${line}`);
     const failures = this.logLines.filter((line) =>
-      /A request failed|An answer could not be written/.test(line),
+      /A request failed|A response could not be written/.test(line),
     );
     assert.deepEqual(failures, [], 'the router has met something that it was not made for');
   }

@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { IncomingStream, StreamFollower } from '../../http2/server/incoming-stream.ts';
-import type { AnswerSink } from '../exchange/answer-sink.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import { timedOut } from '../exchange/request-timed-out.ts';
-import { StreamAnswer } from './http2-stream-answer.ts';
+import type { ResponseSink } from '../exchange/response-sink.ts';
+import { Http2ResponseSink } from './http2-response-sink.ts';
 
-/** A request that came by HTTP/2, with the answer to it. */
-export class StreamInbound extends NodeInboundRequest implements StreamFollower {
+/** A request over HTTP/2. */
+export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
   protected readonly carrier: IncomingStream;
   #onClose: (() => void) | undefined;
 
@@ -17,7 +17,7 @@ export class StreamInbound extends NodeInboundRequest implements StreamFollower 
     incoming.follow(this);
   }
 
-  /** HTTP/2 says so in its framing, not in a header (RFC 9113 section 8.1). */
+  /** The framing of HTTP/2 tells, not a header (RFC 9113 section 8.1). */
   get hasBody(): boolean {
     return this.carrier.hasContent;
   }
@@ -26,7 +26,7 @@ export class StreamInbound extends NodeInboundRequest implements StreamFollower 
     return this.carrier.content;
   }
 
-  /** A stream that is closed by the end of its body was reset, or has its answer, and then the rest does not matter. */
+  /** A stream that is closed at the end of its body was reset, or has its response and needs no body any more. */
   protected get isBodyCutShort(): boolean {
     return this.carrier.isClosed;
   }
@@ -35,13 +35,13 @@ export class StreamInbound extends NodeInboundRequest implements StreamFollower 
     return this.carrier.isClosed;
   }
 
-  answerSink(): AnswerSink {
-    return new StreamAnswer(this.carrier);
+  responseSink(): ResponseSink {
+    return new Http2ResponseSink(this.carrier);
   }
 
   onClosed(): void {
     this.#onClose?.();
-    // A client that is answered 401 has to connect anew for more than a batch of tries (kubernetes#121120).
+    // After a 401 a client must reconnect, which limits how fast it can try credentials (kubernetes#121120).
     if (this.carrier.status === 401) this.carrier.closeConnection();
   }
 
@@ -49,7 +49,7 @@ export class StreamInbound extends NodeInboundRequest implements StreamFollower 
     return this.carrier.socket.remoteAddress;
   }
 
-  protected get isAnswered(): boolean {
+  protected get isResponseSent(): boolean {
     return this.carrier.isResponseSent;
   }
 

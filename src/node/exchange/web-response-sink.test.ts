@@ -1,26 +1,33 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WebAnswer } from './web-answer.ts';
+import { WebResponseSink } from './web-response-sink.ts';
 
-function answerFor(signal: AbortSignal): WebAnswer {
-  return new WebAnswer({ method: 'GET', target: '/', headers: [], connection: {}, body: () => null, signal });
+function sinkFor(signal: AbortSignal): WebResponseSink {
+  return new WebResponseSink({
+    method: 'GET',
+    target: '/',
+    headers: [],
+    connection: {},
+    body: () => null,
+    signal,
+  });
 }
 
 test('whoever gives up in the middle of a body is told so, and does not wait for the rest', async () => {
   const giveUp = new AbortController();
-  const answer = answerFor(giveUp.signal);
+  const response = sinkFor(giveUp.signal);
   let isGone = false;
-  answer.attach(
+  response.attach(
     () => undefined,
     () => {
       isGone = true;
-      answer.release();
+      response.release();
     },
   );
-  const { body } = answer.start(200, 'OK', []);
+  const { body } = response.start(200, 'OK', []);
   assert.ok(body);
   const reader = body.getReader();
-  answer.write(new TextEncoder().encode('the first half'));
+  response.write(new TextEncoder().encode('the first half'));
   assert.equal((await reader.read()).value?.byteLength, 14);
   const rest = reader.read();
   const reason = new Error('too late');
@@ -31,14 +38,14 @@ test('whoever gives up in the middle of a body is told so, and does not wait for
 
 test('giving up after the end changes nothing', async () => {
   const giveUp = new AbortController();
-  const answer = answerFor(giveUp.signal);
-  answer.attach(
+  const response = sinkFor(giveUp.signal);
+  response.attach(
     () => undefined,
     () => assert.fail('it is over'),
   );
-  const { body } = answer.start(200, 'OK', []);
-  answer.write(new TextEncoder().encode('whole'));
-  answer.end();
+  const { body } = response.start(200, 'OK', []);
+  response.write(new TextEncoder().encode('whole'));
+  response.end();
   giveUp.abort();
   assert.equal(await new Response(body).text(), 'whole');
 });

@@ -4,7 +4,7 @@ import { createAuthority } from '../../../test/support/certificates.ts';
 import { httpsServer } from '../../../test/support/https-server.ts';
 import { NodeTransport } from './node-transport.ts';
 
-test('a peer that stalls in the middle of an answer keeps its reader waiting, not busy', async (context) => {
+test('a peer that stalls in the middle of a response keeps its reader waiting, not busy', async (context) => {
   const authority = await createAuthority('cluster');
   const serving = await authority.issue({ dnsNames: ['kubernetes.default.svc'], usage: 'server' });
   const resumed = Promise.withResolvers<void>();

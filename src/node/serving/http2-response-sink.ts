@@ -1,10 +1,10 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { IncomingStream, ResponseWriter } from '../../http2/server/incoming-stream.ts';
-import type { AnswerSink } from '../exchange/answer-sink.ts';
+import type { ResponseSink } from '../exchange/response-sink.ts';
 
-/** An answer on its way into the stream that its request came on. */
-export class StreamAnswer implements AnswerSink, ResponseWriter {
+/** Writes a response to the HTTP/2 stream of its request. */
+export class Http2ResponseSink implements ResponseSink, ResponseWriter {
   readonly #stream: IncomingStream;
   #onDrain: (() => void) | undefined;
   #onGone: (() => void) | undefined;

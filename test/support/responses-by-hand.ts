@@ -3,18 +3,18 @@ import type { NodeInboundRequest } from '../../src/node/exchange/node-inbound.ts
 import type { RouterServerOptions } from '../../src/node/serving/server.ts';
 import { startServer } from './node-server.ts';
 
-/** A request that waits for its answer. */
+/** A request that waits for its response. */
 export interface Handled {
   readonly inbound: NodeInboundRequest;
-  readonly answer: (response: Response) => void;
+  readonly respond: (response: Response) => void;
 }
 
-/** A server whose answers the test gives, in the order it likes. */
+/** A server whose responses the test sends in any order. */
 export async function serverOf(context: TestContext, options: Partial<RouterServerOptions> = {}) {
   const handled: Handled[] = [];
   const started = await startServer(
     context,
-    (_request, { inbound }) => new Promise((answer) => handled.push({ inbound, answer })),
+    (_request, { inbound }) => new Promise((respond) => handled.push({ inbound, respond })),
     options,
   );
   return { ...started, handled };

@@ -7,7 +7,7 @@ import {
   dated,
   dateLine,
   ended,
-} from '../../../test/support/http1-answers.ts';
+} from '../../../test/support/http1-responses.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
 
 /** Head and body. */
@@ -33,43 +33,43 @@ function unchunked(body: string): string {
   }
 }
 
-test('lines of an answer arrive as they came, with the connection’s own behind them', async (context) => {
-  const bytes = await bytesOf(context, (answer) => {
-    answer.start(201, 'Created', [...dated, 'x-a', 'é', 'X-A', '', 'Content-Length', '4']);
-    answer.lend(Buffer.from('body'));
-    answer.end();
+test('lines of a response arrive as they came, with the connection’s own behind them', async (context) => {
+  const bytes = await bytesOf(context, (response) => {
+    response.start(201, 'Created', [...dated, 'x-a', 'é', 'X-A', '', 'Content-Length', '4']);
+    response.lend(Buffer.from('body'));
+    response.end();
   });
   const lines = `${dateLine}x-a: é\r\nX-A: \r\nContent-Length: 4\r\n`;
   assert.equal(bytes, `HTTP/1.1 201 Created\r\n${lines}${ended}\r\nbody`);
 });
 
-test('an answer without a date is given one', async (context) => {
+test('a response without a date is given one', async (context) => {
   const before = Math.floor(Date.now() / 1_000) * 1_000;
-  const bytes = await bytesOf(context, (answer) => {
-    answer.start(200, 'OK', ['Content-Length', '0']);
-    answer.end();
+  const bytes = await bytesOf(context, (response) => {
+    response.start(200, 'OK', ['Content-Length', '0']);
+    response.end();
   });
   const [, date = ''] = /\r\nDate: (.*)\r\nConnection: close\r\n\r\n$/.exec(bytes) ?? [];
   assert.ok(Date.parse(date) >= before && Date.parse(date) <= Date.now(), bytes);
 });
 
 test('a connection that is kept says for how long', async (context) => {
-  const { client, answer } = await connected(context, { isLast: false });
-  answer.start(200, 'OK', announced(0));
-  answer.end();
+  const { client, response } = await connected(context, { isLast: false });
+  response.start(200, 'OK', announced(0));
+  response.end();
   const head = await readUntil(client, '\r\n\r\n');
   assert.match(head, /\r\nConnection: keep-alive\r\nKeep-Alive: timeout=90\r\n\r\n$/);
 });
 
 test('a body whose length nobody announced is chunked, whatever its pieces', async (context) => {
   const large = 'x'.repeat(10_000);
-  const bytes = await bytesOf(context, (answer) => {
-    answer.start(200, 'OK', dated);
-    answer.write(Buffer.from('one'));
-    answer.write(Buffer.alloc(0));
-    answer.write(Buffer.from(large));
-    answer.write(Buffer.from('three'));
-    answer.end();
+  const bytes = await bytesOf(context, (response) => {
+    response.start(200, 'OK', dated);
+    response.write(Buffer.from('one'));
+    response.write(Buffer.alloc(0));
+    response.write(Buffer.from(large));
+    response.write(Buffer.from('three'));
+    response.end();
   });
   const [head, body] = parted(bytes);
   assert.equal(head, `HTTP/1.1 200 OK\r\n${dateLine}${ended}Transfer-Encoding: chunked`);
@@ -79,14 +79,14 @@ test('a body whose length nobody announced is chunked, whatever its pieces', asy
 test('what is lent is somebody else’s afterwards, be it short or long, announced or not', async (context) => {
   for (const length of [1_000, 4_096, 4_097, 300_000]) {
     for (const lines of [announced(2 * length), dated]) {
-      const bytes = await bytesOf(context, (answer) => {
-        answer.start(200, 'OK', lines);
+      const bytes = await bytesOf(context, (response) => {
+        response.start(200, 'OK', lines);
         for (const letter of ['Q', 'Z']) {
           const chunk = Buffer.alloc(length, letter);
-          answer.lend(chunk);
+          response.lend(chunk);
           chunk.fill('-');
         }
-        answer.end();
+        response.end();
       });
       const body = bytes.slice(bytes.indexOf('\r\n\r\n') + 4);
       assert.equal(body.replaceAll(/[^QZ-]/g, ''), 'Q'.repeat(length) + 'Z'.repeat(length));
@@ -101,16 +101,16 @@ test('a long body of pieces large and small is framed piece by piece, lent or no
   const body = pieces.join('');
   for (const isMixed of [false, true]) {
     for (const framing of ['chunked', 'announced']) {
-      const bytes = await bytesOf(context, (answer) => {
-        answer.start(200, 'OK', framing === 'chunked' ? dated : announced(body.length));
+      const bytes = await bytesOf(context, (response) => {
+        response.start(200, 'OK', framing === 'chunked' ? dated : announced(body.length));
         for (const [index, piece] of pieces.entries()) {
           // Whose pieces are its own may keep them, but not overtake those that were lent.
-          if (isMixed && index % 2 === 1) answer.write(Buffer.from(piece));
-          else answer.lend(Buffer.from(piece));
+          if (isMixed && index % 2 === 1) response.write(Buffer.from(piece));
+          else response.lend(Buffer.from(piece));
           // A chunk of nothing would be the end.
-          answer.lend(Buffer.alloc(0));
+          response.lend(Buffer.alloc(0));
         }
-        answer.end();
+        response.end();
       });
       const [, received] = parted(bytes);
       assert.equal(framing === 'chunked' ? unchunked(received) : received, body);
@@ -118,7 +118,7 @@ test('a long body of pieces large and small is framed piece by piece, lent or no
   }
 });
 
-test('answers that have no content have none, whatever comes for them', async (context) => {
+test('responses that have no content have none, whatever comes for them', async (context) => {
   const outcomes: Record<string, string> = {};
   for (const [method, status, lines] of [
     ['HEAD', 200, announced(4)],
@@ -130,11 +130,11 @@ test('answers that have no content have none, whatever comes for them', async (c
   ] as const) {
     const bytes = await bytesOf(
       context,
-      (answer) => {
-        answer.start(status, '', lines);
-        answer.lend(Buffer.from('body'));
-        answer.write(Buffer.from('body'));
-        answer.end();
+      (response) => {
+        response.start(status, '', lines);
+        response.lend(Buffer.from('body'));
+        response.write(Buffer.from('body'));
+        response.end();
       },
       { method },
     );
@@ -153,11 +153,11 @@ test('answers that have no content have none, whatever comes for them', async (c
 });
 
 test('what belongs to the server’s connection does not reach the client’s', async (context) => {
-  const bytes = await bytesOf(context, (answer) => {
+  const bytes = await bytesOf(context, (response) => {
     const theirs = ['Connection', 'close', 'Keep-Alive', 'timeout=1', 'transfer-encoding', 'chunked'];
-    answer.start(200, 'OK', [...announced(2), ...theirs, 'Upgrade', 'x', 'Proxy-Connection', 'close']);
-    answer.lend(Buffer.from('ok'));
-    answer.end();
+    response.start(200, 'OK', [...announced(2), ...theirs, 'Upgrade', 'x', 'Proxy-Connection', 'close']);
+    response.lend(Buffer.from('ok'));
+    response.end();
   });
   assert.equal(bytes, `HTTP/1.1 200 OK\r\n${dateLine}Content-Length: 2\r\n${ended}\r\nok`);
 });
@@ -174,30 +174,30 @@ for (const [what, lines] of Object.entries({
   'a length that is no number': ['Content-Length', '4, 4'],
   'a length with a sign': ['Content-Length', '+4'],
 })) {
-  test(`an answer with ${what} is not begun, and another one can be`, async (context) => {
-    const bytes = await bytesOf(context, (answer) => {
-      assert.throws(() => answer.start(200, 'OK', [...dated, ...lines]), TypeError);
-      answer.start(502, 'Bad Gateway', announced(0));
-      answer.end();
+  test(`a response with ${what} is not begun, and another one can be`, async (context) => {
+    const bytes = await bytesOf(context, (response) => {
+      assert.throws(() => response.start(200, 'OK', [...dated, ...lines]), TypeError);
+      response.start(502, 'Bad Gateway', announced(0));
+      response.end();
     });
     assert.match(bytes, /^HTTP\/1\.1 502 Bad Gateway\r\nDate/);
   });
 }
 
 test('a reason phrase that could not be written is left out', async (context) => {
-  const bytes = await bytesOf(context, (answer) => {
-    answer.start(200, 'OK\r\nX: y', announced(0));
-    answer.end();
+  const bytes = await bytesOf(context, (response) => {
+    response.start(200, 'OK\r\nX: y', announced(0));
+    response.end();
   });
   assert.match(bytes, /^HTTP\/1\.1 200 \r\nDate/);
 });
 
 test('a head is sent before a body that is late, announced or not', async (context) => {
   for (const lines of [announced(4), dated]) {
-    const { client, answer } = await connected(context);
-    answer.start(200, 'OK', lines);
+    const { client, response } = await connected(context);
+    response.start(200, 'OK', lines);
     assert.match(await readUntil(client, '\r\n\r\n'), /^HTTP\/1\.1 200 OK\r\n/);
-    answer.write(Buffer.from('late'));
+    response.write(Buffer.from('late'));
     await readUntil(client, 'late');
   }
 });

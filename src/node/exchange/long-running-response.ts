@@ -1,18 +1,16 @@
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type WatchEventBoundary, watchEventBoundary } from '../../apimachinery/watch-event-boundary.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
-import type { AnswerSink } from './answer-sink.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
+import type { ResponseSink } from './response-sink.ts';
 
 /**
- * The answer to a long-running request, which the router may have to end before the destination does. A watch ends
- * between two events and in good order (last chunk, END_STREAM), so that its client watches on from its last
- * resourceVersion; anything else (a log, a proxied stream) has no such place and can only be broken off.
- *
- * Wraps the sink of long-running answers alone: nothing is added on the way of all others.
+ * The sink of a response to a long-running request, which the router may have to end before the destination does. A
+ * watch ends cleanly between two events (last chunk, END_STREAM), and its client continues from its last
+ * resourceVersion. Anything else (a log, a proxied stream) can only be broken off.
  */
-export class LongRunningAnswer implements AnswerSink, OpenStream {
-  readonly #sink: AnswerSink;
+export class LongRunningResponse implements ResponseSink, OpenStream {
+  readonly #sink: ResponseSink;
   readonly #streams: OpenStreams;
   readonly #isWatch: boolean;
   #boundary: WatchEventBoundary | undefined;
@@ -22,7 +20,7 @@ export class LongRunningAnswer implements AnswerSink, OpenStream {
   readonly isMisplaced: (() => boolean) | undefined;
 
   constructor(
-    sink: AnswerSink,
+    sink: ResponseSink,
     { isWatch = false, isMisplaced }: Pick<OutboundRequest, 'isWatch' | 'isMisplaced'>,
     streams: OpenStreams,
   ) {
@@ -43,7 +41,7 @@ export class LongRunningAnswer implements AnswerSink, OpenStream {
 
   start(status: number, statusMessage: string, headers: RawHeaders): Response {
     const response = this.#sink.start(status, statusMessage, headers);
-    // A refusal (403, 410) has an end of its own.
+    // An error (403, 410) ends by itself.
     if (this.#isWatch && status === 200) {
       this.#boundary = watchEventBoundary(
         firstHeader(headers, 'content-type'),
@@ -86,7 +84,7 @@ export class LongRunningAnswer implements AnswerSink, OpenStream {
     this.breakOff(new Error('the router is shutting down'));
   }
 
-  /** What follows from the destination is dropped; the end of the client's exchange ends that one, too. */
+  /** Drops what the destination still sends; the end of the client's exchange also ends the destination's. */
   #endNow(): void {
     this.#streams.closed(this);
     this.end();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
-import { ClientSide } from './client-side.ts';
+import { ClientWriter } from './client-writer.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -13,7 +13,7 @@ function newClientSide() {
       done();
     },
   });
-  return { written, client: new ClientSide(writable, { onFinished: () => {} }) };
+  return { written, client: new ClientWriter(writable, { onFinished: () => {} }) };
 }
 
 test('an event of a watch is written at once', () => {
@@ -23,7 +23,7 @@ test('an event of a watch is written at once', () => {
   assert.deepEqual(written, ['event']);
 });
 
-test('the short beginning of a long answer is written with what follows in the same turn', async () => {
+test('the short beginning of a long response is written with what follows in the same turn', async () => {
   const { written, client } = newClientSide();
   client.announce(40_000);
   client.lend(Buffer.alloc(4_000, 'a'));
@@ -35,7 +35,7 @@ test('the short beginning of a long answer is written with what follows in the s
   assert.deepEqual(written.slice(1), ['c'.repeat(20_000)]);
 });
 
-test('a short answer is not gathered', () => {
+test('a short response is not gathered', () => {
   const { written, client } = newClientSide();
   client.announce(5);
   client.lend(Buffer.from('short'));

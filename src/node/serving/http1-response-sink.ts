@@ -4,32 +4,33 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
 import { connectionSpecific } from '../../http2/fields/connection-headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { answerLines, hasContent, reasonPhrase } from '../exchange/answer-lines.ts';
-import type { AnswerSink } from '../exchange/answer-sink.ts';
-import { byteString } from '../exchange/byte-string.ts';
-import { ClientSide, maximumCopied } from '../exchange/client-side.ts';
+import { ClientWriter, maximumCopied } from '../exchange/client-writer.ts';
 import { contentLength } from '../exchange/content-length.ts';
-import { flushUnlessFollowed, type HeldHead } from './held-head.ts';
+import type { ResponseSink } from '../exchange/response-sink.ts';
+import { hasContent, reasonPhrase, withoutForbiddenLength } from '../exchange/response-status.ts';
 
-/** An answer on its way into the HTTP/1.1 connection that its request came on. */
-export class Http1Answer implements AnswerSink, HeldHead {
+/** Milliseconds that a head waits for the first piece of a body that it announces. */
+const headWaitMilliseconds = 5;
+
+/** Writes a response to the HTTP/1.1 connection of its request. */
+export class Http1ResponseSink implements ResponseSink {
   readonly #outgoing: ServerResponse;
-  readonly #client: ClientSide;
+  readonly #client: ClientWriter;
   #bodyBegun = false;
   #hasContent = true;
-  /** Bytes that the head announces, where it does. */
+  /** The Content-Length, if there is one. */
   #length: number | undefined;
-  /** How many of them are still to come. */
+  /** Bytes of it that were not written yet. */
   #left = 0;
   /**
-   * A short body that came in one piece, as a byte string, while its end is awaited: Node writes head, body and end in
-   * one piece then, of which it otherwise makes three.
+   * A short body that arrived in one piece, as a byte string, until its end. Node then writes head, body and end in one
+   * piece instead of three.
    */
   #wholeBody: string | undefined;
 
   constructor(outgoing: ServerResponse, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
     this.#outgoing = outgoing;
-    this.#client = new ClientSide(outgoing, inbound);
+    this.#client = new ClientWriter(outgoing, inbound);
   }
 
   attach(onDrain: () => void, onGone: () => void): void {
@@ -37,31 +38,38 @@ export class Http1Answer implements AnswerSink, HeldHead {
   }
 
   release(): void {
-    // Given up, or written by `end`.
     this.#wholeBody = undefined;
     this.#client.release();
   }
 
   start(status: number, statusMessage: string, headers: RawHeaders): Response {
     this.#hasContent = this.#outgoing.req.method !== 'HEAD' && hasContent(status);
-    // Node's type wants an array that may be written to; it only reads.
-    const lines = http1Lines(answerLines(status, headers)) as string[];
+    // Node's type is not readonly, but Node does not change the array.
+    const lines = http1Lines(withoutForbiddenLength(status, headers)) as string[];
     this.#outgoing.writeHead(status, reasonPhrase(statusMessage), lines);
     const length = this.#hasContent ? contentLength(headers) : undefined;
     this.#length = length;
     this.#left = length ?? 0;
     this.#client.announce(length);
-    flushUnlessFollowed(this);
+    this.#flushHeadSoon();
     return RESPONSE_ALREADY_SENT;
   }
 
-  /** Whether the head is still held, alone or with the body. */
-  get isHeld(): boolean {
+  /**
+   * Sends the head soon, together with a body that is here already. A watch has a head long before its first event. A
+   * short response is complete by the next tick, which costs less than a turn of the event loop. With a Content-Length
+   * the body follows in the server's next write: without it the head would be a TLS record of its own.
+   */
+  #flushHeadSoon(): void {
+    process.nextTick(afterTick, this);
+  }
+
+  /** Whether the head was not sent yet. */
+  get isHeadPending(): boolean {
     return !this.#bodyBegun || this.#wholeBody !== undefined;
   }
 
-  /** Whether a body of a length is to come. */
-  get announcesBody(): boolean {
+  get hasLength(): boolean {
     return this.#length !== undefined;
   }
 
@@ -78,13 +86,13 @@ export class Http1Answer implements AnswerSink, HeldHead {
   }
 
   write(chunk: Uint8Array): boolean {
-    if (!this.#hasContent || !this.#takes(chunk)) return true;
+    if (!this.#hasContent || !this.#isWithinLength(chunk)) return true;
     this.#begin();
     return this.#client.write(chunk);
   }
 
   lend(chunk: Uint8Array): boolean {
-    if (!this.#hasContent || !this.#takes(chunk)) return true;
+    if (!this.#hasContent || !this.#isWithinLength(chunk)) return true;
     if (!this.#bodyBegun && chunk.length === this.#length && chunk.length <= maximumCopied) {
       this.#bodyBegun = true;
       this.#wholeBody = byteString(chunk);
@@ -94,8 +102,8 @@ export class Http1Answer implements AnswerSink, HeldHead {
     return this.#client.lend(chunk);
   }
 
-  /** @returns whether it is within the announced length: what is beyond would be read as the next answer. */
-  #takes(chunk: Uint8Array): boolean {
+  /** Counts a chunk. @returns false beyond the Content-Length: the client would read it as the next response */
+  #isWithinLength(chunk: Uint8Array): boolean {
     if (this.#length === undefined) return true;
     this.#left -= chunk.length;
     if (this.#left >= 0) return true;
@@ -109,7 +117,7 @@ export class Http1Answer implements AnswerSink, HeldHead {
   }
 
   end(): void {
-    // The client must not take the next answer for the rest of this one.
+    // The client would read the next response as the rest of this one.
     if (this.#left > 0) {
       this.breakOff();
       return;
@@ -127,34 +135,55 @@ export class Http1Answer implements AnswerSink, HeldHead {
 
 const plainLength = /^\d{1,15}$/;
 
-/** What a line under this name has to do with the connection. */
-const meaningOf = rememberingNames((given): 'connection' | 'length' | 'none' => {
+/** What kind of header a name is. */
+const kindOfName = rememberingNames((given): 'connection' | 'length' | 'none' => {
   const name = given.toLowerCase();
   if (connectionSpecific.has(name)) return 'connection';
   return name === 'content-length' ? 'length' : 'none';
 });
 
 /**
- * Lines of an answer without those about the connection, which is this side's to say (RFC 9110 section 7.6.1).
- * @throws {TypeError} for two lengths, or one that is no number: the next answer would begin elsewhere for every reader
- * (RFC 9112 section 6.3).
+ * Header lines without connection-specific ones, which are set for our own connection (RFC 9110 section 7.6.1).
+ * @throws {TypeError} for several Content-Lengths, or an invalid one: readers would disagree where the next response
+ *   begins (RFC 9112 section 6.3)
  */
 function http1Lines(headers: RawHeaders): RawHeaders {
   let hasLength = false;
   let isAboutConnection = false;
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    const meaning = meaningOf(headers[index] as string);
+    const meaning = kindOfName(headers[index] as string);
     if (meaning === 'none') continue;
     if (meaning === 'connection') isAboutConnection = true;
     else if (hasLength || !plainLength.test(headers[index + 1] as string)) {
-      throw new TypeError('the length of the answer cannot be written: it is no single number');
+      throw new TypeError('the response cannot be written: its Content-Length is not a single number');
     } else hasLength = true;
   }
   if (!isAboutConnection) return headers;
   const lines: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
-    if (meaningOf(name) !== 'connection') lines.push(name, headers[index + 1] as string);
+    if (kindOfName(name) !== 'connection') lines.push(name, headers[index + 1] as string);
   }
   return lines;
+}
+
+// Functions instead of closures: these run for every response.
+
+function afterTick(sink: Http1ResponseSink): void {
+  if (sink.isHeadPending) setImmediate(sink.hasLength ? afterTurn : flush, sink);
+}
+
+function afterTurn(sink: Http1ResponseSink): void {
+  if (sink.isHeadPending) setTimeout(flush, headWaitMilliseconds, sink);
+}
+
+function flush(sink: Http1ResponseSink): void {
+  sink.flush();
+}
+
+/** Bytes as a string of as many characters (isomorphic decoding); costs as much as a copy. */
+function byteString(bytes: Uint8Array): string {
+  const buffer =
+    bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return buffer.toString('latin1');
 }

@@ -3,12 +3,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { Http1Answer } from '../../src/node/serving/http1-answer.ts';
+import { Http1ResponseSink } from '../../src/node/serving/http1-response-sink.ts';
 
 export interface Connected {
   /** The client's side. */
   readonly client: Socket;
-  readonly answer: Http1Answer;
+  readonly response: Http1ResponseSink;
   /** The server's side. */
   readonly socket: Socket;
   /** 'answered' from when the system has the last byte on. */
@@ -32,17 +32,17 @@ export async function connected(
   const { socket } = incoming;
   const told: string[] = [];
   outgoing.once('finish', () => told.push('answered'));
-  return { client, socket, answer: new Http1Answer(outgoing, { onFinished: () => {} }), told };
+  return { client, socket, response: new Http1ResponseSink(outgoing, { onFinished: () => {} }), told };
 }
 
-/** What a client reads of one answer, to the end of its connection. */
+/** What a client reads of one response, to the end of its connection. */
 export async function bytesOf(
   context: TestContext,
-  write: (answer: Http1Answer) => void,
+  write: (response: Http1ResponseSink) => void,
   options: { method?: string } = {},
 ): Promise<string> {
-  const { client, answer } = await connected(context, options);
-  write(answer);
+  const { client, response } = await connected(context, options);
+  write(response);
   return text(client.setEncoding('latin1'));
 }
 

@@ -1,10 +1,10 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { answerLines, hasContent, reasonPhrase } from './answer-lines.ts';
-import type { AnswerSink } from './answer-sink.ts';
+import type { ResponseSink } from './response-sink.ts';
+import { hasContent, reasonPhrase, withoutForbiddenLength } from './response-status.ts';
 
-/** For callers of `app.fetch()` that are no server: tests, libraries. */
-export class WebAnswer implements AnswerSink {
+/** Makes a web `Response`, for callers of `app.fetch()` without a server: tests, libraries. */
+export class WebResponseSink implements ResponseSink {
   readonly #signal: AbortSignal;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #hasContent = true;
@@ -26,7 +26,7 @@ export class WebAnswer implements AnswerSink {
     this.#signal.removeEventListener('abort', this.#onAbort);
   }
 
-  /** As with `fetch`: who gave up and reads on all the same is told so, and does not wait for ever. */
+  /** As with `fetch`: after an abort a reader gets the error instead of waiting for ever. */
   readonly #onAbort = (): void => {
     this.#onGone();
     this.#controller?.error(this.#signal.reason);
@@ -34,7 +34,7 @@ export class WebAnswer implements AnswerSink {
 
   start(status: number, statusMessage: string, headers: RawHeaders): Response {
     this.#hasContent = hasContent(status);
-    const kept = answerLines(status, headers);
+    const kept = withoutForbiddenLength(status, headers);
     const lines = new Headers();
     for (let index = 0; index + 1 < kept.length; index += 2) {
       lines.append(kept[index] as string, kept[index + 1] as string);
@@ -49,7 +49,7 @@ export class WebAnswer implements AnswerSink {
       },
       { highWaterMark: 1 },
     );
-    // `Response` refuses a body where there is none to be (Fetch section 2.2.3).
+    // `Response` throws for a body with such a status (Fetch section 2.2.3).
     return new Response(this.#hasContent ? body : null, {
       status,
       statusText: reasonPhrase(statusMessage),
@@ -58,7 +58,7 @@ export class WebAnswer implements AnswerSink {
   }
 
   write(chunk: Uint8Array): boolean {
-    // Nobody reads it: enqueued, it would hold up the destination for ever.
+    // Nothing reads it: enqueued, it would stop the destination for ever.
     if (!this.#hasContent) return true;
     this.#controller?.enqueue(chunk);
     return (this.#controller?.desiredSize ?? 0) > 0;

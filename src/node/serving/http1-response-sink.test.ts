@@ -4,12 +4,12 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { Http1Answer } from './http1-answer.ts';
+import { Http1ResponseSink } from './http1-response-sink.ts';
 
-/** What a client reads of one answer, to the end of its connection. */
-async function bytesOf(context: TestContext, write: (answer: Http1Answer) => void): Promise<string> {
+/** What a client reads of one response, to the end of its connection. */
+async function bytesOf(context: TestContext, write: (response: Http1ResponseSink) => void): Promise<string> {
   const server = createServer((_incoming, outgoing: ServerResponse) => {
-    write(new Http1Answer(outgoing, { onFinished: () => {} }));
+    write(new Http1ResponseSink(outgoing, { onFinished: () => {} }));
   });
   context.after(() => server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -23,12 +23,12 @@ const headAndBody = (bytes: string): string[] => bytes.split('\r\n\r\n');
 
 test('a body that comes whole arrives byte for byte', async (context) => {
   const body = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
-  const bytes = await bytesOf(context, (answer) => {
-    answer.start(200, 'OK', head(256));
-    answer.lend(body);
+  const bytes = await bytesOf(context, (response) => {
+    response.start(200, 'OK', head(256));
+    response.lend(body);
     // What was lent is somebody else's from here on.
     body.fill(0);
-    answer.end();
+    response.end();
   });
   const expected = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
   assert.equal(bytes.slice(bytes.indexOf('\r\n\r\n') + 4), expected.toString('latin1'));
@@ -36,31 +36,31 @@ test('a body that comes whole arrives byte for byte', async (context) => {
 
 test('a body that comes whole is lent as plain bytes, too, and from the middle of a buffer', async (context) => {
   const shared = new Uint8Array(Buffer.from('before whole behind'));
-  const bytes = await bytesOf(context, (answer) => {
-    answer.start(200, 'OK', head(5));
-    answer.lend(shared.subarray(7, 12));
-    answer.end();
+  const bytes = await bytesOf(context, (response) => {
+    response.start(200, 'OK', head(5));
+    response.lend(shared.subarray(7, 12));
+    response.end();
   });
   assert.equal(headAndBody(bytes)[1], 'whole');
 });
 
-test('of an answer that is given up while its body is held nothing arrives', async (context) => {
-  const bytes = await bytesOf(context, (answer) => {
-    answer.start(200, 'OK', head(5));
-    answer.lend(Buffer.from('whole'));
-    answer.release();
-    answer.breakOff();
-    answer.flush();
+test('of a response that is given up while its body is held nothing arrives', async (context) => {
+  const bytes = await bytesOf(context, (response) => {
+    response.start(200, 'OK', head(5));
+    response.lend(Buffer.from('whole'));
+    response.release();
+    response.breakOff();
+    response.flush();
   });
   assert.equal(bytes, '');
 });
 
 for (const status of [204, 304]) {
   test(`a ${status} has no body, whatever it announces`, async (context) => {
-    const bytes = await bytesOf(context, (answer) => {
-      answer.start(status, '', head(5));
-      answer.lend(Buffer.from('whole'));
-      answer.end();
+    const bytes = await bytesOf(context, (response) => {
+      response.start(status, '', head(5));
+      response.lend(Buffer.from('whole'));
+      response.end();
     });
     assert.equal(headAndBody(bytes)[1], '');
   });

@@ -1,26 +1,26 @@
 import { GatheredWrites, type PieceWriter } from '../../http2/sockets/gathered-writes.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 
-/** Bytes of a lent piece up to which a copy of its own is cheaper than a buffer that is used again. */
+/** Bytes. Up to this size a copy of a lent piece is cheaper than a reused buffer. */
 export const maximumCopied = 4_096;
 
-/** What an answer is written to; every `Writable` is one. */
+/** What a response is written to; every `Writable` is one. */
 export interface ClientWritable extends PieceWriter {
   once(event: 'drain', listener: () => void): unknown;
   end(): unknown;
 }
 
-/** The part of an answer that watches its client, on either protocol: when it can take more, and when it has gone. */
-export class ClientSide {
+/** Writes a response to an HTTP/1.1 client: reports when it can take more, and when it has gone. */
+export class ClientWriter {
   readonly #writable: ClientWritable;
-  /** Up to `attach`: a watch must not keep its request for as long as it is open. */
+  /** Dropped in `attach`: an open watch must not keep its request in memory. */
   #inbound: Required<Pick<InboundRequest, 'onFinished'>> | undefined;
   #onDrain: (() => void) | undefined;
   #onGone: (() => void) | undefined;
   #isWaiting = false;
-  /** More than one piece is to be expected. */
+  /** Whether more than one piece is expected. */
   #isLarge = false;
-  /** From the first large piece on. */
+  /** Made for the first large piece. */
   #gathered: GatheredWrites | undefined;
 
   constructor(writable: ClientWritable, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
@@ -35,7 +35,7 @@ export class ClientSide {
     this.#inbound = undefined;
   }
 
-  /** @param length bytes of the answer's body, where its head says so */
+  /** @param length Content-Length of the response, if known */
   announce(length: number | undefined): void {
     this.#isLarge = length !== undefined && length > maximumCopied;
   }
@@ -47,7 +47,7 @@ export class ClientSide {
 
   /** @returns false when the client is slower; `onDrain` is called then. */
   write(chunk: Uint8Array): boolean {
-    // Nothing may overtake what has been gathered.
+    // Gathered bytes come first.
     this.#gathered?.flush();
     if (this.#writable.write(chunk)) return true;
     if (!this.#isWaiting) {
@@ -61,7 +61,7 @@ export class ClientSide {
   }
 
   /**
-   * @param chunk overwritten afterwards.
+   * @param chunk overwritten afterwards
    * @returns false when the client is slower; `onDrain` is called then.
    */
   lend(chunk: Uint8Array): boolean {
@@ -72,7 +72,6 @@ export class ClientSide {
     return this.#gathered.add(chunk);
   }
 
-  /** Ends the answer behind all that was written. */
   end(): void {
     this.#gathered?.flush();
     this.#writable.end();

@@ -45,7 +45,7 @@ async function busyRouter(context: TestContext) {
 }
 
 for (const client of protocols) {
-  test(`attack: of large answers side by side no client on ${client} gets another's bytes, whoever leaves half-way`, async (context) => {
+  test(`attack: of large responses side by side no client on ${client} gets another's bytes, whoever leaves half-way`, async (context) => {
     const { router, session } = await busyRouter(context);
     const lengths = [5_000, 16_385, 70_000, 131_072, 300_001, 1_500_000];
     const asked = Array.from({ length: 48 }, async (_, index) => {
@@ -57,15 +57,15 @@ for (const client of protocols) {
         stream.close(8);
         return;
       }
-      const answer =
+      const response =
         client === 'h2' ? await askHttp2(session, { path }) : await askHttp1(router.port, { path });
-      assert.ok(answer.body.equals(bodyOf(path)), path);
+      assert.ok(response.body.equals(bodyOf(path)), path);
     });
     await Promise.all(asked);
   });
 }
 
-test('a client that reads slowly gets all of a large answer', async (context) => {
+test('a client that reads slowly gets all of a large response', async (context) => {
   const { session } = await busyRouter(context);
   const path = '/3/3000000';
   const stream = session.request({ ':path': path });

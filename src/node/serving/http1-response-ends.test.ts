@@ -2,23 +2,23 @@ import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
-import { announced, bytesOf, connected, dated } from '../../../test/support/http1-answers.ts';
+import { announced, bytesOf, connected, dated } from '../../../test/support/http1-responses.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
 
-test('more than was announced breaks the connection: the client must not read it as the next answer', async (context) => {
+test('more than was announced breaks the connection: the client must not read it as the next response', async (context) => {
   for (const pieces of [['body', 'HTTP/1.1 200 OK\r\n\r\n'], ['body!'], ['b'.repeat(5_000)]]) {
-    const bytes = await bytesOf(context, (answer) => {
-      answer.start(200, 'OK', announced(4));
-      for (const piece of pieces) answer.write(Buffer.from(piece));
-      answer.end();
+    const bytes = await bytesOf(context, (response) => {
+      response.start(200, 'OK', announced(4));
+      for (const piece of pieces) response.write(Buffer.from(piece));
+      response.end();
     });
     assert.doesNotMatch(bytes, /!|bb|HTTP.*HTTP/s);
   }
   for (const lengths of [[5_001], [5_000, 1], [4_999, 2]]) {
-    const bytes = await bytesOf(context, (answer) => {
-      answer.start(200, 'OK', announced(5_000));
-      for (const length of lengths) answer.lend(Buffer.alloc(length, 'x'));
-      answer.end();
+    const bytes = await bytesOf(context, (response) => {
+      response.start(200, 'OK', announced(5_000));
+      for (const length of lengths) response.lend(Buffer.alloc(length, 'x'));
+      response.end();
     });
     assert.ok(!bytes.includes('x'.repeat(5_001)), `${lengths}`);
   }
@@ -26,22 +26,22 @@ test('more than was announced breaks the connection: the client must not read it
 
 test('less than was announced breaks the connection: the client must not take a part for the whole', async (context) => {
   for (const length of [10, 10_000]) {
-    const { client, answer, told } = await connected(context);
-    answer.start(200, 'OK', announced(length));
-    answer.lend(Buffer.from('part'.padStart(length - 1)));
+    const { client, response, told } = await connected(context);
+    response.start(200, 'OK', announced(length));
+    response.lend(Buffer.from('part'.padStart(length - 1)));
     await readUntil(client, 'part');
-    answer.end();
+    response.end();
     await eventually(() => client.readableEnded || client.destroyed);
     assert.equal(told.length, 0);
   }
 });
 
-test('an answer that breaks off does not end in good order', async (context) => {
-  const { client, answer, told } = await connected(context);
-  answer.start(200, 'OK', dated);
-  answer.write(Buffer.from('part'));
+test('a response that breaks off does not end in good order', async (context) => {
+  const { client, response, told } = await connected(context);
+  response.start(200, 'OK', dated);
+  response.write(Buffer.from('part'));
   await readUntil(client, 'part');
-  answer.breakOff();
+  response.breakOff();
   assert.doesNotMatch(await text(client.setEncoding('latin1')), /0\r\n\r\n/);
   assert.equal(told.length, 0);
 });
@@ -54,12 +54,12 @@ for (const [method, status, lines] of [
   ['GET', 205, dated],
   ['GET', 304, announced(4)],
 ] as const) {
-  test(`an exchange is over at the late end of an answer without content: ${method}, ${status}, ${lines.length} parts`, async (context) => {
-    const { client, answer, told } = await connected(context, { method });
-    answer.start(status, '', lines);
+  test(`an exchange is over at the late end of a response without content: ${method}, ${status}, ${lines.length} parts`, async (context) => {
+    const { client, response, told } = await connected(context, { method });
+    response.start(status, '', lines);
     await readUntil(client, '\r\n\r\n');
     assert.equal(told.length, 0);
-    answer.end();
+    response.end();
     await eventually(() => told.includes('answered'));
   });
 }
@@ -71,21 +71,21 @@ for (const [way, framing] of [
   ['lend', 'chunked'],
 ] as const) {
   test(`an exchange is over when the system has the last byte, not before: ${way}, ${framing}`, async (context) => {
-    const { client, answer, told } = await connected(context);
+    const { client, response, told } = await connected(context);
     const length = 64 * 1024 * 1024;
-    answer.start(200, 'OK', framing === 'chunked' ? dated : announced(length));
+    response.start(200, 'OK', framing === 'chunked' ? dated : announced(length));
     let left = length;
     const toldAtEnd = Promise.withResolvers<readonly string[]>();
     const chunk = Buffer.alloc(1024 * 1024, 'x');
     const goOn = (): void => {
       while (left > 0) {
         left -= chunk.length;
-        if (!answer[way](chunk) && left > 0) return;
+        if (!response[way](chunk) && left > 0) return;
       }
-      answer.end();
+      response.end();
       toldAtEnd.resolve([...told]);
     };
-    answer.attach(goOn, () => {});
+    response.attach(goOn, () => {});
     goOn();
     // More than the buffers of both systems hold.
     assert.ok(left > 0);

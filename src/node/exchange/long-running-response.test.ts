@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { AnswerSink } from './answer-sink.ts';
-import { LongRunningAnswer } from './long-running-answer.ts';
+import { LongRunningResponse } from './long-running-response.ts';
 import { OpenStreams } from './open-streams.ts';
+import type { ResponseSink } from './response-sink.ts';
 
 const json: RawHeaders = ['Content-Type', 'application/json'];
 
-/** An answer whose client's side is a string. */
-function startAnswer(options: { isWatch?: boolean; status?: number; headers?: RawHeaders } = {}) {
+/** A response whose client's side is a string. */
+function startResponse(options: { isWatch?: boolean; status?: number; headers?: RawHeaders } = {}) {
   const { isWatch = true, status = 200, headers = json } = options;
   let received = '';
-  const sink: AnswerSink = {
+  const sink: ResponseSink = {
     attach() {},
     release() {},
     start: () => new Response(),
@@ -27,44 +27,44 @@ function startAnswer(options: { isWatch?: boolean; status?: number; headers?: Ra
     },
   };
   const streams = new OpenStreams();
-  const answer = new LongRunningAnswer(sink, { isWatch }, streams);
-  answer.start(status, '', headers);
-  const write = (text: string): boolean => answer.write(new TextEncoder().encode(text));
-  return { answer, streams, write, received: () => received };
+  const response = new LongRunningResponse(sink, { isWatch }, streams);
+  response.start(status, '', headers);
+  const write = (text: string): boolean => response.write(new TextEncoder().encode(text));
+  return { response, streams, write, received: () => received };
 }
 
 test('a quiet watch ends at once', () => {
-  const { answer, streams, write, received } = startAnswer();
+  const { response, streams, write, received } = startResponse();
   write('{"type":"ADDED"}\n');
-  answer.endSoon();
+  response.endSoon();
   assert.equal(received(), '{"type":"ADDED"}\n<end>');
   assert.equal(streams.size, 0);
 });
 
 test('a watch in the middle of an event gets the rest of it, and nothing of the next one', () => {
-  const { answer, write, received } = startAnswer();
+  const { response, write, received } = startResponse();
   write('{"type":');
-  answer.endSoon();
+  response.endSoon();
   write('"AD');
   assert.equal(write('DED"}\n{"type":"MOD'), true);
   assert.equal(received(), '{"type":"ADDED"}\n<end>');
 });
 
 test('what comes behind its end is dropped, and its own end is no second one', () => {
-  const { answer, write, received } = startAnswer();
-  answer.endSoon();
+  const { response, write, received } = startResponse();
+  response.endSoon();
   assert.equal(write('{"type":"ADDED"}\n'), true);
-  answer.end();
-  answer.breakOff(new Error('the client has gone'));
-  answer.cut();
+  response.end();
+  response.breakOff(new Error('the client has gone'));
+  response.cut();
   assert.equal(received(), '<end>');
 });
 
 test('a watch that does not come to the end of its event is broken off in the end', () => {
-  const { answer, write, received } = startAnswer();
+  const { response, write, received } = startResponse();
   write('{"type":');
-  answer.endSoon();
-  answer.cut();
+  response.endSoon();
+  response.cut();
   assert.equal(received(), '{"type":<broken off>');
 });
 
@@ -76,20 +76,20 @@ for (const [what, options] of Object.entries({
   'a refused watch': { status: 403 },
 })) {
   test(`${what} goes on to its own end, and is broken off when there is no more time`, () => {
-    const { answer, streams, write, received } = startAnswer(options);
+    const { response, streams, write, received } = startResponse(options);
     write('line\n');
-    answer.endSoon();
+    response.endSoon();
     write('line\n');
     assert.equal(received(), 'line\nline\n');
     assert.equal(streams.size, 1);
-    answer.cut();
+    response.cut();
     assert.equal(received(), 'line\nline\n<broken off>');
   });
 }
 
-test('an answer that has ended by itself is in no shutdown’s way', () => {
-  const { answer, streams } = startAnswer();
-  answer.end();
-  answer.release();
+test('a response that has ended by itself is in no shutdown’s way', () => {
+  const { response, streams } = startResponse();
+  response.end();
+  response.release();
   assert.equal(streams.size, 0);
 });

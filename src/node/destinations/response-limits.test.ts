@@ -18,21 +18,21 @@ function ask(context: TestContext, { destination }: Peer): Promise<Response> {
   return send(newTransport(context), destination);
 }
 
-/** Answers a request, large head and all, with `answer`. */
-function answering(context: TestContext, answer: string): Promise<Peer> {
+/** Answers a request, large head and all, with `response`. */
+function responding(context: TestContext, response: string): Promise<Peer> {
   return startRawPeer(context, (socket) => {
     let received = '';
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1');
       if (!received.endsWith('\r\n\r\n')) return;
       received = '';
-      socket.write(answer, 'latin1');
+      socket.write(response, 'latin1');
     });
   });
 }
 
-describe('an answer over HTTP/1.1', () => {
-  for (const [attack, answer] of [
+describe('a response over HTTP/1.1', () => {
+  for (const [attack, response] of [
     ['200,000 lines', withHead(lines(200_000))],
     ['5,000 short lines', withHead(lines(5_000))],
     ['a line of 70 KB', withHead(`a: ${'b'.repeat(70_000)}\r\n`)],
@@ -42,28 +42,28 @@ describe('an answer over HTTP/1.1', () => {
       `HTTP/1.1 103 Early Hints\r\n${lines(1_000)}\r\n`.repeat(5) + withHead(''),
     ],
   ] as const) {
-    test(`attack: ${attack} are no answer, and end the connection`, async (context) => {
-      const peer = await answering(context, answer);
+    test(`attack: ${attack} are no response, and end the connection`, async (context) => {
+      const peer = await responding(context, response);
       assert.equal((await failureOf(ask(context, peer))).code, 'InvalidResponse');
       await eventually(() => peer.openConnections() === 0);
     });
   }
 
-  for (const [attack, answer] of [
+  for (const [attack, response] of [
     ['3 MB of one-byte trailers', withTrailers('a:b\r\n'.repeat(600_000))],
     ['5,000 short trailers', withTrailers(lines(5_000))],
     [
-      '5,000 short trailers of a last answer',
+      '5,000 short trailers of a last response',
       withTrailers(lines(5_000)).replace('OK', 'OK\r\nConnection: close'),
     ],
     ['trailers of 70 KB', withTrailers(`a: ${'b'.repeat(3_500)}\r\n`.repeat(20))],
     [
-      'trailers of 70 KB of a last answer',
+      'trailers of 70 KB of a last response',
       withTrailers(`a: ${'b'.repeat(3_500)}\r\n`.repeat(20)).replace('OK', 'OK\r\nConnection: close'),
     ],
   ] as const) {
     test(`attack: with ${attack} it breaks off, and ends the connection`, async (context) => {
-      const peer = await answering(context, answer);
+      const peer = await responding(context, response);
       // It may break off before anybody has seen its head.
       await assert.rejects(ask(context, peer).then((response) => response.text()));
       await eventually(() => peer.openConnections() === 0);
@@ -71,7 +71,7 @@ describe('an answer over HTTP/1.1', () => {
   }
 
   test('has 4,000 lines, and as many trailers', async (context) => {
-    const peer = await answering(
+    const peer = await responding(
       context,
       interim + withTrailers(lines(4_000)).replace('OK\r\n', `OK\r\n${lines(4_000)}`),
     );
@@ -81,11 +81,11 @@ describe('an answer over HTTP/1.1', () => {
   });
 });
 
-test('a head that comes byte by byte is read, and beyond its limit no answer', async (context) => {
-  const byByte = (answer: string): Promise<Peer> =>
+test('a head that comes byte by byte is read, and beyond its limit no response', async (context) => {
+  const byByte = (response: string): Promise<Peer> =>
     startRawPeer(context, (socket) => {
       socket.once('data', async () => {
-        for (const byte of answer) {
+        for (const byte of response) {
           if (socket.destroyed) return;
           if (!socket.write(byte)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
         }
@@ -96,8 +96,8 @@ test('a head that comes byte by byte is read, and beyond its limit no answer', a
   assert.equal((await failureOf(ask(context, peer))).code, 'InvalidResponse');
 });
 
-describe('an answer over HTTP/2', () => {
-  test('attack: a head of 2,500 lines, which take 32 bytes more each, is no answer, and the watch beside it goes on', async (context) => {
+describe('a response over HTTP/2', () => {
+  test('attack: a head of 2,500 lines, which take 32 bytes more each, is no response, and the watch beside it goes on', async (context) => {
     const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
       if (incoming.url === '/large') {
         for (let index = 0; index < 2_500; index++) outgoing.setHeader(`x-${index}`, 'b');
@@ -118,8 +118,8 @@ describe('an answer over HTTP/2', () => {
   });
 });
 
-describe('an answer to an upgrade', () => {
-  for (const [attack, answer] of [
+describe('a response to an upgrade', () => {
+  for (const [attack, response] of [
     ['5,000 short lines', withHead(lines(5_000))],
     ['a line of 70 KB', withHead(`a: ${'b'.repeat(70_000)}\r\n`)],
     ['5,000 interim heads', interim.repeat(5_000) + withHead('')],
@@ -128,8 +128,8 @@ describe('an answer to an upgrade', () => {
       `HTTP/1.1 101 Switching Protocols\r\nUpgrade: SPDY/3.1\r\nConnection: Upgrade\r\n${lines(5_000)}\r\n`,
     ],
   ] as const) {
-    test(`attack: ${attack} are no answer, and end the connection`, async (context) => {
-      const destination = await startDestination(context, answer);
+    test(`attack: ${attack} are no response, and end the connection`, async (context) => {
+      const destination = await startDestination(context, response);
       const router = await startRouter(context, { destination: destination.destination });
       await connect(context, router, upgradeRequest('SPDY/3.1'));
       await destination.closed;

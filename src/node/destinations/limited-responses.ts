@@ -1,0 +1,42 @@
+import type { TLSSocket } from 'node:tls';
+import { invalidResponse } from './invalid-response.ts';
+import { maximumResponseHeaderBytes } from './response-limits.ts';
+
+/** The least bytes that a piece counts as: undici copies an incomplete line with each piece that extends it. */
+const leastPiece = 256;
+
+/** The progress of a response on one connection. */
+interface Reading {
+  /** Bytes since the final head or the last content. */
+  withoutContent: number;
+}
+
+/** The connection that was read last: undici parses a piece and emits its events before it reads another. */
+let lastRead: Reading | undefined;
+
+/**
+ * Closes a connection of undici's pool if a response has too much before its head or after its content. undici's own
+ * limit (client-h1.js, `trackHeader`) does not stop its parser: each further line of the piece costs a new error with its
+ * stack, a third of a second for 128 KiB of short lines. So pieces are counted before undici gets them.
+ * `responseProgressed` must be called for each final head, content and end.
+ */
+export function limitResponses(socket: TLSSocket): TLSSocket {
+  const reading: Reading = { withoutContent: 0 };
+  const read = socket.read.bind(socket);
+  socket.read = (size) => {
+    lastRead = reading;
+    if (reading.withoutContent > maximumResponseHeaderBytes) {
+      socket.destroy(invalidResponse('its head or its trailers are too long'));
+      return null;
+    }
+    const piece: Buffer | null = read(size);
+    if (piece !== null) reading.withoutContent += Math.max(piece.length, leastPiece);
+    return piece;
+  };
+  return socket;
+}
+
+/** Called by the handler of undici's events. */
+export function responseProgressed(): void {
+  if (lastRead !== undefined) lastRead.withoutContent = 0;
+}
