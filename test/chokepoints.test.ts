@@ -197,7 +197,7 @@ test('an upgrade is dialled in one place, with the request from Router.deliver',
   assert.deepEqual(callersOf('dialUpgrade'), ['src/node/upgrades/upgrade.ts']);
   assert.match(
     sourceOf('src/node/upgrades/upgrade.ts'),
-    /router\.deliver<UpgradeAnswer>\(request, \(outbound\) =>\s*dialUpgrade\(dialer, outbound, /,
+    /router\.deliver<UpgradeResponse>\(request, \(outbound\) =>\s*dialUpgrade\(dialer, outbound, /,
   );
 });
 
@@ -217,10 +217,10 @@ test('the order accept, identify, decide, carry, name, observe is spelled in one
 test('a request by HTTP/2 comes through the adapter for fetch handlers, and no other way', () => {
   assert.deepEqual(callersOf('serveHttp2'), ['src/node/serving/http2-server.ts']);
   assert.deepEqual(placesOf(/\bnew ServerSession\(/), ['src/http2/server/fetch-adapter.ts']);
-  assert.deepEqual(placesOf(/\bnew StreamInbound\(/), ['src/node/serving/http2-server.ts']);
+  assert.deepEqual(placesOf(/\bnew Http2Inbound\(/), ['src/node/serving/http2-server.ts']);
   assert.match(
     sourceOf('src/node/serving/http2-server.ts'),
-    /return fetch\(request, \{ inbound: new StreamInbound\(incoming, inboundOptions\) \}\);/,
+    /return fetch\(request, \{ inbound: new Http2Inbound\(incoming, inboundOptions\) \}\);/,
   );
 });
 

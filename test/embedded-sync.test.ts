@@ -5,7 +5,9 @@ import { test } from 'node:test';
 import { Agent, request } from 'undici';
 import type { ExampleApiServer, RequestRecord } from '../demo/example-api-server/index.ts';
 import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
+import { syncCatalogue } from '../src/node/metrics/sync-catalogue.ts';
 import { eventually } from './support/eventually.ts';
+import { parseScrape, sampleValue } from './support/prometheus-text.ts';
 import { startRouterProcess } from './support/router-process.ts';
 import { askRouter, eventuallyAnswers, startSync, syncCluster } from './support/sync-cluster.ts';
 
@@ -32,6 +34,14 @@ test('a router with a kubeconfig and nothing else reads the cluster and sends re
     status.embeddedSync?.servers.map(({ id, state }) => [id, state]),
     [a, b].map(({ serverId }) => [serverId, 'current']).sort(),
   );
+  const families = parseScrape(await client.metrics(), 'text');
+  for (const { name, labels } of Object.values(syncCatalogue)) {
+    const samples = families.get(name)?.samples ?? [];
+    assert.ok(samples.length > 0, `${name} has a series`);
+    for (const { le: _, ...others } of samples.map((sample) => sample.labels))
+      assert.deepEqual(Object.keys(others), labels, name);
+  }
+  assert.equal(sampleValue(families, syncCatalogue.servers.name, { state: 'current' }), 2);
   const { decision, candidates } = await client.explain(flowSchemas);
   assert.deepEqual([decision, candidates.map(({ id }) => id)], ['peer', [b.serverId]]);
 });

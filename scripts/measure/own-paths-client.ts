@@ -7,6 +7,8 @@ export interface OwnPathsClient {
   status(): Promise<RouterStatusView>;
   /** `v1/explain` of a GET: what the router would do with it. */
   explain(url: string): Promise<ExplainView>;
+  /** `metrics`, in Prometheus' text format. */
+  metrics(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -42,17 +44,19 @@ export function ownPathsClient(
       key: clientCertificate.key,
     },
   });
-  async function get<View>(path: string): Promise<View> {
-    const { statusCode, body } = await request(`${origin}/.mixed-version-proxy/v1/${path}`, {
+  async function getText(path: string): Promise<string> {
+    const { statusCode, body } = await request(`${origin}/.mixed-version-proxy/${path}`, {
       dispatcher: agent,
     });
     const text = await body.text();
-    if (statusCode !== 200) throw new Error(`${path} was answered with ${statusCode}: ${text}`);
-    return JSON.parse(text) as View;
+    if (statusCode !== 200) throw new Error(`${path}: response ${statusCode}: ${text}`);
+    return text;
   }
+  const get = async <View>(path: string): Promise<View> => JSON.parse(await getText(`v1/${path}`)) as View;
   return {
     status: () => get('status'),
     explain: (url) => get(`explain?method=GET&url=${encodeURIComponent(url)}`),
+    metrics: () => getText('metrics'),
     close: () => agent.destroy(),
   };
 }
