@@ -54,6 +54,14 @@ const candidates: readonly ExclusiveResource[] = [
     patch: { spec: { matchingPrecedence: 901 } },
   })),
   {
+    apiVersion: 'resource.k8s.io/v1alpha2',
+    kind: 'PodSchedulingContext',
+    resource: 'podschedulingcontexts',
+    namespaced: true,
+    spec: { potentialNodes: ['a'] },
+    patch: { spec: { potentialNodes: ['a', 'b'] } },
+  },
+  {
     apiVersion: 'resource.k8s.io/v1',
     kind: 'DeviceClass',
     resource: 'deviceclasses',

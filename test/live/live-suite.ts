@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
-import { findKubectls, type Kubectl, type KubectlResult, runKubectl } from '../support/kubectl.ts';
+import {
+  everyKubectlVersion,
+  findKubectls,
+  type Kubectl,
+  type KubectlResult,
+  runKubectl,
+} from '../support/kubectl.ts';
 import { type ExclusiveResource, exclusiveResource } from './exclusive-resources.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import { tlsRequest } from './tls-request.ts';
@@ -21,7 +27,7 @@ export interface LiveSuite {
 /** The suite, once it has started: tests are registered before. */
 export type GetSuite = () => LiveSuite;
 
-export const kubectls = findKubectls();
+export const kubectls = findKubectls(everyKubectlVersion);
 
 /** One entry for each router: contexts of the kubeconfig. */
 export const routerContexts = ['router-a', 'router-b', 'router-c', 'gateway'] as const;

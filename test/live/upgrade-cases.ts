@@ -4,7 +4,7 @@ import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { collectionPath, manifestOf } from './exclusive-resources.ts';
 import { describeFields, type FieldLoop, startFieldLoop } from './field-loop.ts';
 import { type GetSuite, kubectls, type LiveSuite } from './live-suite.ts';
-import { makePolicy, writeUnderPolicy } from './policy-writes.ts';
+import { countEvaded, makePolicies } from './policy-writes.ts';
 import { tlsRequest } from './tls-request.ts';
 import { startUpgradeClients } from './upgrade-clients.ts';
 
@@ -101,9 +101,14 @@ async function untilRoutersKnow({ cluster }: LiveSuite, serverId: string): Promi
   }
 }
 
-/** Objects with a field that only the newest version knows: by any of the routers, by the gateway, and without either. */
-function startFieldLoops({ cluster }: LiveSuite): Record<'routers' | 'gateway' | 'bare', FieldLoop> {
-  const { sidecars, gateway, servers, admin } = cluster;
+/**
+ * Objects with a field that only the newest version knows: by any of the routers, by the gateway, and without either: at a
+ * random server, and through a TCP load balancer.
+ */
+function startFieldLoops({
+  cluster,
+}: LiveSuite): Record<'routers' | 'gateway' | 'bare' | 'balancer', FieldLoop> {
+  const { sidecars, gateway, servers, forwarders, admin } = cluster;
   const newest = servers[2];
   const start = (name: string, origins: readonly string[]) =>
     startFieldLoop(origins, () => newest.url, scope, admin, name);
@@ -114,6 +119,7 @@ function startFieldLoops({ cluster }: LiveSuite): Record<'routers' | 'gateway' |
       'bare',
       servers.map(({ url }) => url),
     ),
+    balancer: start('balancer', [`https://127.0.0.1:${forwarders.apiServers.port}`]),
   };
 }
 
@@ -126,26 +132,27 @@ async function settle(fields: Readonly<Record<string, FieldLoop>>): Promise<void
   );
 }
 
-/** Most servers know a kind of policy by now, and one does not: no write may come past it through that one. */
+/** Most servers know a kind of policy by now, and one does not: no write may evade a policy through that one. */
 async function policiesHold({ cluster }: LiveSuite, context: TestContext): Promise<void> {
   const { servers, sidecars, gateway, admin } = cluster;
-  const [oldest, , newest] = servers;
-  const remove = await makePolicy(newest.url, oldest.url, scope, admin);
-  if (remove === undefined) {
-    context.diagnostic('policies: both versions know the same kinds');
-    return;
-  }
-  try {
-    const routers = [...sidecars, gateway].map(({ origin }) => origin);
-    const through = await writeUnderPolicy(routers, scope, admin, 'policy', 1_000);
-    const bare = servers.map(({ url }) => url);
-    const straight = await writeUnderPolicy(bare, scope, admin, 'policy-bare', 300);
-    context.diagnostic(
-      `policies: ${through.evaded} of ${through.written} writes evaded one through the routers, ${straight.evaded} of ${straight.written} straight to the servers`,
-    );
-    assert.equal(through.evaded, 0);
-    assert.ok(straight.evaded > 0, 'without routers it is evaded');
-  } finally {
-    await remove();
+  const [oldest, upgraded, newest] = servers;
+  const policies = await makePolicies([newest.url, upgraded.url], oldest.url, scope, admin);
+  if (policies.length === 0) context.diagnostic('policies: both versions know the same kinds');
+  const routers = [...sidecars, gateway].map(({ origin }) => origin);
+  const bare = servers.map(({ url }) => url);
+  for (const policy of policies) {
+    const { kind } = policy;
+    const name = kind.toLowerCase();
+    try {
+      const through = await countEvaded(policy, routers, scope, admin, name, 1_000);
+      const straight = await countEvaded(policy, bare, scope, admin, `${name}-bare`, 300);
+      context.diagnostic(
+        `${kind}: ${through} of 1000 writes evaded it through the routers, ${straight} of 300 straight to the servers`,
+      );
+      assert.equal(through, 0);
+      assert.ok(straight > 0, 'without routers it is evaded');
+    } finally {
+      await policy.remove();
+    }
   }
 }

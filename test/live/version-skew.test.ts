@@ -6,6 +6,15 @@ test('servers that Kubernetes supports beside each other run as they are', () =>
   assert.deepEqual(versionSkewFlags({ minor: 32 }, [{ minor: 32 }, { minor: 33 }]), []);
 });
 
+test('a server of 1.29 has something that one of 1.30 beside it has not', () => {
+  const all = [{ minor: 29 }, { minor: 30 }];
+  assert.deepEqual(
+    all.map((binary) => versionSkewFlags(binary, all)),
+    [['--runtime-config=resource.k8s.io/v1alpha2=true'], []],
+  );
+  assert.deepEqual(versionSkewFlags({ minor: 30 }, [{ minor: 30 }, { minor: 30 }]), []);
+});
+
 test('servers further apart share no FlowSchemas, each told in the versions that it knows', () => {
   const all = [{ minor: 25 }, { minor: 33 }];
   const [priority, old] = versionSkewFlags({ minor: 25 }, all);

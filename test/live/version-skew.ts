@@ -12,19 +12,25 @@ const flowControlVersions: readonly (readonly [version: string, first: number, l
 const firstPolicies = 30;
 const lastBetaPolicies = 33;
 
+/** Kubernetes 1.30 took nothing away that 1.29 serves by default: the older one serves an alpha API as well. */
+const lostNothing = 30;
+const alphaOfOlder = '--runtime-config=resource.k8s.io/v1alpha2=true';
+
 /**
  * Flags that let servers further apart than Kubernetes supports (one minor version, see its version skew policy) share
  * one etcd. A newer server writes FlowSchemas in a version that the older one cannot decode, and the older one then
  * never becomes ready: priority and fairness is left out on all of them.
  *
- * @returns nothing for servers at most one minor version apart
+ * @returns for servers at most one minor version apart: nothing but what an older one has to have and a newer one has not
  */
 export function versionSkewFlags(
   { minor }: Pick<ApiServerBinary, 'minor'>,
   all: readonly Pick<ApiServerBinary, 'minor'>[],
 ): readonly string[] {
   const minors = all.map((binary) => binary.minor);
-  if (Math.max(...minors) - Math.min(...minors) <= 1) return [];
+  const newest = Math.max(...minors);
+  if (newest - Math.min(...minors) <= 1)
+    return newest === lostNothing && minor < newest ? [alphaOfOlder] : [];
   const off = flowControlVersions
     .filter(([, first, last]) => minor >= first && minor <= last)
     .map(([version]) => `flowcontrol.apiserver.k8s.io/${version}=false`);

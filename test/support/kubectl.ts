@@ -15,14 +15,18 @@ export interface Kubectl {
 export const kubectlMissing =
   'kubectl is not on PATH: install it (any version from 1.27 on) to run the tests that use it';
 
+/** The versions that the Google Cloud SDK puts beside its kubectl. */
+export const everyKubectlVersion = ['1.27', '1.28', '1.29', '1.30', '1.31', '1.32', '1.33'] as const;
+
 /**
- * The kubectl on PATH and, where the Google Cloud SDK has put others beside it, `kubectl.1.27` and
- * `kubectl.1.33`. Empty where there is none.
+ * Those of `versions` that the Google Cloud SDK has put beside the kubectl on PATH, as `kubectl.1.27`; the kubectl on
+ * PATH if there is none of them. Empty where there is no kubectl.
+ * @param versions default: the oldest and the newest
  */
-export function findKubectls(): readonly Kubectl[] {
+export function findKubectls(versions: readonly string[] = ['1.27', '1.33']): readonly Kubectl[] {
   const onPath = resolveOnPath('kubectl');
   if (onPath === undefined) return [];
-  const beside = ['1.27', '1.33'].flatMap((version) => {
+  const beside = versions.flatMap((version) => {
     const path = join(dirname(realpathSync(onPath)), `kubectl.${version}`);
     return isExecutable(path) ? [{ version, path }] : [];
   });
