@@ -26,7 +26,7 @@ export class RequestSeries {
   }
 
   get duration(): HistogramSeries {
-    this.#duration ??= this.#families.requestDuration.with(...resourceValues(this.labels));
+    this.#duration ??= this.#families.requestDuration.with(this.labels.verb, this.labels.scope);
     return this.#duration;
   }
 
