@@ -16,6 +16,8 @@ export interface PresentedCertificate {
   readonly intermediates: readonly Uint8Array[];
   /** The chain holds against the certificate authorities of the server. */
   readonly verified: boolean;
+  /** The CN of its subject, or the empty string. */
+  readonly commonName: string;
 }
 
 export interface AuthenticationOptions {
@@ -27,6 +29,13 @@ export interface AuthenticationOptions {
   readonly requestHeaderAllowedNames?: readonly string[] | undefined;
   /** Bearer tokens and whose they are. */
   readonly tokens?: ReadonlyMap<string, ExampleUser> | undefined;
+}
+
+/** Whose certificate it is: the same for every request of a connection. */
+interface VerifiedCertificate {
+  readonly isFrontProxy: boolean;
+  /** `undefined`: the CA of clients did not issue it. */
+  readonly user: ExampleUser | undefined;
 }
 
 const anonymous: ExampleUser = {
@@ -55,25 +64,35 @@ export function makeAuthenticate(options: AuthenticationOptions): Authenticate {
   const allowedNames = options.requestHeaderAllowedNames ?? [];
   const tokens = options.tokens ?? new Map<string, ExampleUser>();
 
+  const verifiedCertificates = new WeakMap<PresentedCertificate, VerifiedCertificate>();
+  function verify(presented: PresentedCertificate): VerifiedCertificate {
+    const certificate = new X509Certificate(presented.raw);
+    const intermediates = presented.intermediates.map((raw) => new X509Certificate(raw));
+    const verified = {
+      isFrontProxy: chainsTo(certificate, intermediates, requestHeaderCas),
+      user: chainsTo(certificate, intermediates, clientCas) ? fromCertificate(certificate) : undefined,
+    };
+    verifiedCertificates.set(presented, verified);
+    return verified;
+  }
+
   return (rawHeaders, presented) => {
     const headers = headersByName(rawHeaders);
-    const certificate = presented?.verified === true ? new X509Certificate(presented.raw) : undefined;
-    const intermediates = (presented?.intermediates ?? []).map((raw) => new X509Certificate(raw));
-    const isFrontProxy = certificate !== undefined && chainsTo(certificate, intermediates, requestHeaderCas);
     let refused = presented !== undefined && !presented.verified;
 
-    if (certificate !== undefined && isFrontProxy) {
-      const allowed = allowedNames.length === 0 || allowedNames.includes(commonName(certificate));
-      const user = allowed ? fromRequestHeaders(headers) : undefined;
-      if (user !== undefined) return authenticated(user);
-      refused ||= !allowed;
+    if (presented?.verified === true) {
+      const certificate = verifiedCertificates.get(presented) ?? verify(presented);
+      if (certificate.isFrontProxy) {
+        const allowed = allowedNames.length === 0 || allowedNames.includes(presented.commonName);
+        const user = allowed ? fromRequestHeaders(headers) : undefined;
+        if (user !== undefined) return authenticated(user);
+        refused ||= !allowed;
+      }
+      if (certificate.user !== undefined) return authenticated(certificate.user);
+      // The x509 authenticator refuses a certificate of another issuer: a front proxy that names no user
+      // is no anonymous caller.
+      refused ||= clientCas.length > 0;
     }
-    if (certificate !== undefined && chainsTo(certificate, intermediates, clientCas)) {
-      return authenticated(fromCertificate(certificate));
-    }
-    // The x509 authenticator takes a certificate of anyone else for an error: a front proxy that names nobody
-    // is no anonymous caller.
-    refused ||= certificate !== undefined && clientCas.length > 0;
     const bearer = /^bearer +(\S+)$/i.exec(headers.get('authorization')?.[0] ?? '')?.[1];
     if (bearer !== undefined) {
       const user = tokens.get(bearer);
@@ -86,7 +105,7 @@ export function makeAuthenticate(options: AuthenticationOptions): Authenticate {
 }
 
 /** The CN of a certificate's subject, or the empty string. */
-export function commonName(certificate: X509Certificate): string {
+export function commonNameOf(certificate: X509Certificate): string {
   return subjectValues(certificate, 'CN')[0] ?? '';
 }
 
@@ -104,7 +123,7 @@ function fromRequestHeaders(headers: HeaderValues): ExampleUser | undefined {
 
 function fromCertificate(certificate: X509Certificate): ExampleUser {
   return {
-    name: commonName(certificate),
+    name: commonNameOf(certificate),
     uid: '',
     groups: subjectValues(certificate, 'O'),
     extra: {},

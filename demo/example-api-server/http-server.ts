@@ -5,7 +5,7 @@ import { type DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { type Answer, type AnswerStream, compressed, failureAnswer } from './answer.ts';
 import {
   type Authenticate,
-  commonName,
+  commonNameOf,
   type ExampleUser,
   type PresentedCertificate,
 } from './authentication.ts';
@@ -49,7 +49,7 @@ export async function serve(
   response.once('close', () => {
     clientGone = true;
   });
-  const certificate = presentedCertificate(request.socket);
+  const certificate = certificateOf(request.stream?.session ?? request.socket, request.socket);
   const rawHeaders = plainHeaders(request.rawHeaders);
   let user: ExampleUser | undefined;
   let body: Uint8Array = new Uint8Array();
@@ -98,11 +98,17 @@ export function recordOf(
     httpVersion: request.httpVersion,
     rawHeaders,
     ...(user === undefined ? {} : { user }),
-    ...(certificate === undefined
-      ? {}
-      : { clientCertificateCommonName: commonName(new X509Certificate(certificate.raw)) }),
+    ...(certificate === undefined ? {} : { clientCertificateCommonName: certificate.commonName }),
     body,
   };
+}
+
+const certificates = new WeakMap<object, PresentedCertificate | undefined>();
+
+/** A connection keeps its certificate, and reading one costs more than the rest of a short request. */
+function certificateOf(connection: object, socket: unknown): PresentedCertificate | undefined {
+  if (!certificates.has(connection)) certificates.set(connection, presentedCertificate(socket));
+  return certificates.get(connection);
 }
 
 /** The client certificate of a connection with the chain that came along; `undefined` when there is none. */
@@ -119,7 +125,8 @@ export function presentedCertificate(socket: unknown): PresentedCertificate | un
     intermediates.push(issuer.raw);
     issuer = issuer.issuerCertificate;
   }
-  return { raw: leaf.raw, intermediates, verified: socket.authorized };
+  const commonName = commonNameOf(new X509Certificate(leaf.raw));
+  return { raw: leaf.raw, intermediates, verified: socket.authorized, commonName };
 }
 
 /** Header lines without those that only HTTP/2 has (`:method`, `:path`, …). */

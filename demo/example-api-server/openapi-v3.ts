@@ -29,10 +29,10 @@ export function openApiV3Answer(
   const [group, version] = prefix === 'api' ? ['', rest[0]] : rest;
   const groupVersion = server.served.groupVersion(group ?? '', version ?? '');
   if (groupVersion === undefined) throw new PathNotFoundError();
-  const document = documentOf(server, groupVersion);
+  const { document, hash } = documentOf(server, groupVersion);
   const headers = {
     'content-type': guessedTextType,
-    etag: `"${hashOf(document)}"`,
+    etag: `"${hash}"`,
     vary: 'Accept',
     'cache-control': 'public, immutable',
   };
@@ -42,17 +42,32 @@ export function openApiV3Answer(
 function index(server: ServerContext): JsonObject {
   const paths = server.served.groupVersions().map((groupVersion) => {
     const path = pathOf(groupVersion).slice(1);
-    const serverRelativeURL = `${root}/${path}?hash=${hashOf(documentOf(server, groupVersion))}`;
+    const serverRelativeURL = `${root}/${path}?hash=${documentOf(server, groupVersion).hash}`;
     return [path, { serverRelativeURL }];
   });
   return { paths: Object.fromEntries(paths) };
 }
 
-function hashOf(document: JsonObject): string {
-  return createHash('sha512').update(JSON.stringify(document)).digest('hex').toUpperCase();
+interface HashedDocument {
+  readonly document: JsonObject;
+  /** SHA-512, upper-case hexadecimal. */
+  readonly hash: string;
 }
 
-function documentOf({ version, addedFields }: ServerContext, groupVersion: ServedGroupVersion): JsonObject {
+/** A group version belongs to one server, and never changes. */
+const documents = new WeakMap<ServedGroupVersion, HashedDocument>();
+
+function documentOf(server: ServerContext, groupVersion: ServedGroupVersion): HashedDocument {
+  const known = documents.get(groupVersion);
+  if (known !== undefined) return known;
+  const document = makeDocument(server, groupVersion);
+  const hash = createHash('sha512').update(JSON.stringify(document)).digest('hex').toUpperCase();
+  const made = { document, hash };
+  documents.set(groupVersion, made);
+  return made;
+}
+
+function makeDocument({ version, addedFields }: ServerContext, groupVersion: ServedGroupVersion): JsonObject {
   const paths = groupVersion.resources.flatMap((served) => pathsOf(groupVersion, served));
   return {
     openapi: '3.0.0',

@@ -49,10 +49,15 @@ async function routerTarget(context: TestContext, router: SetUp, bearerToken?: (
     const response = getSnapshot(request.headers.get('accept') ?? undefined, router.receiver);
     return request.method === 'HEAD' ? new Response(null, response) : response;
   };
+  const connections = new Set<unknown>();
+  const respond = getRequestListener(handle);
   const { port } = await httpsServer(
     context,
     { cert: serving.certificate, key: serving.privateKey },
-    getRequestListener(handle),
+    (request, response) => {
+      connections.add(request.socket);
+      return respond(request, response);
+    },
   );
   const target = httpsTarget({
     url: `https://127.0.0.1:${port}`,
@@ -60,12 +65,12 @@ async function routerTarget(context: TestContext, router: SetUp, bearerToken?: (
     bearerToken,
   });
   context.after(() => target.close());
-  return { log, target };
+  return { log, target, connections };
 }
 
 test('a router is asked in one line whether it still holds what it took, and says no once it has lost it', async (context) => {
   const router: SetUp = { receiver: await newReceiver() };
-  const { log, target } = await routerTarget(context, router);
+  const { log, target, connections } = await routerTarget(context, router);
   const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), key);
   assert.equal(await target.holds(delivery, signal), false);
   await target.put(delivery, signal);
@@ -92,6 +97,7 @@ test('a router is asked in one line whether it still holds what it took, and say
     'HEAD snapshot',
     'HEAD snapshot',
   ]);
+  assert.ok(connections.size < 3, `${log.length} requests on ${connections.size} connections`);
 });
 
 test('a token in place of a certificate is read anew for each request', async (context) => {

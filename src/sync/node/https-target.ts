@@ -99,6 +99,9 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
         ...(body === null ? { accept: sealedMediaType } : { 'content-type': sealedMediaType }),
         ...(authorization === undefined ? {} : { authorization }),
       },
+      // undici ends a connection after HEAD, for servers that send a body all the same. Routers do not, and a check
+      // each second would be a handshake each second.
+      reset: false,
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
     });
     const header = answer.headers[advertisedAddressHeader];
