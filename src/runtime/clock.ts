@@ -40,6 +40,28 @@ export const systemClock: Clock = {
     }),
 };
 
+/**
+ * Waits for `task`, but no longer than `milliseconds`, and no longer than until `signal` aborts. The task goes on.
+ *
+ * @throws what the task throws in that time
+ */
+export async function waitAtMost<Result>(
+  task: Promise<Result>,
+  milliseconds: number,
+  clock: Pick<Clock, 'sleep'>,
+  signal: AbortSignal,
+): Promise<Result | 'timed-out'> {
+  const decided = new AbortController();
+  const timer = clock.sleep(milliseconds, AbortSignal.any([signal, decided.signal]));
+  // Nobody listens to a task that fails after the time is over.
+  task.catch(() => {});
+  try {
+    return await Promise.race([task, timer.then(() => 'timed-out' as const)]);
+  } finally {
+    decided.abort();
+  }
+}
+
 export interface BackOff {
   /** Wait after the first failure, milliseconds; it doubles with every further one. */
   readonly initialMilliseconds: number;

@@ -6,10 +6,11 @@ export type { ClusterObjects } from './cluster/cluster-objects.ts';
 export {
   type ClusterSource,
   type ClusterSourceOptions,
+  type ClusterTiming,
   type ClusterView,
   createClusterSource,
+  defaultClusterTiming,
 } from './cluster/cluster-source.ts';
-export { type ClusterTiming, defaultClusterTiming } from './cluster/cluster-timing.ts';
 export { serverIdsOf } from './cluster/server-id.ts';
 export type { ServerDescription, SyncServer } from './cluster/sync-server.ts';
 export type {
@@ -22,9 +23,15 @@ export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget } from '.
 export { renewDelivery, sealDelivery } from './delivery/deliver.ts';
 export type { SyncObserver } from './delivery/observer.ts';
 export type { TargetStatus } from './delivery/target-delivery.ts';
-export type { ServerDocument, ServerDocuments } from './documents/server-documents.ts';
+export type {
+  ServerDocument,
+  ServerDocuments,
+  WatchAnswer,
+  WatchConnection,
+  WatchResponse,
+} from './documents/server-documents.ts';
 export { ReadError, type ReadErrorCode } from './documents/server-documents.ts';
-export type { WatchAnswer, WatchConnection } from './documents/watch-connection.ts';
+export type { Leadership } from './election/leader-election.ts';
 export {
   createLeaderElector,
   defaultLeaderElectionTiming,
@@ -33,7 +40,6 @@ export {
   type LeaderElector,
   leaderElectionTiming,
 } from './election/leader-election.ts';
-export type { Leadership } from './election/leadership.ts';
 export type { LeaseClient, LeaseRecord, StoredLease } from './election/lease-record.ts';
 export { type ReadServerOptions, readServer } from './servers/read-server.ts';
 export type { OpenApiReading, ServerReading } from './servers/server-reading.ts';

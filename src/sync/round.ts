@@ -1,34 +1,78 @@
-import { withDeadline } from '../runtime/deadline.ts';
+import { errorMessage } from '../runtime/error-message.ts';
 import { describeIssues } from '../snapshot/format/issues.ts';
 import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import type { ClusterObjects } from './cluster/cluster-objects.ts';
 import type { ClusterView } from './cluster/cluster-source.ts';
+import { createServiceAddressReader, type ServiceAddressReader } from './cluster/service-addresses.ts';
 import type { SyncServer } from './cluster/sync-server.ts';
 import { buildSnapshot } from './content/build-snapshot.ts';
-import type { ServerDocuments } from './documents/server-documents.ts';
-import type { RoundContext } from './round-context.ts';
+import { type ServerDocuments, withReadTimeout } from './documents/server-documents.ts';
 import { sharedGroupVersions } from './servers/exclude-group-versions.ts';
+import { createServerReaders, type ServerReaders } from './servers/server-readers.ts';
 import type { ServerReading } from './servers/server-reading.ts';
+import { createSchemaReader, type SchemaReader } from './servers/server-schemas.ts';
+import { createSharedObjectsReader, type SharedObjectsReader } from './servers/shared-objects-reader.ts';
+import { type ResolvedSyncOptions, resolveSyncOptions, type SyncOptions } from './sync-options.ts';
+
+/** Options and state that all rounds share. */
+export interface RoundContext {
+  readonly options: ResolvedSyncOptions;
+  readonly readers: ServerReaders;
+  readonly sharedObjects: SharedObjectsReader;
+  readonly serviceAddresses: ServiceAddressReader;
+  /** `undefined` if schemas are not compared. */
+  readonly schemas: SchemaReader | undefined;
+}
+
+/** @throws {TypeError} if the options contradict each other */
+export function createRoundContext(given: SyncOptions): RoundContext {
+  const options = resolveSyncOptions(given);
+  const { clock, timing, servers } = options;
+  return {
+    options,
+    readers: createServerReaders(servers, {
+      clock,
+      readTimeoutMilliseconds: timing.readTimeout,
+      concurrentServers: timing.concurrentServers,
+      concurrentDocuments: timing.concurrentDocuments,
+      backOff: timing.readBackOff,
+      observer: options.observer,
+      previous: options.previous,
+      maximumHashDocuments: timing.maximumHashDocuments,
+    }),
+    sharedObjects: createSharedObjectsReader(clock, timing.sharedObjectsRefresh),
+    serviceAddresses: createServiceAddressReader(clock, timing.sharedObjectsRefresh),
+    schemas:
+      options.comparesSchemas === false
+        ? undefined
+        : createSchemaReader({
+            clock,
+            always: options.comparesSchemas === 'always',
+            maximumDocuments: timing.maximumSchemaDocuments,
+            previous: options.previous,
+          }),
+  };
+}
 
 export interface RoundOutcome {
-  /** What is known after the round; `undefined` while nothing is known of any server. */
+  /** The snapshot after the round; `undefined` if no server is known. */
   readonly snapshot: Snapshot | undefined;
-  /** Whether that is other content, with a new generation. */
+  /** Whether its content is new, with a new generation. */
   readonly changed: boolean;
-  /** Those that were there in this round. */
+  /** The servers of this round. */
   readonly servers: readonly SyncServer[];
-  /** Latest reading of each server that has one. */
+  /** The latest reading of each server that has one. */
   readonly readings: ReadonlyMap<string, ServerReading>;
-  /** Whether all that is watched could be listed. */
+  /** Whether everything that is watched could be listed. */
   readonly isWhole: boolean;
   readonly warnings: readonly string[];
 }
 
 /**
- * One round: looks which servers there are, reads what is due, and makes the snapshot of it. Delivers nothing.
+ * One round: finds the servers, reads those that are due, and makes the snapshot. Delivers nothing.
  *
- * @param patience milliseconds that slow servers are waited for; `undefined` waits for all
+ * @param patience how long to wait for slow servers, milliseconds; `undefined`: for all
  */
 export async function runRound(
   context: RoundContext,
@@ -58,7 +102,7 @@ export async function runRound(
     patienceMilliseconds: patience,
     signal,
   });
-  // Last, so that what routers said while servers were read counts.
+  // Last, to include addresses that routers advertised during the reads.
   const advertised = options.advertised?.resolve(servers, previous);
   const output = await buildSnapshot({
     servers,
@@ -84,11 +128,11 @@ export async function runRound(
   if (!output.changed) return { ...output, ...read, warnings };
   const parsed = await parseSnapshot(output.snapshot);
   if (parsed.ok) return { snapshot: parsed.snapshot, changed: true, ...read, warnings };
-  const fault = `what was read makes no valid snapshot, so the last one stands: ${describeIssues(parsed.issues)}`;
+  const fault = `the readings make no valid snapshot, so the last one is used: ${describeIssues(parsed.issues)}`;
   return { snapshot: previous, changed: false, ...read, warnings: [...warnings, fault] };
 }
 
-/** As the watches tell them; what those could never list is read from the servers. */
+/** From the watches; kinds that they have never listed are read from the servers. */
 async function sharedObjectsOf(
   { options, sharedObjects }: RoundContext,
   view: ClusterView | undefined,
@@ -98,11 +142,8 @@ async function sharedObjectsOf(
 ): Promise<ClusterObjects> {
   const watched = view?.objects;
   if (watched?.apiServices !== undefined && watched.customResourceGroups !== undefined) return watched;
-  const read = await withDeadline(
-    options.timing.readTimeout,
-    signal,
-    () => new Error('too slow'),
-    (deadline) => sharedObjects.read(readings, readable, deadline),
+  const read = await withReadTimeout(options.timing.readTimeout, signal, (deadline) =>
+    sharedObjects.read(readings, readable, deadline),
   ).catch((error: unknown): ClusterObjects => unknownObjects(error));
   return {
     apiServices: watched?.apiServices ?? read.apiServices,
@@ -112,7 +153,7 @@ async function sharedObjectsOf(
   };
 }
 
-/** For routers that go straight to extension API servers (`--extension-routing=extension`). */
+/** For routers that send requests directly to extension API servers (`--extension-routing=extension`). */
 async function withServiceAddresses(
   { options, serviceAddresses }: RoundContext,
   objects: ClusterObjects,
@@ -132,10 +173,11 @@ async function withServiceAddresses(
 }
 
 function unknownObjects(error: unknown): ClusterObjects {
-  const reason = error instanceof Error ? error.message : String(error);
+  const subject =
+    'APIServices and CustomResourceDefinitions cannot be read, so their last known objects are used';
   return {
     apiServices: undefined,
     customResourceGroups: undefined,
-    warnings: [`what is known of APIServices and CustomResourceDefinitions stays as it was: ${reason}`],
+    warnings: [`${subject}: ${errorMessage(error)}`],
   };
 }

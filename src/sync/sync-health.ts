@@ -1,14 +1,14 @@
 import { type HealthCheck, ping } from '../own-paths/health-checks/health.ts';
 import type { SyncStatus } from './sync-loop.ts';
 
-/** Rounds begin every second and wait two seconds at the most for slow servers. */
+/** Milliseconds. Rounds start every second and wait at most two seconds for slow servers. */
 const longestWithoutRound = 30_000;
 
 /**
- * The checks of a sync job: it runs (livez); it reads servers and, where it leads, some target has what it made
- * (readyz). A single router that is down says nothing about the sync job.
+ * The checks of a sync job. livez: it runs. readyz: it reads servers and, if it leads, at least one target holds its
+ * snapshot. A single router that is down does not make the sync job unready.
  *
- * @param status as it is now; `undefined` before the loop has begun
+ * @param status the current status; `undefined` before the loop starts
  * @param now milliseconds since the epoch
  */
 export function syncHealth(
@@ -35,7 +35,7 @@ export function syncHealth(
     name: 'deliveries',
     check() {
       const current = status();
-      // A sync job that stands by delivers nothing.
+      // A standby delivers nothing.
       if (current?.leader === false) return undefined;
       return current?.targets.some(({ heldGeneration }) => heldGeneration !== undefined) === true
         ? undefined

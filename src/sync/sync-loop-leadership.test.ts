@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../test/support/eventually.ts';
-import { classicAnswers, fakeServer, refusesConnections } from '../../test/support/fake-server-documents.ts';
+import {
+  classicResponses,
+  fakeServer,
+  refusesConnections,
+} from '../../test/support/fake-server-documents.ts';
 import { manualClock } from '../../test/support/manual-clock.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import { type AdvertisedAddresses, createAdvertisedAddresses } from './content/advertised-addresses.ts';
 import type { Delivery, DeliveryResult } from './delivery/deliver.ts';
-import type { Leadership } from './election/leadership.ts';
+import type { Leadership } from './election/leader-election.ts';
 import { createSyncLoop } from './sync-loop.ts';
 
 /** A leadership that the test hands out and takes away. */
@@ -50,7 +54,7 @@ function router() {
   };
 }
 
-const answers = classicAnswers({ v1: ['pods'], 'batch/v1': ['jobs'] });
+const responses = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
 
 function job(
   name: string,
@@ -87,8 +91,8 @@ test('a sync job that stands by reads and delivers nothing, and takes over at on
   const held = router();
   const leadershipOfA = switchable(true);
   const leadershipOfB = switchable(false);
-  const serverForA = fakeServer(answers);
-  const serverForB = fakeServer(answers);
+  const serverForA = fakeServer(responses);
+  const serverForB = fakeServer(responses);
   // Its clock is an hour behind: a generation of its own making would be lower.
   const a = job('a', leadershipOfA, held, { server: serverForA }, noon);
   const b = job('b', leadershipOfB, held, { server: serverForB }, noon - 3_600_000);
@@ -108,10 +112,10 @@ test('a sync job that stands by reads and delivers nothing, and takes over at on
   assert.equal(b.loop.status().generation, held.taken[0]?.metadata.generation);
   assert.equal(held.taken.length, 1);
 
-  for (const [path, answer] of Object.entries(classicAnswers({ v1: ['pods'], 'batch/v2': ['jobs'] }))) {
-    serverForB.answers.set(path, answer);
+  for (const [path, response] of Object.entries(classicResponses({ v1: ['pods'], 'batch/v2': ['jobs'] }))) {
+    serverForB.responses.set(path, response);
   }
-  serverForB.answers.delete('/apis/batch/v1');
+  serverForB.responses.delete('/apis/batch/v1');
   await eventually(() => b.clock.sleeping.includes(1000));
   await b.clock.advance(1000);
   await eventually(() => held.taken.length === 2);
@@ -124,9 +128,9 @@ test('a leader takes over what is known of a server that it never could read its
   const held = router();
   const leadershipOfA = switchable(true);
   const leadershipOfB = switchable(false);
-  const reachable = { x: fakeServer(answers), y: fakeServer(answers) };
+  const reachable = { x: fakeServer(responses), y: fakeServer(responses) };
   const cutOff = {
-    x: fakeServer(answers),
+    x: fakeServer(responses),
     y: fakeServer({ '/api': refusesConnections, '/apis': refusesConnections }),
   };
   const a = job('a', leadershipOfA, held, reachable, noon);
@@ -145,7 +149,7 @@ test('a leader that has not heard a router goes by what the leader before it hea
   const held = router();
   const leadershipOfA = switchable(true);
   const leadershipOfB = switchable(false);
-  const servers = { server: fakeServer(answers) };
+  const servers = { server: fakeServer(responses) };
   const heardBy = (address: string) => {
     const advertised = createAdvertisedAddresses(['router']);
     advertised.heard('router', { serverId: 'server', address, by: 'peer-advertise-ip' });
@@ -168,11 +172,11 @@ test('a leader that has not heard a router goes by what the leader before it hea
 test('a sync job that has lost the lead delivers nothing any more, whatever it finds', async () => {
   const held = router();
   const leadership = switchable(true);
-  const server = fakeServer(answers);
+  const server = fakeServer(responses);
   const { loop, clock, stop } = job('a', leadership, held, { server }, noon);
   await eventually(() => held.taken.length === 1);
   leadership.set(false);
-  server.answers.set('/api/v1', { kind: 'APIResourceList', groupVersion: 'v1', resources: [] });
+  server.responses.set('/api/v1', { kind: 'APIResourceList', groupVersion: 'v1', resources: [] });
   await clock.advance(5_000);
   await eventually(() => loop.status().leader === false);
   assert.equal(held.taken.length, 1);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../test/support/eventually.ts';
 import {
-  classicAnswers,
+  classicResponses,
   type FakeServer,
   fakeServer,
   refusesConnections,
@@ -15,17 +15,17 @@ import { createSyncLoop } from './sync-loop.ts';
 import { syncOnce } from './sync-once.ts';
 import type { SyncOptions } from './sync-options.ts';
 
-const older = classicAnswers({ v1: ['pods'], 'autoscaling/v2beta2': ['horizontalpodautoscalers'] });
-const newer = classicAnswers({ v1: ['pods'], 'autoscaling/v2': ['horizontalpodautoscalers'] });
+const older = classicResponses({ v1: ['pods'], 'autoscaling/v2beta2': ['horizontalpodautoscalers'] });
+const newer = classicResponses({ v1: ['pods'], 'autoscaling/v2': ['horizontalpodautoscalers'] });
 
 /** Takes what rises, as a router does. */
-function recordingTarget(answer: () => DeliveryResult = () => ({ kind: 'accepted' })) {
+function recordingTarget(response: () => DeliveryResult = () => ({ kind: 'accepted' })) {
   const taken: Snapshot[] = [];
   return {
     taken,
     name: 'router',
     async put({ snapshot }: { snapshot: Snapshot }) {
-      const result = answer();
+      const result = response();
       const isNew = snapshot.metadata.generation > (taken.at(-1)?.metadata.generation ?? 0);
       if (result.kind === 'accepted' && isNew) taken.push(snapshot);
       return result;
@@ -94,15 +94,15 @@ test('an upgrade and a fault in its middle reach the router, and the fault un-ro
   const [first] = target.taken;
   assert.deepEqual(serves(first, 'a'), serves(first, 'b'));
 
-  for (const [path, answer] of Object.entries(newer)) b.answers.set(path, answer);
-  b.answers.delete('/apis/autoscaling/v2beta2');
+  for (const [path, response] of Object.entries(newer)) b.responses.set(path, response);
+  b.responses.delete('/apis/autoscaling/v2beta2');
   await nextRound();
   await eventually(() => target.taken.length === 2);
   const upgraded = ['core.pods v1', 'autoscaling.horizontalpodautoscalers v2'];
   assert.deepEqual(serves(target.taken[1], 'b'), upgraded);
   assert.equal(target.taken[1]?.metadata.generation, (first?.metadata.generation ?? 0) + 1);
 
-  b.answers.set('/apis', refusesConnections);
+  b.responses.set('/apis', refusesConnections);
   await nextRound();
   await eventually(() => target.taken.length === 3);
   assert.deepEqual(serves(target.taken[2], 'b'), upgraded);
@@ -112,7 +112,7 @@ test('an upgrade and a fault in its middle reach the router, and the fault un-ro
   await nextRound();
   await stop();
   assert.equal(target.taken.length, 3);
-  assert.equal(warnings.filter((warning) => warning.includes('server b keeps')).length, 1);
+  assert.equal(warnings.filter((warning) => warning.startsWith('server b cannot be read')).length, 1);
 });
 
 test('the first snapshot of all waits for the slowest server, and lacks nobody', async () => {
@@ -178,7 +178,7 @@ test('shared objects are read again when discovery shows something new, not in e
   await nextRound();
   await nextRound();
   assert.equal(reads(), 1);
-  for (const [path, answer] of Object.entries(newer)) a.answers.set(path, answer);
+  for (const [path, response] of Object.entries(newer)) a.responses.set(path, response);
   await nextRound();
   assert.equal(reads(), 2);
   await stop();
@@ -203,11 +203,11 @@ test('one round ends with what was read and what became of each delivery', async
 });
 
 test('one round overtakes a router that holds a higher generation', async () => {
-  const answers: DeliveryResult[] = [
+  const responses: DeliveryResult[] = [
     { kind: 'newer-held', generation: 2 ** 40, message: '409' },
     { kind: 'accepted' },
   ];
-  const target = recordingTarget(() => answers.shift() ?? { kind: 'accepted' });
+  const target = recordingTarget(() => responses.shift() ?? { kind: 'accepted' });
   const { ok } = await syncOnce(optionsFor({ a: fakeServer(older) }, { targets: [target] }), never);
   assert.equal(ok, true);
   assert.equal(target.taken[0]?.metadata.generation, 2 ** 40 + 1);

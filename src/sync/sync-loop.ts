@@ -1,36 +1,36 @@
+import { waitAtMost } from '../runtime/clock.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import type { SyncServer } from './cluster/sync-server.ts';
 import { createPublication } from './delivery/publication.ts';
 import { createTargetDelivery, type TargetStatus } from './delivery/target-delivery.ts';
-import { type RoundOutcome, runRound } from './round.ts';
-import { createRoundContext } from './round-context.ts';
+import { createRoundContext, type RoundOutcome, runRound } from './round.ts';
 import type { SyncOptions } from './sync-options.ts';
 
 export interface ServerStatus {
   readonly id: string;
   /**
-   * `current`: the last reading holds. `stale`: it could not be read, what was last known of it stands. `departed`: it
-   * has left and may come back, what was last known of it is that of nobody. `unknown`: nothing is known of it.
+   * `current`: the last read succeeded. `stale`: it cannot be read, so its last known resources are used. `departed`: it
+   * has left and may come back; its resources are known, without a server. `unknown`: nothing is known of it.
    */
   readonly state: 'current' | 'stale' | 'departed' | 'unknown';
-  /** Why it could not be read, if it could not. */
+  /** Why it cannot be read, if it cannot. */
   readonly failure: string | undefined;
 }
 
 export interface SyncStatus {
   /** Whether this sync job delivers; with leader election, others may. */
   readonly leader: boolean;
-  /** Generation that is being delivered; `undefined` while nothing is known of any server, and without the lead. */
+  /** Generation that is being delivered; `undefined` if no server is known, and on a standby. */
   readonly generation: number | undefined;
   /** End of the last round, milliseconds since the epoch; `undefined` before the first. */
   readonly lastRoundAt: number | undefined;
   readonly servers: readonly ServerStatus[];
-  /** What the last round had to do without. */
+  /** What the last round could not read or use. */
   readonly warnings: readonly string[];
   readonly targets: readonly TargetStatus[];
 }
 
-/** Reads the servers and delivers snapshots until it is told to stop. */
+/** Reads the servers and delivers snapshots until it is stopped. */
 export interface SyncLoop {
   /** Resolves when `signal` aborts; never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
@@ -38,7 +38,7 @@ export interface SyncLoop {
 }
 
 /**
- * @throws {TypeError} when the options contradict themselves.
+ * @throws {TypeError} if the options contradict each other
  *
  * @example
  * ```ts
@@ -59,7 +59,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   const { clock, logger, timing, leadership, ...options } = context.options;
   let known: Snapshot | undefined = options.previous;
   let published = false;
-  /** Aborts when there is reason not to wait for the next round. */
+  /** Aborts when the next round must start at once. */
   let wake = new AbortController();
   let last: { readonly endedAt: number; readonly outcome: RoundOutcome } | undefined;
   let lastWarnings: readonly string[] = [];
@@ -86,33 +86,33 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     signingKey: options.signingKey,
     overtakeBackOff: timing.refusalBackOff,
     offer: (delivery) => {
-      // The lead may have gone while this was sealed.
+      // Leadership may have ended while this was sealed.
       if (delivery !== undefined && !leadership.isLeader()) return;
       for (const target of targets) target.offer(delivery);
     },
   });
 
-  /** Goes on from where the leader before has stopped, so that generations rise across leaders. */
+  /** Starts from the snapshot of the last leader, so that generations rise across leaders. */
   async function takeLead(signal: AbortSignal): Promise<void> {
-    // The routers that are asked now say it again; of those that are down, the leader before may know better.
+    // Routers advertise again in their next response; for those that are down, the last leader's snapshot is newer.
     options.advertised?.forget();
     const adopted = await options.adopt?.(AbortSignal.any([signal, AbortSignal.timeout(timing.adopt)]));
     if (adopted === undefined) return;
     known = adopted;
-    // A router held it, and a router takes nothing from the future.
+    // A router held it, and routers refuse creation times in the future.
     clock.vouch(Date.parse(adopted.metadata.createdAt));
   }
 
-  /** Rises with every change of leadership, so that a round notices one in its middle. */
+  /** Rises with every change of leadership, so that a round notices a change that happens during it. */
   let term = 0;
   let led = false;
   async function round(signal: AbortSignal): Promise<void> {
     const leads = leadership.isLeader();
     const thisTerm = term;
-    // A process that leads from its start has just read what targets hold: `previous`.
+    // A process that leads from its start has just read the targets' snapshot: `previous`.
     if (leads && !led && last !== undefined) await takeLead(signal);
     led = leads;
-    // The first snapshot of all waits for the slowest server: without it, what that one alone serves would be a 404.
+    // The very first snapshot waits for the slowest server: resources that only that server serves would be 404.
     const patience = known === undefined ? undefined : timing.patience;
     const outcome = await runRound(context, known, publication.heldGeneration(), patience, signal);
     if (signal.aborted) return;
@@ -120,26 +120,26 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     last = { endedAt: clock.now(), outcome };
     logNewWarnings(outcome.warnings);
     if (!leads || term !== thisTerm) {
-      // Others deliver, or did when this round began. What is known of servers is kept for when this one takes over.
+      // Another sync job delivers, or did when this round began. The snapshot is kept for when this one leads.
       known = outcome.snapshot ?? known;
       return;
     }
-    // What an earlier run left is delivered too: a router may have come since.
+    // The snapshot of an earlier run is delivered too: a router may have started since.
     if (outcome.snapshot !== undefined && (outcome.changed || !published)) {
       await publication.publish(outcome.snapshot);
-      // The lead may have gone, or come back, while it was sealed: then the next term publishes.
+      // If leadership changed while it was sealed, the next term publishes.
       published = term === thisTerm;
       known = outcome.snapshot;
     }
   }
 
-  /** Whatever became of the round: a snapshot that is not renewed runs out on every router. */
+  /** Also after a failed round: a snapshot without renewals expires on every router. */
   async function keepInForce(): Promise<void> {
     if (!published || !leadership.isLeader()) return;
     known = (await publication.keepInForce()) ?? known;
   }
 
-  /** That one has left is among the warnings. */
+  /** A departure is in the warnings. */
   function logReturns(before: RoundOutcome | undefined, after: RoundOutcome): void {
     const isDeparted = ({ departedAt }: SyncServer) => departedAt !== undefined;
     for (const { id } of before?.servers.filter(isDeparted) ?? []) {
@@ -147,13 +147,13 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       if (server === undefined) {
         logger.info(
           { server: id },
-          'a server that had left is given up: its grace is over, or another took its place',
+          'a departed server was removed: its grace period is over, or another server replaced it',
         );
-      } else if (!isDeparted(server)) logger.info({ server: id }, 'a server that had left is back');
+      } else if (!isDeparted(server)) logger.info({ server: id }, 'a departed server is back');
     }
   }
 
-  /** Said when they come up, not in every round. */
+  /** Logged when they are new, not in every round. */
   function logNewWarnings(warnings: readonly string[]): void {
     for (const warning of warnings) if (!lastWarnings.includes(warning)) logger.warn({}, warning);
     if (warnings.length === 0 && lastWarnings.length > 0) logger.info({}, 'everything can be read again');
@@ -161,22 +161,22 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   }
 
   async function rounds(signal: AbortSignal): Promise<void> {
-    // A first snapshot without the servers that are about to be found would un-route them.
+    // A first snapshot without servers that are found a moment later would remove their routes.
     if (options.clusterSource !== undefined) {
-      await Promise.race([options.clusterSource.ready(signal), clock.sleep(timing.patience, signal)]);
+      await waitAtMost(options.clusterSource.ready(signal), timing.patience, clock, signal);
     }
     while (!signal.aborted) {
       const woken = wake.signal;
       try {
         await round(signal);
       } catch (error) {
-        // The last snapshot stays in force; the next round tries again.
+        // The last snapshot is still delivered; the next round tries again.
         logger.error({ err: error }, 'a round failed');
       }
       await keepInForce().catch((error: unknown) => {
         logger.error({ err: error }, 'the snapshot could not be renewed');
       });
-      // Sync jobs that were started together do not ask together.
+      // With jitter, sync jobs that started together do not send their requests together.
       await clock.sleep(pause() * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
     }
   }

@@ -1,16 +1,15 @@
 import { backOffDelay } from '../runtime/clock.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import { type Delivery, type DeliveryResult, type SnapshotTarget, sealDelivery } from './delivery/deliver.ts';
-import { type RoundOutcome, runRound } from './round.ts';
-import { createRoundContext, type RoundContext } from './round-context.ts';
+import { createRoundContext, type RoundContext, type RoundOutcome, runRound } from './round.ts';
 import type { ServerReading } from './servers/server-reading.ts';
 import type { ResolvedSyncOptions, SyncOptions } from './sync-options.ts';
 
-/** Deliveries to one target before it is given up: CI and cron come again. */
+/** Attempts to deliver to one target: CI and cron run again. */
 const attempts = 8;
 
 export interface SyncOnceResult {
-  /** Everything read and everything delivered. */
+  /** Everything was read and delivered. */
   readonly ok: boolean;
   readonly snapshot: Snapshot | undefined;
   readonly readings: ReadonlyMap<string, ServerReading>;
@@ -21,8 +20,8 @@ export interface SyncOnceResult {
 /**
  * One round for CI and cron: waits for every server, delivers to every target, ends.
  *
- * @throws {TypeError} when the options contradict themselves
- * @throws {SnapshotError} when the snapshot cannot be sealed
+ * @throws {TypeError} if the options contradict each other
+ * @throws {SnapshotError} if the snapshot cannot be sealed
  *
  * @example
  * ```ts
@@ -47,7 +46,7 @@ export async function syncOnce(given: SyncOptions, signal: AbortSignal): Promise
       : await Promise.all(
           options.targets.map(async (target) => ({
             target: target.name,
-            result: await deliverPatiently(target, snapshot, options, signal),
+            result: await deliverWithRetries(target, snapshot, options, signal),
           })),
         );
   const ok =
@@ -58,7 +57,7 @@ export async function syncOnce(given: SyncOptions, signal: AbortSignal): Promise
   return { ok, snapshot, readings, warnings, deliveries };
 }
 
-/** With everything that watches list first, and without the watches once it is over. */
+/** Lists everything that is watched, runs the round, then ends the watches. */
 async function oneRound(context: RoundContext, signal: AbortSignal): Promise<RoundOutcome> {
   const { clusterSource, previous } = context.options;
   const over = new AbortController();
@@ -70,7 +69,7 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
     if (clusterSource === undefined || first.servers.every(({ id }) => first.readings.get(id)?.ok === true)) {
       return first;
     }
-    // Whether one that nothing names has left is known once it was asked: the second look sees what the first read.
+    // A server that nothing names departs only after a failed read: the second round uses the readings of the first.
     return await runRound(context, previous, undefined, undefined, signal);
   } finally {
     over.abort();
@@ -78,7 +77,7 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
   }
 }
 
-async function deliverPatiently(
+async function deliverWithRetries(
   target: SnapshotTarget,
   snapshot: Snapshot,
   { clock, timing, signingKey }: ResolvedSyncOptions,

@@ -9,56 +9,56 @@ import type { AdvertisedAddresses } from './content/advertised-addresses.ts';
 import type { SnapshotOptions } from './content/build-snapshot.ts';
 import type { SnapshotTarget } from './delivery/deliver.ts';
 import type { SyncObserver } from './delivery/observer.ts';
-import { type Leadership, soleLeader } from './election/leadership.ts';
+import { type Leadership, soleLeader } from './election/leader-election.ts';
 
-/** Milliseconds, except where a name says otherwise. */
+/** Milliseconds, unless a name says otherwise. */
 export interface SyncTiming {
   /** Between rounds, give or take a tenth. Default 1,000. */
   readonly interval: number;
   /**
-   * Between rounds while nothing changes and every server can be read, give or take a tenth. Default: as `interval`.
-   * What the cluster tells by watches does not wait for it.
+   * Between rounds while nothing changes and every server can be read, give or take a tenth. Default: `interval`. Events
+   * of watches start a round earlier.
    */
   readonly restInterval?: number | undefined;
-  /** For the whole read of one server. Default 15,000. */
+  /** For all documents of one server. Default 15,000. */
   readonly readTimeout: number;
-  /** How long a round waits for slow servers; their answers then count in a later one. Default 2,000. */
+  /** How long a round waits for slow servers; their readings count in a later round. Default 2,000. */
   readonly patience: number;
   /**
-   * APIServices and CustomResourceDefinitions are read again this often, and when discovery changes; the Services that
-   * APIServices name, this often. Default 30,000.
+   * How often APIServices, CustomResourceDefinitions and the Services of APIServices are read without watches. The first
+   * two are also read when discovery changes. Default 30,000.
    */
   readonly sharedObjectsRefresh: number;
   /**
-   * Between reads of a server that fails. Default 400, doubling up to 800: it is due again in the next round, as a
-   * healthy one is, and a server that comes back counts from then on.
+   * Between reads of a server that fails. Default 400, doubling up to 800: it is due again in the next round, as a healthy
+   * server is.
    */
   readonly readBackOff: BackOff;
   /**
-   * Between deliveries to a target that cannot be reached. Default 250, doubling up to 750: a router that comes
-   * late is to be served within a second, and an attempt that finds nobody costs next to nothing.
+   * Between deliveries to a target that cannot be reached. Default 250, doubling up to 750: a router that starts late
+   * gets its snapshot within a second, and an attempt without a connection costs little.
    */
   readonly deliveryBackOff: BackOff;
   /**
-   * Between deliveries to a target that refuses them, and between attempts to overtake a newer generation: both
-   * wait for somebody to change something. Default 500, doubling up to 10,000.
+   * Between deliveries to a target that refuses them, and between attempts to overtake a newer generation: both need a
+   * change by an operator. Default 500, doubling up to 10,000.
    */
   readonly refusalBackOff: BackOff;
-  /** A router is asked this often whether it still holds the snapshot. Default 500. */
+  /** How often a router is asked whether it still holds the snapshot. Default 500. */
   readonly check: number;
-  /** A target that cannot be asked is handed its snapshot again this often. Default 30,000. */
+  /** How often a target that cannot be asked gets its snapshot again. Default 30,000. */
   readonly confirm: number;
-  /** What the cluster tells is looked at this long after it was told, for changes come in bursts. Default 50. */
+  /** From an event of a watch to the next round, because changes come in bursts. Default 50. */
   readonly settle: number;
-  /** How long a new leader waits for routers to tell what they hold. Default 2,000. */
+  /** How long a new leader waits for the snapshots that routers hold. Default 2,000. */
   readonly adopt: number;
   /** Servers read at once. Default 16. */
   readonly concurrentServers: number;
   /** Documents read at once from one server. Default 8. */
   readonly concurrentDocuments: number;
-  /** Classic documents read from one server in one round, for the versions that it stores at. Default: all there are. */
+  /** Classic documents read from one server in one round, for the versions that it stores at. Default: all. */
   readonly maximumHashDocuments: number;
-  /** OpenAPI v3 documents read from all servers in one round, to compare schemas. Default: all there are. */
+  /** OpenAPI v3 documents read from all servers in one round, to compare schemas. Default: all. */
   readonly maximumSchemaDocuments: number;
 }
 
@@ -83,32 +83,32 @@ export const defaultTiming: SyncTiming = {
 export interface SyncOptions {
   /** Listed by hand. With `clusterSource` it may be empty. */
   readonly servers: readonly SyncServer[];
-  /** Finds servers, `servers` among them; without it those are all there are. */
+  /** Finds servers, in addition to `servers`. */
   readonly clusterSource?: ClusterSource | undefined;
   readonly targets: readonly SnapshotTarget[];
-  /** Without it snapshots leave unsigned, which only files take. */
+  /** Without it snapshots are not signed, and only files accept them. */
   readonly signingKey?: SigningKey | undefined;
-  /** The last snapshot of an earlier run: what servers are known to serve, and the generation to go on from. */
+  /** The last snapshot of an earlier run, with the known resources and the generation to start from. */
   readonly previous?: Snapshot | undefined;
-  /** Where several sync jobs run: whether this one delivers. Those that do not read all the same. Default: always. */
+  /** Whether this one of several sync jobs delivers. The others only read. Default: always. */
   readonly leadership?: Leadership | undefined;
   /**
-   * The newest snapshot that targets hold, `undefined` where none is known: what a new leader goes on from.
+   * The newest snapshot that targets hold, which a new leader starts from; `undefined` if there is none.
    * @throws when `signal` aborts
    */
   readonly adopt?: ((signal: AbortSignal) => Promise<Snapshot | undefined>) | undefined;
-  /** Where routers say that peers should call them. Default: nobody is asked. */
+  /** The addresses that routers advertise. Default: none are used. */
   readonly advertised?: AdvertisedAddresses | undefined;
   readonly observer?: SyncObserver | undefined;
   /**
-   * Whether the Services of APIServices are looked up, for routers that go straight to extension API servers. Default
-   * true; false where no router can.
+   * Whether to read the Services of APIServices, for routers that send requests directly to extension API servers.
+   * Default true.
    */
   readonly resolvesServices?: boolean | undefined;
   /**
-   * Whether servers of several minor versions are asked how they understand what they serve. Default true; false while
-   * there are routers that refuse a snapshot which tells it; `always`: servers of one minor version too, for a comparison
-   * with those of another cluster.
+   * Whether to compare the schemas of servers with several minor versions. Default true. False while there are routers
+   * of earlier releases, which refuse a snapshot with schemas. `always`: also of servers with one minor version, for a
+   * comparison with another cluster.
    */
   readonly comparesSchemas?: boolean | 'always' | undefined;
   readonly snapshot?: SnapshotOptions | undefined;
@@ -117,7 +117,7 @@ export interface SyncOptions {
   readonly logger?: Logger | undefined;
 }
 
-/** The options with every default in its place. */
+/** The options with their defaults. */
 export interface ResolvedSyncOptions extends SyncOptions {
   readonly timing: SyncTiming;
   readonly clock: SteadyClock;

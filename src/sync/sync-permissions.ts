@@ -1,9 +1,9 @@
-/** One rule that the sync job needs, in the words of RBAC. */
+/** One RBAC rule that the sync job needs. */
 export type SyncPermission = {
   readonly verbs: readonly string[];
   /**
-   * `always`: without it the sync job does not find out what it is for. `storage-versions`: where the StorageVersion
-   * API is on, as a check on what was read. `extension-routing`: for routers with --extension-routing=extension.
+   * `always`: the sync job does not work without it. `storage-versions`: if the StorageVersion API is enabled, to check
+   * readings. `extension-routing`: for routers with --extension-routing=extension.
    * `leader-election`: with --leader-elect.
    */
   readonly neededFor: 'always' | 'storage-versions' | 'extension-routing' | 'leader-election';
@@ -12,22 +12,22 @@ export type SyncPermission = {
       readonly kind: 'resource';
       readonly group: string;
       readonly resource: string;
-      /** `undefined`: in all of the cluster. */
+      /** `undefined`: in all namespaces. */
       readonly namespace: string | undefined;
-      /** Of the only object it is for. */
+      /** The only object that it allows. */
       readonly name?: string;
     }
   | {
       readonly kind: 'path';
-      /** As a ClusterRole names them: `*` at the end stands for everything behind it. */
+      /** As in a ClusterRole: `*` at the end matches any rest. */
       readonly paths: readonly string[];
     }
 );
 
-/** By the defaults of --leader-elect-lease-namespace and --leader-elect-lease-name. */
+/** The defaults of --leader-elect-lease-namespace and --leader-elect-lease-name. */
 const lease = { group: 'coordination.k8s.io', resource: 'leases', namespace: 'kube-system' } as const;
 
-/** All that the sync job asks API servers for: docs/guides/sync.md and deploy/sync/rbac.yaml in one list. */
+/** Everything that the sync job reads and writes, as in docs/guides/sync.md and deploy/sync/rbac.yaml. */
 export const syncPermissions: readonly SyncPermission[] = [
   {
     kind: 'path',
@@ -40,7 +40,7 @@ export const syncPermissions: readonly SyncPermission[] = [
   { ...watched('internal.apiserver.k8s.io', 'storageversions', undefined), neededFor: 'storage-versions' },
   watched(lease.group, lease.resource, lease.namespace),
   watched('discovery.k8s.io', 'endpointslices', 'default'),
-  // Of the Services that APIServices name, wherever those are.
+  // For the Services that APIServices name, in any namespace.
   {
     kind: 'resource',
     group: '',
@@ -57,7 +57,7 @@ export const syncPermissions: readonly SyncPermission[] = [
     verbs: ['list'],
     neededFor: 'extension-routing',
   },
-  // What may be created cannot be restricted to a name (RBAC, "Referring to resources").
+  // create cannot be restricted to a name (RBAC, "Referring to resources").
   { kind: 'resource', ...lease, verbs: ['create'], neededFor: 'leader-election' },
   {
     kind: 'resource',

@@ -9,7 +9,7 @@ import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/sig
 import type { Delivery, DeliveryResult } from '../../src/sync/delivery/deliver.ts';
 import { createSyncLoop } from '../../src/sync/sync-loop.ts';
 import { eventually } from '../support/eventually.ts';
-import { classicAnswers, fakeServer } from '../support/fake-server-documents.ts';
+import { classicResponses, fakeServer } from '../support/fake-server-documents.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 const noon = Date.UTC(2026, 0, 31, 12);
@@ -48,7 +48,7 @@ async function routerWith(clock: { now(): number }, publicJwk: object) {
   return { receiver, seen, target };
 }
 
-const older = classicAnswers({ v1: ['pods'], 'batch/v1': ['jobs'] });
+const older = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
 
 test('a sync job whose clock is set back an hour keeps its snapshot alive and its generations rising', async () => {
   const { privateJwk, publicJwk } = await generateSigningKey('EdDSA');
@@ -69,7 +69,7 @@ test('a sync job whose clock is set back an hour keeps its snapshot alive and it
   wrong.setBack(hour);
 
   for (let minute = 0; minute < 10; minute++) {
-    if (minute === 5) server.answers.delete('/apis/batch/v1');
+    if (minute === 5) server.responses.delete('/apis/batch/v1');
     // Both clocks go at the same pace, second by second, as the rounds do.
     for (let second = 0; second < 60; second++) {
       await right.advance(1000);
@@ -98,9 +98,9 @@ test('a sync job that starts with its clock an hour behind goes above what the r
   const generations: number[] = [];
   for (const start of [noon, noon - hour]) {
     const clock = manualClock(start);
-    const answers = start === noon ? older : classicAnswers({ v1: ['pods'], 'batch/v2': ['jobs'] });
+    const responses = start === noon ? older : classicResponses({ v1: ['pods'], 'batch/v2': ['jobs'] });
     const loop = createSyncLoop({
-      servers: [{ id: 'a', address: 'a.example.com:6443', documents: fakeServer(answers) }],
+      servers: [{ id: 'a', address: 'a.example.com:6443', documents: fakeServer(responses) }],
       targets: [target],
       signingKey: signingKeyOf(privateJwk),
       clock,

@@ -4,7 +4,7 @@ import type { Snapshot } from '../../src/snapshot/format/types.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from '../../src/sync/delivery/deliver.ts';
 import { createSyncLoop } from '../../src/sync/sync-loop.ts';
 import { eventually } from '../support/eventually.ts';
-import { classicAnswers, fakeServer } from '../support/fake-server-documents.ts';
+import { classicResponses, fakeServer } from '../support/fake-server-documents.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 /** A router that can be down, and that holds nothing when it comes back. */
@@ -37,7 +37,7 @@ test('a router that is down for a minute is served within a second of its return
   const clock = manualClock();
   const down = router('down');
   const other = router('other');
-  const server = fakeServer(classicAnswers({ v1: ['pods'], 'batch/v1': ['jobs'] }));
+  const server = fakeServer(classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] }));
   const loop = createSyncLoop({
     servers: [{ id: 'a', address: 'a.example.com:6443', documents: server }],
     targets: [down.target, other.target],
@@ -52,7 +52,7 @@ test('a router that is down for a minute is served within a second of its return
   down.state.held = undefined;
   down.state.asked = 0;
   for (let second = 0; second < 60; second++) {
-    if (second === 30) server.answers.delete('/apis/batch/v1');
+    if (second === 30) server.responses.delete('/apis/batch/v1');
     await clock.advance(1000);
   }
   await eventually(() => other.state.held?.metadata.generation === first + 1);

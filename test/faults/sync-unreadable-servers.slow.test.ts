@@ -2,44 +2,44 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { classicAnswers } from '../support/fake-server-documents.ts';
+import { classicResponses } from '../support/fake-server-documents.ts';
 import { httpsServer } from '../support/https-server.ts';
 import { askRouter, eventuallyAnswers, startSync, syncCluster } from '../support/sync-cluster.ts';
 
 // Real HTTPS on both sides: a server that can be made to fail in the middle of its life, and a router that must go
 // on sending to it what it alone serves.
 
-const own = classicAnswers({ v1: ['pods'], 'example.com/v1': ['widgets'] });
+const own = classicResponses({ v1: ['pods'], 'example.com/v1': ['widgets'] });
 const widgets = '/apis/example.com/v1/widgets';
 
 type Fault = (request: IncomingMessage, response: ServerResponse) => void;
 
-const answerAll: Fault = ({ url }, response) => {
-  const answer = own[url?.split('?')[0] ?? ''];
-  response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(answer ?? { kind: 'Status', code: 404 }));
+const respond: Fault = ({ url }, response) => {
+  const document = own[url?.split('?')[0] ?? ''];
+  response.writeHead(document === undefined ? 404 : 200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(document ?? { kind: 'Status', code: 404 }));
 };
 
 const faults: Readonly<Record<string, Fault>> = {
-  'hangs before it answers': () => {},
+  'hangs before it responds': () => {},
   'hangs in the middle of a document': (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
     response.write('{"kind":"APIGroupList","groups":[');
   },
-  'answers 500': (_request, response) => {
+  'returns 500': (_request, response) => {
     response.writeHead(500, { 'content-type': 'application/json' });
     response.end('{"kind":"Status","code":500}');
   },
-  'answers half a document and closes': (_request, response) => {
+  'returns half a document and closes': (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end('{"kind":"APIGroupList","groups":[');
   },
   'breaks the connection off': ({ socket }) => socket.destroy(),
-  "answers a load balancer's HTML page": (_request, response) => {
+  "returns a load balancer's HTML page": (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' });
     response.end('<html><body>Service Temporarily Unavailable</body></html>');
   },
-  'answers 404 for everything, as a wrong backend does': (_request, response) => {
+  'returns 404 for everything, as a wrong backend does': (_request, response) => {
     response.writeHead(404, { 'content-type': 'text/html' });
     response.end('<html><body>no such host</body></html>');
   },
@@ -55,7 +55,7 @@ for (const [name, fault] of Object.entries(faults)) {
     const cluster = await syncCluster(context);
     const local = await cluster.startServer({ version: '1.26', name: 'local' });
     const router = await cluster.startRouter(local);
-    let behaviour = answerAll;
+    let behaviour = respond;
     const { apiServer } = cluster.certificates;
     const tls = {
       cert: await readFile(apiServer.certificate, 'utf8'),
@@ -91,7 +91,7 @@ for (const [name, fault] of Object.entries(faults)) {
     const { decision, candidates } = await client.explain(widgets);
     assert.deepEqual([decision, candidates.map(({ id }) => id)], ['peer', ['failing']]);
 
-    behaviour = answerAll;
+    behaviour = respond;
     const healthy = await eventuallyAnswers(client.status, ({ servers }) => !servers.some(isStale));
     assert.ok((healthy.snapshot?.generation ?? 0) > generation);
   });

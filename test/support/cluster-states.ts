@@ -21,12 +21,12 @@ export function leaseOf(id: string, rest: Partial<IdentityLease> = {}): Identity
   };
 }
 
-export interface Look extends Partial<Omit<ClusterInput, 'answered' | 'endpoints' | 'endpointServerIds'>> {
+export interface Look extends Partial<Omit<ClusterInput, 'isReadable' | 'endpoints' | 'endpointServerIds'>> {
   /** Addresses. Default: none. */
   readonly endpoints?: readonly string[] | undefined;
   readonly endpointServerIds?: Readonly<Record<string, readonly string[]>>;
-  /** Whether servers answered at their last reading. Default: not read yet. */
-  readonly answered?: Readonly<Record<string, boolean>>;
+  /** Whether the last read of each server succeeded. Default: not read yet. */
+  readonly readable?: Readonly<Record<string, boolean>>;
   /** Milliseconds since the start, for both clocks. Default 0. */
   readonly at?: number;
 }
@@ -36,7 +36,7 @@ export function clusterStates(state: ClusterState = initialClusterState([])) {
   let current = state;
   return {
     look(given: Look): ClusterState {
-      const { at = 0, endpoints = [], endpointServerIds = {}, answered = {}, ...rest } = given;
+      const { at = 0, endpoints = [], endpointServerIds = {}, readable = {}, ...rest } = given;
       current = nextClusterState(current, {
         listed: [],
         leases: [],
@@ -52,7 +52,7 @@ export function clusterStates(state: ClusterState = initialClusterState([])) {
             ? undefined
             : endpoints.map((address) => ({ address, hostnames: [] })),
         endpointServerIds: new Map(Object.entries(endpointServerIds)),
-        answered: (id) => answered[id],
+        isReadable: (id) => readable[id],
       });
       return current;
     },

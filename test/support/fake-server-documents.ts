@@ -4,29 +4,29 @@ import {
   type ServerDocuments,
 } from '../../src/sync/documents/server-documents.ts';
 
-/** What a fake server answers under one path: JSON with code 200, a whole answer, or its own way to fail. */
-export type FakeAnswer = object | (() => ServerDocument | Promise<ServerDocument>);
+/** The response of a fake server under one path: JSON with status 200, a complete response, or a failure of its own. */
+export type FakeResponse = object | (() => ServerDocument | Promise<ServerDocument>);
 
 export interface FakeServer extends ServerDocuments {
   /** May be changed between reads. */
-  readonly answers: Map<string, FakeAnswer>;
+  readonly responses: Map<string, FakeResponse>;
   /** Path and query of every request, in order. */
   readonly asked: string[];
 }
 
-/** API server documents in memory. What is not listed is answered as kube-apiserver answers an unknown path. */
-export function fakeServer(answers: Readonly<Record<string, FakeAnswer>>): FakeServer {
-  const byPath = new Map(Object.entries(answers));
+/** API server documents in memory. Any other path returns what kube-apiserver returns for an unknown one. */
+export function fakeServer(responses: Readonly<Record<string, FakeResponse>>): FakeServer {
+  const byPath = new Map(Object.entries(responses));
   const asked: string[] = [];
   return {
-    answers: byPath,
+    responses: byPath,
     asked,
     async get(path, _accept, signal) {
       asked.push(path);
       signal?.throwIfAborted();
-      const answer = byPath.get(path.split('?', 1)[0] ?? '');
-      if (answer === undefined) return plainNotFound;
-      return typeof answer === 'function' ? answer() : jsonDocument(answer);
+      const response = byPath.get(path.split('?', 1)[0] ?? '');
+      if (response === undefined) return plainNotFound;
+      return typeof response === 'function' ? response() : jsonDocument(response);
     },
   };
 }
@@ -35,17 +35,17 @@ export function jsonDocument(value: unknown, status = 200): ServerDocument {
   return { status, contentType: 'application/json', body: JSON.stringify(value) };
 }
 
-/** What kube-apiserver's mux answers under a path that nothing is registered for. */
+/** The response of kube-apiserver's mux for an unregistered path. */
 export const plainNotFound: ServerDocument = {
   status: 404,
   contentType: 'text/plain; charset=utf-8',
   body: '404 page not found\n',
 };
 
-/** Answers nothing, ever, and does not listen to anybody either. */
-export const hangs: FakeAnswer = () => new Promise<never>(() => {});
+/** Never responds, and ignores its signal. */
+export const hangs: FakeResponse = () => new Promise<never>(() => {});
 
-export const refusesConnections: FakeAnswer = () => {
+export const refusesConnections: FakeResponse = () => {
   throw new ReadError('Unreachable', 'connection refused');
 };
 
@@ -61,11 +61,11 @@ function classicResource(name: string): object {
  *
  * @param alsoListed group versions that `/apis` lists and the server does not serve
  */
-export function classicAnswers(
+export function classicResponses(
   served: Readonly<Record<string, readonly string[]>>,
   alsoListed: readonly string[] = [],
 ): Record<string, object> {
-  const answers: Record<string, object> = {
+  const responses: Record<string, object> = {
     '/api': { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] },
     '/version': { major: '1', minor: '25', gitVersion: 'v1.25.0' },
     ...sharedObjects,
@@ -76,16 +76,16 @@ export function classicAnswers(
     if (group === undefined || version === undefined) continue;
     groups.set(group, [...(groups.get(group) ?? []), { groupVersion, version }]);
   }
-  answers['/apis'] = {
+  responses['/apis'] = {
     kind: 'APIGroupList',
     apiVersion: 'v1',
     groups: [...groups].map(([name, versions]) => ({ name, versions, preferredVersion: versions[0] })),
   };
   for (const [groupVersion, resources] of Object.entries(served)) {
     const path = groupVersion.includes('/') ? `/apis/${groupVersion}` : `/api/${groupVersion}`;
-    answers[path] = { kind: 'APIResourceList', groupVersion, resources: resources.map(classicResource) };
+    responses[path] = { kind: 'APIResourceList', groupVersion, resources: resources.map(classicResource) };
   }
-  return answers;
+  return responses;
 }
 
 /** No APIServices, no CustomResourceDefinitions. */
@@ -97,8 +97,8 @@ const sharedObjects: Record<string, object> = {
   },
 };
 
-/** An answer of `/api` or `/apis` in aggregated form, v2. */
-export function aggregatedAnswer(groups: readonly object[]): () => ServerDocument {
+/** A response of `/api` or `/apis` in aggregated form, v2. */
+export function aggregatedResponse(groups: readonly object[]): () => ServerDocument {
   return () => ({
     status: 200,
     contentType: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',

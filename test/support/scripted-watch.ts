@@ -1,5 +1,8 @@
-import type { ServerDocument } from '../../src/sync/documents/server-documents.ts';
-import type { WatchAnswer, WatchConnection } from '../../src/sync/documents/watch-connection.ts';
+import type {
+  ServerDocument,
+  WatchConnection,
+  WatchResponse,
+} from '../../src/sync/documents/server-documents.ts';
 import { jsonDocument } from './fake-server-documents.ts';
 
 /** A watch that was opened, and what to do with it. */
@@ -17,7 +20,7 @@ export interface ScriptedWatch extends WatchConnection {
   /** Path and query of every list. */
   readonly lists: string[];
   readonly watches: OpenWatch[];
-  /** What lists answer; may be changed between them. */
+  /** The response to lists; may be changed between them. */
   list: () => ServerDocument | Promise<ServerDocument>;
   /** Code of the next watches. */
   watchStatus: number;
@@ -25,7 +28,7 @@ export interface ScriptedWatch extends WatchConnection {
   hangs: boolean;
 }
 
-/** An API server whose every answer is decided by the test. It does not listen to signals. */
+/** An API server whose responses the test decides. It ignores signals. */
 export function scriptedWatch(): ScriptedWatch {
   const script: ScriptedWatch = {
     lists: [],
@@ -66,8 +69,8 @@ export function scriptedWatch(): ScriptedWatch {
           yield item;
         }
       }
-      const answer: WatchAnswer = { status: script.watchStatus, chunks: chunks() };
-      return Promise.resolve(answer);
+      const response: WatchResponse = { status: script.watchStatus, chunks: chunks() };
+      return Promise.resolve(response);
     },
   };
   return script;

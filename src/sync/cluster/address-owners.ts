@@ -3,14 +3,14 @@ import { type ApiEndpoint, placeOf } from './api-endpoints.ts';
 import { type IdentityLease, isSameHost } from './identity-lease.ts';
 
 export interface AddressOwnersInput {
-  /** Hand-listed servers; one whose address is not known has no place. */
+  /** Servers listed by hand; one without a known address has no place. */
   readonly listed: readonly { readonly id: string; readonly place: string | undefined }[];
-  /** Those that count, the most credible first. */
+  /** Leases that count, the most credible first. */
   readonly leases: readonly IdentityLease[];
   readonly endpoints: readonly ApiEndpoint[];
-  /** IDs that an endpoint's host names lead to, by its address. */
+  /** IDs that belong to an endpoint's host names, by its address. */
   readonly endpointServerIds: ReadonlyMap<string, readonly string[]>;
-  /** Where servers were, by ID: `host:port`. */
+  /** Earlier addresses of servers, by ID: `host:port`. */
   readonly previousAddresses: ReadonlyMap<string, string>;
 }
 
@@ -19,16 +19,16 @@ export interface AddressOwners {
   readonly owners: ReadonlyMap<string, string>;
   /** `host:port` by Lease. */
   readonly addresses: ReadonlyMap<string, string>;
-  /** Where it is from, by Lease; not in here: it is the one that the server had so far. */
+  /** Source of the address, by Lease; without an entry, it is the server's earlier address. */
   readonly sources: ReadonlyMap<string, AddressSource>;
-  /** Hand-listed server by Lease, for Leases that are theirs. */
+  /** ID of the server listed by hand, by Lease, for Leases of such servers. */
   readonly listedIds: ReadonlyMap<string, string>;
 }
 
 /**
- * Finds out which server is where, each address with one server at the most. A hand-listed server owns what the
- * operator says. A Lease owns the address in its annotation; without one, the endpoint whose host names lead to
- * its ID, if that leads to one host only; without that, the address that its server had so far.
+ * Finds the address of each server; an address belongs to at most one server. A server listed by hand owns the address
+ * that the operator gave it. A Lease owns the address in its annotation; else the endpoint whose host names lead to its
+ * ID, if they lead to one host only; else the earlier address of its server.
  */
 export function findAddressOwners(input: AddressOwnersInput): AddressOwners {
   const { listed, leases, endpoints, previousAddresses } = input;
@@ -48,7 +48,7 @@ export function findAddressOwners(input: AddressOwnersInput): AddressOwners {
       for (const { id } of candidates) listedIds.set(id, listedOwner);
       return;
     }
-    // Whoever had it keeps it while there is any doubt: nothing swings to and fro.
+    // In doubt, the earlier owner keeps the address, so that it does not change back and forth.
     const owner =
       candidates.find(({ id }) => placeOf(previousAddresses.get(id) ?? '') === place) ?? candidates[0];
     if (owner === undefined || owners.has(place)) return;
@@ -81,8 +81,8 @@ function byAnnotation(leases: readonly IdentityLease[]): ReadonlyMap<string, rea
 }
 
 /**
- * Endpoints with the Leases that their host names lead to. One certificate for all servers names all their hosts,
- * so an endpoint that leads to two hosts, or a host that two endpoints lead to, says nothing.
+ * Endpoints with the Leases that their host names lead to. A certificate that all servers share names all their hosts,
+ * so an endpoint that leads to two hosts, or a host that two endpoints lead to, does not count.
  */
 function byHostNames(
   endpoints: readonly ApiEndpoint[],

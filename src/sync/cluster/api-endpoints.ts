@@ -3,15 +3,15 @@ import { parseHostPort, parseHttpsOrigin } from '../../snapshot/addresses/host-p
 import { checkedDocument } from '../documents/json-document.ts';
 import type { ServerDescription } from './sync-server.ts';
 
-/** The Service `kubernetes`, whose endpoints the API servers themselves keep, each its own. */
+/** The Service `kubernetes`: each API server maintains its own endpoint. */
 export const apiEndpointsPath = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
 export const apiEndpointsSelector = 'kubernetes.io/service-name=kubernetes';
 
-/** Where an API server answers, as the Service `kubernetes` says. */
+/** The endpoint of an API server in the Service `kubernetes`. */
 export interface ApiEndpoint {
   /** `host:port`; an IPv6 host in brackets. */
   readonly address: string;
-  /** What the EndpointSlice calls the host. kube-apiserver leaves it out; other control planes may not. */
+  /** Names of the host in the EndpointSlice. kube-apiserver writes none; other control planes may. */
   readonly hostnames: readonly string[];
 }
 
@@ -29,9 +29,9 @@ const endpointSlice = v.object({
 });
 
 /**
- * The endpoints of one EndpointSlice. Conditions are not looked at: whether a server answers is seen by asking it.
+ * The endpoints of one EndpointSlice. Conditions do not count: reading a server shows whether it is available.
  *
- * @throws {ReadError} `InvalidDocument` for what is no EndpointSlice
+ * @throws {ReadError} `InvalidDocument` for any other object
  */
 export function parseApiEndpoints(object: unknown): readonly ApiEndpoint[] {
   const { endpoints, ports } = checkedDocument(endpointSlice, apiEndpointsPath, object);
@@ -40,19 +40,24 @@ export function parseApiEndpoints(object: unknown): readonly ApiEndpoint[] {
   return (endpoints ?? []).flatMap(({ addresses, hostname, nodeName }) => {
     const hostnames = [...new Set([hostname, nodeName].filter((name) => name != null && name !== ''))];
     return (addresses ?? [])
-      .map((host) => `${host.includes(':') ? `[${host}]` : host}:${port}`)
+      .map((host) => joinHostPort(host, port))
       .filter((address) => parseHostPort(address).ok)
       .map((address) => ({ address, hostnames: hostnames.filter((name) => name != null) }));
   });
 }
 
-/** ID of a server of which nothing is known but where it answers. */
+/** `host:port`, an IPv6 host in brackets (RFC 3986 section 3.2.2). */
+export function joinHostPort(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** ID of a server of which only the address is known. */
 export function endpointServerId(address: string): string {
   const plain = address.toLowerCase().replaceAll(/[[\]]/g, '');
   return `endpoint-${plain.replaceAll(/[^a-z0-9]/g, '-')}`;
 }
 
-/** One text for one `host:port`, however it is spelled. */
+/** The same text for all spellings of one `host:port`. */
 export function placeOf(address: string): string {
   const parsed = parseHostPort(address);
   if (!parsed.ok) return address;
@@ -60,13 +65,13 @@ export function placeOf(address: string): string {
   return ip === undefined ? `${host.toLowerCase()} ${port}` : `IPv${ip.family} ${ip.bits} ${port}`;
 }
 
-/** Where a server is, as `host:port`, whether it is described by address or by URL. */
+/** `host:port` of a server that is described by address or by URL. */
 export function addressOf({ address, url }: ServerDescription): string | undefined {
   if (address !== undefined || url === undefined) return address;
   const parsed = parseHttpsOrigin(url);
   if (!parsed.ok) return undefined;
   const { host, port } = parsed.value;
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return joinHostPort(host, port);
 }
 
 export function placeOfServer(server: ServerDescription): string | undefined {

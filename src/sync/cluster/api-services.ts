@@ -7,7 +7,7 @@ import type { ServerDocuments } from '../documents/server-documents.ts';
 
 export const apiServicesPath = '/apis/apiregistration.k8s.io/v1/apiservices';
 
-/** k8s.io/kube-aggregator pkg/apis/apiregistration/v1/types.go, the part that routing needs. */
+/** The part of k8s.io/kube-aggregator pkg/apis/apiregistration/v1/types.go that routing needs. */
 const apiService = v.object({
   spec: v.object({
     group: v.nullish(v.string(), ''),
@@ -16,7 +16,7 @@ const apiService = v.object({
       v.object({
         namespace: v.string(),
         name: v.string(),
-        // 443 where the object was stored before the field had a default.
+        // 443 if the object was stored before the field had a default.
         port: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535)), 443),
       }),
     ),
@@ -29,9 +29,9 @@ const apiService = v.object({
 });
 
 /**
- * Reads the APIServices of the cluster. Any API server has them all: they are shared through etcd.
+ * Reads the APIServices of the cluster. Any API server has all of them: they are shared through etcd.
  *
- * @param warn told of APIServices that routers could not take as they are
+ * @param warn called for each APIService that routers would refuse
  * @returns sorted by group and version
  * @throws {ReadError}
  */
@@ -43,7 +43,7 @@ export async function readApiServices(
   return apiServicesOf(await listObjects(documents, apiServicesPath, signal), warn);
 }
 
-/** The same of objects that were read already. @throws {ReadError} `InvalidDocument` for what is no APIService */
+/** The same for objects that have been read. @throws {ReadError} `InvalidDocument` for any other object */
 export function apiServicesOf(
   objects: readonly unknown[],
   warn: (warning: string) => void,
@@ -55,7 +55,7 @@ function toSnapshotApiService(object: unknown, warn: (warning: string) => void):
   const { spec, status } = checkedDocument(apiService, apiServicesPath, object);
   const group = spec.group ?? '';
   const { version } = spec;
-  // The API servers themselves serve it; kube-aggregator takes such an APIService as always available.
+  // The API servers themselves serve it: for kube-aggregator such an APIService is always available.
   if (spec.service == null) return [{ group, version, available: true }];
   const { namespace, name, port } = spec.service;
   const known: SnapshotApiService = {
@@ -68,22 +68,22 @@ function toSnapshotApiService(object: unknown, warn: (warning: string) => void):
     ...known,
     ...(spec.caBundle == null || spec.caBundle === '' ? {} : { caBundle: decodeBase64(spec.caBundle) }),
     ...(spec.insecureSkipTLSVerify === true ? { insecureSkipTLSVerify: true } : {}),
-    // kube-aggregator sends nothing to a service whose Available condition is missing or not True (handler_proxy.go).
+    // kube-aggregator sends no request to a service whose Available condition is missing or not True (handler_proxy.go).
     available: (status?.conditions ?? []).some(
       ({ type, status }) => type === 'Available' && status === 'True',
     ),
   };
-  // A router refuses a snapshot for any fault in it, so one odd APIService would hold up the whole cluster's.
-  // Without its bundle it must not be reached either: the runtime's own roots would be trusted in its place.
+  // A router refuses a snapshot with any fault, so one invalid APIService would block all updates. It must not become
+  // available without its CA bundle: the runtime's own roots would be trusted instead.
   const taken = [whole, known].find((candidate) => v.is(snapshotApiService, candidate));
   if (taken !== whole) {
-    const outcome = taken === undefined ? 'left out' : 'taken as not available';
+    const outcome = taken === undefined ? 'left out' : 'treated as not available';
     warn(`APIService ${version}.${group} is ${outcome}: its spec does not meet upstream's validation`);
   }
   return taken === undefined ? [] : [taken];
 }
 
-/** A `[]byte` field in JSON is base64 (RFC 4648 section 4); what it holds here is PEM, which is ASCII. */
+/** A `[]byte` field in JSON is base64 (RFC 4648 section 4); this one holds PEM, which is ASCII. */
 function decodeBase64(text: string): string {
   try {
     return atob(text);

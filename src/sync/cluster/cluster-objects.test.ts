@@ -85,7 +85,7 @@ test('an APIService whose bundle is no certificate is not reached, rather than r
         available: false,
       },
     ]);
-    assert.match(warnings.join(), /v1beta1\.metrics\.k8s\.io is taken as not available/);
+    assert.match(warnings.join(), /v1beta1\.metrics\.k8s\.io is treated as not available/);
   }
 });
 
@@ -139,5 +139,8 @@ test('what no server gives is unknown, not empty', async () => {
   });
   const { customResourceGroups, warnings } = await readClusterObjects([healthyButForbidding]);
   assert.equal(customResourceGroups, undefined);
-  assert.match(warnings.join(), /customresourcedefinitions stays as it was.*403/);
+  assert.match(
+    warnings.join(),
+    /customresourcedefinitions cannot be read, so its last known objects are used.*403/,
+  );
 });

@@ -1,15 +1,14 @@
-import type { Clock } from '../../runtime/clock.ts';
+import type { BackOff, Clock } from '../../runtime/clock.ts';
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
-import { ReadError, type ServerDocuments } from '../documents/server-documents.ts';
-import type { WatchConnection } from '../documents/watch-connection.ts';
+import type { WatchTiming } from '../documents/object-watch.ts';
+import { ReadError, type ServerDocuments, type WatchConnection } from '../documents/server-documents.ts';
 import { byGroupAndVersion } from './api-services.ts';
 import type { FoundServer } from './cluster-input.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import { initialClusterState, nextClusterState } from './cluster-state.ts';
-import { type ClusterTiming, defaultClusterTiming } from './cluster-timing.ts';
 import { groupVersionsOfCustomResources } from './custom-resource-groups.ts';
-import { createEndpointIdentities } from './endpoint-identities.ts';
+import { createEndpointIdentities, type EndpointIdentitiesOptions } from './endpoint-identities.ts';
 import type { IdentityLease } from './identity-lease.ts';
 import {
   type DecodableVersions,
@@ -19,44 +18,68 @@ import {
 import type { SyncServer } from './sync-server.ts';
 import { allLeases, watchCluster } from './watched-cluster.ts';
 
+/** Milliseconds. */
+export interface ClusterTiming extends WatchTiming {
+  /** How long a server is kept that nothing names and that cannot be read. Default 5,000. */
+  readonly departure: number;
+  /** How long the resources of a departed server stay known. 0: not at all. Default 900,000. */
+  readonly grace: number;
+  /** For reading the certificate of one endpoint. Default 5,000. */
+  readonly identityTimeout: number;
+  /** How often an endpoint's certificate is read again. Default 600,000. */
+  readonly identityRefresh: number;
+  readonly identityBackOff: BackOff;
+}
+
+export const defaultClusterTiming: ClusterTiming = {
+  listTimeout: 30_000,
+  silence: 90_000,
+  resync: 600_000,
+  backOff: { initialMilliseconds: 200, maximumMilliseconds: 10_000 },
+  departure: 5_000,
+  grace: 900_000,
+  identityTimeout: 5_000,
+  identityRefresh: 600_000,
+  identityBackOff: { initialMilliseconds: 1_000, maximumMilliseconds: 60_000 },
+};
+
 export interface ClusterSourceOptions {
   /** Where to list and watch. */
   readonly connection: WatchConnection;
-  /** The DNS names in the serving certificate of who answers at `address`. Rejects when nobody does. */
-  readonly servingNames: (address: string, signal: AbortSignal) => Promise<readonly string[]>;
-  /** How a server is read by its own address: the same object for the same address. */
+  readonly servingNames: EndpointIdentitiesOptions['servingNames'];
+  /** How a server is read at its own address: the same object for the same address. */
   readonly documentsOf: (server: FoundServer) => ServerDocuments;
   readonly listed: readonly SyncServer[];
-  /** Servers of an earlier run: they stay until Leases and endpoints say otherwise. */
+  /** The snapshot of an earlier run: its servers stay until Leases and endpoints have been listed. */
   readonly previous?: Snapshot | undefined;
   readonly clock: Clock;
   readonly timing?: Partial<ClusterTiming> | undefined;
 }
 
-/** What the cluster says of itself at one moment. */
+/** The state of the cluster at one moment. */
 export interface ClusterView {
-  /** Listed and found, each ID once. */
+  /** Listed by hand and found, each ID once. */
   readonly servers: readonly SyncServer[];
-  /** A part is `undefined` while it could never be listed. */
+  /** A part is `undefined` until its first list. */
   readonly objects: ClusterObjects;
-  /** What StorageVersions say that servers serve, by server ID. */
+  /** What servers serve by their StorageVersions, by server ID. */
   readonly storageVersions: ReadonlyMap<string, ServedSet['storageVersions']>;
-  /** What StorageVersions say that servers decode. */
+  /** What servers decode by their StorageVersions. */
   readonly decodableVersions: DecodableVersions;
-  /** Whether everything could be listed and is up to date. */
+  /** Whether everything has been listed and is up to date. */
   readonly isWhole: boolean;
   readonly warnings: readonly string[];
 }
 
-/** Finds the servers of a cluster, and follows what they share. */
+/** Finds the servers of a cluster, and watches the objects that they share. */
 export interface ClusterSource {
   /** Watches until `signal` aborts. Never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
-  /** Resolves when everything was listed, or could not be, for the first time; at once when `signal` aborts. */
+  /** Resolves when the first attempt to list everything has ended; at once when `signal` aborts. */
   ready(signal: AbortSignal): Promise<void>;
-  /** @param answered whether a server answered when it was last read; `undefined` while it was not */
-  look(answered: (id: string) => boolean | undefined): ClusterView;
-  /** Calls `listener` when there is reason to look again. @returns how to stop that */
+  /** @param isReadable whether the last read of a server succeeded; `undefined` before the first */
+  look(isReadable: (id: string) => boolean | undefined): ClusterView;
+  /** Calls `listener` after a change. @returns a function that stops it */
   onChange(listener: () => void): () => void;
 }
 
@@ -138,7 +161,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
       const named = listedOnce.then(() => identities.resolve(endpointsNow() ?? [], signal));
       await Promise.race([named, aborted]);
     },
-    look(answered) {
+    look(isReadable) {
       const endpoints = endpointsNow();
       if (running !== undefined) void identities.resolve(endpoints ?? [], running);
       const leases = allLeases(cluster);
@@ -149,7 +172,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
         endpoints,
         endpointServerIds: identities.serverIds(),
         hasStorageVersions: (id) => served.has(id),
-        answered,
+        isReadable,
         now: clock.now(),
         monotonic: clock.monotonic(),
         departureMilliseconds: timing.departure,
@@ -182,7 +205,9 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
         warnings: [
           ...cluster.watches.flatMap(({ kind, watch }) => {
             const failure = watch.failure();
-            return failure === undefined ? [] : [`what is known of ${kind} stays as it was: ${failure}`];
+            return failure === undefined
+              ? []
+              : [`${kind} cannot be read, so their last known state is used: ${failure}`];
           }),
           ...state.warnings,
         ],
@@ -196,8 +221,8 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
 }
 
 /**
- * Without the servers whose Lease is gone: their entries are removed one by one then (kube-controller-manager's
- * storage version garbage collector), and what is left of them says less than they served.
+ * Without servers whose Lease is gone: kube-controller-manager's storage version garbage collector removes their entries
+ * one by one, so the remaining ones show less than they served.
  */
 function withLeases(
   served: ClusterView['storageVersions'],
@@ -228,7 +253,7 @@ const withoutAddress: ServerDocuments = {
   },
 };
 
-/** Computes anew only for another argument: rounds come every second, changes every week. */
+/** Computes again only for another argument: rounds come every second, changes every week. */
 function memo<Argument extends object, Result>(compute: (argument: Argument) => Result) {
   let last: { readonly argument: Argument; readonly result: Result } | undefined;
   return (argument: Argument): Result => {

@@ -15,13 +15,13 @@ describe('an upgrade that changes the ID of a host', () => {
     look({ ...endpoint, leases: [older] });
     const newer = leaseOf(a, { hostname: 'cp-a', renewedAt: older.renewedAt + 10_000 });
     // The old process may still be there: it keeps the address.
-    let state = look({ ...endpoint, leases: [older, newer], answered: { [olderA]: true } });
+    let state = look({ ...endpoint, leases: [older, newer], readable: { [olderA]: true } });
     assert.deepEqual(placesOf(state), [`${olderA}@10.0.0.1:6443`]);
     // Three renewals later it is not.
     const renewed = { ...newer, renewedAt: older.renewedAt + 40_000 };
-    state = look({ ...endpoint, leases: [older, renewed], answered: { [olderA]: true } });
+    state = look({ ...endpoint, leases: [older, renewed], readable: { [olderA]: true } });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${olderA}@10.0.0.1:6443`]);
-    state = look({ ...endpoint, leases: [older, renewed], answered: { [olderA]: true, [a]: true } });
+    state = look({ ...endpoint, leases: [older, renewed], readable: { [olderA]: true, [a]: true } });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
   });
 
@@ -35,7 +35,7 @@ describe('an upgrade that changes the ID of a host', () => {
           leaseOf(olderA, { hostname: 'cp-a', renewedAt: renewedAt(round % 2) }),
           leaseOf(a, { hostname: 'cp-a', renewedAt: renewedAt(0) }),
         ],
-        answered: { [a]: true, [olderA]: true },
+        readable: { [a]: true, [olderA]: true },
         at: round * 10_000,
       });
       assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
@@ -50,25 +50,25 @@ describe('a server that gets its name later', () => {
     const byEndpoint = 'endpoint-10-0-0-1-6443';
     look({ endpoints });
     const named = { endpoints, leases: [leaseOf(a)], endpointServerIds: { '10.0.0.1:6443': [a] } };
-    let state = look({ ...named, answered: { [byEndpoint]: true } });
+    let state = look({ ...named, readable: { [byEndpoint]: true } });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${byEndpoint}@10.0.0.1:6443`]);
-    state = look({ ...named, answered: { [byEndpoint]: true, [a]: true } });
+    state = look({ ...named, readable: { [byEndpoint]: true, [a]: true } });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
     // The Lease goes, and comes back: the server has kept its name.
-    state = look({ endpoints, answered: { [a]: true } });
+    state = look({ endpoints, readable: { [a]: true } });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
     // Nobody can say any more whose certificate it is.
-    state = look({ endpoints, leases: [leaseOf(a)], answered: { [a]: true } });
+    state = look({ endpoints, leases: [leaseOf(a)], readable: { [a]: true } });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
   });
 
-  it('keeps its address until whoever claims it has answered there', () => {
+  it('keeps its address until the server that claims it has been read there', () => {
     const { look } = clusterStates();
     look({ leases: [leaseOf(a)], endpoints: ['10.0.0.1:6443'], endpointServerIds: { '10.0.0.1:6443': [a] } });
     const claimed = { leases: [leaseOf(a), leaseOf(b, { address: '10.0.0.1:6443' })] };
-    let state = look({ ...claimed, answered: { [a]: true } });
+    let state = look({ ...claimed, readable: { [a]: true } });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`, `${b}@10.0.0.1:6443`]);
-    state = look({ ...claimed, answered: { [a]: true, [b]: true } });
+    state = look({ ...claimed, readable: { [a]: true, [b]: true } });
     assert.deepEqual(placesOf(state), [`${a}@nowhere`, `${b}@10.0.0.1:6443`]);
   });
 
@@ -78,7 +78,7 @@ describe('a server that gets its name later', () => {
     const owners = [0, 1, 2, 3].map((round) => {
       const state = look({
         leases: [claim(a, round % 2 === 0 ? 10 : 0), claim(b, round % 2 === 0 ? 0 : 10)],
-        answered: { [a]: true, [b]: true },
+        readable: { [a]: true, [b]: true },
       });
       return placesOf(state).find((place) => place.endsWith('@10.0.0.1:6443'));
     });

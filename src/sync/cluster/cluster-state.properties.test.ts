@@ -15,7 +15,7 @@ const hostAtMoment = fc.record({
   endpoint: fc.boolean(),
   identified: fc.boolean(),
   up: fc.boolean(),
-  /** Milliseconds since the last renewal: fresh, missed some, lapsed. */
+  /** Milliseconds since the last renewal: fresh, missed some, expired. */
   renewalAge: fc.constantFrom(0, 45_000, 4_000_000),
   incarnation: fc.constantFrom('1', '2'),
 });
@@ -60,11 +60,11 @@ function lookAt(
       .filter((_, index) => atHosts[index]?.identified === true)
       .map((host) => [addressOfHost(host), [`apiserver-${host}`, `kube-apiserver-${host}`]]),
   );
-  const answered = Object.fromEntries(
+  const readable = Object.fromEntries(
     [...read].map(([id, place]) => [id, place !== undefined && upAt.get(place) === true]),
   );
-  const answeredNow: Readonly<Record<string, boolean>> = {
-    ...answered,
+  const readableNow: Readonly<Record<string, boolean>> = {
+    ...readable,
     'cp-a': listedRead && atHosts[0].up,
   };
   return {
@@ -73,7 +73,7 @@ function lookAt(
     leases: leasesKnown ? leases : undefined,
     endpoints: endpointsKnown ? endpoints : undefined,
     endpointServerIds,
-    answered: answeredNow,
+    readable: readableNow,
   };
 }
 
@@ -96,17 +96,17 @@ function play(
   }
 }
 
-test('no sequence of events takes the place of a server that answers out of the cluster', () => {
+test('no sequence of events removes a server that can be read', () => {
   fc.assert(
     fc.property(history, (moments) => {
-      play(moments, (before, after, { answered, listed }) => {
+      play(moments, (before, after, { readable, listed }) => {
         const there = [...after.servers, ...listed];
         for (const server of before.servers) {
-          if (answered[server.id] !== true) continue;
+          if (readable[server.id] !== true) continue;
           const place = placeOfServer(server);
           const inPlace = there.filter((other) => placeOfServer(other) === place);
-          // Under its ID or under one that has answered there: else the snapshot would be without it for a round.
-          const isThere = inPlace.some(({ id }) => id === server.id || answered[id] === true);
+          // Under its ID or under one that was read there: else the snapshot would lack it for a round.
+          const isThere = inPlace.some(({ id }) => id === server.id || readable[id] === true);
           assert.ok(isThere, `${server.id} is gone`);
         }
       });
@@ -115,20 +115,20 @@ test('no sequence of events takes the place of a server that answers out of the 
   );
 });
 
-test('no sequence of events takes a server away whose Lease is held, unless another has answered in its place', () => {
+test('no sequence of events removes a server whose Lease is held, unless another was read in its place', () => {
   fc.assert(
     fc.property(history, (moments) => {
-      play(moments, (before, after, { answered, leases, listed, at }) => {
+      play(moments, (before, after, { readable, leases, listed, at }) => {
         const held = leases?.filter(({ renewedAt }) => startOfTime + at - renewedAt < 30_000) ?? [];
         const ids = new Set([...after.servers, ...listed].map(({ id }) => id));
-        const answering = new Set(
-          [...after.servers.filter(({ id }) => answered[id] === true), ...listed].map(placeOfServer),
+        const readablePlaces = new Set(
+          [...after.servers.filter(({ id }) => readable[id] === true), ...listed].map(placeOfServer),
         );
         for (const server of before.servers) {
           if (!held.some(({ id }) => id === server.id)) continue;
           const place = placeOfServer(server);
           // One without an address can turn out to be the one that is listed by hand.
-          const isReplaced = place === undefined ? listed.length > 0 : answering.has(place);
+          const isReplaced = place === undefined ? listed.length > 0 : readablePlaces.has(place);
           assert.ok(ids.has(server.id) || isReplaced, `${server.id} is gone`);
         }
       });
@@ -147,11 +147,11 @@ test('each ID is there once, and whatever is known of the servers ends when noth
         last = after;
       });
       const { look } = clusterStates(last);
-      const answered = Object.fromEntries(last.servers.map(({ id }) => [id, false]));
-      look({ answered, at: 1e9 });
-      const departed = look({ answered, at: 1e9 + 5000 }).servers;
+      const readable = Object.fromEntries(last.servers.map(({ id }) => [id, false]));
+      look({ readable, at: 1e9 });
+      const departed = look({ readable, at: 1e9 + 5000 }).servers;
       assert.ok(departed.every(({ departedAt }) => departedAt !== undefined));
-      assert.deepEqual(look({ answered, at: 1e9 + 5000 + 900_000 }).servers, []);
+      assert.deepEqual(look({ readable, at: 1e9 + 5000 + 900_000 }).servers, []);
     }),
     { numRuns: 300 },
   );

@@ -49,7 +49,7 @@ describe('a server is found', () => {
     const { look } = clusterStates();
     const state = look({ leases: [leaseOf(a)], endpoints: ['10.0.0.1:6443'] });
     assert.deepEqual(placesOf(state), ['endpoint-10-0-0-1-6443@10.0.0.1:6443']);
-    assert.match(state.warnings.join(), new RegExp(`no address leads to identity Lease ${a}`));
+    assert.match(state.warnings.join(), new RegExp(`no address is known for identity Lease ${a}`));
   });
 
   it('without an address, where StorageVersions tell what it serves', () => {
@@ -128,14 +128,14 @@ describe('a server listed by hand', () => {
     assert.deepEqual(state.warnings, []);
   });
 
-  it('takes over from the server that was found at its address, once it has answered', () => {
+  it('takes over from the server that was found at its address, once it was read', () => {
     const { look } = clusterStates();
     look({ endpoints: ['10.0.0.1:6443'] });
     const found = 'endpoint-10-0-0-1-6443@10.0.0.1:6443';
-    const answered = { 'endpoint-10-0-0-1-6443': true };
-    assert.deepEqual(placesOf(look({ listed, endpoints: ['10.0.0.1:6443'], answered })), [found]);
-    const both = { ...answered, 'cp-a': true };
-    assert.deepEqual(placesOf(look({ listed, endpoints: ['10.0.0.1:6443'], answered: both })), []);
+    const readable = { 'endpoint-10-0-0-1-6443': true };
+    assert.deepEqual(placesOf(look({ listed, endpoints: ['10.0.0.1:6443'], readable })), [found]);
+    const both = { ...readable, 'cp-a': true };
+    assert.deepEqual(placesOf(look({ listed, endpoints: ['10.0.0.1:6443'], readable: both })), []);
   });
 });
 
@@ -146,21 +146,21 @@ describe('a server stays', () => {
   it('down for as long as its Lease is there', () => {
     const { look } = clusterStates();
     look({ leases });
-    assert.equal(look({ leases, answered: down, at: hour / 2 }).servers.length, 1);
-    assert.equal(look({ leases, answered: down, at: hour - 60_000 }).servers.length, 1);
+    assert.equal(look({ leases, readable: down, at: hour / 2 }).servers.length, 1);
+    assert.equal(look({ leases, readable: down, at: hour - 60_000 }).servers.length, 1);
   });
 
   it('down for as long as its endpoint is there', () => {
     const { look } = clusterStates();
     look({ leases, endpoints: ['10.0.0.1:6443'] });
-    const state = look({ endpoints: ['10.0.0.1:6443'], answered: down, at: 60_000 });
+    const state = look({ endpoints: ['10.0.0.1:6443'], readable: down, at: 60_000 });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
   });
 
-  it('while it answers, though somebody has removed its Lease', () => {
+  it('while it can be read, though its Lease was removed', () => {
     const { look } = clusterStates();
     look({ leases });
-    assert.equal(look({ answered: { [a]: true }, at: 60_000 }).servers.length, 1);
+    assert.equal(look({ readable: { [a]: true }, at: 60_000 }).servers.length, 1);
     // It is not even read yet.
     assert.equal(look({ at: 120_000 }).servers.length, 1);
   });
@@ -168,26 +168,26 @@ describe('a server stays', () => {
   it('for a moment when its Lease is gone and it is silent: it may only be restarting', () => {
     const { look } = clusterStates();
     look({ leases });
-    assert.equal(look({ answered: down, at: 1000 }).servers.length, 1);
-    assert.equal(look({ answered: down, at: 5999 }).servers.length, 1);
-    assert.equal(look({ leases, answered: down, at: 6500 }).servers.length, 1);
-    assert.equal(look({ answered: down, at: 7000 }).servers.length, 1);
-    assert.deepEqual(departedOf(look({ answered: down, at: 12_000 })), { [a]: 12_000 });
+    assert.equal(look({ readable: down, at: 1000 }).servers.length, 1);
+    assert.equal(look({ readable: down, at: 5999 }).servers.length, 1);
+    assert.equal(look({ leases, readable: down, at: 6500 }).servers.length, 1);
+    assert.equal(look({ readable: down, at: 7000 }).servers.length, 1);
+    assert.deepEqual(departedOf(look({ readable: down, at: 12_000 })), { [a]: 12_000 });
   });
 
   it('whatever happens, while Leases or endpoints cannot be listed', () => {
     const known = initialClusterState([{ id: a, address: '10.0.0.1:6443' }]);
     for (const unknown of [{ leases: undefined }, { endpoints: undefined }]) {
       const { look } = clusterStates(known);
-      assert.equal(look({ ...unknown, answered: down, at: hour }).servers.length, 1);
+      assert.equal(look({ ...unknown, readable: down, at: hour }).servers.length, 1);
     }
   });
 
   it('from an earlier run, until Leases and endpoints are known and it is silent', () => {
     const { look } = clusterStates(initialClusterState([{ id: a, url: 'https://10.0.0.1:6443' }]));
     assert.deepEqual(placesOf(look({ leases: undefined })), [`${a}@https://10.0.0.1:6443`]);
-    assert.equal(look({ answered: down }).servers.length, 1);
-    assert.deepEqual(departedOf(look({ answered: down, at: 5000 })), { [a]: 5000 });
+    assert.equal(look({ readable: down }).servers.length, 1);
+    assert.deepEqual(departedOf(look({ readable: down, at: 5000 })), { [a]: 5000 });
   });
 });
 
@@ -195,42 +195,42 @@ describe('a Lease that is no longer renewed', () => {
   const lease = leaseOf(a, { address: '10.0.0.1:6443' });
   const afterwards = { leases: [lease], at: hour + 120_000 };
 
-  it('is as good as gone after its duration, for a server that does not answer', () => {
+  it('expires after its duration, for a server that cannot be read', () => {
     const { look } = clusterStates();
     look({ leases: [lease] });
-    assert.equal(look({ ...afterwards, answered: { [a]: false } }).servers.length, 1);
+    assert.equal(look({ ...afterwards, readable: { [a]: false } }).servers.length, 1);
     const later = { ...afterwards, at: afterwards.at + 5000 };
-    assert.deepEqual(departedOf(look({ ...later, answered: { [a]: false } })), { [a]: later.at });
-    const graceOver = { ...later, at: later.at + grace, answered: { [a]: false } };
+    assert.deepEqual(departedOf(look({ ...later, readable: { [a]: false } })), { [a]: later.at });
+    const graceOver = { ...later, at: later.at + grace, readable: { [a]: false } };
     assert.deepEqual(look(graceOver).servers, []);
     // It does not come back for one more try every few seconds.
     assert.deepEqual(look({ ...graceOver, at: graceOver.at + 1000 }).servers, []);
   });
 
-  it('takes nothing from a server that answers', () => {
+  it('does not affect a server that can be read', () => {
     const { look } = clusterStates();
     look({ leases: [lease] });
-    assert.equal(look({ ...afterwards, answered: { [a]: true } }).servers.length, 1);
+    assert.equal(look({ ...afterwards, readable: { [a]: true } }).servers.length, 1);
   });
 
   it('brings its server back when it is renewed', () => {
     const { look } = clusterStates();
-    const answered = { [a]: false };
-    look({ ...afterwards, answered });
-    look({ ...afterwards, at: afterwards.at + 5000, answered });
+    const readable = { [a]: false };
+    look({ ...afterwards, readable });
+    look({ ...afterwards, at: afterwards.at + 5000, readable });
     const renewed = [{ ...lease, renewedAt: lease.renewedAt + 1 }];
     assert.equal(look({ leases: renewed, at: afterwards.at + 6000 }).servers.length, 1);
   });
 
   it('counts as held when its renewals are seen, however wrong the clocks are', () => {
     const { look } = clusterStates();
-    const answered = { [a]: false };
+    const readable = { [a]: false };
     const yesterday = { ...lease, renewedAt: lease.renewedAt - 24 * hour };
-    look({ leases: [yesterday], answered });
-    look({ leases: [{ ...yesterday, renewedAt: yesterday.renewedAt + 10_000 }], answered, at: 10_000 });
+    look({ leases: [yesterday], readable });
+    look({ leases: [{ ...yesterday, renewedAt: yesterday.renewedAt + 10_000 }], readable, at: 10_000 });
     const state = look({
       leases: [{ ...yesterday, renewedAt: yesterday.renewedAt + 10_000 }],
-      answered,
+      readable,
       at: hour,
     });
     assert.equal(state.servers.length, 1);
@@ -245,37 +245,37 @@ describe('a server that has departed', () => {
   function afterDeparture() {
     const states = clusterStates();
     states.look({ leases: [lease] });
-    states.look({ answered: silent });
-    assert.deepEqual(departedOf(states.look({ answered: silent, at: 5000 })), { [a]: 5000 });
+    states.look({ readable: silent });
+    assert.deepEqual(departedOf(states.look({ readable: silent, at: 5000 })), { [a]: 5000 });
     return states;
   }
 
   it('is known until the grace is over, with what it was', () => {
     const { look } = afterDeparture();
-    const state = look({ answered: silent, at: 5000 + grace - 1 });
+    const state = look({ readable: silent, at: 5000 + grace - 1 });
     assert.deepEqual(departedOf(state), { [a]: 5000 });
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
     assert.equal(state.servers[0]?.hostname, 'cp-a');
-    assert.deepEqual(look({ answered: silent, at: 5000 + grace }).servers, []);
+    assert.deepEqual(look({ readable: silent, at: 5000 + grace }).servers, []);
   });
 
   it('is known for as long as nobody can say what the cluster has now', () => {
     const { look } = afterDeparture();
-    const late = { answered: silent, at: 5000 + 2 * grace };
+    const late = { readable: silent, at: 5000 + 2 * grace };
     assert.deepEqual(departedOf(look({ ...late, isUpToDate: false })), { [a]: 5000 });
     assert.deepEqual(look(late).servers, []);
   });
 
-  it('is there again as soon as it answers', () => {
+  it('is there again as soon as it can be read', () => {
     const { look } = afterDeparture();
-    const state = look({ answered: { [a]: true }, at: 6000 });
+    const state = look({ readable: { [a]: true }, at: 6000 });
     assert.deepEqual([departedOf(state), state.servers.length], [{}, 1]);
   });
 
   it('is there again when its Lease is and the sync job alone cannot read it', () => {
     const { look } = afterDeparture();
-    const named = { leases: [lease], answered: silent };
-    assert.deepEqual(departedOf(look({ ...named, at: 6000 })), { [a]: 5000 }, 'it is about to answer');
+    const named = { leases: [lease], readable: silent };
+    assert.deepEqual(departedOf(look({ ...named, at: 6000 })), { [a]: 5000 }, 'it will soon be readable');
     assert.deepEqual(departedOf(look({ ...named, at: 10_999 })), { [a]: 5000 });
     const state = look({ ...named, at: 11_000 });
     assert.deepEqual([departedOf(state), state.servers.length], [{}, 1]);
@@ -285,15 +285,15 @@ describe('a server that has departed', () => {
     ['on its host', { hostname: 'cp-a', address: '10.0.0.9:6443' }],
     ['at its address', { hostname: 'elsewhere', address: '10.0.0.1:6443' }],
   ] as const) {
-    it(`goes at once when a server of another ID has answered ${where}`, () => {
+    it(`is removed at once when a server with another ID was read ${where}`, () => {
       const { look } = afterDeparture();
       const named = { leases: [leaseOf(b, other)], at: 6000 };
       assert.deepEqual(
-        departedOf(look({ ...named, answered: silent })),
+        departedOf(look({ ...named, readable: silent })),
         { [a]: 5000 },
-        'not before it answers',
+        'not before it was read',
       );
-      const state = look({ ...named, answered: { ...silent, [b]: true } });
+      const state = look({ ...named, readable: { ...silent, [b]: true } });
       assert.deepEqual(
         state.servers.map(({ id }) => id),
         [b],
@@ -305,7 +305,7 @@ describe('a server that has departed', () => {
     const known = { id: a, address: '10.0.0.1:6443', departedAt: startOfTime - 600_000 };
     const { look } = clusterStates(initialClusterState([known]));
     assert.deepEqual(departedOf(look({})), { [a]: -600_000 });
-    assert.deepEqual(look({ answered: silent, at: 300_000 }).servers, []);
+    assert.deepEqual(look({ readable: silent, at: 300_000 }).servers, []);
     // By a clock that was ahead.
     const ahead = clusterStates(initialClusterState([{ ...known, departedAt: startOfTime + hour }]));
     assert.deepEqual(departedOf(ahead.look({})), { [a]: 0 });
@@ -314,15 +314,15 @@ describe('a server that has departed', () => {
   it('goes at once where there is no grace', () => {
     const { look } = clusterStates();
     look({ leases: [lease] });
-    look({ answered: silent, graceMilliseconds: 0 });
-    assert.deepEqual(look({ answered: silent, at: 5000, graceMilliseconds: 0 }).servers, []);
+    look({ readable: silent, graceMilliseconds: 0 });
+    assert.deepEqual(look({ readable: silent, at: 5000, graceMilliseconds: 0 }).servers, []);
   });
 
   it('waits with all the others, when all have', () => {
     const { look } = clusterStates();
     look({ leases: [lease, leaseOf(b, { address: '10.0.0.2:6443' })] });
     const all = { [a]: false, [b]: false };
-    look({ answered: all });
-    assert.deepEqual(departedOf(look({ answered: all, at: 5000 })), { [a]: 5000, [b]: 5000 });
+    look({ readable: all });
+    assert.deepEqual(departedOf(look({ readable: all, at: 5000 })), { [a]: 5000, [b]: 5000 });
   });
 });

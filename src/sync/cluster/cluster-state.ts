@@ -6,28 +6,28 @@ import type { IdentityLease } from './identity-lease.ts';
 import { followRenewals, type LeaseRenewal, type LeaseStanding, leaseStanding } from './lease-standing.ts';
 import { endpointServers, leasedServers } from './named-servers.ts';
 
-/** What is carried on from one look to the next. */
+/** The state that the next call of `nextClusterState` starts from. */
 export interface ClusterState {
   /** Sorted by ID. */
   readonly servers: readonly FoundServer[];
-  /** What Leases tell of hand-listed servers, by their ID. */
+  /** From Leases of servers that are listed by hand, by their ID. */
   readonly listed: ReadonlyMap<string, Pick<FoundServer, 'hostname' | 'holderIdentity'>>;
   readonly renewals: ReadonlyMap<string, LeaseRenewal>;
-  /** Lapsed Leases whose servers did not answer, with the renewal that they were given up at. */
+  /** Expired Leases whose servers could not be read, with the time of their last renewal. */
   readonly givenUp: ReadonlyMap<string, number>;
   readonly warnings: readonly string[];
 }
 
-/** Nothing found yet but what an earlier run left, which stays until Leases and endpoints say otherwise. */
+/** @param servers those of an earlier run: they stay until Leases and endpoints have been listed */
 export function initialClusterState(servers: readonly FoundServer[]): ClusterState {
   return { servers, listed: new Map(), renewals: new Map(), givenUp: new Map(), warnings: [] };
 }
 
 /**
- * Which servers the cluster has, from what Leases and endpoints say and from what was known. Pure.
+ * The servers of the cluster, from Leases, endpoints and the previous state. Pure.
  *
- * A server is there while a Lease or an endpoint names it, and beyond that for as long as it answers. What
- * takes its place (a new ID for the same address) replaces it once that one has answered.
+ * A server stays while a Lease or an endpoint names it, and after that while it can be read. A server with a new ID at
+ * the same address replaces it as soon as that one has been read.
  */
 export function nextClusterState(previous: ClusterState, input: ClusterInput): ClusterState {
   const { now, monotonic } = input;
@@ -67,7 +67,7 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
   };
 }
 
-/** Held before lapsed, then the one renewed last. */
+/** Held before expired, then the one renewed last. */
 function byCredibility(
   leases: readonly IdentityLease[],
   standings: ReadonlyMap<string, LeaseStanding>,
@@ -94,7 +94,7 @@ function ofListedServers(
   return listed;
 }
 
-/** A lapsed Lease is no reason to come back for its server again and again; its next renewal is. */
+/** An expired Lease does not bring its server back before its next renewal. */
 function givenUp(
   previous: ClusterState,
   leases: readonly IdentityLease[],
@@ -105,7 +105,7 @@ function givenUp(
     leases
       .filter(
         ({ id, renewedAt }) =>
-          standings.get(id)?.kind === 'lapsed' && (left.has(id) || previous.givenUp.get(id) === renewedAt),
+          standings.get(id)?.kind === 'expired' && (left.has(id) || previous.givenUp.get(id) === renewedAt),
       )
       .map(({ id, renewedAt }) => [id, renewedAt]),
   );
@@ -122,7 +122,7 @@ function unmatched(
     .sort();
   if (ids.length === 0) return [];
   return [
-    `no address leads to identity Lease ${ids.join(', ')}: a server behind it is known by its endpoint, if at all; ` +
+    `no address is known for identity Lease ${ids.join(', ')}: its server has an ID made from its endpoint, if any; ` +
       'to give it this ID, list it by hand',
   ];
 }

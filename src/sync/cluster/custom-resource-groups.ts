@@ -22,7 +22,7 @@ export interface GroupAndVersion {
   readonly version: string;
 }
 
-/** What is needed of a CustomResourceDefinition. */
+/** The parts of a CustomResourceDefinition that the sync job needs. */
 export interface CustomResource {
   readonly group: string;
   /** Its plural name. */
@@ -30,7 +30,7 @@ export interface CustomResource {
   readonly kind: string;
   /** Every version, served or not. */
   readonly versions: readonly string[];
-  /** The version in which it is stored; `undefined` where that one is not served. */
+  /** The version at which it is stored; `undefined` if that is not served. */
   readonly storageVersion: string | undefined;
 }
 
@@ -43,7 +43,7 @@ export async function readCustomResources(
   return objects.map(customResourceOf);
 }
 
-/** @throws {ReadError} `InvalidDocument` for what is no CustomResourceDefinition */
+/** @throws {ReadError} `InvalidDocument` for any other object */
 export function customResourceOf(object: unknown): CustomResource {
   const { spec } = checkedDocument(customResourceDefinition, customResourceDefinitionsPath, object);
   return {
@@ -56,9 +56,8 @@ export function customResourceOf(object: unknown): CustomResource {
 }
 
 /**
- * The group versions that CustomResourceDefinitions define, sorted, each once: several definitions share one. Every
- * version counts, served or not, as in upstream's exclusion of custom resources from peer routing
- * (peerproxy/gv_exclusion_manager.go).
+ * The group versions of CustomResourceDefinitions, sorted, each once. Every version counts, served or not, as in
+ * upstream's exclusion of custom resources from peer routing (peerproxy/gv_exclusion_manager.go).
  */
 export function groupVersionsOfCustomResources(definitions: readonly CustomResource[]): GroupAndVersion[] {
   const groupVersions = definitions.flatMap(({ group, versions }) =>

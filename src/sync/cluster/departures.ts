@@ -4,13 +4,13 @@ import type { LeaseStanding } from './lease-standing.ts';
 import type { NamedServer } from './named-servers.ts';
 
 export interface SettleInput {
-  /** Servers that a Lease or an endpoint names now. */
+  /** Servers that a Lease or an endpoint names. */
   readonly named: ReadonlyMap<string, NamedServer>;
   readonly before: ReadonlyMap<string, FoundServer>;
   /** Server ID by place. */
   readonly owners: ReadonlyMap<string, string>;
   readonly standings: ReadonlyMap<string, LeaseStanding>;
-  /** Hand-listed server by Lease. */
+  /** ID of the server listed by hand, by Lease. */
   readonly listedIds: ReadonlyMap<string, string>;
   readonly input: ClusterInput;
 }
@@ -18,16 +18,19 @@ export interface SettleInput {
 export interface Settled {
   /** Sorted by ID. */
   readonly servers: readonly FoundServer[];
-  /** Those that are none any longer, and those that have departed. */
+  /** Servers that were removed or have departed. */
   readonly left: ReadonlySet<string>;
 }
 
 /**
- * Decides who stays. Named firmly: stays, whether it answers or not. Replaced by a server that has answered:
- * goes. Else it stays while it answers, and for a moment after: a Lease that is gone says that a server was told
- * to stop, or that somebody removed the Lease, and only the server itself can say which. After that moment it has
- * departed, and goes when the grace is over: a kube-apiserver from 1.35 on deletes its Lease whenever it is stopped,
- * for a restart too, and what nobody serves for a minute is not gone.
+ * Decides which servers stay.
+ *
+ * - A server that is firmly named stays, whether it can be read or not.
+ * - A server that another readable server has replaced is removed.
+ * - Any other server stays while it can be read, and for a short time after. If its Lease is gone, it may have been
+ *   stopped, or somebody may have removed the Lease: only reading the server shows which.
+ * - After that time it has departed, and is removed at the end of the grace period. From 1.35 on, a kube-apiserver
+ *   deletes its Lease at each stop, also for a restart, and its resources must stay known meanwhile.
  */
 export function settleServers(settle: SettleInput): Settled {
   const { named, before, input } = settle;
@@ -55,7 +58,7 @@ type Standing = Pick<FoundServer, 'missingSince' | 'departedAt' | 'namedSince'>;
 
 const there: Standing = { missingSince: undefined };
 
-/** How a server stands that nobody has replaced; `undefined` when it is none any longer. */
+/** The standing of a server that was not replaced; `undefined` if it is removed. */
 function standingOf(
   known: FoundServer | undefined,
   id: string,
@@ -63,19 +66,20 @@ function standingOf(
   input: ClusterInput,
 ): Standing | undefined {
   const { now, monotonic, departureMilliseconds, graceMilliseconds } = input;
-  if (input.answered(id) === true) return there;
+  if (input.isReadable(id) === true) return there;
   if (known?.departedAt !== undefined) return departedStanding(known, known.departedAt, isFirm, input);
-  // While one of the two cannot be listed, nobody can be said to be named no longer.
+  // As long as one of the two cannot be listed, any server may still be named.
   const isEverythingKnown = input.leases !== undefined && input.endpoints !== undefined;
-  if (isFirm || (known !== undefined && !isEverythingKnown) || input.answered(id) === undefined) return there;
+  if (isFirm || (known !== undefined && !isEverythingKnown) || input.isReadable(id) === undefined)
+    return there;
   const missingSince = known?.missingSince ?? monotonic;
   if (monotonic - missingSince < departureMilliseconds) return { missingSince };
   return graceMilliseconds > 0 ? { missingSince: undefined, departedAt: now } : undefined;
 }
 
 /**
- * A departed server that is named again is about to answer, as what it is now. Only one that does not, for as long as
- * a departure takes, is taken for there: it may be the sync job alone that cannot read it.
+ * A departed server that is named again will soon be readable. If it is not, after the time of a departure it counts as
+ * there: the reason may be on the side of the sync job.
  */
 function departedStanding(
   known: FoundServer,
@@ -83,7 +87,7 @@ function departedStanding(
   isFirm: boolean,
   { now, monotonic, departureMilliseconds, graceMilliseconds, isUpToDate }: ClusterInput,
 ): Standing | undefined {
-  // By another machine's clock, or before this one was set back.
+  // It may come from another machine's clock, or this clock may have been set back.
   const departedAt = Math.min(since, now);
   if (isFirm) {
     const namedSince = known.namedSince ?? monotonic;
@@ -94,7 +98,7 @@ function departedStanding(
   return { missingSince: undefined, departedAt };
 }
 
-/** Whether another server took its place, by address or as its host's new ID, and has answered there. */
+/** Whether another readable server has its address, or its host under a new ID. */
 function isReplaced(
   server: FoundServer,
   isNamed: boolean,
@@ -107,14 +111,14 @@ function isReplaced(
   const candidates = [
     place === undefined ? undefined : owners.get(place),
     standing?.kind === 'superseded' ? (listedIds.get(standing.by) ?? standing.by) : undefined,
-    // Its Lease turned out to be that of a server that is listed by hand.
+    // Its Lease belongs to a server that is listed by hand.
     listedIds.get(id),
     // Its Lease is gone, and its host has another one.
-    ...(input.answered(id) === false && hostname !== undefined
+    ...(input.isReadable(id) === false && hostname !== undefined
       ? (input.leases ?? [])
           .filter((lease) => lease.hostname === hostname)
           .map((lease) => listedIds.get(lease.id) ?? lease.id)
       : []),
   ];
-  return candidates.some((other) => other !== undefined && other !== id && input.answered(other) === true);
+  return candidates.some((other) => other !== undefined && other !== id && input.isReadable(other) === true);
 }

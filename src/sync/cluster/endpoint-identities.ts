@@ -1,33 +1,32 @@
 import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
-import { withDeadline } from '../../runtime/deadline.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
+import { withReadTimeout } from '../documents/server-documents.ts';
 import type { ApiEndpoint } from './api-endpoints.ts';
 import { serverIdsOf } from './server-id.ts';
 
 export interface EndpointIdentitiesOptions {
-  /** The DNS names in the serving certificate of who answers at `address`. Rejects when nobody does. */
+  /** The DNS names in the serving certificate of the API server at `address`. Rejects if there is none. */
   readonly servingNames: (address: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly clock: Clock;
-  /** Endpoints asked at once. */
+  /** Endpoints read at once. */
   readonly concurrency: number;
   /** For one endpoint, milliseconds. */
   readonly timeoutMilliseconds: number;
   readonly backOff: BackOff;
-  /** An endpoint that was asked is asked again after this time: certificates are renewed. */
+  /** When the certificate of an endpoint is read again: certificates are renewed. */
   readonly refreshMilliseconds: number;
-  /** Called when IDs of an endpoint have become known. */
+  /** Called when the IDs of an endpoint have changed. */
   readonly onChange: () => void;
 }
 
 /**
- * Finds out which server IDs endpoints lead to. kube-apiserver puts nothing but its IP address into the
- * EndpointSlice, and its Lease names its host; what ties them together is its own serving certificate, which
- * installers issue for both.
+ * Finds the server IDs of endpoints. kube-apiserver writes only its IP address into the EndpointSlice, and its Lease
+ * names its host. Its serving certificate connects the two: installers issue it for both.
  */
 export interface EndpointIdentities {
   /**
-   * Asks the endpoints that are due, and forgets those that are gone.
-   * @returns when all of them were asked. Never rejects.
+   * Reads the certificates that are due, and forgets endpoints that are gone.
+   * @returns when all have been read. Never rejects.
    */
   resolve(endpoints: readonly ApiEndpoint[], signal: AbortSignal): Promise<void>;
   /** Server IDs by address. */
@@ -42,7 +41,7 @@ interface Identity {
   underWay: Promise<void> | undefined;
 }
 
-/** A certificate for all services of a host is no API server's. */
+/** More names than the certificate of any API server has. */
 const maximumNames = 100;
 
 export function createEndpointIdentities(options: EndpointIdentitiesOptions): EndpointIdentities {
@@ -50,21 +49,16 @@ export function createEndpointIdentities(options: EndpointIdentitiesOptions): En
   const limit = createLimiter(options.concurrency);
   const identities = new Map<string, Identity>();
 
-  async function ask({ address, hostnames }: ApiEndpoint, identity: Identity, signal: AbortSignal) {
+  async function identify({ address, hostnames }: ApiEndpoint, identity: Identity, signal: AbortSignal) {
     let names: readonly string[] = [];
     try {
       names = await limit(() =>
-        withDeadline(
-          timeoutMilliseconds,
-          signal,
-          () => new Error('too slow'),
-          (deadline) => servingNames(address, deadline),
-        ),
+        withReadTimeout(timeoutMilliseconds, signal, (deadline) => servingNames(address, deadline)),
       );
       identity.failures = 0;
       identity.dueAt = clock.monotonic() + options.refreshMilliseconds;
     } catch {
-      // Whether the server answers is its reader's to tell; here it only stays without a name for now.
+      // The reader of the server reports the failure; here the endpoint only stays without a name.
       if (signal.aborted) return;
       identity.failures++;
       const wait = backOffDelay(options.backOff, identity.failures, clock.random());
@@ -73,9 +67,9 @@ export function createEndpointIdentities(options: EndpointIdentitiesOptions): En
     }
     const candidates = [...new Set([...hostnames, ...names])].slice(0, maximumNames);
     const ids = (await Promise.all(candidates.map(serverIdsOf))).flat();
-    const isNews = ids.join() !== identity.ids.join();
+    const hasChanged = ids.join() !== identity.ids.join();
     identity.ids = ids;
-    if (isNews && !signal.aborted) options.onChange();
+    if (hasChanged && !signal.aborted) options.onChange();
   }
 
   return {
@@ -92,7 +86,7 @@ export function createEndpointIdentities(options: EndpointIdentitiesOptions): En
         };
         identities.set(endpoint.address, identity);
         if (identity.underWay === undefined && now >= identity.dueAt) {
-          identity.underWay = ask(endpoint, identity, signal).finally(() => {
+          identity.underWay = identify(endpoint, identity, signal).finally(() => {
             identity.underWay = undefined;
           });
         }

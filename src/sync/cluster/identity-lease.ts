@@ -5,23 +5,23 @@ import { checkedDocument } from '../documents/json-document.ts';
 
 export const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
 
-/** Labels of identity Leases: since 1.28, and before. A selector cannot ask for either, so each is its own list. */
+/** Labels of identity Leases: from 1.28 on, and before. No selector covers both, so there are two lists. */
 export const identityLeaseSelectors = [
   'apiserver.kubernetes.io/identity=kube-apiserver',
   'k8s.io/component=kube-apiserver',
 ] as const;
 
-/** What an API server says of itself in its identity Lease (KEP-1965). */
+/** The identity Lease of an API server (KEP-1965). */
 export interface IdentityLease {
-  /** Name of the Lease, and the server's ID wherever else it is named. */
+  /** Name of the Lease, which is the ID of the server. */
   readonly id: string;
-  /** As the operating system says it; servers before 1.26 do not tell. */
+  /** Host name of the operating system; servers before 1.26 do not write it. */
   readonly hostname: string | undefined;
-  /** `host:port` for peers; only servers with Kubernetes' own peer proxy on tell (1.28 and later). */
+  /** `host:port` for peers; only servers with Kubernetes' own peer proxy write it (1.28 and later). */
   readonly address: string | undefined;
-  /** Another one for every process, so a change is a restart. Empty: nobody holds the Lease. */
+  /** Differs for each process, so a change is a restart. Empty: the Lease has no holder. */
   readonly holderIdentity: string;
-  /** Milliseconds since the epoch by the server's clock; `-Infinity` when it never was. */
+  /** Milliseconds since the epoch by the server's clock; `-Infinity` if it was never renewed. */
   readonly renewedAt: number;
   readonly durationMilliseconds: number;
 }
@@ -44,19 +44,19 @@ const lease = v.object({
 /** IdentityLeaseDurationSeconds in k8s.io/kubernetes pkg/controlplane/apiserver/server.go. */
 const defaultDurationSeconds = 3600;
 
-/** Whether two Leases are those of one host: one server, in two versions. */
+/** Whether two Leases belong to one host: one server in two versions. */
 export function isSameHost(one: IdentityLease, other: IdentityLease): boolean {
   return one.hostname !== undefined && one.hostname === other.hostname;
 }
 
-/** @throws {ReadError} `InvalidDocument` for what is no Lease */
+/** @throws {ReadError} `InvalidDocument` for any other object */
 export function parseIdentityLease(object: unknown): IdentityLease {
   const { metadata, spec } = checkedDocument(lease, leasesPath, object);
   const address = metadata.annotations?.['kubernetes.io/peer-advertise-address'];
   return {
     id: metadata.name,
     hostname: metadata.labels?.['kubernetes.io/hostname'],
-    // Upstream writes it unchecked (`:6443` where no IP was given); such a one is as good as none.
+    // Upstream writes it unchecked, for example `:6443` without an IP address. Such an address does not count.
     address: address !== undefined && parseHostPort(address).ok ? address : undefined,
     holderIdentity: spec?.holderIdentity ?? '',
     renewedAt: parseRfc3339(spec?.renewTime ?? '') ?? Number.NEGATIVE_INFINITY,

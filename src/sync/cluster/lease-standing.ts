@@ -4,30 +4,30 @@ import { type IdentityLease, isSameHost } from './identity-lease.ts';
 /** What an identity Lease says of its server. */
 export type LeaseStanding =
   | { readonly kind: 'held' }
-  /** Not renewed within its duration: as good as gone. */
-  | { readonly kind: 'lapsed' }
-  /** Left behind by a process whose successor, on the same host or at the same address, holds another Lease. */
+  /** Not renewed within its duration. */
+  | { readonly kind: 'expired' }
+  /** Another process, on the same host or at the same address, holds a newer Lease. */
   | { readonly kind: 'superseded'; readonly by: string };
 
-/** When the renewal of a Lease was last seen to happen. */
+/** The last observed renewal of a Lease. */
 export interface LeaseRenewal {
   readonly renewedAt: number;
-  /** By the monotonic clock; `undefined` while it has not been renewed before our eyes. */
+  /** By the monotonic clock; `undefined` before the first observed renewal. */
   readonly seenAt: number | undefined;
 }
 
-/** How far a server's clock may be off before a Lease that was never seen renewed counts as lapsed, milliseconds. */
+/** Tolerance for a server's clock, before a Lease without an observed renewal counts as expired, milliseconds. */
 const clockSkew = 60_000;
 
 /**
- * How much later another Lease must have been renewed for this one to be left behind. API servers renew every
- * 10 s: three renewals were missed. Two servers that both renew never supersede each other.
+ * How much later another Lease must have been renewed to supersede this one, milliseconds. API servers renew every 10 s,
+ * so three renewals were missed. Two servers that both renew never supersede each other.
  */
 const supersededAfter = 30_000;
 
 /**
- * Follows renewals by the time that passes here, since the times in Leases are those of other clocks
- * (client-go's leader election does the same).
+ * Observes renewals by this machine's clock, because the times in Leases are those of other clocks (client-go's leader
+ * election does the same).
  *
  * @param monotonic now, by the monotonic clock
  */
@@ -62,10 +62,10 @@ export function leaseStanding(
     return { kind: 'held' };
   }
   const endsAt = lease.renewedAt + lease.durationMilliseconds + clockSkew;
-  return { kind: endsAt < now ? 'lapsed' : 'held' };
+  return { kind: endsAt < now ? 'expired' : 'held' };
 }
 
-/** Upgrades change the form of the ID, while the Lease of the version before stays for up to an hour. */
+/** An upgrade can change the form of the ID, and the earlier Lease stays for up to an hour. */
 function isSuccessor(lease: IdentityLease, other: IdentityLease): boolean {
   if (other.id === lease.id) return false;
   if (isSameHost(lease, other)) return true;

@@ -4,7 +4,7 @@ import type { ClusterInput, FoundServer } from './cluster-input.ts';
 import type { IdentityLease } from './identity-lease.ts';
 import type { LeaseStanding } from './lease-standing.ts';
 
-/** A server as it is named now, and whether that keeps it when it does not answer. */
+/** A server that a Lease or an endpoint names. `firm`: it stays even if it cannot be read. */
 export interface NamedServer {
   readonly server: FoundServer;
   readonly firm: boolean;
@@ -16,14 +16,14 @@ export function leasedServers(
   standings: ReadonlyMap<string, LeaseStanding>,
   { owners, addresses, sources, listedIds }: AddressOwners,
   before: ReadonlyMap<string, FoundServer>,
-  { endpoints, answered, hasStorageVersions }: ClusterInput,
+  { endpoints, isReadable, hasStorageVersions }: ClusterInput,
 ): [string, NamedServer][] {
   const endpointPlaces = new Set((endpoints ?? []).map(({ address }) => placeOf(address)));
   return leases.flatMap(({ id, hostname, holderIdentity }) => {
     if (listedIds.has(id)) return [];
     const known = before.get(id);
-    const address = addresses.get(id) ?? addressUntilReplaced(known, owners, answered);
-    // Without an address there is nothing to read: such a server is worth listing if something tells what it serves.
+    const address = addresses.get(id) ?? addressUntilReplaced(known, owners, isReadable);
+    // A server without an address cannot be read. It counts if StorageVersions say what it serves.
     if (address === undefined && known === undefined && !hasStorageVersions(id)) return [];
     const isEndpoint = address !== undefined && endpointPlaces.has(placeOf(address));
     const addressSource = sources.get(id) ?? known?.addressSource;
@@ -32,18 +32,18 @@ export function leasedServers(
   });
 }
 
-/** An address that went to another server stays in use until that one has answered there. */
+/** An address that now belongs to another server stays in use until that one has been read there. */
 function addressUntilReplaced(
   known: FoundServer | undefined,
   owners: ReadonlyMap<string, string>,
-  answered: ClusterInput['answered'],
+  isReadable: ClusterInput['isReadable'],
 ): string | undefined {
   const address = known === undefined ? undefined : addressOf(known);
   const owner = address === undefined ? undefined : owners.get(placeOf(address));
-  return owner !== undefined && answered(owner) !== true ? address : undefined;
+  return owner !== undefined && isReadable(owner) !== true ? address : undefined;
 }
 
-/** Servers known by where they answer. One that was there already keeps the ID it had. */
+/** Servers of which only the endpoint is known. A server that was known before keeps its ID. */
 export function endpointServers(
   { endpoints = [], listed }: ClusterInput,
   owners: Map<string, string>,

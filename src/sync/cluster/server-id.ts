@@ -1,9 +1,9 @@
 /**
- * The IDs under which a kube-apiserver on a host may hold its identity Lease: those of 1.28 and later, then those
- * of 1.26 and 1.27. An ID does not tell how its hash was made, so each form is given with both. 1.25 drew a
- * random ID for every process: no host name leads to that.
+ * The IDs that the identity Lease of a kube-apiserver on a host can have: those of 1.28 and later, then those of 1.26
+ * and 1.27. An ID does not show how its hash was made, so each form is given with both hashes. 1.25 makes a random ID
+ * for each process, which no host name leads to.
  *
- * @param hostname as the server's operating system says it, not resolved and not shortened
+ * @param hostname host name of the server's operating system, not resolved and not shortened
  *
  * @example
  * ```ts
@@ -16,7 +16,7 @@ export async function serverIdsOf(hostname: string): Promise<readonly string[]> 
   const [newer, older] = await Promise.all([
     // k8s.io/apiserver pkg/server/config.go: host name and role, each behind its length in two bytes.
     hash([...lengthPrefixed(host), ...lengthPrefixed(new TextEncoder().encode('kube-apiserver'))]),
-    // As the Leases of test/fixtures show it of 1.26.
+    // As in the Leases of 1.26 in test/fixtures.
     hash([...host]),
   ]);
   return [`apiserver-${newer}`, `kube-apiserver-${newer}`, `kube-apiserver-${older}`, `apiserver-${older}`];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type FakeAnswer, fakeServer } from '../../../test/support/fake-server-documents.ts';
+import { type FakeResponse, fakeServer } from '../../../test/support/fake-server-documents.ts';
 import { resolveServiceAddress } from './service-address.ts';
 
 const named = { namespace: 'monitoring', name: 'metrics', port: 443 };
@@ -11,12 +11,12 @@ const ports = [
   { name: 'https', port: 443, targetPort: 'secure' },
 ];
 
-function service(spec: object): Record<string, FakeAnswer> {
+function service(spec: object): Record<string, FakeResponse> {
   return { [servicePath]: { kind: 'Service', spec: { type: 'ClusterIP', ports, ...spec } } };
 }
 
 /** As the EndpointSlice controller writes them: the Service's name of the port, the number of the pod's. */
-function slices(...endpoints: object[]): Record<string, FakeAnswer> {
+function slices(...endpoints: object[]): Record<string, FakeResponse> {
   const slicePorts = [
     { name: 'http', port: 8080 },
     { name: 'https', port: 10250 },
@@ -24,11 +24,11 @@ function slices(...endpoints: object[]): Record<string, FakeAnswer> {
   return { [slicesPath]: { items: [{ endpoints, ports: slicePorts }] } };
 }
 
-function resolve(answers: Record<string, FakeAnswer>, known?: string) {
-  return resolveServiceAddress(named, known, fakeServer(answers), undefined);
+function resolve(responses: Record<string, FakeResponse>, known?: string) {
+  return resolveServiceAddress(named, known, fakeServer(responses), undefined);
 }
 
-test('a Service answers at its cluster IP, with its own port, whatever its pods listen on', async () => {
+test('the address of a Service is its cluster IP with its own port, whatever its pods listen on', async () => {
   assert.deepEqual(await resolve(service({ clusterIP: '10.96.0.7' })), { address: '10.96.0.7:443' });
   assert.deepEqual(await resolve(service({ clusterIP: 'fd00::7' })), { address: '[fd00::7]:443' });
   for (const type of ['NodePort', 'LoadBalancer']) {
@@ -41,7 +41,7 @@ test('an external name is the address, with the port of the APIService', async (
   assert.deepEqual(await resolve(external), { address: 'metrics.example.com:443' });
 });
 
-test('of a headless Service a ready endpoint answers, at the port that the Service names', async () => {
+test('the address of a headless Service is a ready endpoint, with the port that the Service names', async () => {
   const headless = service({ clusterIP: 'None' });
   const three = slices(
     { addresses: ['10.1.0.9'], conditions: { ready: false } },
@@ -61,8 +61,8 @@ test('a Service that cannot be reached has no address, and says why', async () =
     (await resolve(service({ clusterIP: '10.96.0.7', ports: [{ port: 80 }] }))).fault ?? '',
     /no port 443/,
   );
-  assert.match((await resolve(service({ clusterIP: '' }))).fault ?? '', /no address/);
-  assert.match((await resolve(service({ type: 'ExternalName' }))).fault ?? '', /no address/);
+  assert.match((await resolve(service({ clusterIP: '' }))).fault ?? '', /invalid address/);
+  assert.match((await resolve(service({ type: 'ExternalName' }))).fault ?? '', /invalid address/);
   const none = { ...service({ clusterIP: 'None' }), ...slices() };
   assert.match((await resolve(none)).fault ?? '', /no endpoint that is ready/);
 });

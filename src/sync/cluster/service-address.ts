@@ -2,10 +2,11 @@ import * as v from 'valibot';
 import { hostPort } from '../../snapshot/format/schema-parts.ts';
 import type { SnapshotApiService } from '../../snapshot/format/types.ts';
 import { checkedDocument, getJsonIfServed } from '../documents/json-document.ts';
-import { listObjects } from '../documents/list-objects.ts';
+import { listObjects, withLabelSelector } from '../documents/list-objects.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
+import { joinHostPort } from './api-endpoints.ts';
 
-/** The Service that an APIService names, and the port of it. */
+/** The Service and port that an APIService names. */
 export type NamedService = Pick<NonNullable<SnapshotApiService['service']>, 'namespace' | 'name' | 'port'>;
 
 export function servicePath({ namespace, name }: NamedService): string {
@@ -13,18 +14,18 @@ export function servicePath({ namespace, name }: NamedService): string {
 }
 
 export function serviceEndpointsPath({ namespace, name }: NamedService): string {
-  const selector = encodeURIComponent(`kubernetes.io/service-name=${name}`);
-  return `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices?labelSelector=${selector}`;
+  const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
+  return withLabelSelector(path, `kubernetes.io/service-name=${name}`);
 }
 
-/** Where a Service answers, or why that is nowhere. */
+/** The address of a Service, or why it has none. */
 export type ServiceAddress =
   | { readonly address: string; readonly fault?: undefined }
   | { readonly address?: undefined; readonly fault: string };
 
 const service = v.object({
   spec: v.object({
-    // kube-apiserver fills both in; `None` in place of an address is a headless Service.
+    // kube-apiserver fills in both. With `None` instead of an address, the Service is headless.
     type: v.nullish(v.string(), 'ClusterIP'),
     clusterIP: v.nullish(v.string(), ''),
     externalName: v.nullish(v.string(), ''),
@@ -46,13 +47,13 @@ const endpointSlice = v.object({
 });
 
 /**
- * Where a Service answers, as kube-aggregator resolves it without `--enable-aggregator-routing`
- * (k8s.io/apiserver pkg/util/proxy/proxy.go, ResolveCluster): the cluster IP with the Service's own port, or the
- * external name. That address outlives the pods behind it, so that a rollout makes no new snapshot, and kube-proxy
- * chooses a pod that is ready. A headless Service has none, and upstream gives it up; here one of its ready
- * endpoints is taken (ResolveEndpoint in the same file), the known one as long as it is among them.
+ * The address of a Service, as kube-aggregator resolves it without `--enable-aggregator-routing` (k8s.io/apiserver
+ * pkg/util/proxy/proxy.go, ResolveCluster): the cluster IP with the Service's own port, or the external name. Pods come
+ * and go behind it without a new snapshot, and kube-proxy chooses a pod that is ready. A headless Service has no such
+ * address, and upstream cannot reach it. Here it gets one of its ready endpoints (ResolveEndpoint in the same file), the
+ * known one as long as it is ready.
  *
- * @param known what it answered at so far
+ * @param known its address so far
  * @throws {ReadError} when it cannot be read
  */
 export async function resolveServiceAddress(
@@ -68,29 +69,25 @@ export async function resolveServiceAddress(
   if (type === 'ExternalName') return checked(`${externalName}:${named.port}`);
   const port = ports?.find((candidate) => candidate.port === named.port);
   if (port === undefined) return { fault: `the Service has no port ${named.port}` };
-  if (clusterIP !== 'None') return checked(joined(clusterIP ?? '', named.port));
+  if (clusterIP !== 'None') return checked(joinHostPort(clusterIP ?? '', named.port));
   const slices = await listObjects(documents, serviceEndpointsPath(named), signal);
   const ready = slices.flatMap((slice) => readyAddresses(slice, path, port.name ?? '')).sort();
   const address = ready.find((candidate) => candidate === known) ?? ready[0];
   return address === undefined ? { fault: 'the Service has no endpoint that is ready' } : { address };
 }
 
-/** An EndpointSlice names the port of the pods by the name of the Service's: targetPort is resolved in it already. */
+/** The port of an EndpointSlice has the name of the Service's port; its targetPort has been resolved. */
 function readyAddresses(slice: unknown, path: string, portName: string): string[] {
   const { endpoints, ports } = checkedDocument(endpointSlice, path, slice);
   const port = ports?.find(({ name }) => (name ?? '') === portName)?.port;
   if (port == null) return [];
   return (endpoints ?? [])
     .filter(({ conditions }) => conditions?.ready !== false)
-    .flatMap(({ addresses }) => (addresses ?? []).map((host) => joined(host, port)))
+    .flatMap(({ addresses }) => (addresses ?? []).map((host) => joinHostPort(host, port)))
     .filter((address) => v.is(hostPort, address));
 }
 
-function joined(host: string, port: number): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** A router refuses what is no address, and with it the whole snapshot. */
+/** A router would refuse the whole snapshot for an invalid address. */
 function checked(address: string): ServiceAddress {
-  return v.is(hostPort, address) ? { address } : { fault: `the Service names no address: ${address}` };
+  return v.is(hostPort, address) ? { address } : { fault: `the Service has an invalid address: ${address}` };
 }

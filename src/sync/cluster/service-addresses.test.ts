@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  type FakeAnswer,
+  type FakeResponse,
   fakeServer,
   hangs,
   jsonDocument,
@@ -21,9 +21,9 @@ const metrics: SnapshotApiService = {
   available: true,
 };
 const local: SnapshotApiService = { group: 'apps', version: 'v1', available: true };
-const forbidden: FakeAnswer = () => jsonDocument({ kind: 'Status', code: 403 }, 403);
+const forbidden: FakeResponse = () => jsonDocument({ kind: 'Status', code: 403 }, 403);
 
-function serviceAt(clusterIP: string): FakeAnswer {
+function serviceAt(clusterIP: string): FakeResponse {
   return { spec: { type: 'ClusterIP', clusterIP, ports: [{ port: 443 }] } };
 }
 
@@ -62,12 +62,12 @@ test('a sync job that may not read Services leaves the address out, and says wha
   const { apiServices, warnings } = await resolve([fakeServer({ [path]: forbidden })]);
   assert.deepEqual(apiServices, [local, metrics]);
   assert.equal(warnings.length, 1);
-  assert.match(warnings[0] ?? '', /monitoring\/metrics.* has no address: .*answered with 403/);
+  assert.match(warnings[0] ?? '', /monitoring\/metrics.* has no address: .*returned 403/);
 });
 
 test('a Service that cannot be read keeps its address; one that is gone has none', async () => {
-  for (const answer of [refusesConnections, hangs, forbidden]) {
-    const kept = await reader().resolve([fakeServer({ [path]: answer })], '10.96.0.7:443');
+  for (const response of [refusesConnections, hangs, forbidden]) {
+    const kept = await reader().resolve([fakeServer({ [path]: response })], '10.96.0.7:443');
     assert.deepEqual(kept.apiServices, [local, withAddress('10.96.0.7:443')]);
     assert.match(kept.warnings[0] ?? '', /keeps its address/);
   }
@@ -78,7 +78,7 @@ test('a Service that cannot be read keeps its address; one that is gone has none
   assert.match(gone.warnings[0] ?? '', /has no address: there is no such Service/);
 });
 
-test('the next server is asked where one does not answer', async () => {
+test('the next server is asked when one cannot be read', async () => {
   const down = fakeServer({ [path]: refusesConnections });
   const { apiServices } = await reader().resolve([down, fakeServer({ [path]: serviceAt('10.96.0.7') })]);
   assert.deepEqual(apiServices, [local, withAddress('10.96.0.7:443')]);
@@ -90,7 +90,7 @@ test('Services are read again when their time is over, or when APIServices name 
   await resolve([server]);
   await resolve([server]);
   assert.equal(server.asked.length, 1);
-  server.answers.set(path, serviceAt('10.96.0.8'));
+  server.responses.set(path, serviceAt('10.96.0.8'));
   await clock.advance(30_000);
   assert.deepEqual((await resolve([server])).apiServices, [local, withAddress('10.96.0.8:443')]);
   assert.equal(server.asked.length, 2);

@@ -1,8 +1,8 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { withDeadline } from '../../runtime/deadline.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import type { Snapshot, SnapshotApiService } from '../../snapshot/format/types.ts';
-import { ReadError, type ServerDocuments } from '../documents/server-documents.ts';
+import { readFromFirst, type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
 import { type NamedService, resolveServiceAddress, type ServiceAddress } from './service-address.ts';
 
 /** Services read at once. */
@@ -10,10 +10,10 @@ const concurrentServices = 8;
 
 export interface ServiceAddressReader {
   /**
-   * Gives APIServices the addresses of their Services. What cannot be read keeps the address it had, if it had one.
-   * Never rejects.
+   * Gives APIServices the addresses of their Services. A Service that cannot be read keeps its known address. Never
+   * rejects.
    *
-   * @param readable servers to ask, the first that answers counts; none leaves everything as it was
+   * @param readable servers to read from: the first that can be read counts; without any, nothing changes
    * @param timeout milliseconds for one Service
    */
   resolve(
@@ -28,8 +28,8 @@ export interface ServiceAddressReader {
 type Resolved = Pick<ServiceAddress, 'address'> & { readonly warning?: string };
 
 /**
- * Reads Services no more often than `refreshMilliseconds`, and when APIServices name others. They are not watched:
- * a right to watch one object is one to each, and a Service keeps its address for as long as it lives.
+ * Reads Services every `refreshMilliseconds`, and when APIServices name other ones. Services are not watched: that would
+ * need a permission for all of them, and a Service keeps its address.
  */
 export function createServiceAddressReader(clock: Clock, refreshMilliseconds: number): ServiceAddressReader {
   let last:
@@ -70,33 +70,16 @@ async function resolveOne(
   signal: AbortSignal,
 ): Promise<Resolved> {
   const subject = `Service ${service.namespace}/${service.name}, which an APIService names,`;
-  const tooSlow = () => new ReadError('Unreachable', `no answer within ${timeout} ms`);
   try {
-    const { address, fault } = await withDeadline(timeout, signal, tooSlow, (deadline) =>
-      firstAnswer(readable, (documents) => resolveServiceAddress(service, known, documents, deadline)),
+    const { address, fault } = await withReadTimeout(timeout, signal, (deadline) =>
+      readFromFirst(readable, (documents) => resolveServiceAddress(service, known, documents, deadline)),
     );
-    // Requests for it go through the aggregator of an API server, which knows as little.
+    // Without an address, requests for it go through the aggregator of an API server.
     return fault === undefined ? { address } : { address, warning: `${subject} has no address: ${fault}` };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
     const outcome = known === undefined ? 'has no address' : 'keeps its address';
-    return { address: known, warning: `${subject} ${outcome}: ${reason}` };
+    return { address: known, warning: `${subject} ${outcome}: ${errorMessage(error)}` };
   }
-}
-
-async function firstAnswer<Answer>(
-  readable: readonly ServerDocuments[],
-  ask: (documents: ServerDocuments) => Promise<Answer>,
-): Promise<Answer> {
-  let failure: unknown;
-  for (const documents of readable) {
-    try {
-      return await ask(documents);
-    } catch (error) {
-      failure = error;
-    }
-  }
-  throw failure;
 }
 
 function withAddress(

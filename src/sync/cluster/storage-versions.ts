@@ -5,12 +5,12 @@ import { checkedDocument } from '../documents/json-document.ts';
 
 export const storageVersionsPath = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions';
 
-/** What one StorageVersion object says that servers serve, by server ID: group versions as upstream writes them. */
+/** The group versions in one StorageVersion, by server ID, as upstream writes them. */
 export interface StorageVersionEntry {
   /** `<group>.<resource>`. */
   readonly name: string;
   readonly servedVersions: Readonly<Record<string, readonly string[]>>;
-  /** What they can decode, whether they serve it or not. */
+  /** Group versions that servers can decode, whether they serve them or not. */
   readonly decodableVersions: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -32,10 +32,10 @@ const storageVersion = v.object({
 });
 
 /**
- * Reads one StorageVersion. Servers before 1.28 write no `servedVersions`, and say nothing of it then: what they
- * can decode (`decodableVersions`) is not what they serve.
+ * Reads one StorageVersion. Servers before 1.28 write no `servedVersions`; `decodableVersions` do not replace them,
+ * because servers decode more than they serve.
  *
- * @throws {ReadError} `InvalidDocument` for what is no StorageVersion
+ * @throws {ReadError} `InvalidDocument` for any other object
  */
 export function parseStorageVersion(object: unknown): StorageVersionEntry {
   const { metadata, status } = checkedDocument(storageVersion, storageVersionsPath, object);
@@ -68,8 +68,8 @@ export function decodableByStorageVersions(entries: Iterable<StorageVersionEntry
 }
 
 /**
- * What each server serves by its StorageVersions, in the snapshot's form. An object names the group that a
- * resource is stored under; what other groups serve of it is told by the group versions and filed under those.
+ * What each server serves by its StorageVersions, in the snapshot's form. An object names the group that a resource is
+ * stored under. Its group versions can also belong to other groups that serve the resource, and are listed under those.
  */
 export function servedByStorageVersions(
   entries: Iterable<StorageVersionEntry>,
@@ -96,13 +96,13 @@ function plain(byName: ReadonlyMap<string, ReadonlySet<string>>): Record<string,
   return Object.fromEntries(names.map((name) => [name, [...(byName.get(name) ?? [])].sort()]));
 }
 
-/** How many differences a warning names. */
+/** How many differences the warning names. */
 const namedDifferences = 5;
 
 /**
- * Where a server's StorageVersions and its discovery contradict each other, as a warning; `undefined` where they
- * do not. Discovery counts: StorageVersions are written at start and every ten minutes, by whoever had the ID.
- * Resources that only discovery lists are no contradiction (not everything that is served is stored).
+ * A warning about contradictions between a server's StorageVersions and its discovery; `undefined` without any.
+ * Discovery counts: StorageVersions are written at the start and every ten minutes, possibly by an earlier process with
+ * the same ID. A resource that only discovery lists is no contradiction: not everything that is served is stored.
  */
 export function contradiction(
   storageVersions: ServedSet['storageVersions'],

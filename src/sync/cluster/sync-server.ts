@@ -7,19 +7,19 @@ export interface ServerDescription {
   /** `host:port`, for routers. At most one of `address` and `url`. */
   readonly address?: string | undefined;
   readonly url?: string | undefined;
-  /** Who says so. */
+  /** Source of the address. */
   readonly addressSource?: AddressSource | undefined;
   /** TLS name; default `kubernetes.default.svc`. */
   readonly serverName?: string | undefined;
   readonly hostname?: string | undefined;
-  /** Since when it has left and may come back, milliseconds since the epoch. */
+  /** When it departed, milliseconds since the epoch; it may come back. */
   readonly departedAt?: number | undefined;
 }
 
 /** An API server that the sync job reads. */
 export interface SyncServer extends ServerDescription {
-  /** Another object where the server answers elsewhere: it is read anew then. */
+  /** A new object when the server has a new address: it is read at once then. */
   readonly documents: ServerDocuments;
-  /** Names the process that serves under the ID, where that is known: another one is read at once. */
+  /** Identifies the process of the server, if known. A new process is read at once. */
   readonly incarnation?: string | undefined;
 }

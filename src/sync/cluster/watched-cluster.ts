@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { withLabelSelector } from '../documents/list-objects.ts';
 import { createObjectWatch, type ObjectWatch, type WatchTiming } from '../documents/object-watch.ts';
-import type { WatchConnection } from '../documents/watch-connection.ts';
+import type { WatchConnection } from '../documents/server-documents.ts';
 import { apiEndpointsPath, apiEndpointsSelector, parseApiEndpoints } from './api-endpoints.ts';
 import { apiServicesOf, apiServicesPath } from './api-services.ts';
 import { customResourceDefinitionsPath, customResourceOf } from './custom-resource-groups.ts';
@@ -20,26 +21,26 @@ export interface WatchedClusterOptions {
 }
 
 /**
- * Renewals come from each API server every 10 s, so silence on a watch of Leases tells sooner than elsewhere,
- * where a bookmark a minute is all that quiet kinds send.
+ * Each API server renews its Lease every 10 s, so silence on a watch of Leases shows a fault sooner than on other kinds,
+ * which may send only one bookmark a minute. Milliseconds.
  */
 const leaseSilence = 35_000;
 
-/** Everything that the sync job watches, kind by kind. */
+/** Everything that the sync job watches, by kind. */
 export function watchCluster({ connection, clock, timing, onChange }: WatchedClusterOptions) {
   const common = { connection, clock, timing, onChange };
   const leases = identityLeaseSelectors.map((selector) =>
     createObjectWatch<IdentityLease>({
       ...common,
       timing: { ...timing, silence: Math.min(timing.silence, leaseSilence) },
-      path: withSelector(leasesPath, selector),
+      path: withLabelSelector(leasesPath, selector),
       project: parseIdentityLease,
-      news: ({ renewedAt: _renewedAt, ...lease }) => lease,
+      reported: ({ renewedAt: _renewedAt, ...lease }) => lease,
     }),
   );
   const endpoints = createObjectWatch({
     ...common,
-    path: withSelector(apiEndpointsPath, apiEndpointsSelector),
+    path: withLabelSelector(apiEndpointsPath, apiEndpointsSelector),
     project: parseApiEndpoints,
   });
   const storageVersions = createObjectWatch({
@@ -51,7 +52,7 @@ export function watchCluster({ connection, clock, timing, onChange }: WatchedClu
   const customResourceDefinitions = createObjectWatch({
     ...common,
     path: customResourceDefinitionsPath,
-    // A definition with its schemas can be a megabyte; its names and versions are all that is needed.
+    // A definition with its schemas can have a megabyte; only its names and versions are kept.
     project: customResourceOf,
   });
   const watches: readonly { readonly kind: string; readonly watch: ObjectWatch<unknown> }[] = [
@@ -71,11 +72,7 @@ function projectApiService(object: unknown) {
 
 export type WatchedCluster = ReturnType<typeof watchCluster>;
 
-function withSelector(path: string, selector: string): string {
-  return `${path}?labelSelector=${encodeURIComponent(selector)}`;
-}
-
-/** Leases of both label generations, each once; `undefined` until both lists are there. */
+/** Leases with either label, each once; `undefined` until both have been listed. */
 export function allLeases({ leases }: WatchedCluster): readonly IdentityLease[] | undefined {
   const byId = new Map<string, IdentityLease>();
   for (const watch of leases) {

@@ -11,9 +11,9 @@ import { resourceDiscovery, serverRelativeURL } from '../../snapshot/format/sche
 import type { ServedSet } from '../../snapshot/format/types.ts';
 
 /**
- * The set without names that no router takes. Extension API servers list what they please (external metrics are
- * called `queue_depth`), and since a snapshot is taken whole or not at all, one such name would hold up the whole
- * cluster's. Nothing is un-routed by it: requests for them go by their APIService.
+ * The set without names that routers refuse. Extension API servers can list any name (external metrics are called
+ * `queue_depth`), and a router refuses a snapshot with one invalid name. Requests for those resources still work: they
+ * go by their APIService.
  */
 export function acceptableSet(set: ServedSet): ServedSet {
   return {

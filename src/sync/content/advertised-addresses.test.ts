@@ -77,7 +77,7 @@ test('a router that claims a server whose own router was given no address is not
   assert.match(warnings.join(), /10\.0\.0\.2:7443 and 10\.6\.6\.6:7443.*cp-b/);
 });
 
-test('a router that is gone has taken nothing back; one that answers otherwise has', () => {
+test('the address of a router that does not respond stays; another response replaces it', () => {
   const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
   const before = snapshotWith({ address: '10.1.0.2:7443', by: 'peer-advertise-ip' });
   advertised.heard('router-a', says('cp-a', '10.1.0.1:7443'));

@@ -34,7 +34,7 @@ test('a server that was never read serves what its StorageVersions say, and noth
   assert.deepEqual(setOf(snapshot, 'a'), { storageVersions: { 'core.pods': ['v1'] } });
   assert.equal(snapshot?.servers[0]?.stale, undefined);
   assert.equal(snapshot?.metadata.source, 'storageversions');
-  assert.match(warnings.join(), /server a is known by its StorageVersions alone: connection refused/);
+  assert.match(warnings.join(), /server a is known only by its StorageVersions: connection refused/);
 });
 
 test('it follows its StorageVersions until it is read, and its discovery from then on', async () => {

@@ -99,7 +99,10 @@ test('a server that cannot be read keeps set and version, marked stale, until it
   const [, b] = faulty.snapshot.servers;
   assert.equal(b?.stale, true);
   assert.equal(b?.version, 'v1.26.0');
-  assert.match(faulty.warnings.join(), /server b keeps what it was last known to serve: connection refused/);
+  assert.match(
+    faulty.warnings.join(),
+    /server b cannot be read, so its last known resources are used: connection refused/,
+  );
 
   const stillFaulty = await build({ a: pods, b: failed }, { previous: faulty.snapshot });
   assert.equal(stillFaulty.changed, false);

@@ -14,14 +14,13 @@ import { hashesOfDefinitions, withDefinedHashes } from '../servers/defined-hashe
 import { excludeGroupVersions, sharedGroupVersions } from '../servers/exclude-group-versions.ts';
 import { lastKnown, type ServerReading } from '../servers/server-reading.ts';
 import { acceptableSet } from './acceptable-set.ts';
-import { nextGeneration } from './generation.ts';
 import { type ServerContent, serverContent } from './server-content.ts';
 import { createSetCollection } from './set-collection.ts';
 import { type UndecodableVersions, undecodableVersions } from './undecodable-versions.ts';
 
 export interface SnapshotOptions {
   readonly cluster?: string | undefined;
-  /** How long routers may go by the snapshot without hearing from the sync job. Default 300. */
+  /** How long routers may use the snapshot without a renewal. Default 300. */
   readonly lifetimeSeconds?: number | undefined;
 }
 
@@ -30,15 +29,15 @@ export interface SnapshotInput {
   /** By server ID. A server without a reading is treated as one that could not be read. */
   readonly readings: ReadonlyMap<string, ServerReading>;
   readonly clusterObjects: ClusterObjects;
-  /** What StorageVersions say that servers serve, by server ID. */
+  /** What servers serve by their StorageVersions, by server ID. */
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
-  /** What StorageVersions say that servers decode. */
+  /** What servers decode by their StorageVersions. */
   readonly decodableVersions?: DecodableVersions | undefined;
-  /** What routers advertise for servers and is believed (`AdvertisedAddresses`), by server ID. */
+  /** Addresses that routers advertise (`AdvertisedAddresses`), by server ID. */
   readonly advertised?: ReadonlyMap<string, AdvertisedAddress> | undefined;
   /**
-   * How servers understand what they serve, by server ID (`SchemaReader`). `undefined`: nothing is compared, and no set
-   * tells of schemas.
+   * Digests of the servers' schemas, by server ID (`SchemaReader`). `undefined`: schemas are not compared, and no set has
+   * them.
    */
   readonly schemas?: ReadonlyMap<string, NonNullable<ServedSet['schemas']>> | undefined;
   readonly previous?: Snapshot | undefined;
@@ -50,9 +49,9 @@ export interface SnapshotInput {
 }
 
 export interface SnapshotOutput {
-  /** `undefined` when nothing is known of any server: no snapshot is better than an empty one. */
+  /** `undefined` if no server is known: no snapshot is better than an empty one. */
   readonly snapshot: Snapshot | undefined;
-  /** False when what the cluster serves is the same as before; `snapshot` then is the previous one. */
+  /** False if the cluster serves the same as before; `snapshot` is then the previous one. */
   readonly changed: boolean;
   readonly warnings: readonly string[];
 }
@@ -60,10 +59,12 @@ export interface SnapshotOutput {
 export const defaultLifetimeSeconds = 300;
 
 /**
- * Makes a snapshot of what was read, without effects. A server that could not be read keeps what it was last
- * known to serve, marked stale, and one that has left keeps it marked departed. One that was never read serves what
- * its StorageVersions say, or is left out with a warning. Whatever else could not be read (APIServices, CustomResourceDefinitions, OpenAPI indexes, versions)
- * stays as it was.
+ * Makes a snapshot of the readings. Pure.
+ *
+ * A server that could not be read keeps its last known resources and is marked stale; a server that has left keeps them
+ * and is marked departed. A server that was never read serves what its StorageVersions say, or is left out with a
+ * warning. Everything else that could not be read (APIServices, CustomResourceDefinitions, OpenAPI indexes, versions)
+ * stays as last known.
  *
  * @example
  * ```ts
@@ -97,7 +98,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
         departedAt: description.departedAt,
         reading: input.readings.get(id),
         known: lastKnown(previous, id),
-        told: input.storageVersions?.get(id),
+        storageVersions: input.storageVersions?.get(id),
         schemas: input.schemas === undefined ? 'not-compared' : input.schemas.get(id),
       },
       (warning) => warnings.push(warning),
@@ -144,7 +145,20 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   return { snapshot: candidate, changed: true, warnings };
 }
 
-/** A set of the previous snapshot keeps its key while the other servers store what they stored then. */
+/**
+ * The generation of the next snapshot: one more than that of the previous one. Without a previous one (first start, or
+ * state lost) it is the time in seconds since the epoch. Snapshots change less than once a second on average, so that is
+ * more than any generation that an earlier run or another leader has reached from such a start.
+ *
+ * @param held the highest generation that a router is known to hold (from its 409), in case clocks were wrong
+ * @param now milliseconds since the epoch
+ */
+export function nextGeneration(previous: number | undefined, held: number | undefined, now: number): number {
+  const generation = previous === undefined ? Math.max(1, Math.floor(now / 1000)) : previous + 1;
+  return held === undefined ? generation : Math.max(generation, held + 1);
+}
+
+/** A set of the previous snapshot keeps its key while the other servers store the same versions as then. */
 function withUndecodable(
   { set, keptAs }: ServerContent,
   undecodable: UndecodableVersions | undefined,
@@ -177,7 +191,7 @@ function snapshotServer(
   };
 }
 
-/** Everything but number and time, as text to compare. Of the sets their keys, which are their content. */
+/** Everything but generation and time, as text to compare. The keys of the sets stand for their content. */
 function content(snapshot: Snapshot): string {
   const { generation: _generation, createdAt: _createdAt, ...metadata } = snapshot.metadata;
   return canonicalJson({ ...snapshot, metadata, servedSets: Object.keys(snapshot.servedSets).sort() });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { nextGeneration } from './generation.ts';
+import { nextGeneration } from './build-snapshot.ts';
 
 const now = Date.UTC(2026, 0, 31, 12, 0, 0);
 

@@ -3,9 +3,9 @@ import { keyOfText, servedSetText } from '../../snapshot/format/served-set-key.t
 import { canonicalTexts } from '../../snapshot/format/shared-groups.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 
-/** Gathers the sets of one snapshot. Most of its servers serve the same, and each set is worked out only once. */
+/** Collects the sets of one snapshot. Most of its servers serve the same, and each set is computed once. */
 export interface SetCollection {
-  /** Adds what was read of a server. @returns the key of the refined set */
+  /** Adds the set of a reading. @returns the key of the refined set */
   add(given: ServedSet): Promise<string>;
   /** Adds a set that needs no refining, under its key. */
   keep(key: string, set: ServedSet): void;
@@ -13,14 +13,14 @@ export interface SetCollection {
   sets(): Readonly<Record<string, ServedSet>>;
 }
 
-/** @param refine makes of what was read the set that is kept; must depend on nothing else */
+/** @param refine makes the set that is kept; must depend only on its argument */
 export function createSetCollection(refine: (given: ServedSet) => ServedSet): SetCollection {
   const textOf = canonicalTexts();
   const keysByGiven = new Map<string, string>();
   const groupsByText = new Map<string, APIGroupDiscovery>();
   const sets = new Map<string, ServedSet>();
 
-  /** One object for groups that are described in the same words, which is how the sets are packed and read. */
+  /** One object for equal groups: that is how sets are packed and read. */
   function withSharedGroups(set: ServedSet): ServedSet {
     if (set.discovery === undefined) return set;
     const discovery = set.discovery.map((group) => {
@@ -34,7 +34,7 @@ export function createSetCollection(refine: (given: ServedSet) => ServedSet): Se
 
   return {
     async add(given) {
-      // Equal texts are equal sets; the other way round members may stand in another order, which costs time only.
+      // Equal texts are equal sets. Equal sets with another order of members are refined twice, which costs only time.
       const text = JSON.stringify(given);
       const known = keysByGiven.get(text);
       if (known !== undefined) return known;

@@ -6,11 +6,12 @@ import {
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { GroupAndVersion } from '../cluster/custom-resource-groups.ts';
 import type { DecodableVersions } from '../cluster/storage-versions.ts';
 
 export interface StoringServer {
   readonly id: string;
-  /** `gitVersion`; `undefined` when it is not known. */
+  /** `gitVersion`; `undefined` if it is not known. */
   readonly version: string | undefined;
   readonly set: ServedSet;
 }
@@ -19,13 +20,14 @@ export interface StoringServer {
 export type UndecodableVersions = NonNullable<ServedSet['undecodableVersions']>;
 
 /**
- * By server ID: what other servers store a resource at and this one cannot decode. Servers without any are left out.
+ * By server ID: group versions at which other servers store a resource, and which this server cannot decode. Servers
+ * without any are left out.
  *
- * What a server says that it decodes (StorageVersions) decides. Where it says nothing, a server is taken to decode what
- * it serves, and all that servers of its own minor version or of an older one store: a storage version may not advance
- * until a release has served it (Kubernetes deprecation policy, rule 4b), so it is the older server that fails.
+ * A server's StorageVersions say what it decodes. Without them, it decodes what it serves, and everything that servers of
+ * its own minor version or of an older one store: a storage version may not advance until a release has served it
+ * (Kubernetes deprecation policy, rule 4b), so only older servers fail.
  *
- * @param shared group versions of custom resources and extension API servers: what they store is for all servers
+ * @param shared group versions of custom resources and extension API servers, which all servers decode alike
  */
 export async function undecodableVersions(
   servers: readonly StoringServer[],
@@ -50,10 +52,10 @@ export async function undecodableVersions(
           continue;
         const storedName = storageVersionName(storedAt.group, resource);
         const storedText = groupVersionString(storedAt.group, storedAt.version);
-        const told = decodable.get(id)?.get(storedName);
+        const decoded = decodable.get(id)?.get(storedName);
         const serves = set.storageVersions[storedName]?.includes(storedAt.version) === true;
         const isOlder = compareServerVersions(minorVersion(version), newestWriter) < 0;
-        const decodes = told === undefined ? serves || !isOlder : told.includes(storedText);
+        const decodes = decoded === undefined ? serves || !isOlder : decoded.includes(storedText);
         if (!decodes) failing.push(storedText);
       }
       if (failing.length > 0 && versions.length > 0) undecodable[name] = failing.sort();
@@ -63,7 +65,7 @@ export async function undecodableVersions(
   return found;
 }
 
-/** `<group>.<resource>` to the hashes of the versions it is stored at, each with the newest minor version that does so. */
+/** `<group>.<resource>` to the hashes of the versions it is stored at, each with the newest minor version that uses it. */
 function storedVersions(
   servers: readonly StoringServer[],
 ): ReadonlyMap<string, ReadonlyMap<string, string | undefined>> {
@@ -79,16 +81,11 @@ function storedVersions(
   return stored;
 }
 
-interface GroupVersion {
-  readonly group: string;
-  readonly version: string;
-}
-
-/** Which group version each hash is of, as far as a server serves it: of hashes alone nobody can tell. */
+/** The group version of each hash, if a server serves it: a hash alone does not show it. */
 async function groupVersionsByHash(
   servers: readonly StoringServer[],
-): Promise<ReadonlyMap<string, GroupVersion>> {
-  const kinds = new Map<string, GroupVersion & { readonly kind: string }>();
+): Promise<ReadonlyMap<string, GroupAndVersion>> {
+  const kinds = new Map<string, GroupAndVersion & { readonly kind: string }>();
   for (const discovery of new Set(servers.map(({ set }) => set.discovery ?? []))) {
     for (const { metadata, versions = [] } of discovery) {
       const group = metadata.name ?? '';

@@ -5,24 +5,24 @@ import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import type { SigningKey } from '../../snapshot/signing/signing-key.ts';
 import { sealedDigest } from '../../snapshot/signing/verify-sealed.ts';
 
-/** A snapshot, ready to leave. */
+/** A snapshot, ready to be delivered. */
 export interface Delivery {
   readonly snapshot: Snapshot;
-  /** Signed; `undefined` where the sync job was given no signing key, which only files can take. */
+  /** Signed; `undefined` without a signing key: only files accept that. */
   readonly sealed: SealedDelivery | undefined;
 }
 
 export interface SealedDelivery {
   /** Compact JWS of the snapshot. */
   readonly snapshot: string;
-  /** Compact JWS that gives the snapshot a new lifetime; `undefined` while its first one is young. */
+  /** Compact JWS with a new lifetime for the snapshot; `undefined` before the first renewal. */
   readonly renewal: string | undefined;
-  /** What a router that has taken both holds. */
+  /** What a router holds that has accepted both. */
   readonly held: HeldSnapshot;
 }
 
 /**
- * Seals a snapshot for its first delivery. @throws {SnapshotError} for what no receiver would take.
+ * Seals a snapshot for its first delivery. @throws {SnapshotError} for a snapshot that every receiver would refuse.
  *
  * @example
  * ```ts
@@ -41,7 +41,7 @@ export async function sealDelivery(snapshot: Snapshot, key: SigningKey | undefin
 /**
  * The same snapshot with a new lifetime.
  *
- * @param now milliseconds since the epoch; the lifetime starts anew here
+ * @param now milliseconds since the epoch; the new lifetime starts here
  *
  * @example
  * ```ts
@@ -69,35 +69,35 @@ export async function renewDelivery(
 }
 
 export type DeliveryResult =
-  /** The target holds this snapshot now, or held it already. */
+  /** The target holds this snapshot. */
   | { readonly kind: 'accepted' }
-  /** The target holds another one that is as new or newer (409). */
+  /** The target holds another snapshot with the same or a higher generation (409). */
   | { readonly kind: 'newer-held'; readonly generation: number | undefined; readonly message: string }
-  /** The target will not have it (401, 413, 422, …): somebody has to change something. */
+  /** The target refuses it (401, 413, 422, …) until an operator changes something. */
   | {
       readonly kind: 'refused';
       readonly message: string;
-      /** It is not taken for a snapshot (422). */
+      /** The target says that the snapshot is not valid (422). */
       readonly isInvalid?: boolean;
     }
-  /** No answer, or one that says to come back later. */
+  /** No response, or one that asks to retry later. */
   | { readonly kind: 'unreachable'; readonly message: string };
 
-/** Where snapshots go: a router, a file, a store. Each is retried on its own. */
+/** A receiver of snapshots: a router, a file, a store. Each has its own retries. */
 export interface SnapshotTarget {
   /** For logs and status, for example the router's URL or the file's name. */
   readonly name: string;
   /**
-   * Hands over a snapshot, once; a renewal in place of the snapshot where the target holds that already.
-   * Never throws: whatever went wrong is in the result.
+   * Delivers a snapshot once; only its renewal, if the target already holds the snapshot. Never throws: a failure is in
+   * the result.
    */
   put(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult>;
   /**
-   * Asks, cheaply, whether the target still holds what it has taken: a router that was restarted may not. A
-   * target without this is handed its snapshot again now and then.
-   * @throws when it cannot be asked
+   * Asks with a small request whether the target still holds what it has accepted: after a restart, a router may not. A
+   * target without this method gets its snapshot again from time to time.
+   * @throws if it cannot be reached
    */
   holds?(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
-  /** That it refuses what was made in the future, so that what it accepts vouches for the sync job's clock. */
+  /** Whether it refuses creation times in the future. If so, what it accepts shows that the sync job's clock is right. */
   readonly checksCreationTime?: boolean;
 }

@@ -1,6 +1,6 @@
 import type { DeliveryResult } from './deliver.ts';
 
-/** Told of what the sync job does, for metrics. Must not throw. */
+/** Observes the sync job, for metrics. Must not throw. */
 export interface SyncObserver {
   /** One API server was read, or could not be. */
   serverRead(event: { readonly seconds: number; readonly result: 'success' | 'failure' }): void;

@@ -3,8 +3,8 @@ import type { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { DeliveryResult, SnapshotTarget } from './deliver.ts';
 
 /**
- * Delivers to the router in whose process the sync job runs: to the one receiver that pushes go to as well, unsigned. It
- * vouches for no clock, for both have the same: when that is set back, both follow.
+ * Delivers to the router in whose process the sync job runs: to the receiver of pushes, unsigned. It does not check
+ * creation times, because both use the same clock.
  */
 export function ownRouterTarget(receiver: Pick<SnapshotReceiver, 'acceptOwn' | 'current'>): SnapshotTarget {
   return {
@@ -21,7 +21,7 @@ export function ownRouterTarget(receiver: Pick<SnapshotReceiver, 'acceptOwn' | '
           : { kind: 'refused', message, isInvalid: code === 'Invalid' };
       }
     },
-    // In one process what was taken stays.
+    // An accepted snapshot stays for the life of the process.
     async holds({ snapshot: { metadata } }) {
       const table = receiver.current();
       return table?.generation === metadata.generation && table.createdAt === Date.parse(metadata.createdAt);

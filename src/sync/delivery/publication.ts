@@ -6,23 +6,23 @@ import { type Delivery, renewDelivery, sealDelivery } from './deliver.ts';
 export interface PublicationOptions {
   readonly clock: Clock;
   readonly signingKey: SigningKey | undefined;
-  /** Between attempts to overtake a router that keeps holding something newer. */
+  /** Between attempts to overtake a router that holds a higher generation. */
   readonly overtakeBackOff: BackOff;
-  /** Called with what is to be delivered from now on; `undefined`: nothing any more. */
+  /** Called with what is to be delivered from now on; `undefined`: nothing. */
   readonly offer: (delivery: Delivery | undefined) => void;
 }
 
-/** The snapshot that is being delivered, and everything that keeps it in force. */
+/** The snapshot that is being delivered, with its renewals and its generation. */
 export interface Publication {
-  /** Delivers this from now on. @throws {SnapshotError} when it cannot be sealed; the last one stays then. */
+  /** Delivers this from now on. @throws {SnapshotError} if it cannot be sealed; the last one stays then. */
   publish(snapshot: Snapshot): Promise<void>;
-  /** Delivers nothing any more, until the next `publish`: somebody else does. */
+  /** Delivers nothing until the next `publish`: another sync job does. */
   withdraw(): void;
-  /** A router answered that it holds a generation at least as high with other content. */
+  /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
   newerHeld(generation: number): void;
   /** The highest such generation, for `nextGeneration`. */
   heldGeneration(): number | undefined;
-  /** Renews or overtakes when it is time to. @returns the snapshot in force afterwards */
+  /** Renews or overtakes if it is time to. @returns the snapshot that is being delivered afterwards */
   keepInForce(): Promise<Snapshot | undefined>;
 }
 
@@ -31,14 +31,14 @@ export function createPublication(options: PublicationOptions): Publication {
   let current: Delivery | undefined;
   let held: number | undefined;
   let overtakes = 0;
-  // Both by the monotonic clock: set back, the machine's own would keep the snapshot from being renewed in time.
+  // Both by the monotonic clock, so that a clock that is set back delays no renewal.
   let renewAt = 0;
   let overtakeAt = 0;
 
   async function publish(snapshot: Snapshot): Promise<void> {
     const { createdAt, lifetimeSeconds } = snapshot.metadata;
     current = await sealDelivery(snapshot, signingKey);
-    // What an earlier run or another leader made may be due already.
+    // A snapshot of an earlier run or another leader may be due for renewal.
     const age = Math.max(0, clock.now() - Date.parse(createdAt));
     renewAt = clock.monotonic() + renewalDelay(lifetimeSeconds) - age;
     offer(current);
@@ -46,7 +46,7 @@ export function createPublication(options: PublicationOptions): Publication {
 
   async function overtake({ snapshot }: Delivery, held: number): Promise<void> {
     overtakes++;
-    // Two sync jobs that know nothing of each other would overtake each other for ever; let it be slowly.
+    // Two sync jobs without leader election overtake each other for ever: the back-off makes that slow.
     overtakeAt = clock.monotonic() + backOffDelay(options.overtakeBackOff, overtakes, clock.random());
     const createdAt = new Date(clock.now()).toISOString();
     await publish({ ...snapshot, metadata: { ...snapshot.metadata, generation: held + 1, createdAt } });
@@ -82,7 +82,7 @@ export function createPublication(options: PublicationOptions): Publication {
   };
 }
 
-/** Half of the lifetime before its end, so that routers can live through a fault of the other half's length. */
+/** After half of the lifetime, so that a fault may last for the other half. */
 function renewalDelay(lifetimeSeconds: number): number {
   return (lifetimeSeconds * 1000) / 2;
 }

@@ -257,7 +257,7 @@ test('a router that cannot be asked is handed the snapshot, which finds out what
   await stop();
 });
 
-test('a router that refuses is left alone for longer than one that does not answer', async () => {
+test('the back-off is longer for a router that refuses than for one that does not respond', async () => {
   const refused = setUpAskable({
     holds: () => false,
     answer: () => ({ kind: 'refused', message: '401 unknown key' }),

@@ -1,24 +1,25 @@
 import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from './deliver.ts';
 import type { SyncObserver } from './observer.ts';
 
 export interface TargetDeliveryOptions {
   readonly clock: Clock;
-  /** After a delivery that did not arrive. */
+  /** After a delivery without a response. */
   readonly backOff: BackOff;
-  /** After one that was refused. */
+  /** After a refused delivery. */
   readonly refusalBackOff: BackOff;
-  /** A target that holds the snapshot is asked for it this often, if it can be asked. */
+  /** How often a target is asked whether it still holds the snapshot, if it has `holds`. */
   readonly checkMilliseconds: number;
-  /** One that cannot be asked is handed the snapshot again this often. */
+  /** How often a target without `holds` gets the snapshot again. */
   readonly confirmMilliseconds: number;
   readonly logger: Logger;
-  /** Asked before each delivery: a process that was stopped for a while may have lost the lead unawares. */
+  /** Called before each delivery: a process that was suspended may not know that another one leads. */
   readonly mayDeliver: () => boolean;
-  /** Called when the target holds another snapshot that is as new or newer, with its generation or ours. */
+  /** Called if the target holds another snapshot, with its generation, or with ours if that is unknown. */
   readonly onNewerHeld: (generation: number) => void;
-  /** Called when the target has taken a snapshot or renewal. */
+  /** Called after the target has accepted a snapshot or renewal. */
   readonly onAccepted?: (delivery: Delivery) => void;
   readonly observer?: Pick<SyncObserver, 'delivered'> | undefined;
 }
@@ -28,15 +29,15 @@ export interface TargetStatus {
   /** Generation of the snapshot that the target is known to hold. */
   readonly heldGeneration: number | undefined;
   readonly lastResult: DeliveryResult | undefined;
-  /** Deliveries that failed since the last that did not. */
+  /** Failed deliveries since the last accepted one. */
   readonly failures: number;
-  /** Milliseconds since the epoch; `undefined` while there has been none. */
+  /** Milliseconds since the epoch; `undefined` before the first. */
   readonly lastAcceptedAt: number | undefined;
 }
 
-/** Brings the current snapshot to one target, and keeps at it. */
+/** Delivers the current snapshot to one target, with retries. */
 export interface TargetDelivery {
-  /** Makes this the snapshot to deliver, in place of any earlier one; `undefined`: none. Returns at once. */
+  /** Makes this the snapshot to deliver, instead of any earlier one; `undefined`: none. Returns at once. */
   offer(delivery: Delivery | undefined): void;
   /** Delivers until `signal` aborts. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
@@ -46,9 +47,9 @@ export interface TargetDelivery {
 export function createTargetDelivery(target: SnapshotTarget, options: TargetDeliveryOptions): TargetDelivery {
   const { clock, backOff, refusalBackOff, logger, checkMilliseconds, confirmMilliseconds } = options;
   let current: Delivery | undefined;
-  /** Aborts when another snapshot is offered: the end of every wait. */
+  /** Aborts when another snapshot is offered; ends every wait. */
   let offered = new AbortController();
-  /** Aborts when none is to be delivered any more: the end of a delivery under way, too. */
+  /** Aborts when there is no snapshot to deliver any more; cancels a delivery too. */
   let withdrawn = new AbortController();
   let held: Delivery | undefined;
   let lastResult: DeliveryResult | undefined;
@@ -59,18 +60,18 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
     try {
       return await target.put(delivery, signal);
     } catch (error) {
-      // A target of somebody else's making that breaks its word must not end the sync job.
-      return { kind: 'unreachable', message: error instanceof Error ? error.message : String(error) };
+      // A target of a library user that throws must not end the sync job.
+      return { kind: 'unreachable', message: errorMessage(error) };
     }
   }
 
-  /** Whether the target has the delivery, as far as it can be told without handing it over. */
+  /** Whether the target is known to hold the delivery. */
   async function stillHolds(delivery: Delivery, signal: AbortSignal): Promise<boolean> {
     if (held !== delivery || target.holds === undefined) return false;
     try {
       return await target.holds(delivery, signal);
     } catch {
-      // Whatever it is, the delivery that follows finds out and says so.
+      // The delivery that follows reports the failure.
       return false;
     }
   }
@@ -93,7 +94,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
     } else {
       held = undefined;
       failures++;
-      // Said once; a target that stays away does not fill the log.
+      // Logged once per reason, so that a target that stays unreachable does not fill the log.
       if (lastResult === undefined || describe(lastResult) !== describe(result)) {
         const advice = adviceFor(result, delivery);
         logger.warn({ ...fields, reason: result.message }, `snapshot not delivered: ${result.kind}${advice}`);
@@ -127,7 +128,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
         if (delivery !== undefined && options.mayDeliver()) {
           await attempt(delivery, AbortSignal.any([signal, withdrawn.signal]));
         }
-        // A target that does not answer is not asked sooner because there is something newer to say.
+        // A new snapshot does not shorten the back-off of an unreachable target.
         const unreachable = delivery !== undefined && lastResult?.kind === 'unreachable';
         await clock.sleep(delay(), unreachable ? signal : AbortSignal.any([signal, wake]));
       }
@@ -142,12 +143,12 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   };
 }
 
-/** What an operator can do about it, where that is known. */
+/** What an operator can do, if that is known. */
 function adviceFor(result: DeliveryResult, { snapshot }: Delivery): string {
   const { servedSets } = snapshot;
-  const tellsSchemas = Object.values(servedSets).some(({ schemas }) => schemas !== undefined);
-  if (result.kind !== 'refused' || result.isInvalid !== true || !tellsSchemas) return '';
-  return ' (422): routers of earlier releases do not know what it tells of schemas; upgrade them, or run sync with --compare-schemas=false until then';
+  const hasSchemas = Object.values(servedSets).some(({ schemas }) => schemas !== undefined);
+  if (result.kind !== 'refused' || result.isInvalid !== true || !hasSchemas) return '';
+  return ' (422): routers of earlier releases do not know the field schemas; upgrade them, or run sync with --compare-schemas=false until then';
 }
 
 function describe(result: DeliveryResult): string {

@@ -21,9 +21,12 @@ const notServed: Record<string, ServerDocument> = {
 const faults: Record<string, readonly [ReadErrorCode, ServerDocument]> = {
   'a server error': ['UnexpectedStatus', { status: 500, contentType: json, body: '{}' }],
   'a redirect': ['UnexpectedStatus', { status: 302, contentType: json, body: '{}' }],
-  'an unauthorized answer': ['UnexpectedStatus', { status: 401, contentType: json, body: '{}' }],
+  'an unauthorized request': ['UnexpectedStatus', { status: 401, contentType: json, body: '{}' }],
   'an HTML page': ['UnexpectedContentType', { status: 200, contentType: 'text/html', body: '{}' }],
-  'an answer without a content type': ['UnexpectedContentType', { status: 200, contentType: '', body: '{}' }],
+  'a response without a content type': [
+    'UnexpectedContentType',
+    { status: 200, contentType: '', body: '{}' },
+  ],
   'half a document': ['InvalidDocument', { status: 200, contentType: json, body: '{"kind":"APIGr' }],
   'an empty document': ['InvalidDocument', { status: 200, contentType: json, body: '' }],
   'the HTML 404 of a load balancer': [
@@ -51,7 +54,7 @@ for (const [name, document] of Object.entries(notServed)) {
 }
 
 for (const [name, [code, document]] of Object.entries(faults)) {
-  test(`${name} is a fault, not an answer`, async () => {
+  test(`${name} is a fault, not a document`, async () => {
     for (const get of [getJson, getJsonIfServed]) {
       await assert.rejects(get(serverWith(document), '/apis/a/v1', json, undefined), {
         name: 'ReadError',

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { ReadError, type ServerDocument, type ServerDocuments } from './server-documents.ts';
+import { ReadError, type ServerDocument, type ServerDocuments, withoutQuery } from './server-documents.ts';
 
 /** The media type without its parameters, in lower case (RFC 9110 section 8.3.1). */
 function mediaTypeEssence(contentType: string): string {
@@ -11,10 +11,10 @@ const jsonType = 'application/json';
 const status404 = v.object({ kind: v.literal('Status'), code: v.literal(404) });
 
 /**
- * Gets a document that must be there.
+ * Gets a document that every server has.
  *
  * @returns the parsed JSON, its shape unchecked
- * @throws {ReadError} on anything but a 200 with whole JSON
+ * @throws {ReadError} for any response but a 200 with complete JSON
  */
 export async function getJson(
   documents: ServerDocuments,
@@ -26,32 +26,32 @@ export async function getJson(
 }
 
 /**
- * Gets a document that a server may lack.
+ * Gets a document that a server may not have.
  *
- * @param givenAs media types under which it is taken for JSON; default `application/json` alone
- * @returns the parsed JSON, or `undefined` when the API server itself says that it has no such path
- * @throws {ReadError} on anything but that and a 200 with whole JSON
+ * @param mediaTypes media types that are read as JSON; default `application/json` only
+ * @returns the parsed JSON, or `undefined` if the API server itself says that it has no such path
+ * @throws {ReadError} for any other response but a 200 with complete JSON
  */
 export async function getJsonIfServed(
   documents: ServerDocuments,
   path: string,
   accept: string,
   signal: AbortSignal | undefined,
-  givenAs: readonly string[] = [jsonType],
+  mediaTypes: readonly string[] = [jsonType],
 ): Promise<unknown> {
   const document = await documents.get(path, accept, signal);
-  return isNotServed(document) ? undefined : parseJson(path, document, givenAs);
+  return isNotServed(document) ? undefined : parseJson(path, document, mediaTypes);
 }
 
 /**
- * Whether an API server says that it does not serve a path. It does so with a Status, or as plain text where
- * its mux has nothing under the path; a 404 in any other form is some proxy's, and says nothing of the server.
+ * Whether an API server says that it does not serve a path: with a Status, or as plain text if its mux has nothing
+ * under the path. A 404 in any other form is that of a proxy, and says nothing about the server.
  */
 function isNotServed(document: ServerDocument): boolean {
   if (document.status !== 404) return false;
   const type = mediaTypeEssence(document.contentType);
   if (type === 'text/plain') return document.body.trim() === '404 page not found';
-  if (type !== 'application/json') return false;
+  if (type !== jsonType) return false;
   try {
     return v.is(status404, JSON.parse(document.body));
   } catch {
@@ -59,28 +59,33 @@ function isNotServed(document: ServerDocument): boolean {
   }
 }
 
-function parseJson(path: string, document: ServerDocument, givenAs: readonly string[] = [jsonType]): unknown {
+function parseJson(
+  path: string,
+  document: ServerDocument,
+  mediaTypes: readonly string[] = [jsonType],
+): unknown {
+  const subject = withoutQuery(path);
   if (document.status !== 200) {
-    throw new ReadError('UnexpectedStatus', `${path} was answered with ${document.status} instead of 200`);
+    throw new ReadError('UnexpectedStatus', `${subject} returned ${document.status} instead of 200`);
   }
   const type = mediaTypeEssence(document.contentType);
-  if (!givenAs.includes(type)) {
+  if (!mediaTypes.includes(type)) {
     throw new ReadError(
       'UnexpectedContentType',
-      `${path} was answered with ${type === '' ? 'no content type' : type} instead of application/json`,
+      `${subject} returned ${type === '' ? 'no content type' : type} instead of application/json`,
     );
   }
   try {
     return JSON.parse(document.body);
   } catch (cause) {
-    throw new ReadError('InvalidDocument', `${path} is not whole JSON`, { cause });
+    throw new ReadError('InvalidDocument', `${subject} is not complete JSON`, { cause });
   }
 }
 
 /**
- * Checks a document's shape.
+ * Checks the shape of a document.
  *
- * @throws {ReadError} `InvalidDocument`, with the first fault and where it stands
+ * @throws {ReadError} `InvalidDocument`, with the first fault and its place
  */
 export function checkedDocument<const Schema extends v.GenericSchema>(
   schema: Schema,
@@ -92,6 +97,6 @@ export function checkedDocument<const Schema extends v.GenericSchema>(
   const [issue] = result.issues;
   throw new ReadError(
     'InvalidDocument',
-    `${path} is not what was asked for: ${v.getDotPath(issue) ?? 'document'}: ${issue.message}`,
+    `${withoutQuery(path)} is not the expected document: ${v.getDotPath(issue) ?? 'document'}: ${issue.message}`,
   );
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { checkedDocument, getJsonIfServed } from './json-document.ts';
-import { ReadError, type ServerDocuments } from './server-documents.ts';
+import { ReadError, type ServerDocuments, withoutQuery } from './server-documents.ts';
 
 const listPage = v.object({
   // Go writes a nil slice as null.
@@ -10,14 +10,14 @@ const listPage = v.object({
   ),
 });
 
-/** As many as kubectl asks for at a time (`--chunk-size`), so that no answer grows with the cluster. */
+/** The default of kubectl's `--chunk-size`, so that no response grows with the cluster. */
 const pageSize = 500;
-/** More pages than any cluster has: a server that always names a next page must not hold the round forever. */
+/** More pages than any cluster has: a server that always names a next page must not delay the round for ever. */
 const maximumPages = 1000;
 
 export interface ObjectList {
   readonly items: readonly unknown[];
-  /** Where a watch goes on; empty when the server names none. */
+  /** Where a watch starts; empty if the server names none. */
   readonly resourceVersion: string;
 }
 
@@ -25,7 +25,7 @@ export interface ObjectList {
  * Lists all objects of one kind, page by page.
  *
  * @param path path of the collection, without a query
- * @throws {ReadError} when any page cannot be read, also when the list outlives its continue token (410)
+ * @throws {ReadError} if any page cannot be read, also if the continue token has expired (410)
  */
 export async function listObjects(
   documents: ServerDocuments,
@@ -33,16 +33,15 @@ export async function listObjects(
   signal: AbortSignal | undefined,
 ): Promise<readonly unknown[]> {
   const list = await listObjectsIfServed(documents, path, signal);
-  if (list === undefined)
-    throw new ReadError('UnexpectedStatus', `${path} was answered with 404 instead of 200`);
-  return list.items;
+  if (list !== undefined) return list.items;
+  throw new ReadError('UnexpectedStatus', `${withoutQuery(path)} returned 404 instead of 200`);
 }
 
 /**
- * As `listObjects`, of a kind that a cluster may lack.
+ * As `listObjects`, for a kind that a cluster may not have.
  *
  * @param path path of the collection; may have a query
- * @returns `undefined` when the API server itself says that it does not serve the path
+ * @returns `undefined` if the API server itself says that it does not serve the path
  */
 export async function listObjectsIfServed(
   documents: ServerDocuments,
@@ -58,9 +57,14 @@ export async function listObjectsIfServed(
     const page = checkedDocument(listPage, path, document);
     for (const item of page.items ?? []) items.push(item);
     const { continue: token = '', resourceVersion = '' } = page.metadata ?? {};
-    // All pages of a list are of one moment, so each names the same version.
+    // All pages of a list show the same moment, so each names the same version.
     if (token === '') return { items, resourceVersion };
     next = `${first}&continue=${encodeURIComponent(token)}`;
   }
-  throw new ReadError('InvalidDocument', `${path} has more than ${maximumPages} pages`);
+  throw new ReadError('InvalidDocument', `${withoutQuery(path)} has more than ${maximumPages} pages`);
+}
+
+/** The path of those objects of a collection that have a label. */
+export function withLabelSelector(path: string, selector: string): string {
+  return `${path}?labelSelector=${encodeURIComponent(selector)}`;
 }

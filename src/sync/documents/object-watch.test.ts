@@ -5,7 +5,7 @@ import { manualClock, settle } from '../../../test/support/manual-clock.ts';
 import { listAnswer, scriptedWatch, thing } from '../../../test/support/scripted-watch.ts';
 import { createObjectWatch } from './object-watch.ts';
 import { ReadError } from './server-documents.ts';
-import { objectKey } from './watched-object.ts';
+import { objectKey } from './watch-events.ts';
 
 const path = '/apis/g/v1/things?labelSelector=a%3Db';
 
@@ -23,7 +23,7 @@ async function watching(
       if (objectKey(object).includes('odd')) throw new ReadError('InvalidDocument', 'it is odd');
       return { name: objectKey(object), color: JSON.stringify(object).match(/red|blue/)?.[0] ?? '' };
     },
-    news: ({ name, color }) => [name, color],
+    reported: ({ name, color }) => [name, color],
     connection: script,
     clock,
     timing: {
@@ -131,20 +131,20 @@ test('a watch on which nothing comes is given up and opened again', async (conte
   assert.equal(watch.failure(), undefined);
 });
 
-test('a server that does not even answer a watch is given up too', async (context) => {
+test('a watch without a response ends after the time of silence', async (context) => {
   const { script, current, clock, watch } = await watching(context, (script) => {
     script.hangs = true;
   });
   const hanging = current();
   await clock.advance(90_000);
   assert.equal(hanging.isGivenUp(), true);
-  assert.match(watch.failure() ?? '', /not answered within 90000 ms/);
+  assert.match(watch.failure() ?? '', /no response to a watch of .* within 90000 ms/);
   script.hangs = false;
   await clock.advance(1000);
   assert.equal(watch.failure(), undefined);
 });
 
-test('410 as an event or as the answer makes a new list, and what was deleted meanwhile is gone', async (context) => {
+test('410 as an event or as the status makes a new list, and objects deleted meanwhile are gone', async (context) => {
   const { script, current, clock, names } = await watching(context, (script) => {
     script.list = () => listAnswer([thing('one', '7'), thing('two', '8')]);
   });
@@ -159,7 +159,7 @@ test('410 as an event or as the answer makes a new list, and what was deleted me
   assert.equal(script.lists.length, 3);
 });
 
-test('a server that answers every watch with 410 is asked less and less often', async (context) => {
+test('a server that returns 410 for every watch is asked less and less often', async (context) => {
   const { script, clock } = await watching(context, (script) => {
     script.watchStatus = 410;
   });

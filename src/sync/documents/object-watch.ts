@@ -1,35 +1,34 @@
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
-import { withDeadline } from '../../runtime/deadline.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { listObjectsIfServed } from './list-objects.ts';
-import { ReadError } from './server-documents.ts';
-import type { WatchConnection } from './watch-connection.ts';
-import { followOnce } from './watch-once.ts';
-import { objectKey } from './watched-object.ts';
+import { type WatchConnection, withReadTimeout } from './server-documents.ts';
+import { objectKey } from './watch-events.ts';
+import { watchOnce } from './watch-once.ts';
 
 /** Milliseconds. */
 export interface WatchTiming {
-  /** For a whole list. */
+  /** For a complete list. */
   readonly listTimeout: number;
-  /** A watch on which nothing comes for this long is dropped and opened again. */
+  /** A watch that is silent for this long is closed and opened again. */
   readonly silence: number;
   /** Everything is listed again this often, give or take a tenth. */
   readonly resync: number;
-  /** Between attempts; the first of it also between watches that ended well. */
+  /** Between attempts; its first delay also between watches that ended normally. */
   readonly backOff: BackOff;
 }
 
 export interface ObjectWatchOptions<Item> {
-  /** Path of the collection, with a selector or without. */
+  /** Path of the collection, with or without a selector. */
   readonly path: string;
-  /** What is kept of an object. Throws {ReadError} for what is none of its kind. */
+  /** What is kept of an object. Throws {ReadError} for an object of another kind. */
   readonly project: (object: unknown) => Item;
-  /** What of an item is worth telling when it changes. Default: all of it. */
-  readonly news?: (item: Item) => unknown;
+  /** The part of an item whose change is reported. Default: all of it. */
+  readonly reported?: (item: Item) => unknown;
   readonly connection: WatchConnection;
   readonly clock: Clock;
   readonly timing: WatchTiming;
-  /** Called after the items changed, or can be listed or no longer. */
+  /** Called after the items have changed, and when they can be read again or no longer. */
   readonly onChange: () => void;
 }
 
@@ -38,22 +37,22 @@ export interface ObjectWatch<Item> {
   /** Lists and watches until `signal` aborts. Never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
   /**
-   * As last known; `undefined` until they could be listed. They stay while they cannot be read. The same array
-   * until there are others.
+   * As last known; `undefined` until the first list. They stay while they cannot be read. The same array until they
+   * change.
    */
   items(): readonly Item[] | undefined;
-  /** Why they are not up to date, as it began; `undefined` when they are. */
+  /** The first reason why they are not up to date; `undefined` if they are. */
   failure(): string | undefined;
-  /** Resolves when they were listed, or could not be, for the first time. */
+  /** Resolves when the first attempt to list them has ended. */
   readonly attempted: Promise<void>;
 }
 
-/** Between looks whether a kind that is not served has come to be, milliseconds. */
+/** Until a kind that is not served is listed again, milliseconds. */
 const unservedDelay = 60_000;
 
 export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): ObjectWatch<Item> {
   const { path, project, connection, clock, timing, onChange } = options;
-  const newsOf = (item: Item) => canonicalJson((options.news?.(item) ?? item) as object);
+  const reportedText = (item: Item) => canonicalJson((options.reported?.(item) ?? item) as object);
   const attempted = Promise.withResolvers<void>();
   let items: ReadonlyMap<string, Item> | undefined;
   let listed: readonly Item[] | undefined;
@@ -64,18 +63,18 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
     const before = items;
     items = next;
     listed = [...next.values()];
-    if (before === undefined || tellsNews(before, next)) onChange();
+    if (before === undefined || isReportable(before, next)) onChange();
   }
 
-  function tellsNews(before: ReadonlyMap<string, Item>, after: ReadonlyMap<string, Item>): boolean {
+  function isReportable(before: ReadonlyMap<string, Item>, after: ReadonlyMap<string, Item>): boolean {
     if (before.size !== after.size) return true;
     return [...after].some(([key, item]) => {
       const known = before.get(key);
-      return known === undefined || (known !== item && newsOf(known) !== newsOf(item));
+      return known === undefined || (known !== item && reportedText(known) !== reportedText(item));
     });
   }
 
-  function answered(): void {
+  function succeeded(): void {
     if (failure === undefined) return;
     failure = undefined;
     onChange();
@@ -83,20 +82,19 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
 
   function failed(error: unknown): void {
     failures++;
-    // The first reason stands while it lasts: told anew at each attempt, it would fill the log.
+    // The first reason stays: a new one at each attempt would fill the log.
     if (failure !== undefined) return;
-    failure = error instanceof Error ? error.message : String(error);
+    failure = errorMessage(error);
     onChange();
   }
 
-  /** @returns where to watch from; `undefined` where there is nothing to watch */
+  /** @returns where to watch from; `undefined` if there is nothing to watch */
   async function list(signal: AbortSignal): Promise<string | undefined> {
-    const tooSlow = () => new ReadError('Unreachable', `no whole list within ${timing.listTimeout} ms`);
-    const found = await withDeadline(timing.listTimeout, signal, tooSlow, (deadline) =>
+    const found = await withReadTimeout(timing.listTimeout, signal, (deadline) =>
       listObjectsIfServed(connection, path, deadline),
     );
     if (found === undefined) {
-      // Behind one address there may be servers that have the API and others that have not.
+      // Behind one address, some servers may have the API and others not.
       keep(items ?? new Map());
       return undefined;
     }
@@ -104,7 +102,7 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
     return found.resourceVersion === '' ? undefined : found.resourceVersion;
   }
 
-  /** Watches from `version` on, over as many connections as it takes, until it is time to list again. */
+  /** Watches from `version` on, over one connection after the other, until it is time to list again. */
   async function follow(version: string, signal: AbortSignal): Promise<void> {
     const listAgainAt = clock.monotonic() + resyncDelay();
     let from = version;
@@ -112,7 +110,7 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
       const lifetime = listAgainAt - clock.monotonic();
       if (lifetime < 1000) return;
       const openedAt = clock.monotonic();
-      const outcome = await followOnce({
+      const outcome = await watchOnce({
         path,
         from,
         lifetimeMilliseconds: lifetime,
@@ -126,7 +124,7 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
           else next.set(objectKey(object), project(object));
           keep(next);
         },
-        onAnswered: answered,
+        onOpen: succeeded,
       });
       if (signal.aborted) return;
       if (outcome.kind === 'broken') {
@@ -134,13 +132,13 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
         failed(outcome.error);
         if (outcome.listAgain) return;
       } else if (outcome.kind === 'expired') {
-        // Once is nothing; a server that answers each watch with it must not be listed without end.
+        // A first time is normal. A server that returns it for each watch must not be listed without end.
         failures = outcome.from === from ? failures + 1 : 0;
         return;
       } else {
-        // One that ends at once, with nothing, is a server that would be asked without end.
-        const wasOfUse = outcome.from !== from || clock.monotonic() - openedAt >= timing.silence;
-        failures = wasOfUse ? 0 : failures + 1;
+        // A server that ends each watch at once, without an event, must not be asked without end.
+        const wasUseful = outcome.from !== from || clock.monotonic() - openedAt >= timing.silence;
+        failures = wasUseful ? 0 : failures + 1;
       }
       from = outcome.from;
       await pause(signal);
@@ -156,7 +154,7 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
       while (!signal.aborted) {
         try {
           const version = await list(signal);
-          answered();
+          succeeded();
           attempted.resolve();
           if (version === undefined) await clock.sleep(Math.min(resyncDelay(), unservedDelay), signal);
           else await follow(version, signal);

@@ -1,7 +1,10 @@
-/** A whole answer of an API server, whatever its code. */
+import { withDeadline } from '../../runtime/deadline.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
+
+/** A complete response of an API server, with any status. */
 export interface ServerDocument {
   readonly status: number;
-  /** The Content-Type header; empty when the answer had none. */
+  /** The Content-Type header; empty if the response has none. */
   readonly contentType: string;
   readonly body: string;
 }
@@ -13,26 +16,48 @@ export interface ServerDocuments {
    *
    * @param path path and query, for example `/apis/apps/v1`
    * @param accept the Accept header
-   * @param signal gives up the wait
-   * @throws {ReadError} `Unreachable` when no whole answer arrived (not reached, broken off, too slow, too large),
-   *   `InvalidDocument` when it is no text.
+   * @param signal cancels the request
+   * @throws {ReadError} `Unreachable` if there is no complete response (no connection, broken off, too slow, too large),
+   *   `InvalidDocument` if the body is not text
    */
   get(path: string, accept: string, signal?: AbortSignal): Promise<ServerDocument>;
 }
 
+/** The response to a watch, with any status. */
+export interface WatchResponse {
+  readonly status: number;
+  /** The body as it arrives: one JSON event per line. Ends when the server ends it, throws when it breaks off. */
+  readonly chunks: AsyncIterable<string>;
+}
+
+/** @deprecated Use `WatchResponse`. */
+export type WatchAnswer = WatchResponse;
+
+/** An API server, or a load balancer in front of several, to list and watch through. */
+export interface WatchConnection extends ServerDocuments {
+  /**
+   * Opens a watch.
+   *
+   * @param path path and query
+   * @param signal ends the watch and frees its connection
+   * @throws {ReadError} `Unreachable` if there is no response
+   */
+  watch(path: string, signal: AbortSignal): Promise<WatchResponse>;
+}
+
 export type ReadErrorCode =
-  /** No whole answer arrived. */
+  /** There was no complete response. */
   | 'Unreachable'
-  /** An answer with a code that says nothing about what is served: 401, 403, 500, a redirect, … */
+  /** A status that says nothing about what is served: 401, 403, 500, a redirect, … */
   | 'UnexpectedStatus'
-  /** An answer that is not JSON, for example the HTML page of a load balancer. */
+  /** A response that is not JSON, for example the HTML page of a load balancer. */
   | 'UnexpectedContentType'
-  /** JSON that breaks off, or that is not the document that was asked for. */
+  /** JSON that breaks off, or that is another document. */
   | 'InvalidDocument'
-  /** Whole documents that together hold not one resource: a server that is still starting. */
+  /** Complete documents without a single resource: the server is still starting. */
   | 'NothingServed';
 
-/** A document, and with it a server, that could not be read. Never to be taken for "serves less". */
+/** A document, and with it a server, that could not be read. It never means that the server serves less. */
 export class ReadError extends Error {
   override readonly name = 'ReadError';
   readonly code: ReadErrorCode;
@@ -40,4 +65,48 @@ export class ReadError extends Error {
     super(message, options);
     this.code = code;
   }
+}
+
+/** The error of a request for `path` without a complete response. */
+export function unreachable(path: string, cause: unknown): ReadError {
+  return new ReadError('Unreachable', `${withoutQuery(path)}: ${errorMessage(cause)}`, { cause });
+}
+
+/** A path as messages name it: the query differs from one attempt to the next. */
+export function withoutQuery(path: string): string {
+  return path.split('?', 1)[0] ?? '';
+}
+
+/**
+ * Runs a read that may take `milliseconds`.
+ *
+ * @throws {ReadError} `Unreachable` when the time is over, the reason of `signal`, or what the read throws
+ */
+export async function withReadTimeout<Result>(
+  milliseconds: number,
+  signal: AbortSignal | undefined,
+  read: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const timedOut = () => new ReadError('Unreachable', `no complete response within ${milliseconds} ms`);
+  return withDeadline(milliseconds, signal, timedOut, read);
+}
+
+/**
+ * Reads what all servers share from the first that can be read.
+ *
+ * @throws the error of the last server
+ */
+export async function readFromFirst<Result>(
+  servers: readonly ServerDocuments[],
+  read: (documents: ServerDocuments) => Promise<Result>,
+): Promise<Result> {
+  let failure: unknown = new ReadError('Unreachable', 'no server can be read');
+  for (const documents of servers) {
+    try {
+      return await read(documents);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
 }

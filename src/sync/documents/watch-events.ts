@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, waitAtMost } from '../../runtime/clock.ts';
 import { ReadError } from './server-documents.ts';
 
 /** k8s.io/apimachinery pkg/watch/watch.go. */
@@ -10,13 +10,14 @@ const watchEvent = v.object({
 
 export type WatchEvent = v.InferOutput<typeof watchEvent>;
 
-/** Longer than any object that etcd holds (1.5 MiB by default), whatever its escapes. */
+/** Longer than any object that etcd holds (1.5 MiB by default), with all escapes. */
 const maximumLineLength = 16 * 1024 * 1024;
 
 /**
- * The events of a watch, one JSON document a line.
+ * The events of a watch, one JSON document per line. A line that the connection broke off within is not an event: the
+ * next watch continues from the last complete one.
  *
- * @throws {ReadError} `InvalidDocument` for a line that is no event; the stream is of no more use then
+ * @throws {ReadError} `InvalidDocument` for a line that is not an event; the stream cannot be used after that
  */
 export async function* watchEvents(chunks: AsyncIterable<string>): AsyncGenerator<WatchEvent> {
   let rest = '';
@@ -31,20 +32,19 @@ export async function* watchEvents(chunks: AsyncIterable<string>): AsyncGenerato
     }
     for (const line of lines) if (line.trim() !== '') yield parseEvent(line);
   }
-  // What the connection broke off within is no event; the watch goes on from the last whole one.
 }
 
 function parseEvent(line: string): WatchEvent {
   try {
     return v.parse(watchEvent, JSON.parse(line));
   } catch (cause) {
-    throw new ReadError('InvalidDocument', 'a line of a watch is no event', { cause });
+    throw new ReadError('InvalidDocument', 'a line of a watch is not an event', { cause });
   }
 }
 
 /**
- * Passes chunks on, and ends when nothing has come for too long or `signal` aborts: a connection whose other end
- * is gone stays open and silent for ever, and a watch on it would never hear of anything again.
+ * Passes chunks on. Ends when nothing has arrived for too long, or when `signal` aborts: a connection to a peer that is
+ * gone can stay open and silent for ever.
  */
 export async function* untilSilent(
   chunks: AsyncIterable<string>,
@@ -54,16 +54,29 @@ export async function* untilSilent(
 ): AsyncGenerator<string> {
   const iterator = chunks[Symbol.asyncIterator]();
   while (!signal.aborted) {
-    const heard = new AbortController();
-    const silence = clock
-      .sleep(silenceMilliseconds, AbortSignal.any([signal, heard.signal]))
-      .then(() => 'silence' as const);
-    const next = iterator.next();
-    // Whoever loses the race may still fail; that is nobody's business any more.
-    next.catch(() => {});
-    const result = await Promise.race([next, silence]);
-    heard.abort();
-    if (signal.aborted || result === 'silence' || result.done === true) return;
+    const result = await waitAtMost(iterator.next(), silenceMilliseconds, clock, signal);
+    if (signal.aborted || result === 'timed-out' || result.done === true) return;
     yield result.value;
   }
+}
+
+const objectWithName = v.object({
+  metadata: v.object({ name: v.string(), namespace: v.nullish(v.string(), '') }),
+});
+const objectWithVersion = v.object({
+  metadata: v.object({ resourceVersion: v.pipe(v.string(), v.nonEmpty()) }),
+});
+
+/** `<namespace>/<name>`. @throws {ReadError} `InvalidDocument` for an object without a name */
+export function objectKey(object: unknown): string {
+  const parsed = v.safeParse(objectWithName, object);
+  if (!parsed.success) throw new ReadError('InvalidDocument', 'an object has no name');
+  const { name, namespace } = parsed.output.metadata;
+  return `${namespace ?? ''}/${name}`;
+}
+
+/** @returns `undefined` if the object has none */
+export function resourceVersionOf(object: unknown): string | undefined {
+  const parsed = v.safeParse(objectWithVersion, object);
+  return parsed.success ? parsed.output.metadata.resourceVersion : undefined;
 }

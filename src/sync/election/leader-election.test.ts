@@ -45,7 +45,7 @@ function leaseServer() {
 interface Candidate {
   readonly elector: LeaderElector;
   readonly changes: boolean[];
-  /** Ends it as a shutdown does: the Lease is given back. */
+  /** Ends it as a shutdown does: the Lease is released. */
   stop(): Promise<void>;
 }
 

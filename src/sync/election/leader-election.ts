@@ -1,14 +1,14 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { withDeadline } from '../../runtime/deadline.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import type { Leadership } from './leadership.ts';
 import { type LeaseClient, type LeaseRecord, microTime, type StoredLease } from './lease-record.ts';
 
 /** Milliseconds. The defaults are those of kube-controller-manager (component-base config/v1alpha1/defaults.go). */
 export interface LeaderElectionTiming {
-  /** How long others leave an unrenewed Lease to its holder. Default 15,000. */
+  /** How long a Lease without a renewal belongs to its holder. Default 15,000. */
   readonly leaseDuration: number;
-  /** A leader that could not renew for this long stops to lead: before anybody else begins. Default 10,000. */
+  /** A leader that cannot renew for this long stops leading, before another one starts. Default 10,000. */
   readonly renewDeadline: number;
   /** Between attempts to take or renew the Lease. Default 2,000. */
   readonly retryPeriod: number;
@@ -33,8 +33,18 @@ export function leaderElectionTiming(leaseDuration: number): LeaderElectionTimin
 
 export const defaultLeaderElectionTiming = leaderElectionTiming(15_000);
 
+/** Whether this sync job delivers. */
+export interface Leadership {
+  isLeader(): boolean;
+  /** Calls `listener` when a term begins or ends. @returns a function that stops it */
+  onChange(listener: (isLeader: boolean) => void): () => void;
+}
+
+/** For a sync job that runs alone. */
+export const soleLeader: Leadership = { isLeader: () => true, onChange: () => () => {} };
+
 export interface LeaderElectionOptions {
-  /** Must differ between sync jobs, also between two runs on one host. */
+  /** Unique for each sync job, also for two runs on one host. */
   readonly identity: string;
   readonly lease: LeaseClient;
   readonly clock: Clock;
@@ -43,18 +53,16 @@ export interface LeaderElectionOptions {
 }
 
 export interface LeaderElector extends Leadership {
-  /**
-   * Competes for the Lease until `signal` aborts, and gives it back then. Never rejects. Once only.
-   */
+  /** Competes for the Lease until `signal` aborts, then releases it. Never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
-  /** Identity of the holder as last seen; `undefined` when nobody holds it or it could not be read yet. */
+  /** Identity of the holder as last read; `undefined` if there is none, or before the first read. */
   holder(): string | undefined;
 }
 
 /**
- * Leader election by a Lease, with the rules of client-go (tools/leaderelection): a Lease counts as held for its
- * duration from when this process saw it change. The times written in it are never compared, so that clocks that
- * differ, or are set back, make no two leaders.
+ * Leader election by a Lease, with the rules of client-go (tools/leaderelection): a Lease is held for its duration from
+ * the time when this process saw it change. The times in the Lease are never compared, so that clocks that differ, or
+ * are set back, never make two leaders.
  *
  * @example
  * ```ts
@@ -79,11 +87,11 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
   const timing = options.timing ?? defaultLeaderElectionTiming;
   const listeners = new Set<(isLeader: boolean) => void>();
   let observed: { readonly stored: StoredLease; readonly at: number } | undefined;
-  /** By the monotonic clock: when the renewal that counts was begun. `undefined`: not the leader. */
+  /** Start of the last successful renewal, by the monotonic clock. `undefined`: not the leader. */
   let renewedAt: number | undefined;
   let lastFailure = '';
 
-  /** A process that was stopped for a while must not take itself for the leader when it goes on. */
+  /** By time too: a process that was suspended must not believe that it still leads. */
   const isLeader = () => renewedAt !== undefined && clock.monotonic() - renewedAt < timing.renewDeadline;
 
   function observe(stored: StoredLease): void {
@@ -100,13 +108,13 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     return clock.monotonic() - since < leaseDurationSeconds * 1000;
   }
 
-  /** One attempt. @returns whether the Lease is ours now */
+  /** One attempt. @returns whether this sync job holds the Lease afterwards */
   async function tryAcquireOrRenew(signal: AbortSignal): Promise<boolean> {
     const stored = await lease.get(signal);
     const now = microTime(clock.now());
     const mine: LeaseRecord = {
       holderIdentity: identity,
-      // A Lease holds whole seconds.
+      // The field has whole seconds.
       leaseDurationSeconds: Math.ceil(timing.leaseDuration / 1000),
       acquireTime: now,
       renewTime: now,
@@ -138,19 +146,19 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     const begun = clock.monotonic();
     const timeout = Math.max(1, timing.renewDeadline - (begun - (renewedAt ?? begun)));
     try {
-      const tooSlow = () => new Error(`no answer within ${Math.round(timeout)} ms`);
-      const mine = await withDeadline(timeout, signal, tooSlow, tryAcquireOrRenew);
+      const timedOut = () => new Error(`no response within ${Math.round(timeout)} ms`);
+      const mine = await withDeadline(timeout, signal, timedOut, tryAcquireOrRenew);
       if (signal.aborted) return;
       lastFailure = '';
       setRenewedAt(mine ? begun : undefined);
     } catch (error) {
       if (signal.aborted) return;
-      const reason = error instanceof Error ? error.message : String(error);
-      // Said once; an API server that stays away does not fill the log.
+      const reason = errorMessage(error);
+      // Logged once per reason, so that an API server that stays unreachable does not fill the log.
       if (reason !== lastFailure)
-        logger.warn({ reason, identity }, 'the Lease could not be taken or renewed');
+        logger.warn({ reason, identity }, 'the Lease could not be acquired or renewed');
       lastFailure = reason;
-      // Between two leaders' terms there must be a gap: whoever cannot renew in time stops of its own accord.
+      // A leader that cannot renew in time stops, so that there is a gap before the next leader.
       if (!isLeader()) setRenewedAt(undefined);
     }
   }
@@ -164,7 +172,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     for (const listener of listeners) listener(at !== undefined);
   }
 
-  /** So that the next leader need not wait for the Lease to run out (client-go's ReleaseOnCancel). */
+  /** Lets the next leader start without waiting for the Lease to expire (client-go's ReleaseOnCancel). */
   async function release(): Promise<void> {
     const stored = observed?.stored;
     setRenewedAt(undefined);
@@ -173,11 +181,11 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     const now = microTime(clock.now());
     const free = { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
     const ending = new AbortController().signal;
-    const tooSlow = () => new Error('too slow');
-    await withDeadline(timing.retryPeriod, ending, tooSlow, (signal) =>
+    const timedOut = () => new Error(`no response within ${timing.retryPeriod} ms`);
+    await withDeadline(timing.retryPeriod, ending, timedOut, (signal) =>
       lease.replace(stored, { ...free, leaseTransitions }, signal),
     ).catch((error: unknown) =>
-      logger.warn({ err: error }, 'the Lease could not be given back; it will run out'),
+      logger.warn({ err: error }, 'the Lease could not be released; it will expire'),
     );
   }
 
@@ -191,7 +199,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     async run(signal) {
       while (!signal.aborted) {
         await attempt(signal);
-        // client-go's JitterFactor: competitors that started together do not stay together.
+        // client-go's JitterFactor: candidates that started together must not retry together.
         const jitter = renewedAt === undefined ? 1 + 0.2 * clock.random() : 1;
         await clock.sleep(timing.retryPeriod * jitter, signal);
       }

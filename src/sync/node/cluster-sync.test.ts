@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
-import type { ClusterTiming } from '../cluster/cluster-timing.ts';
+import type { ClusterTiming } from '../cluster/cluster-source.ts';
 import { createSyncLoop } from '../sync-loop.ts';
 import { syncOnce } from '../sync-once.ts';
 import type { SyncOptions } from '../sync-options.ts';

@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
+import type { WatchConnection } from '../documents/server-documents.ts';
 import { ReadError } from '../documents/server-documents.ts';
-import type { WatchConnection } from '../documents/watch-connection.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
 import type { LocalApiServer } from './run-sync-options.ts';
 

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { createAuthority } from '../../../test/support/certificates.ts';
-import { classicAnswers } from '../../../test/support/fake-server-documents.ts';
+import { classicResponses } from '../../../test/support/fake-server-documents.ts';
 import { type HttpListener, httpsServer } from '../../../test/support/https-server.ts';
 import { NodeTransport } from '../../node/destinations/node-transport.ts';
 import { readServer } from '../servers/read-server.ts';
@@ -49,7 +49,7 @@ function answerJson(response: ServerResponse, body: string): void {
   response.end(body);
 }
 
-const answers = classicAnswers({ v1: ['pods'], 'batch/v1': ['jobs'] });
+const answers = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
 
 function serve(path: string | undefined, response: ServerResponse): void {
   const answer = answers[path?.split('?')[0] ?? ''];

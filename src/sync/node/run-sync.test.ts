@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { getRequestListener } from '@hono/node-server';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { classicAnswers } from '../../../test/support/fake-server-documents.ts';
+import { classicResponses } from '../../../test/support/fake-server-documents.ts';
 import { httpsServer } from '../../../test/support/https-server.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
@@ -113,8 +113,8 @@ async function running(context: TestContext, options: RunSyncOptions): Promise<S
   return promise;
 }
 
-const older = classicAnswers({ v1: ['pods'], 'batch/v1beta1': ['cronjobs'] });
-const newer = classicAnswers({ v1: ['pods'], 'batch/v1': ['cronjobs'] });
+const older = classicResponses({ v1: ['pods'], 'batch/v1beta1': ['cronjobs'] });
+const newer = classicResponses({ v1: ['pods'], 'batch/v1': ['cronjobs'] });
 
 test('what two API servers serve arrives in the router’s table', async (context) => {
   const receiver = await newReceiver();

@@ -5,7 +5,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
-import type { ClusterTiming } from '../cluster/cluster-timing.ts';
+import type { ClusterTiming } from '../cluster/cluster-source.ts';
 import { type AdvertisedAddresses, createAdvertisedAddresses } from '../content/advertised-addresses.ts';
 import {
   createLeaderElector,

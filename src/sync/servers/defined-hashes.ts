@@ -3,12 +3,12 @@ import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import type { CustomResource } from '../cluster/custom-resource-groups.ts';
 
-/** Definitions that are watched stay the same objects from round to round. */
+/** A watched definition is the same object in each round. */
 const hashByDefinition = new WeakMap<CustomResource, string>();
 
 /**
- * The hashes that CustomResourceDefinitions lead to, by `<group>.<resource>`: `undefined` for one whose storage
- * version is not served, of which API servers say none either (apiextensions customresource_discovery_controller.go).
+ * The storage version hash of each CustomResourceDefinition, by `<group>.<resource>`: `undefined` if its storage version
+ * is not served, for which API servers name none either (apiextensions customresource_discovery_controller.go).
  */
 export async function hashesOfDefinitions(
   definitions: readonly CustomResource[],
@@ -27,8 +27,8 @@ export async function hashesOfDefinitions(
 }
 
 /**
- * The set with what the definitions say of those custom resources that it serves. A definition that takes another
- * version for storage changes nothing else in discovery, so the documents are not read again for it.
+ * The set with the hashes of those custom resources that it serves. A definition with another storage version changes
+ * nothing else in discovery, so the documents are not read again for it.
  */
 export function withDefinedHashes(
   set: ServedSet,

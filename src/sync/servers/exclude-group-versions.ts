@@ -2,8 +2,8 @@ import { groupVersionString, parseStorageVersionName } from '../../apimachinery/
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 
 /**
- * The group versions that no server counts as its own: those of extension API servers and of custom resources
- * (upstream excludes them from peer routing too, peerproxy/gv_exclusion_manager.go). Written `<group>/<version>`.
+ * The group versions that belong to no single server, as `<group>/<version>`: those of extension API servers and of
+ * custom resources. Upstream excludes them from peer routing too (peerproxy/gv_exclusion_manager.go).
  */
 export function sharedGroupVersions(
   apiServices: Snapshot['apiServices'],
@@ -18,9 +18,9 @@ export function sharedGroupVersions(
 }
 
 /**
- * The set without what is routed by its APIService or CustomResourceDefinition. Every API server lists those in
- * its discovery, so the rule "the local server serves it" would otherwise always be met first, and sets would
- * differ while a new definition spreads. `discovery` keeps them: clients must still find them.
+ * The set without what is routed by its APIService or CustomResourceDefinition. Every API server lists those in its
+ * discovery: with them, the rule "the local server serves it" would always match first, and sets would differ while a
+ * new definition spreads. `discovery` keeps them, so that clients find them.
  */
 export function excludeGroupVersions(set: ServedSet, excluded: ReadonlySet<string>): ServedSet {
   if (excluded.size === 0) return set;

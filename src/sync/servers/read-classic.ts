@@ -16,31 +16,31 @@ import { indexedGroupVersions, withGroupVersions } from './unlisted-group-versio
 
 const accept = 'application/json';
 
-/** All that a server itself serves. */
+/** Everything that a server itself serves. */
 export interface ReadGroups {
   readonly groups: APIGroupDiscovery[];
-  /** By group version: the classic documents, where they were read. */
+  /** By group version: the classic documents, if they were read. */
   readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
 }
 
-/** Where a server may have group versions that its `/apis` does not list. */
+/** What names group versions that a server may serve without listing them in `/apis`. */
 export interface UnlistedSources {
   readonly openApi: Promise<OpenApiReading>;
-  /** What it had the last time. */
+  /** Those of the last reading. */
   readonly knownGroupVersions: readonly string[];
 }
 
 /**
- * Reads a server's classic discovery. `/apis` lists what any server of the cluster has, because APIService
- * objects are shared through etcd; only the document of each group version tells what this server has.
+ * Reads a server's classic discovery. `/apis` lists what any server of the cluster has, because APIServices are shared
+ * through etcd. Only the document of each group version shows what this server has.
  *
- * Nor does it list all that this server has: a newer server that starts removes the APIServices of group versions
- * that it does not serve itself (kube-aggregator's autoregister controller, seen of 1.33 beside 1.25), and the older
- * one, which makes its own only when it starts, goes on serving them unlisted. So everything that the server's
- * OpenAPI v3 index names is asked for too, and everything it had before, for when the index cannot be read.
+ * `/apis` can also lack group versions that this server has. A newer server that starts removes the APIServices of group
+ * versions that it does not serve itself (kube-aggregator's autoregister controller, seen with 1.33 beside 1.25). The
+ * older server makes its own only at its start, and continues to serve them unlisted. So the group versions of the
+ * server's OpenAPI v3 index are read too, and those of the last reading, in case the index cannot be read.
  *
- * @throws {ReadError | DiscoveryDocumentError} on any fault. A group version that the server lists and answers
- *   with its own 404 is not served, which is no fault; one that fails in any other way is.
+ * @throws {ReadError | DiscoveryDocumentError} on any fault. A listed group version with the server's own 404 is not
+ *   served, which is no fault; any other failure is one.
  */
 export async function readClassic(
   documents: ServerDocuments,
@@ -78,7 +78,7 @@ export async function readClassic(
       }),
     ),
   );
-  await requireExtensionsToBlame(documents, failures, signal);
+  await throwOwnFailure(documents, failures, signal);
   const unavailable = new Set(failures.keys());
   return {
     groups: groupsFromClassic({ apiVersions, apiGroupList, apiResourceLists, unavailable }),
@@ -100,12 +100,12 @@ async function readResourceList(
 }
 
 /**
- * A broken extension API server makes its group version fail on every API server (503 by the aggregator), and
- * says nothing about any of them. Any other failure is the server's own.
+ * A broken extension API server makes its group version fail on every API server (503 from the aggregator). Any other
+ * failure is the server's own.
  *
- * @throws the first failure that no extension API server explains
+ * @throws the first failure that is not that of an extension API server
  */
-async function requireExtensionsToBlame(
+async function throwOwnFailure(
   documents: ServerDocuments,
   failures: ReadonlyMap<string, unknown>,
   signal: AbortSignal,
@@ -122,7 +122,7 @@ async function extensionGroupVersions(
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   try {
-    // What is wrong with them is said where they are read for the snapshot.
+    // The warnings about them come from where they are read for the snapshot.
     return sharedGroupVersions(await readApiServices(documents, () => {}, signal), []);
   } catch {
     return new Set();

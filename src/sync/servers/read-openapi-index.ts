@@ -1,20 +1,20 @@
 import { groupVersionString } from '../../apimachinery/group-version.ts';
 import { parseOpenApiV3Index } from '../../discovery/openapi-v3/parse-openapi-v3.ts';
-import { withDeadline } from '../../runtime/deadline.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { getJsonIfServed } from '../documents/json-document.ts';
-import { ReadError, type ServerDocuments } from '../documents/server-documents.ts';
+import { type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
 import type { OpenApiReading } from './server-reading.ts';
 
-/** Seen from 1.25 to 1.33: the index is JSON, and its type is left to Go's guess at the content. */
+/** The index is JSON without a declared type, so Go detects it from the content (seen from 1.25 to 1.33). */
 const indexTypes = ['application/json', 'text/plain'];
 
-/** A path of the index whose document is that of a group version. */
+/** A path in the index that names a group version. */
 const groupVersionPath = /^(?:api|apis\/([^/]+))\/([^/]+)$/;
 
 /**
- * The URLs of the documents of those group versions that are the servers' own.
- * @param paths path to `serverRelativeURL`, as the index has them
- * @param shared group versions that no server counts as its own (`sharedGroupVersions`)
+ * The URLs of the documents of the server's own group versions.
+ * @param paths path to `serverRelativeURL`, as in the index
+ * @param shared group versions that belong to no single server (`sharedGroupVersions`)
  */
 export function ownDocuments(
   paths: Readonly<Record<string, string>>,
@@ -26,21 +26,20 @@ export function ownDocuments(
   });
 }
 
-/** Reads a server's OpenAPI v3 index. It decides nothing about routing, so a failure is none of the server's. */
+/** Reads a server's OpenAPI v3 index. Never rejects: the index does not decide where requests go. */
 export async function readOpenApiIndex(
   documents: ServerDocuments,
   timeoutMilliseconds: number,
   signal: AbortSignal,
 ): Promise<OpenApiReading> {
-  const tooSlow = () => new ReadError('Unreachable', `no answer within ${timeoutMilliseconds} ms`);
   try {
-    return await withDeadline(timeoutMilliseconds, signal, tooSlow, async (deadline) => {
+    return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
       const value = await getJsonIfServed(documents, '/openapi/v3', 'application/json', deadline, indexTypes);
       return value === undefined
         ? { kind: 'not-served' }
         : { kind: 'read', paths: parseOpenApiV3Index(value) };
     });
   } catch (error) {
-    return { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
+    return { kind: 'failed', reason: errorMessage(error) };
   }
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  aggregatedAnswer,
-  classicAnswers,
-  type FakeAnswer,
+  aggregatedResponse,
+  classicResponses,
+  type FakeResponse,
   fakeServer,
   hangs,
   jsonDocument,
@@ -12,8 +12,7 @@ import {
 } from '../../../test/support/fake-server-documents.ts';
 import { apiServicesPath } from '../cluster/api-services.ts';
 import type { ReadErrorCode } from '../documents/server-documents.ts';
-import { ownDiscoveryAccept } from './read-groups.ts';
-import { readServer } from './read-server.ts';
+import { ownDiscoveryAccept, readServer } from './read-server.ts';
 import type { ServerReading } from './server-reading.ts';
 
 const served = { v1: ['pods', 'pods/log'], 'apps/v1': ['deployments'], 'batch/v1': ['jobs', 'jobs/status'] };
@@ -23,8 +22,8 @@ function successful(reading: ServerReading): Extract<ServerReading, { ok: true }
   return reading;
 }
 
-test('a group version that /apis lists and the server answers with its own 404 is not served', async () => {
-  const reading = await readServer(fakeServer(classicAnswers(served, ['autoscaling/v2beta2'])));
+test('a group version that /apis lists and for which the server returns its own 404 is not served', async () => {
+  const reading = await readServer(fakeServer(classicResponses(served, ['autoscaling/v2beta2'])));
   const { set, version } = successful(reading);
   assert.deepEqual(set.storageVersions, {
     'core.pods': ['v1'],
@@ -35,11 +34,11 @@ test('a group version that /apis lists and the server answers with its own 404 i
   assert.equal(version, 'v1.25.0');
 });
 
-/** As 1.25 answers once a newer server has started beside it: served and in the index, but no longer in `/apis`. */
-function withUnlisted(groupVersion: string): Record<string, FakeAnswer> {
+/** The responses of 1.25 after a newer server has started beside it: served, in the index, no longer in `/apis`. */
+function withUnlisted(groupVersion: string): Record<string, FakeResponse> {
   const [group = '', version = ''] = groupVersion.split('/');
   return {
-    ...classicAnswers(served),
+    ...classicResponses(served),
     '/openapi/v3': {
       paths: {
         'apis/batch/v1': { serverRelativeURL: '/openapi/v3/apis/batch/v1?hash=1' },
@@ -66,16 +65,16 @@ test('a group version that /apis no longer lists is served when the OpenAPI inde
   assert.deepEqual(inNewGroup.set.storageVersions['old.example.com.things'], ['v1']);
 });
 
-test('a group version that the OpenAPI index names and the server answers with 404 is not served', async () => {
-  const answers = withUnlisted('batch/v1beta1');
-  const { '/apis/batch/v1beta1': _, ...without } = answers;
+test('a group version that the OpenAPI index names and for which the server returns 404 is not served', async () => {
+  const responses = withUnlisted('batch/v1beta1');
+  const { '/apis/batch/v1beta1': _, ...without } = responses;
   const { set } = successful(await readServer(fakeServer(without)));
   assert.equal(set.storageVersions['batch.things'], undefined);
 });
 
 test('an unlisted group version stays served while the OpenAPI index cannot be read', async () => {
-  const answers = { ...withUnlisted('batch/v1beta1'), '/openapi/v3': hangs };
-  const reading = await readServer(fakeServer(answers), {
+  const responses = { ...withUnlisted('batch/v1beta1'), '/openapi/v3': hangs };
+  const reading = await readServer(fakeServer(responses), {
     timeoutMilliseconds: 200,
     knownGroupVersions: ['batch/v1', 'batch/v1beta1'],
   });
@@ -84,7 +83,7 @@ test('an unlisted group version stays served while the OpenAPI index cannot be r
 
 test('asks for the own view of the server first and for what older servers have last', async () => {
   const accepts = new Set<string>();
-  const server = fakeServer(classicAnswers(served));
+  const server = fakeServer(classicResponses(served));
   await readServer({
     get: (path, accept, signal) => {
       if (path === '/apis') accepts.add(accept);
@@ -130,8 +129,8 @@ test('a Stale group version of an extension API server that is down is still ser
     ],
   };
   const server = fakeServer({
-    '/api': aggregatedAnswer([aggregatedPods]),
-    '/apis': aggregatedAnswer([stale]),
+    '/api': aggregatedResponse([aggregatedPods]),
+    '/apis': aggregatedResponse([stale]),
   });
   const { set } = successful(await readServer(server));
   assert.deepEqual(set.storageVersions, { 'core.pods': ['v1'], 'metrics.k8s.io.nodes': ['v1beta1'] });
@@ -142,12 +141,12 @@ test('a Stale group version of an extension API server that is down is still ser
 });
 
 test('a server whose /api is aggregated and whose /apis is not is read in the classic form', async () => {
-  const answers: Record<string, FakeAnswer> = classicAnswers(served);
-  const server = fakeServer(answers);
+  const responses: Record<string, FakeResponse> = classicResponses(served);
+  const server = fakeServer(responses);
   const half = {
     get: (path: string, accept: string) =>
       path === '/api' && accept !== 'application/json'
-        ? Promise.resolve(aggregatedAnswer([aggregatedPods])())
+        ? Promise.resolve(aggregatedResponse([aggregatedPods])())
         : server.get(path, accept),
   };
   const { set } = successful(await readServer(half));
@@ -155,13 +154,15 @@ test('a server whose /api is aggregated and whose /apis is not is read in the cl
 });
 
 test('an extension API server that is down does not fail the reading of an old server', async () => {
-  const server = fakeServer(classicAnswers(served, ['metrics.k8s.io/v1beta1']));
-  server.answers.set('/apis/metrics.k8s.io/v1beta1', () => jsonDocument({ kind: 'Status', code: 503 }, 503));
+  const server = fakeServer(classicResponses(served, ['metrics.k8s.io/v1beta1']));
+  server.responses.set('/apis/metrics.k8s.io/v1beta1', () =>
+    jsonDocument({ kind: 'Status', code: 503 }, 503),
+  );
   const withoutApiService = await readServer(server);
   assert.equal(withoutApiService.ok, false);
 
   const service = { namespace: 'kube-system', name: 'metrics-server' };
-  server.answers.set(apiServicesPath, {
+  server.responses.set(apiServicesPath, {
     items: [{ spec: { group: 'metrics.k8s.io', version: 'v1beta1', service } }],
   });
   const { set } = successful(await readServer(server));
@@ -171,37 +172,37 @@ test('an extension API server that is down does not fail the reading of an old s
   });
 });
 
-const faults: Record<string, readonly [ReadErrorCode, FakeAnswer]> = {
+const faults: Record<string, readonly [ReadErrorCode, FakeResponse]> = {
   'refuses connections': ['Unreachable', refusesConnections],
   hangs: ['Unreachable', hangs],
-  'answers 500': ['UnexpectedStatus', () => jsonDocument({ kind: 'Status', code: 500 }, 500)],
-  'answers 503': ['UnexpectedStatus', () => jsonDocument({ kind: 'Status', code: 503 }, 503)],
-  'answers 403': ['UnexpectedStatus', () => jsonDocument({ kind: 'Status', code: 403 }, 403)],
+  'returns 500': ['UnexpectedStatus', () => jsonDocument({ kind: 'Status', code: 500 }, 500)],
+  'returns 503': ['UnexpectedStatus', () => jsonDocument({ kind: 'Status', code: 503 }, 503)],
+  'returns 403': ['UnexpectedStatus', () => jsonDocument({ kind: 'Status', code: 403 }, 403)],
   redirects: ['UnexpectedStatus', () => ({ status: 302, contentType: '', body: '' })],
-  'answers half a document': [
+  'returns half a document': [
     'InvalidDocument',
     () => ({ status: 200, contentType: 'application/json', body: '{"kind":"APIGroupList","gro' }),
   ],
-  'answers a document without its list': ['InvalidDocument', { kind: 'APIResourceList' }],
-  'answers a Status with code 200': ['InvalidDocument', { kind: 'Status', status: 'Failure' }],
-  'answers the document of another group version': [
+  'returns a document without its list': ['InvalidDocument', { kind: 'APIResourceList' }],
+  'returns a Status with code 200': ['InvalidDocument', { kind: 'Status', status: 'Failure' }],
+  'returns the document of another group version': [
     'InvalidDocument',
     { kind: 'APIResourceList', groupVersion: 'other/v1', resources: [] },
   ],
-  'answers an HTML page': [
+  'returns an HTML page': [
     'UnexpectedContentType',
     () => ({ status: 200, contentType: 'text/html', body: '<html>' }),
   ],
-  'is answered by a load balancer with an HTML 404': [
+  'has a load balancer that returns an HTML 404': [
     'UnexpectedStatus',
     () => ({ status: 404, contentType: 'text/html', body: '<html>' }),
   ],
 };
 
-for (const [name, [code, answer]] of Object.entries(faults)) {
+for (const [name, [code, response]] of Object.entries(faults)) {
   for (const path of ['/api', '/apis', '/api/v1', '/apis/apps/v1', '/apis/batch/v1']) {
     test(`a server whose ${path} ${name} is not taken to serve less`, async () => {
-      const server = fakeServer({ ...classicAnswers(served), [path]: answer });
+      const server = fakeServer({ ...classicResponses(served), [path]: response });
       const reading = await readServer(server, { timeoutMilliseconds: 50 });
       assert.equal(reading.ok, false);
       if (!reading.ok) assert.equal(reading.code, code);
@@ -210,13 +211,13 @@ for (const [name, [code, answer]] of Object.entries(faults)) {
 }
 
 test('a server without /api is not taken to serve no core group', async () => {
-  const server = fakeServer({ ...classicAnswers(served), '/api': () => plainNotFound });
+  const server = fakeServer({ ...classicResponses(served), '/api': () => plainNotFound });
   assert.equal((await readServer(server)).ok, false);
 });
 
 test('empty discovery is that of a server that is still starting', async () => {
-  const aggregated = fakeServer({ '/api': aggregatedAnswer([]), '/apis': aggregatedAnswer([]) });
-  const classic = fakeServer(classicAnswers({}));
+  const aggregated = fakeServer({ '/api': aggregatedResponse([]), '/apis': aggregatedResponse([]) });
+  const classic = fakeServer(classicResponses({}));
   for (const server of [aggregated, classic]) {
     const reading = await readServer(server);
     assert.ok(!reading.ok);
@@ -225,9 +226,9 @@ test('empty discovery is that of a server that is still starting', async () => {
 });
 
 test('a version and an OpenAPI index that cannot be read leave only themselves unknown', async () => {
-  for (const broken of [faults['answers 500']?.[1] ?? hangs, faults['answers an HTML page']?.[1] ?? hangs]) {
-    const answers = { ...classicAnswers(served), '/version': broken, '/openapi/v3': broken };
-    const { version, openApi, set } = successful(await readServer(fakeServer(answers)));
+  for (const broken of [faults['returns 500']?.[1] ?? hangs, faults['returns an HTML page']?.[1] ?? hangs]) {
+    const responses = { ...classicResponses(served), '/version': broken, '/openapi/v3': broken };
+    const { version, openApi, set } = successful(await readServer(fakeServer(responses)));
     assert.equal(version, undefined);
     assert.equal(openApi.kind, 'failed');
     assert.equal(Object.keys(set.storageVersions).length, 3);
@@ -235,19 +236,19 @@ test('a version and an OpenAPI index that cannot be read leave only themselves u
 });
 
 test('an OpenAPI index that hangs costs the reading nothing but itself', async () => {
-  const answers = { ...classicAnswers(served), '/openapi/v3': hangs, '/version': hangs };
-  const { openApi } = successful(await readServer(fakeServer(answers), { timeoutMilliseconds: 200 }));
+  const responses = { ...classicResponses(served), '/openapi/v3': hangs, '/version': hangs };
+  const { openApi } = successful(await readServer(fakeServer(responses), { timeoutMilliseconds: 200 }));
   assert.equal(openApi.kind, 'failed');
 });
 
 test('a server without an OpenAPI v3 index is known to have none', async () => {
-  const { openApi } = successful(await readServer(fakeServer(classicAnswers(served))));
+  const { openApi } = successful(await readServer(fakeServer(classicResponses(served))));
   assert.equal(openApi.kind, 'not-served');
 });
 
 test('never asks for more documents at once than it may', async () => {
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`g${index}/v1`, ['things']]));
-  const server = fakeServer(classicAnswers(many));
+  const server = fakeServer(classicResponses(many));
   let running = 0;
   let most = 0;
   const counted = {

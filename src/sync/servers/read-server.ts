@@ -1,28 +1,29 @@
 import * as v from 'valibot';
+import { parseAggregated } from '../../discovery/forms/parse-aggregated.ts';
 import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
-import { withDeadline } from '../../runtime/deadline.ts';
-import { checkedDocument, getJsonIfServed } from '../documents/json-document.ts';
-import { ReadError, type ServerDocuments } from '../documents/server-documents.ts';
-import { readGroups } from './read-groups.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
+import { checkedDocument, getJson, getJsonIfServed } from '../documents/json-document.ts';
+import { ReadError, type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
+import { type ReadGroups, readClassic, type UnlistedSources } from './read-classic.ts';
 import { readOpenApiIndex } from './read-openapi-index.ts';
 import type { ServerReading } from './server-reading.ts';
 import type { StorageVersionHashReader } from './storage-version-hashes.ts';
 
 export interface ReadServerOptions {
   readonly signal?: AbortSignal;
-  /** For the whole read. Default 15,000. */
+  /** For all documents together. Default 15,000. */
   readonly timeoutMilliseconds?: number;
   /** Documents of classic discovery read at once. Default 8. */
   readonly concurrentDocuments?: number;
-  /** Group versions (`batch/v1`) that the server had before; asked for even where classic discovery lacks them. */
+  /** Group versions (`batch/v1`) of the last reading; read even if classic discovery does not list them. */
   readonly knownGroupVersions?: readonly string[];
-  /** Reads what versions the server stores at. Default: this is not read, and the set does not tell it. */
+  /** Reads the versions that the server stores at. Default: the set does not have them. */
   readonly hashReader?: StorageVersionHashReader;
 }
 
 /**
- * Reads what one API server itself serves: discovery, version, OpenAPI v3 index. Never throws; a fault in
- * discovery makes the whole reading a failure, a fault in the others leaves them unknown.
+ * Reads what one API server itself serves: discovery, version, OpenAPI v3 index. Never throws: after a
+ * fault in discovery the reading is a failure, after a fault in the others they are unknown.
  *
  * @example
  * ```ts
@@ -40,10 +41,9 @@ export async function readServer(
     hashReader,
   }: ReadServerOptions = {},
 ): Promise<ServerReading> {
-  const tooSlow = () => new ReadError('Unreachable', `no whole reading within ${timeoutMilliseconds} ms`);
   try {
-    return await withDeadline(timeoutMilliseconds, signal, tooSlow, async (deadline) => {
-      // Half the time, so that a hanging index costs nothing but itself.
+    return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
+      // Half the time, so that a hanging index delays nothing else.
       const index = readOpenApiIndex(documents, timeoutMilliseconds / 2, deadline);
       const [{ groups, resourceLists }, openApi, version] = await Promise.all([
         readGroups(documents, concurrentDocuments, { openApi: index, knownGroupVersions }, deadline),
@@ -62,28 +62,64 @@ export async function readServer(
         concurrentDocuments,
         signal: deadline,
       });
-      const whole = storageVersionHashes === undefined ? set : { ...set, storageVersionHashes };
-      return { ok: true, set: whole, openApi, version };
+      const complete = storageVersionHashes === undefined ? set : { ...set, storageVersionHashes };
+      return { ok: true, set: complete, openApi, version };
     });
   } catch (error) {
-    // Documents that are not what was asked for are told by the discovery parsers, with errors of their own.
+    // The discovery parsers have an error class of their own, for documents of another form.
     const code = error instanceof ReadError ? error.code : 'InvalidDocument';
-    return { ok: false, code, reason: error instanceof Error ? error.message : String(error) };
+    return { ok: false, code, reason: errorMessage(error) };
   }
+}
+
+const aggregated = 'application/json;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList';
+
+/**
+ * Accepts the forms of a server's own discovery, newest first. From 1.35 on, plain v2 also holds what peers serve;
+ * `profile=nopeer` excludes that, and older servers ignore it. v2beta1 (1.26 to 1.36) and the classic form, which a
+ * server without aggregated discovery returns, are never merged (aggregated/wrapper.go).
+ */
+export const ownDiscoveryAccept = [
+  `${aggregated};v=v2;profile=nopeer`,
+  `${aggregated};v=v2`,
+  `${aggregated};v=v2beta1`,
+  'application/json',
+].join(',');
+
+const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
+
+/**
+ * Reads all groups that a server itself serves, in the best form that it has.
+ *
+ * @throws {ReadError | DiscoveryDocumentError} on any fault
+ */
+async function readGroups(
+  documents: ServerDocuments,
+  concurrentDocuments: number,
+  unlisted: UnlistedSources,
+  signal: AbortSignal,
+): Promise<ReadGroups> {
+  const [api, apis] = await Promise.all([
+    getJson(documents, '/api', ownDiscoveryAccept, signal),
+    getJson(documents, '/apis', ownDiscoveryAccept, signal),
+  ]);
+  if (v.is(aggregatedDocument, api) && v.is(aggregatedDocument, apis)) {
+    return { groups: [...parseAggregated(api), ...parseAggregated(apis)] };
+  }
+  return readClassic(documents, concurrentDocuments, unlisted, signal);
 }
 
 /** k8s.io/apimachinery pkg/version/types.go. */
 const versionInfo = v.object({ gitVersion: v.string() });
 
-/** Decides only who leads the merged discovery: a server whose version cannot be read is read all the same. */
+/** Never rejects: the version only decides which server leads the merged discovery. */
 async function readVersion(
   documents: ServerDocuments,
   timeoutMilliseconds: number,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const tooSlow = () => new ReadError('Unreachable', 'the version came too late');
   try {
-    return await withDeadline(timeoutMilliseconds, signal, tooSlow, async (deadline) => {
+    return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
       const value = await getJsonIfServed(documents, '/version', 'application/json', deadline);
       return value === undefined ? undefined : checkedDocument(versionInfo, '/version', value).gitVersion;
     });

@@ -1,23 +1,24 @@
 import { schemaDigests } from '../../discovery/openapi-v3/schema-digests.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, waitAtMost } from '../../runtime/clock.ts';
 import { withDeadline } from '../../runtime/deadline.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import { getJsonIfServed } from '../documents/json-document.ts';
-import { ReadError, type ServerDocuments } from '../documents/server-documents.ts';
+import { ReadError, type ServerDocuments, withoutQuery } from '../documents/server-documents.ts';
 
-/** Milliseconds for the documents of one call together, those that wait for their turn among them. */
+/** For all documents of one call together, also those that wait for their turn, milliseconds. */
 const timeout = 15_000;
-/** Milliseconds until a document that could not be read is tried again. */
+/** Until a document that could not be read is read again, milliseconds. */
 const retriedAfter = 30_000;
-/** Milliseconds until one whose URL says nothing of its content is read again. */
+/** Until a document whose URL has no hash is read again, milliseconds. */
 const refreshedAfter = 600_000;
-/** Documents held in memory and digested at once: the largest of Kubernetes 1.36 has 1.6 MB, and takes 15 MB parsed. */
+/** Documents in memory and digested at once: the largest of Kubernetes 1.36 has 1.6 MB, and takes 15 MB parsed. */
 const concurrentDocuments = 3;
-/** Characters of one document that are parsed at the most: ten times the largest. */
+/** Longest document that is parsed, in characters: ten times the largest of Kubernetes 1.36. */
 const maximumLength = 16 * 1024 * 1024;
 /**
- * Documents whose digests are remembered: some 3 KB each. Three versions have 180, and 50 servers whose URLs have no
- * hashes 3,000.
+ * Documents whose digests are remembered, at about 3 KB each. Three versions have 180; 50 servers whose URLs have no
+ * hashes have 3,000.
  */
 const rememberedDocuments = 4_000;
 
@@ -29,7 +30,7 @@ export interface SchemaDocument {
   readonly url: string;
   /** Documents with the same key have the same content. */
   readonly key: string;
-  /** Whether the content can never be another under this key. */
+  /** Whether the content under this key never changes. */
   readonly isImmutable: boolean;
   /** The servers that have it. */
   readonly from: readonly ServerDocuments[];
@@ -41,18 +42,18 @@ export type SchemaDocumentState =
   | { readonly kind: 'failed'; readonly reason: string }
   /** It is being read for the first time. */
   | { readonly kind: 'pending' }
-  /** It has not had its turn. */
+  /** Its read has not begun. */
   | { readonly kind: 'waiting' };
 
 /** The digests of OpenAPI v3 documents, each read once. */
 export interface SchemaDocuments {
-  /** Documents that are known from elsewhere. */
+  /** Adds digests that are already known. */
   remember(key: string, digests: ReadonlyMap<string, string>): void;
   /**
-   * Starts to read those that are not known. Never rejects; what it does not wait for goes on.
+   * Starts to read the documents that are not known. Never rejects. Reads that it does not wait for continue.
    *
-   * @param maximum how many at the most; which of them is left to chance
-   * @param patienceMilliseconds `undefined` waits for all of them, no longer than the time-out
+   * @param maximum how many are read, chosen by chance
+   * @param patienceMilliseconds how long to wait; `undefined`: for all of them, up to the time-out
    */
   read(
     documents: readonly SchemaDocument[],
@@ -61,15 +62,15 @@ export interface SchemaDocuments {
     signal: AbortSignal,
   ): Promise<void>;
   state(key: string): SchemaDocumentState;
-  /** Forgets everything, and drops what is being read. */
+  /** Forgets everything, and cancels all reads. */
   clear(): void;
 }
 
-const tooSlow = () => new ReadError('Unreachable', `not all were read within ${timeout} ms`);
+const timedOut = () => new ReadError('Unreachable', `not all documents were read within ${timeout} ms`);
 
 interface Entry {
   digests: ReadonlyMap<string, string> | undefined;
-  /** Why it could not be read the last time, where it could not. */
+  /** Why the last read failed. */
   fault: string | undefined;
   failures: number;
   isUnderWay: boolean;
@@ -77,7 +78,7 @@ interface Entry {
   dueAt: number;
 }
 
-/** JSON in any case: servers from 1.31 on say so, and older ones may leave it to Go's guess, as of the index. */
+/** It is always JSON. Servers from 1.31 on say so; of older ones, Go may detect the type from the content. */
 const documentTypes = ['application/json', 'text/plain'];
 
 async function digestsOf(
@@ -89,11 +90,14 @@ async function digestsOf(
     async get(...request) {
       const document = await server.get(...request);
       if (document.body.length <= maximumLength) return document;
-      throw new ReadError('InvalidDocument', `${url} has more than ${maximumLength} characters`);
+      throw new ReadError(
+        'InvalidDocument',
+        `${withoutQuery(url)} has more than ${maximumLength} characters`,
+      );
     },
   };
   const value = await getJsonIfServed(bounded, url, 'application/json', signal, documentTypes);
-  if (value === undefined) throw new ReadError('UnexpectedStatus', `${url} is not served`);
+  if (value === undefined) throw new ReadError('UnexpectedStatus', `${withoutQuery(url)} is not served`);
   return schemaDigests(value, group, version);
 }
 
@@ -136,18 +140,17 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
   ): Promise<void> {
     try {
       const { from, isImmutable } = document;
-      // Where one did not answer, another may.
+      // After a failure, the next server is asked.
       const server = from[entry.failures % from.length];
       const left = endsAt - clock.monotonic();
-      if (server === undefined || left <= 0) throw tooSlow();
-      const digests = await withDeadline(left, signal, tooSlow, async (deadline) =>
+      if (server === undefined || left <= 0) throw timedOut();
+      const digests = await withDeadline(left, signal, timedOut, async (deadline) =>
         digestsOf(server, document, deadline),
       );
       const dueAt = isImmutable ? Number.POSITIVE_INFINITY : clock.monotonic() + refreshedAfter;
       Object.assign(entry, { digests, fault: undefined, failures: 0, dueAt });
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      entry.fault = reason.replaceAll(/\?hash=\w*/g, '');
+      entry.fault = errorMessage(error);
       entry.failures++;
       entry.dueAt = clock.monotonic() + retriedAfter;
     }
@@ -177,21 +180,16 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
         const { isUnderWay, dueAt } = used(key);
         return !isUnderWay && now >= dueAt;
       });
-      // Where not all can be read at once, each has its turn.
+      // If not all can be read at once, chance gives each its turn.
       const start = due.length > maximum ? Math.floor(clock.random() * due.length) : 0;
       const chosen = [...due.slice(start), ...due.slice(0, start)].slice(0, maximum);
-      // Of what was read once, or failed, something is said already.
-      const news = chosen.filter(({ key }) => stateOf(key).kind === 'waiting');
-      const others = chosen.filter((document) => !news.includes(document));
-      const first = readAll(news, signal);
+      // Only documents without any result so far are waited for.
+      const unknown = chosen.filter(({ key }) => stateOf(key).kind === 'waiting');
+      const others = chosen.filter((document) => !unknown.includes(document));
+      const first = readAll(unknown, signal);
       const all = Promise.all([first, readAll(others, signal)]);
       if (patienceMilliseconds === undefined) await all;
-      else if (news.length > 0) {
-        const enough = new AbortController();
-        const waited = clock.sleep(patienceMilliseconds, AbortSignal.any([signal, enough.signal]));
-        await Promise.race([first, waited]);
-        enough.abort();
-      }
+      else if (unknown.length > 0) await waitAtMost(first, patienceMilliseconds, clock, signal);
     },
     state: stateOf,
     clear() {

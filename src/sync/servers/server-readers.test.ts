@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  classicAnswers,
+  classicResponses,
   type FakeServer,
   fakeServer,
   hangs,
@@ -11,7 +11,7 @@ import { manualClock, settle } from '../../../test/support/manual-clock.ts';
 import type { ServerDocument } from '../documents/server-documents.ts';
 import { createServerReaders } from './server-readers.ts';
 
-const answers = classicAnswers({ v1: ['pods'] });
+const responses = classicResponses({ v1: ['pods'] });
 
 function setUp(servers: Readonly<Record<string, FakeServer>>) {
   const clock = manualClock();
@@ -30,8 +30,8 @@ function setUp(servers: Readonly<Record<string, FakeServer>>) {
 
 test('a hanging server holds up neither the round nor the next read of the others', async () => {
   const release = Promise.withResolvers<ServerDocument>();
-  const hanging = fakeServer({ ...answers, '/api': () => release.promise });
-  const healthy = fakeServer(answers);
+  const hanging = fakeServer({ ...responses, '/api': () => release.promise });
+  const healthy = fakeServer(responses);
   const { clock, readers, signal } = setUp({ hanging, healthy });
 
   const first = readers.round(signal, 2000);
@@ -45,7 +45,7 @@ test('a hanging server holds up neither the round nor the next read of the other
   }
   assert.equal(hanging.asked.filter((path) => path === '/version').length, 1);
 
-  release.resolve({ status: 200, contentType: 'application/json', body: JSON.stringify(answers['/api']) });
+  release.resolve({ status: 200, contentType: 'application/json', body: JSON.stringify(responses['/api']) });
   const readings = await readers.round(signal, undefined);
   assert.equal(readings.get('hanging')?.ok, true);
 });
@@ -65,7 +65,7 @@ test('a failing server is left alone for longer each time, and read at every rou
   // Back-off with chance at one half: 750, 1,500 and 3,000 milliseconds, met by rounds a second apart.
   assert.deepEqual(readAt, [0, 1000, 3000, 6000]);
 
-  for (const [path, answer] of Object.entries(answers)) server.answers.set(path, answer);
+  for (const [path, response] of Object.entries(responses)) server.responses.set(path, response);
   await clock.advance(4000);
   const healed = await readers.round(signal, undefined);
   assert.equal(healed.get('server')?.ok, true);
@@ -75,11 +75,11 @@ test('a failing server is left alone for longer each time, and read at every rou
 });
 
 test('a server that begins to hang keeps its last reading meanwhile', async () => {
-  const server = fakeServer(answers);
+  const server = fakeServer(responses);
   const { clock, readers } = setUp({ server });
   const controller = new AbortController();
   await readers.round(controller.signal, undefined);
-  server.answers.set('/api', hangs);
+  server.responses.set('/api', hangs);
   const round = readers.round(controller.signal, 2000);
   await clock.advance(2000);
   assert.equal((await round).get('server')?.ok, true);
@@ -87,7 +87,7 @@ test('a server that begins to hang keeps its last reading meanwhile', async () =
 });
 
 test('the end of the sync job is no failure of a server', async () => {
-  const server = fakeServer({ ...answers, '/api': hangs });
+  const server = fakeServer({ ...responses, '/api': hangs });
   const { readers } = setUp({ server });
   const controller = new AbortController();
   const round = readers.round(controller.signal, undefined);
@@ -111,26 +111,26 @@ test('a server that is another process now is read at once, whatever its back-of
   await readers.round(signal, undefined);
   assert.equal(reads(server), 1);
   follow('first');
-  for (const [path, answer] of Object.entries(answers)) server.answers.set(path, answer);
+  for (const [path, response] of Object.entries(responses)) server.responses.set(path, response);
   follow('second');
   const readings = await readers.round(signal, undefined);
   assert.equal(readings.get('server')?.ok, true);
 });
 
-test('what an earlier process answers late does not take the place of what the new one has said', async () => {
+test('a late response of an earlier process does not replace that of the new one', async () => {
   const late = Promise.withResolvers<ServerDocument>();
-  const server = fakeServer(answers);
+  const server = fakeServer(responses);
   const { clock, readers, signal } = setUp({});
   readers.follow([{ id: 'server', documents: server, incarnation: 'first' }]);
   await readers.round(signal, undefined);
-  server.answers.set('/api', () => late.promise);
+  server.responses.set('/api', () => late.promise);
   const begun = readers.round(signal, 2000);
   await clock.advance(2000);
   await begun;
   assert.equal(readers.isUnderWay('server'), true);
 
-  const upgraded = classicAnswers({ v1: ['pods'], 'batch/v1': ['jobs'] });
-  for (const [path, answer] of Object.entries(upgraded)) server.answers.set(path, answer);
+  const upgraded = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
+  for (const [path, response] of Object.entries(upgraded)) server.responses.set(path, response);
   readers.follow([{ id: 'server', documents: server, incarnation: 'second' }]);
   await settle();
   // That the read was dropped is no failure of the server.
@@ -145,14 +145,14 @@ test('what an earlier process answers late does not take the place of what the n
   });
 });
 
-test('a server that answers elsewhere is read there, and one that is gone is forgotten', async () => {
-  const before = fakeServer(answers);
-  const after = fakeServer(answers);
-  const { readers, signal } = setUp({ other: fakeServer(answers) });
+test('a server with a new address is read there, and one that is gone is forgotten', async () => {
+  const before = fakeServer(responses);
+  const after = fakeServer(responses);
+  const { readers, signal } = setUp({ other: fakeServer(responses) });
   readers.follow([{ id: 'server', documents: before }]);
   assert.deepEqual([...(await readers.round(signal, undefined)).keys()], ['server']);
   readers.follow([{ id: 'server', documents: after }]);
-  // Until it has answered there, what is known of it stands.
+  // Until it was read there, its last reading counts.
   assert.equal(readers.reading('server')?.ok, true);
   await readers.round(signal, undefined);
   assert.deepEqual([reads(before), reads(after)], [1, 1]);
@@ -167,7 +167,7 @@ test('a group version that a server had before is asked for again, though nothin
     resources: [{ name: 'things', namespaced: true, kind: 'Thing', verbs: ['get'] }],
   });
   const server = fakeServer({
-    ...answers,
+    ...responses,
     '/openapi/v3': { paths: { 'apis/old.example.com/v1': { serverRelativeURL: '/openapi/v3/x' } } },
     '/apis/old.example.com/v1': list('old.example.com/v1'),
   });
@@ -178,8 +178,8 @@ test('a group version that a server had before is asked for again, though nothin
     return reading.set.storageVersions['old.example.com.things'];
   };
   assert.deepEqual(await things(), ['v1']);
-  server.answers.set('/openapi/v3', refusesConnections);
+  server.responses.set('/openapi/v3', refusesConnections);
   assert.deepEqual(await things(), ['v1']);
-  server.answers.delete('/apis/old.example.com/v1');
+  server.responses.delete('/apis/old.example.com/v1');
   assert.equal(await things(), undefined);
 });

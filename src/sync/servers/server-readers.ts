@@ -1,74 +1,66 @@
-import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
+import { type BackOff, backOffDelay, type Clock, waitAtMost } from '../../runtime/clock.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
+import type { SyncServer } from '../cluster/sync-server.ts';
 import type { SyncObserver } from '../delivery/observer.ts';
-import type { ServerDocuments } from '../documents/server-documents.ts';
 import { readServer } from './read-server.ts';
-import type { ServerReading } from './server-reading.ts';
-import { lastKnown } from './server-reading.ts';
+import { lastKnown, type ServerReading } from './server-reading.ts';
 import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-version-hashes.ts';
 import { groupVersionsOf } from './unlisted-group-versions.ts';
 
-export interface ReadableServer {
-  readonly id: string;
-  readonly documents: ServerDocuments;
-  /** Names the process that serves under the ID, where that is known: another one is read at once. */
-  readonly incarnation?: string | undefined;
-}
+export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'incarnation'>;
 
 export interface ServerReadersOptions {
   readonly clock: Clock;
-  /** Whole read of one server, milliseconds. */
+  /** For all documents of one server, milliseconds. */
   readonly readTimeoutMilliseconds: number;
   /** Servers read at once. */
   readonly concurrentServers: number;
-  /** Documents read at once from one server (classic discovery has one for each group version). */
+  /** Documents read at once from one server (classic discovery has one per group version). */
   readonly concurrentDocuments: number;
-  /** How long a server that could not be read is left alone. */
+  /** Between reads of a server that fails. */
   readonly backOff: BackOff;
   readonly observer?: Pick<SyncObserver, 'serverRead'> | undefined;
-  /** What an earlier run knew: documents that say the same as then are not read again. */
+  /** The snapshot of an earlier run: documents that have not changed since are not read again. */
   readonly previous?: Snapshot | undefined;
-  /** Documents read in one reading for what versions a server stores at. Default: no limit. */
+  /** Documents read in one reading to learn the versions that a server stores at. Default: no limit. */
   readonly maximumHashDocuments?: number | undefined;
 }
 
-/** Reads servers round after round; a slow or failing one costs the others nothing. */
+/** Reads servers, round after round. A slow or failing server does not delay the others. */
 export interface ServerReaders {
   /**
-   * Makes these the servers to read. What is known of one that stays is kept. A server that answers elsewhere
-   * now, or is another process, is due at once, and a read of the earlier one that is still under way is dropped:
-   * it would tell what was.
+   * Makes these the servers to read. A server that stays keeps its reading. A server with another address, or another
+   * process, is due at once; a read of its predecessor is cancelled.
    */
   follow(servers: readonly ReadableServer[]): void;
   /**
-   * Starts a read of every server that is due, and waits for these until `patience` is over. A read that is
-   * still under way then counts in a later round, which does not wait for it again; until then the server's
-   * last reading stands.
+   * Starts a read of every server that is due, and waits for these. A read that takes longer counts in a later round,
+   * which does not wait for it again. Until then the server's last reading counts.
    *
-   * @param patienceMilliseconds `undefined` waits for every read, no longer than the read time-out
+   * @param patienceMilliseconds how long to wait; `undefined`: for every read, up to the read time-out
    * @returns the latest reading of each server that has one
    */
   round(
     signal: AbortSignal,
     patienceMilliseconds: number | undefined,
   ): Promise<ReadonlyMap<string, ServerReading>>;
-  /** The latest reading of a server; `undefined` while it has none. */
+  /** The latest reading of a server; `undefined` if there is none. */
   reading(id: string): ServerReading | undefined;
-  /** Whether a server is slow just now: its read did not end with the last round. */
+  /** Whether a read of the server has not ended yet, because it is slow. */
   isUnderWay(id: string): boolean;
 }
 
 interface ReaderState {
   server: ReadableServer;
   underWay: Promise<void> | undefined;
-  /** Drops the read that is under way. */
+  /** Cancels the read that is under way. */
   drop: AbortController;
   failures: number;
-  /** What this process had in its last good reading. */
+  /** Those of the last successful reading of this process. */
   knownGroupVersions: readonly string[];
   readonly hashReader: StorageVersionHashReader;
-  /** By the monotonic clock: a clock set back must not keep a server unread for as long. */
+  /** By the monotonic clock, so that a clock that is set back delays no read. */
   dueAt: number;
 }
 
@@ -82,7 +74,6 @@ export function createServerReaders(
   const states = new Map(servers.map((server) => [server.id, newState(server)]));
 
   function newState(server: ReadableServer): ReaderState {
-    const before = lastKnown(options.previous, server.id);
     return {
       server,
       underWay: undefined,
@@ -91,7 +82,7 @@ export function createServerReaders(
       knownGroupVersions: [],
       hashReader: createStorageVersionHashReader({
         clock,
-        previous: before && { set: before.set, version: before.server.version },
+        previous: lastKnown(options.previous, server.id),
         maximumDocuments: options.maximumHashDocuments,
       }),
       dueAt: -Infinity,
@@ -111,12 +102,12 @@ export function createServerReaders(
       });
       return [result, (clock.monotonic() - begun) / 1000] as const;
     });
-    // What was cut short says nothing about the server.
+    // A cancelled read says nothing about the server.
     if (signal.aborted) return;
     options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     latest.set(state.server.id, reading);
     if (reading.ok) state.knownGroupVersions = groupVersionsOf(reading.set);
-    // A server that was away may have come back as another process.
+    // A server may come back as another process.
     else state.hashReader.outdate();
     state.failures = reading.ok ? 0 : state.failures + 1;
     const wait = reading.ok ? 0 : backOffDelay(backOff, state.failures, clock.random());
@@ -137,7 +128,7 @@ export function createServerReaders(
         if (state === undefined) states.set(server.id, newState(server));
         else if (isOther(state.server, server)) {
           state.drop.abort();
-          // What it stored at before stays known until the new process has told its own.
+          // The versions that it stored at stay known until those of the new process have been read.
           const { hashReader } = state;
           hashReader.outdate();
           Object.assign(state, newState(server), { hashReader });
@@ -157,10 +148,8 @@ export function createServerReaders(
       if (patienceMilliseconds === undefined) {
         await Promise.all(all.map(({ underWay }) => underWay));
       } else {
-        const enough = new AbortController();
-        const waited = clock.sleep(patienceMilliseconds, AbortSignal.any([signal, enough.signal]));
-        await Promise.race([Promise.all(due.map(({ underWay }) => underWay)), waited]);
-        enough.abort();
+        const reads = Promise.all(due.map(({ underWay }) => underWay));
+        await waitAtMost(reads, patienceMilliseconds, clock, signal);
       }
       return new Map(latest);
     },
@@ -171,7 +160,7 @@ export function createServerReaders(
 
 function isOther(before: ReadableServer, after: ReadableServer): boolean {
   if (before.documents !== after.documents) return true;
-  // That a Lease came or went tells of no restart.
+  // A Lease that appears or disappears is no restart.
   const { incarnation } = before;
   return incarnation !== undefined && after.incarnation !== undefined && incarnation !== after.incarnation;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import {
-  aggregatedAnswer,
+  aggregatedResponse,
   type FakeServer,
   fakeServer,
   hangs,
@@ -10,8 +10,7 @@ import {
 } from '../../../test/support/fake-server-documents.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
-import { runRound } from '../round.ts';
-import { createRoundContext } from '../round-context.ts';
+import { createRoundContext, runRound } from '../round.ts';
 import type { SyncOptions } from '../sync-options.ts';
 
 type Fields = Readonly<Record<string, string>>;
@@ -33,7 +32,7 @@ function openApiDocument(group: string, fields: Fields): object {
   return { openapi: '3.0.0', components: { schemas: { Thing: thing } } };
 }
 
-function answersOf({ version, groups, hashes = true }: Served): Record<string, object> {
+function responsesOf({ version, groups, hashes = true }: Served): Record<string, object> {
   const things = (name: string) => ({
     metadata: { name },
     versions: [
@@ -55,8 +54,8 @@ function answersOf({ version, groups, hashes = true }: Served): Record<string, o
     return [`apis/${group}/v1`, { serverRelativeURL: `/openapi/v3/apis/${group}/v1${hash}` }] as const;
   });
   return {
-    '/api': aggregatedAnswer([]),
-    '/apis': aggregatedAnswer(Object.keys(groups).map(things)),
+    '/api': aggregatedResponse([]),
+    '/apis': aggregatedResponse(Object.keys(groups).map(things)),
     '/version': { gitVersion: version },
     '/openapi/v3': { paths: Object.fromEntries(urls) },
     '/apis/apiregistration.k8s.io/v1/apiservices': { kind: 'APIServiceList', items: [] },
@@ -95,7 +94,7 @@ function holdTimers({ mock }: TestContext): void {
 /** A cluster, and rounds over it that go on from each other. */
 function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncOptions> = {}) {
   const clock = manualClock();
-  const servers = new Map(Object.entries(served).map(([id, each]) => [id, fakeServer(answersOf(each))]));
+  const servers = new Map(Object.entries(served).map(([id, each]) => [id, fakeServer(responsesOf(each))]));
   const context = createRoundContext({
     servers: [...servers].map(([id, documents]) => ({ id, documents, address: `${id}.example.com:6443` })),
     targets: [],
@@ -108,9 +107,9 @@ function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncOp
     server: (id: string): FakeServer => servers.get(id) ?? assert.fail(`no server ${id}`),
     /** Makes it another server at the same place. */
     become(id: string, other: Served) {
-      const { answers } = state.server(id);
-      answers.clear();
-      for (const [path, answer] of Object.entries(answersOf(other))) answers.set(path, answer);
+      const { responses } = state.server(id);
+      responses.clear();
+      for (const [path, response] of Object.entries(responsesOf(other))) responses.set(path, response);
     },
     /** Documents of group versions that were asked for. */
     asked: () =>
@@ -175,11 +174,11 @@ test('a server that cannot be read keeps its schemas, and loses them with the ot
   const cluster = setUp({ a: older, b: newer });
   await cluster.round();
   const { a } = cluster.schemas();
-  cluster.server('a').answers.set('/apis', refusesConnections);
+  cluster.server('a').responses.set('/apis', refusesConnections);
   await cluster.round();
   assert.deepEqual(cluster.schemas()['a'], a);
   const alone = setUp({ a: older, b: newer }, { previous: cluster.snapshot(), comparesSchemas: false });
-  alone.server('a').answers.set('/apis', refusesConnections);
+  alone.server('a').responses.set('/apis', refusesConnections);
   await alone.round();
   assert.equal(alone.snapshot()?.servers[0]?.stale, true);
   assert.deepEqual(alone.schemas(), { a: undefined, b: undefined });
@@ -188,12 +187,12 @@ test('a server that cannot be read keeps its schemas, and loses them with the ot
 
 test('a document that cannot be read leaves its resources unknown, is told, and tried again after half a minute', async () => {
   const cluster = setUp({ a: older, b: newer });
-  cluster.server('b').answers.set('/openapi/v3/apis/apps/v1', refusesConnections);
+  cluster.server('b').responses.set('/openapi/v3/apis/apps/v1', refusesConnections);
   const { warnings } = await cluster.round();
   assert.deepEqual(
     warnings.filter((warning) => warning.includes('OpenAPI')),
     [
-      '1 of 2 OpenAPI v3 documents of server b cannot be read, so their resources count as other ones than those of other minor versions: connection refused',
+      '1 of 2 OpenAPI v3 documents of server b cannot be read, so their resources count as different from those of other minor versions: connection refused',
     ],
   );
   assert.deepEqual(Object.keys(cluster.schemas()['b'] ?? {}), ['batch.things']);
@@ -210,7 +209,7 @@ test('a document that cannot be read leaves its resources unknown, is told, and 
 
 test('what one server does not give is asked of another that has it', async () => {
   const cluster = setUp({ a: older, b: newer, c: newer });
-  cluster.server('b').answers.set('/openapi/v3/apis/apps/v1', refusesConnections);
+  cluster.server('b').responses.set('/openapi/v3/apis/apps/v1', refusesConnections);
   await cluster.round();
   await cluster.clock.advance(30_000);
   await cluster.round();
@@ -219,7 +218,7 @@ test('what one server does not give is asked of another that has it', async () =
 
 test('a document of something else is one that could not be read', async () => {
   const cluster = setUp({ a: older, b: newer });
-  cluster.server('b').answers.set('/openapi/v3/apis/apps/v1', openApiDocument('batch', {}));
+  cluster.server('b').responses.set('/openapi/v3/apis/apps/v1', openApiDocument('batch', {}));
   const { warnings } = await cluster.round();
   assert.deepEqual(Object.keys(cluster.schemas()['b'] ?? {}), ['batch.things']);
   assert.match(warnings.join(), /1 of 2 OpenAPI v3 documents of server b .* no kind of apps\/v1/);
@@ -227,9 +226,9 @@ test('a document of something else is one that could not be read', async () => {
 
 test('a document that is larger than any is not parsed', async () => {
   const cluster = setUp({ a: older, b: newer });
-  const { answers } = cluster.server('b');
+  const { responses } = cluster.server('b');
   const large = JSON.stringify(openApiDocument('apps', {})) + ' '.repeat(16 * 1024 * 1024);
-  answers.set('/openapi/v3/apis/apps/v1', () => ({
+  responses.set('/openapi/v3/apis/apps/v1', () => ({
     status: 200,
     contentType: 'application/json',
     body: large,
@@ -242,7 +241,7 @@ test('a document that hangs holds up one round for its patience; until it is giv
   const cluster = setUp({ a: older, b: older });
   await cluster.round();
   cluster.become('b', newer);
-  cluster.server('b').answers.set('/openapi/v3/apis/apps/v1', hangs);
+  cluster.server('b').responses.set('/openapi/v3/apis/apps/v1', hangs);
   holdTimers(context);
   const second = cluster.round(2_000);
   // The documents of the server itself, and those that do not hang.
@@ -275,7 +274,7 @@ test('a restarted server of the same version keeps its schemas; one of another v
     ['v1.37.0', undefined],
   ] as const) {
     cluster.become('b', { ...next, version });
-    cluster.server('b').answers.set('/openapi/v3/apis/apps/v1', hangs);
+    cluster.server('b').responses.set('/openapi/v3/apis/apps/v1', hangs);
     const asked = cluster.asked().length;
     let isOver = false;
     const round = cluster.round(2_000).then(() => {
@@ -312,8 +311,8 @@ test('a URL that says nothing of its content is read for each server and start, 
 test('custom resources and those of extension API servers are not among them', async () => {
   const cluster = setUp({ a: older, b: newer });
   for (const id of ['a', 'b']) {
-    const { answers } = cluster.server(id);
-    answers.set('/apis/apiregistration.k8s.io/v1/apiservices', {
+    const { responses } = cluster.server(id);
+    responses.set('/apis/apiregistration.k8s.io/v1/apiservices', {
       kind: 'APIServiceList',
       items: [
         {

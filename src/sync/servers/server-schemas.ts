@@ -11,39 +11,39 @@ export type ServerSchemas = NonNullable<ServedSet['schemas']>;
 
 export interface SchemaReaderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'random' | 'sleep'>;
-  /** Also while all servers are of one minor version. Default false. */
+  /** Compare also while all servers have one minor version. Default false. */
   readonly always?: boolean | undefined;
-  /** Documents read in one round, of all servers together. Default: no limit. */
+  /** Documents read in one round, from all servers together. Default: no limit. */
   readonly maximumDocuments?: number | undefined;
   /**
-   * What was known before. Where documents are limited, those of it are not read again: so a sync job that starts anew
-   * for each round gets to the end. They are then as the release made them that read them.
+   * The snapshot of an earlier run. With `maximumDocuments`, its documents are not read again, so that a sync job that
+   * starts anew for each round reads all of them in the end. Their digests are those of the release that read them.
    */
   readonly previous?: Snapshot | undefined;
 }
 
 export interface SchemasRequest {
-  /** All of the round. */
+  /** All servers of the round. */
   readonly servers: readonly ReadableServer[];
   readonly readings: ReadonlyMap<string, ServerReading>;
   readonly previous: Snapshot | undefined;
-  /** Group versions that no server counts as its own (`sharedGroupVersions`). */
+  /** Group versions that belong to no single server (`sharedGroupVersions`). */
   readonly shared: ReadonlySet<string>;
-  /** How long documents are waited for; `undefined`: until all are read, or have failed. */
+  /** How long to wait for documents; `undefined`: until all have been read, or have failed. */
   readonly patienceMilliseconds: number | undefined;
   readonly signal: AbortSignal;
 }
 
 export interface ComparedSchemas {
   /**
-   * By server ID. One that is missing has not been read, and nothing was known of it. `undefined` when there is nothing
-   * to compare: all servers are of one minor version.
+   * By server ID, without servers that have not been read and were not known before. `undefined` if there is nothing to
+   * compare: all servers have one minor version.
    */
   readonly byServer: ReadonlyMap<string, ServerSchemas> | undefined;
   readonly warnings: readonly string[];
 }
 
-/** Reads how servers understand what they serve, while they are of several minor versions. */
+/** Reads the schemas of what servers serve, while they have several minor versions. */
 export interface SchemaReader {
   /** Never rejects. */
   read(request: SchemasRequest): Promise<ComparedSchemas>;
@@ -78,7 +78,7 @@ interface WantedDocuments {
   readonly id: string;
   readonly version: string | undefined;
   readonly set: ServedSet;
-  /** Group versions whose schemas count. */
+  /** The group versions to compare. */
   readonly groupVersions: ReadonlySet<string>;
   readonly documents: readonly SchemaDocument[];
 }
@@ -105,7 +105,7 @@ function wantedOf(
       const url = paths.get(documentPath(group, name));
       if (url === undefined) continue;
       const isImmutable = hasHash(url);
-      // Without a hash it may be another document on each server, and after each start of one.
+      // Without a hash, the document may differ between servers, and after each restart.
       const key = isImmutable ? url : [url, id, version, incarnation].join(' ');
       documents.push({ group, version: name, url, key, isImmutable, from: [server.documents] });
     }
@@ -113,7 +113,7 @@ function wantedOf(
   return { id, version, set, groupVersions, documents };
 }
 
-/** One for each key, with all servers that have it. */
+/** One document per key, with all servers that have it. */
 function mergedByKey(documents: readonly SchemaDocument[]): readonly SchemaDocument[] {
   const merged = new Map<string, SchemaDocument>();
   for (const document of documents) {
@@ -130,16 +130,16 @@ function outcome(
 ): ComparedSchemas {
   const byServer = new Map<string, ServerSchemas>();
   const warnings: string[] = [];
-  let isWhole = true;
+  let isComplete = true;
   for (const server of wanted) {
     const states = new Map(
       server.documents.map(({ group, version, key }) => [groupVersionString(group, version), stateOf(key)]),
     );
     if ([...states.values()].some(({ kind }) => kind === 'pending')) {
       const known = lastKnown(previous, server.id);
-      // Of another version it said something else.
+      // The schemas of another version do not count.
       const schemas = known?.server.version === server.version ? known?.set.schemas : undefined;
-      if (schemas === undefined) isWhole = false;
+      if (schemas === undefined) isComplete = false;
       else byServer.set(server.id, schemas);
       continue;
     }
@@ -147,9 +147,9 @@ function outcome(
     const warning = warningOf(server, states);
     if (warning !== undefined) warnings.push(warning);
   }
-  // Routers begin to compare when every server has been asked, not with one beside others that nothing is known of.
+  // Routers begin to compare when the schemas of every server are known, not of some.
   const compared = Object.values(previous?.servedSets ?? {}).some(({ schemas }) => schemas !== undefined);
-  return { byServer: isWhole || compared ? byServer : new Map(), warnings };
+  return { byServer: isComplete || compared ? byServer : new Map(), warnings };
 }
 
 function schemasOf(
@@ -174,10 +174,10 @@ function warningOf(
   const reasons = [...states.values()].flatMap((state) => (state.kind === 'failed' ? [state.reason] : []));
   if (reasons.length === 0) return undefined;
   const share = `${reasons.length} of ${documents.length}`;
-  return `${share} OpenAPI v3 documents of server ${id} cannot be read, so their resources count as other ones than those of other minor versions: ${reasons[0]}`;
+  return `${share} OpenAPI v3 documents of server ${id} cannot be read, so their resources count as different from those of other minor versions: ${reasons[0]}`;
 }
 
-/** What a snapshot tells of documents whose URL says their content; not of those of which it tells a part. */
+/** The documents of a snapshot that have a hash in their URL, without those that it has only in part. */
 function digestsOf({ servers, servedSets }: Snapshot): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const documents = new Map<string, ReadonlyMap<string, string>>();
   for (const set of new Set(servers.map(({ serves }) => servedSets[serves]))) {
@@ -198,7 +198,7 @@ function digestsOf({ servers, servedSets }: Snapshot): ReadonlyMap<string, Reado
   return documents;
 }
 
-/** The kinds of a set's resources, as far as they are of the group version that serves them. */
+/** The kinds of a set's resources, without kinds of another group version than the resource's. */
 function* kindsOf({
   discovery = [],
 }: ServedSet): Generator<{ group: string; version: string; name: string; kind: string }> {
@@ -208,7 +208,7 @@ function* kindsOf({
       for (const { resource, responseKind = {} } of resources) {
         const { group: ofGroup = '', version: ofVersion = '', kind } = responseKind;
         if (kind === undefined || resource.includes('.')) continue;
-        // Where the kind's group and version are left out they are the resource's.
+        // If the kind's group and version are left out, they are those of the resource.
         const isOwn = ofVersion === '' || (ofGroup === group && ofVersion === version);
         if (isOwn) yield { group, version, name: storageVersionName(group, resource), kind };
       }

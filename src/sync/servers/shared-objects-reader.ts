@@ -4,11 +4,11 @@ import { type ClusterObjects, readClusterObjects } from '../cluster/cluster-obje
 import type { ServerDocuments } from '../documents/server-documents.ts';
 import type { ServerReading } from './server-reading.ts';
 
-/** Reads what all servers share no more often than needed: the list of CustomResourceDefinitions can be tens of MB. */
+/** Reads what all servers share, but only when needed: the list of CustomResourceDefinitions can be tens of MB. */
 export interface SharedObjectsReader {
   /**
-   * @param readings this round's, to see whether discovery has changed
-   * @param readable servers to ask, the first that answers counts
+   * @param readings those of this round, to see whether discovery has changed
+   * @param readable servers to read from: the first that can be read counts
    */
   read(
     readings: ReadonlyMap<string, ServerReading>,
@@ -22,15 +22,15 @@ export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: num
   return {
     async read(readings, readable, signal) {
       const now = clock.monotonic();
-      // A new APIService or CustomResourceDefinition shows in some server's discovery; what does not show there
-      // (a bundle, availability) is found at the next refresh.
+      // A new APIService or CustomResourceDefinition changes some server's discovery. What does not (a CA bundle,
+      // availability) is read at the next refresh.
       const seen = groupVersionsOf(readings);
       if (last !== undefined && last.seen === seen && now - last.at < refreshMilliseconds)
         return last.objects;
       const objects = await readClusterObjects(readable, signal);
-      const isWhole = objects.apiServices !== undefined && objects.customResourceGroups !== undefined;
-      // What failed is tried again in the next round.
-      last = isWhole ? { at: now, seen, objects } : undefined;
+      const isComplete = objects.apiServices !== undefined && objects.customResourceGroups !== undefined;
+      // After a failure the next round reads again.
+      last = isComplete ? { at: now, seen, objects } : undefined;
       return objects;
     },
   };

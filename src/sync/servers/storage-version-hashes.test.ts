@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  aggregatedAnswer,
-  type FakeAnswer,
+  aggregatedResponse,
+  type FakeResponse,
   type FakeServer,
   fakeServer,
   hangs,
@@ -36,10 +36,10 @@ function list(name: string, hashes: Readonly<Record<string, string>>): object {
   return { kind: 'APIResourceList', groupVersion: `${name}/v1`, resources };
 }
 
-function serverOf(groups: readonly object[], lists: Readonly<Record<string, FakeAnswer>>): FakeServer {
+function serverOf(groups: readonly object[], lists: Readonly<Record<string, FakeResponse>>): FakeServer {
   return fakeServer({
-    '/api': aggregatedAnswer([]),
-    '/apis': aggregatedAnswer(groups),
+    '/api': aggregatedResponse([]),
+    '/apis': aggregatedResponse(groups),
     '/version': { gitVersion: 'v1.36.0' },
     ...lists,
   });
@@ -74,11 +74,11 @@ test('a classic document is read again when its group version is described other
   for (let round = 0; round < 3; round++) assert.deepEqual((await read()).storageVersionHashes, both);
   assert.deepEqual([asked('apps'), asked('batch')], [1, 1]);
 
-  documents.answers.set(
+  documents.responses.set(
     '/apis',
-    aggregatedAnswer([group('apps', ['deployments', 'daemonsets']), group('batch', ['jobs'])]),
+    aggregatedResponse([group('apps', ['deployments', 'daemonsets']), group('batch', ['jobs'])]),
   );
-  documents.answers.set('/apis/apps/v1', list('apps', { deployments: hashOfV1, daemonsets: hashOfV2 }));
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV1, daemonsets: hashOfV2 }));
   assert.deepEqual((await read()).storageVersionHashes, { ...both, 'apps.daemonsets': hashOfV2 });
   assert.deepEqual([asked('apps'), asked('batch')], [2, 1]);
 });
@@ -89,14 +89,14 @@ test('a document that cannot be read leaves what was known, and is tried again a
   });
   const { clock, read, asked } = setUp(documents);
   await read();
-  documents.answers.set('/apis', aggregatedAnswer([group('apps', ['deployments', 'daemonsets'])]));
-  documents.answers.set('/apis/apps/v1', refusesConnections);
+  documents.responses.set('/apis', aggregatedResponse([group('apps', ['deployments', 'daemonsets'])]));
+  documents.responses.set('/apis/apps/v1', refusesConnections);
   for (let round = 0; round < 3; round++) {
     assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV1 });
   }
   assert.equal(asked('apps'), 2);
   await clock.advance(30_000);
-  documents.answers.set('/apis/apps/v1', list('apps', { deployments: hashOfV2 }));
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV2 }));
   assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV2 });
 });
 
@@ -122,16 +122,16 @@ test('another version of a server, or one that was away, is read anew though it 
   });
   const { clock, readers, read } = setUp(documents);
   await read();
-  documents.answers.set('/version', { gitVersion: 'v1.37.0' });
-  documents.answers.set('/apis/apps/v1', list('apps', { deployments: hashOfV2 }));
+  documents.responses.set('/version', { gitVersion: 'v1.37.0' });
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV2 }));
   assert.equal((await read()).storageVersionHashes?.['apps.deployments'], hashOfV2);
 
-  const api = documents.answers.get('/api');
-  documents.answers.set('/api', refusesConnections);
+  const api = documents.responses.get('/api');
+  documents.responses.set('/api', refusesConnections);
   await readers.round(new AbortController().signal, undefined);
   await clock.advance(10);
-  documents.answers.set('/api', api ?? {});
-  documents.answers.set('/apis/apps/v1', list('apps', { deployments: hashOfV1 }));
+  documents.responses.set('/api', api ?? {});
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV1 }));
   assert.equal((await read()).storageVersionHashes?.['apps.deployments'], hashOfV1);
 });
 

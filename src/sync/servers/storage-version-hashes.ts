@@ -2,29 +2,28 @@ import type { APIGroupDiscovery, APIVersionDiscovery } from '../../apimachinery/
 import { groupVersionString, storageVersionName } from '../../apimachinery/group-version.ts';
 import { type ParsedAPIResourceList, parseAPIResourceList } from '../../discovery/forms/parse-classic.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { withDeadline } from '../../runtime/deadline.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import { getJson } from '../documents/json-document.ts';
-import { ReadError, type ServerDocuments } from '../documents/server-documents.ts';
+import { ReadError, type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
+import type { LastKnownServer } from './server-reading.ts';
 
 /** `<group>.<resource>` to `storageVersionHash`, as in `ServedSet.storageVersionHashes`. */
 export type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
 
-/** Milliseconds for all documents of one reading: an extension API server that hangs must not hold up a server. */
+/** For all documents of one reading, milliseconds: an extension API server that hangs must not delay the reading. */
 const timeout = 2_000;
-/** Milliseconds until a document that could not be read is tried again. */
+/** Until a document that could not be read is read again, milliseconds. */
 const retriedAfter = 30_000;
 /**
- * Milliseconds until everything is read again. An extension API server that is updated may store at another version
- * and describe itself in the same words.
+ * Until everything is read again, milliseconds. After an update, an extension API server may store at another version
+ * with the same discovery.
  */
 const refreshedAfter = 600_000;
 
 export interface StorageVersionHashReaderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'random'>;
-  /** What was known of the server before, and as which version it was known. */
-  readonly previous?: { readonly set: ServedSet; readonly version: string | undefined } | undefined;
+  readonly previous?: LastKnownServer | undefined;
   /** Documents read in one reading. Default: no limit. */
   readonly maximumDocuments?: number | undefined;
 }
@@ -32,7 +31,7 @@ export interface StorageVersionHashReaderOptions {
 export interface HashesRequest {
   readonly documents: ServerDocuments;
   readonly groups: readonly APIGroupDiscovery[];
-  /** Classic documents that were read already, by group version. */
+  /** Classic documents that have been read, by group version. */
   readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
   /** `gitVersion` of the server. */
   readonly version: string | undefined;
@@ -42,14 +41,14 @@ export interface HashesRequest {
 
 /** Reads at which version one server stores what it serves. */
 export interface StorageVersionHashReader {
-  /** Never rejects: what cannot be read stays as it was last known. */
+  /** Never rejects. A hash that cannot be read stays as last known. */
   read(request: HashesRequest): Promise<StorageVersionHashes>;
-  /** Another process may answer from now on: what is known stays only until it has been read. */
+  /** The server may be another process from now on: each hash stays only until it has been read again. */
   outdate(): void;
 }
 
 interface Known {
-  /** The aggregated form of the group version when it was read; empty when that no longer counts. */
+  /** The aggregated form of the group version when it was read; empty if it must be read again. */
   text: string;
   hashes: StorageVersionHashes;
   /** By the monotonic clock. */
@@ -57,8 +56,8 @@ interface Known {
 }
 
 /**
- * Aggregated discovery does not say at which version resources are stored; classic documents do, one for each group
- * version. They are read when a group version is described in other words than before, and not once a second.
+ * Aggregated discovery does not say at which version resources are stored. Classic documents do, one per group version.
+ * They are read only when the aggregated form of the group version has changed.
  */
 export function createStorageVersionHashReader({
   clock,
@@ -66,7 +65,7 @@ export function createStorageVersionHashReader({
   maximumDocuments = Number.POSITIVE_INFINITY,
 }: StorageVersionHashReaderOptions): StorageVersionHashReader {
   const known = previous === undefined ? new Map<string, Known>() : knownFrom(previous.set);
-  let knownVersion = previous?.version;
+  let knownVersion = previous?.server.version;
   let refreshedAt = clock.monotonic();
 
   function outdate(): void {
@@ -78,7 +77,7 @@ export function createStorageVersionHashReader({
     { group, version, groupVersion, text }: GroupVersion,
     signal: AbortSignal,
   ): Promise<void> {
-    // Counts as failed until it is there: a document may never come, and tell nobody.
+    // It counts as failed until it has arrived: a read can hang for ever.
     const hashes = known.get(groupVersion)?.hashes ?? {};
     known.set(groupVersion, { text: '', hashes, retriedAt: clock.monotonic() + retriedAfter });
     try {
@@ -91,7 +90,7 @@ export function createStorageVersionHashReader({
       }
       known.set(groupVersion, { text, hashes: hashesOf(group, list), retriedAt: 0 });
     } catch {
-      // Decides nothing about routing, so it is no fault of the reading.
+      // Hashes do not decide where requests go, so the reading succeeds without them.
     }
   }
 
@@ -108,19 +107,18 @@ export function createStorageVersionHashReader({
       for (const groupVersion of known.keys()) if (!served.has(groupVersion)) known.delete(groupVersion);
       const due = [...served.values()].filter(({ isStale, groupVersion, text }) => {
         const entry = known.get(groupVersion);
-        // A Stale one's document would be the 503 of the aggregator.
+        // For a group version with freshness Stale, the aggregator would return 503.
         return !isStale && (entry === undefined || (entry.text !== text && now >= entry.retriedAt));
       });
-      // Where not all can be read at once, each has its turn.
+      // If not all can be read at once, chance gives each its turn.
       const first = due.length > maximumDocuments ? Math.floor(clock.random() * due.length) : 0;
       const chosen = [...due.slice(first), ...due.slice(0, first)].slice(0, maximumDocuments);
       const limit = createLimiter(request.concurrentDocuments);
-      const tooSlow = () => new ReadError('Unreachable', `no whole reading within ${timeout} ms`);
-      await withDeadline(timeout, request.signal, tooSlow, (deadline) =>
+      await withReadTimeout(timeout, request.signal, (deadline) =>
         Promise.all(
           chosen.map((each) =>
             limit(async () => {
-              // What was not begun in time is read in the next round.
+              // A document that was not begun in time is read in the next round.
               if (!deadline.aborted) await readOne(request, each, deadline);
             }),
           ),
@@ -156,12 +154,12 @@ function groupVersionsOf(groups: readonly APIGroupDiscovery[]): Map<string, Grou
   return served;
 }
 
-/** Members in another order make another text, which costs a document to read and no more. */
+/** Another order of members makes another text: the only effect is one more read. */
 function textOf({ resources }: APIVersionDiscovery): string {
   return JSON.stringify(resources);
 }
 
-/** As far as a snapshot tells it. What it says of a group version may be from several documents: equal in all. */
+/** The hashes of a snapshot, by group version. */
 function knownFrom({ discovery = [], storageVersionHashes }: ServedSet): Map<string, Known> {
   const known = new Map<string, Known>();
   if (storageVersionHashes === undefined) return known;
@@ -174,7 +172,7 @@ function knownFrom({ discovery = [], storageVersionHashes }: ServedSet): Map<str
         const hash = storageVersionHashes[name];
         if (hash !== undefined) hashes[name] = hash;
       }
-      // None: it may not have been read yet.
+      // Without any hash, the document may not have been read yet.
       if (Object.keys(hashes).length === 0) continue;
       const groupVersion = groupVersionString(group, described.version);
       known.set(groupVersion, { text: textOf(described), hashes, retriedAt: 0 });

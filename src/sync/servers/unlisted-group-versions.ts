@@ -5,7 +5,7 @@ import { groupName, versionName } from '../../discovery/forms/parse-document.ts'
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import type { OpenApiReading } from './server-reading.ts';
 
-/** A path of the index that stands for a group version, and for no group. */
+/** A path in the index that names a group version, not a group. */
 const groupVersionPath = /^apis\/([^/]+)\/([^/]+)$/;
 
 /** The group versions (`batch/v1`) that a server's OpenAPI v3 index names, without those of the legacy group. */
@@ -13,12 +13,12 @@ export function indexedGroupVersions(openApi: OpenApiReading): readonly string[]
   if (openApi.kind !== 'read') return [];
   return Object.keys(openApi.paths).flatMap((path) => {
     const [, group, version] = groupVersionPath.exec(path) ?? [];
-    // They become paths that are asked for.
+    // They become paths of requests.
     return v.is(groupName, group) && v.is(versionName, version) ? [groupVersionString(group, version)] : [];
   });
 }
 
-/** The group versions of a served set that are there with their resources, without those of the legacy group. */
+/** The group versions of a served set, without those of the legacy group. */
 export function groupVersionsOf({ discovery = [] }: Pick<ServedSet, 'discovery'>): readonly string[] {
   return discovery.flatMap(({ metadata, versions = [] }) => {
     const group = metadata?.name ?? '';
@@ -26,7 +26,7 @@ export function groupVersionsOf({ discovery = [] }: Pick<ServedSet, 'discovery'>
   });
 }
 
-/** The list with these group versions in it: behind what it says itself, whose order is the server's preference. */
+/** The list with these group versions, behind its own: the order of those is the server's preference. */
 export function withGroupVersions(
   list: ParsedAPIGroupList,
   groupVersions: readonly string[],
