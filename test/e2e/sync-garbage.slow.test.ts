@@ -52,7 +52,9 @@ describe('the sync job over TLS, a server answers /apis with garbage', () => {
       assert.equal(snapshot.servers.find(({ id }) => id === 'a')?.stale, undefined);
       assert.deepEqual(Object.keys(snapshot.servedSets).sort(), Object.keys(good.servedSets).sort());
       assert.ok(
-        warnings.some((warning) => warning.startsWith('server b cannot be read, so its last known resources are used')),
+        warnings.some((warning) =>
+          warning.startsWith('server b cannot be read, so its last known resources are used'),
+        ),
       );
     });
   }
