@@ -13,6 +13,8 @@ export interface OwnPathsClient {
 }
 
 export interface RouterStatusView {
+  readonly serverId: string | null;
+  readonly found: readonly { readonly flag: string; readonly value: string; readonly source: string }[];
   readonly snapshot: { readonly generation: number; readonly expired: boolean } | null;
   readonly embeddedSync: {
     readonly source: string;

@@ -6,7 +6,7 @@ import type { LiveCertificates } from './certificates.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
 import { liveNetwork } from './network.ts';
-import { type LiveRouter, startGateway, startSidecar } from './routers.ts';
+import { type LiveRouter, readingFlags, startGateway, startSidecar } from './routers.ts';
 import { startSyncJob } from './sync-job.ts';
 import { allowOperator, allowSyncJob } from './sync-rights.ts';
 import { startTcpForwarder, type TcpForwarder } from './tcp-forwarder.ts';
@@ -56,17 +56,7 @@ export async function startLiveCluster({ etcd, apiServers }: LiveAssets): Promis
     await allowOperator(c.url, admin);
 
     const options = { certificates, snapshotKeys, directory };
-    const sidecars = [
-      await startSidecar(a, options),
-      await startSidecar(b, options),
-      await startSidecar(c, options),
-    ] as const;
-    const gateway = await startGateway(options);
-    const routers = [...sidecars, gateway];
-    for (const { process } of routers) endWith(() => process.stop(processGrace));
-    const sync = await startSyncJob({
-      certificates,
-      signingKey: controlPlane.signingKey,
+    const reading = {
       kubeconfig: await writeKubeconfig(path('sync.kubeconfig'), {
         servers: { cluster: a.url },
         certificateAuthority: certificates.clusterCa,
@@ -74,7 +64,22 @@ export async function startLiveCluster({ etcd, apiServers }: LiveAssets): Promis
       }),
       // In a network of their own they are found as in production: by their Leases and endpoints.
       servers: liveNetwork().isOwn ? [] : servers,
-      routers,
+    };
+    // Both forms in one cluster: `b` and the gateway read it themselves, the others are pushed to.
+    const itself = { ...options, flags: readingFlags(reading) };
+    const sidecars = [
+      await startSidecar(a, options),
+      await startSidecar(b, itself),
+      await startSidecar(c, options),
+    ] as const;
+    const gateway = await startGateway(itself);
+    const routers = [...sidecars, gateway];
+    for (const { process } of routers) endWith(() => process.stop(processGrace));
+    const sync = await startSyncJob({
+      certificates,
+      signingKey: controlPlane.signingKey,
+      ...reading,
+      routers: [sidecars[0], sidecars[2]],
       directory,
     });
     endWith(() => sync.stop(processGrace));

@@ -6,6 +6,7 @@ import { lifeOf, type ProcessLife } from '../../scripts/harness/process-life.ts'
 /** A process of the live cluster; both its outputs go to a file. */
 export interface LoggedProcess extends Pick<ProcessLife, 'isRunning' | 'kill' | 'stop' | 'ended'> {
   readonly name: string;
+  readonly pid: number;
   /** Everything that the file holds, of earlier processes too. */
   log(): string;
 }
@@ -29,7 +30,15 @@ export async function startLoggedProcess(options: LoggedProcessOptions): Promise
   await once(child, 'spawn').catch((cause: unknown) => {
     throw new Error(`${name} cannot be started from ${command}`, { cause });
   });
-  return { name, isRunning, log: () => readFileSync(logFile, 'utf8'), kill, stop, ended };
+  return {
+    name,
+    pid: child.pid ?? 0,
+    isRunning,
+    log: () => readFileSync(logFile, 'utf8'),
+    kill,
+    stop,
+    ended,
+  };
 }
 
 /** The last lines of a log, for a message about a process that did not do what it should. */

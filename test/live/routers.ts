@@ -25,11 +25,28 @@ export interface LiveRouterOptions {
   readonly directory: string;
   /** Further flags of `serve`. */
   readonly flags?: Readonly<Record<string, readonly string[]>>;
+  /** Default: `router-a` for the server `a`. */
+  readonly name?: string | undefined;
+}
+
+/** What a cluster is read by: a kubeconfig, and the servers that would not be found. */
+export interface ClusterReading {
+  readonly kubeconfig: string;
+  readonly servers: readonly KubeApiServer[];
+}
+
+/** Flags of a router that reads the cluster itself, in place of having snapshots pushed. */
+export function readingFlags({ kubeconfig, servers }: ClusterReading): Record<string, readonly string[]> {
+  return {
+    'snapshot-keys': [],
+    kubeconfig: [kubeconfig],
+    server: servers.map(({ serverId, url }) => `${serverId}=${url}`),
+  };
 }
 
 /** A router in front of one API server. */
 export function startSidecar(apiServer: KubeApiServer, options: LiveRouterOptions): Promise<LiveRouter> {
-  return startRouter(`router-${apiServer.name}`, apiServer, options, {});
+  return startRouter(options.name ?? `router-${apiServer.name}`, apiServer, options, {});
 }
 
 /** A router in front of all of them. */

@@ -1,3 +1,5 @@
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
@@ -16,6 +18,7 @@ export interface RouterFindings {
   readonly reached: readonly ExaminedServer[];
   /** What the stored snapshot says; `undefined` where there is none that can be used. */
   readonly table: RoutingTable | undefined;
+  readonly config: ServeConfig;
 }
 
 /**
@@ -31,6 +34,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
   return {
     findings: [
       { check: 'configuration', result: 'ok', message: `${source} can be used` },
+      ...config.commandLine.found.map(foundFinding),
       ...certificateFindings(config, context.clock()),
       ...(await permissionFindings(config)),
       ...ofSnapshot,
@@ -40,5 +44,11 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
     ],
     reached: servers.reached,
     table,
+    config,
   };
+}
+
+/** What nobody has given stands beside what is wrong with it. */
+function foundFinding({ flag, value, source }: FoundSetting): Finding {
+  return { check: 'found', result: 'ok', message: `${flag}=${value}: ${source}` };
 }

@@ -1,4 +1,9 @@
-import type { ClusterAccess, ClusterCredentials } from '../../sync/node/cluster-access.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type {
+  ClusterAccess,
+  ClusterAccessOptions,
+  ClusterCredentials,
+} from '../../sync/node/cluster-access.ts';
 import { messageOf } from '../terminal/command-context.ts';
 import type { ExaminedServer } from './examined-server.ts';
 import type { Finding } from './finding.ts';
@@ -8,11 +13,42 @@ import { type ReadServer, syncRightsFindings } from './sync-rights-findings.ts';
  * Looks at what the sync job may do, at the server of its kubeconfig and at those that it reads beside it.
  * @param servers those that the router reaches
  */
-export async function examineSyncJob(
+export function examineSyncJob(
   kubeconfig: string,
   servers: readonly ExaminedServer[],
 ): Promise<readonly Finding[]> {
-  const access = await readAccess(kubeconfig);
+  return examineRights('--sync-kubeconfig', { kubeconfig }, servers, false);
+}
+
+/**
+ * The same for a router that reads the cluster itself; nothing for one that is pushed to. A sidecar has its local server
+ * to read by: what its kubeconfig names is asked last, and may be the router that is about to be started.
+ */
+export async function examineEmbeddedSync(
+  { embeddedSync, serverId }: Pick<ServeConfig, 'embeddedSync' | 'serverId'>,
+  servers: readonly ExaminedServer[],
+): Promise<readonly Finding[]> {
+  if (embeddedSync === undefined) return [];
+  const { access } = embeddedSync;
+  const isSpare = servers.some(({ id }) => id === serverId);
+  return 'kubeconfig' in access
+    ? examineRights(
+        '--kubeconfig',
+        { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context },
+        servers,
+        isSpare,
+      )
+    : examineRights('--in-cluster', access, servers, isSpare);
+}
+
+/** @param isSpare whether it does not matter that the server that is named cannot be asked */
+async function examineRights(
+  flag: string,
+  options: ClusterAccessOptions,
+  servers: readonly ExaminedServer[],
+  isSpare: boolean,
+): Promise<readonly Finding[]> {
+  const access = await readAccess(flag, options);
   if ('result' in access) return [access];
   const { server, credentials } = access;
   const others = servers.filter(({ origin }) => origin !== server);
@@ -21,6 +57,7 @@ export async function examineSyncJob(
     id: named?.id ?? new URL(server).host,
     origin: server,
     serverName: credentials.serverName,
+    isSpare,
   };
   return syncRightsFindings([own, ...others], credentials);
 }
@@ -30,17 +67,13 @@ interface ReadAccess {
   readonly credentials: ClusterCredentials;
 }
 
-async function readAccess(kubeconfig: string): Promise<ReadAccess | Finding> {
+async function readAccess(flag: string, options: ClusterAccessOptions): Promise<ReadAccess | Finding> {
   // Loaded only where it is used: it is most of what this command would start with.
   const { loadClusterAccess } = await import('../../sync/node/index.ts');
   try {
-    const access: ClusterAccess = await loadClusterAccess({ kubeconfig });
+    const access: ClusterAccess = await loadClusterAccess(options);
     return { server: access.server, credentials: await access.credentials() };
   } catch (error) {
-    return {
-      check: 'rights of the sync job',
-      result: 'failed',
-      message: `--sync-kubeconfig: ${messageOf(error)}`,
-    };
+    return { check: 'rights of the sync job', result: 'failed', message: `${flag}: ${messageOf(error)}` };
   }
 }

@@ -7,7 +7,7 @@ import { type CommandContext, CommandFailure } from '../terminal/command-context
 import { type Line, renderLines, type Style } from '../terminal/styled-text.ts';
 import { type ColorMode, colorOption, isColored } from '../terminal/terminal-color.ts';
 import { examineRouter } from './examine-router.ts';
-import { examineSyncJob } from './examine-sync-job.ts';
+import { examineEmbeddedSync, examineSyncJob } from './examine-sync-job.ts';
 import { exitCodeOf, type Finding } from './finding.ts';
 import { upgradeFindings } from './upgrade-findings.ts';
 import { readUpgradeSide } from './upgrade-input.ts';
@@ -83,6 +83,7 @@ async function examine(
       : undefined;
   return [
     ...(router?.findings ?? []),
+    ...(router === undefined ? [] : await examineEmbeddedSync(router.config, router.reached)),
     ...(syncKubeconfig === undefined ? [] : await examineSyncJob(syncKubeconfig, router?.reached ?? [])),
     ...(upgradeTo === undefined
       ? []

@@ -18,7 +18,7 @@ const check = 'snapshot';
  * beside it stays alone.
  */
 export async function snapshotFindings(
-  { featureGateEnabled, serverId, snapshot }: ServeConfig,
+  { featureGateEnabled, serverId, snapshot, embeddedSync }: ServeConfig,
   context: CommandContext,
 ): Promise<SnapshotFindings> {
   const { file, keys } = snapshot;
@@ -37,7 +37,12 @@ export async function snapshotFindings(
     if (!(error instanceof CommandFailure)) throw error;
     const isMissing = error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ENOENT';
     return isMissing
-      ? only('warning', `${file} is not there: the sync job has not pushed to this router yet`)
+      ? only(
+          'warning',
+          embeddedSync === undefined
+            ? `${file} is not there: the sync job has not pushed to this router yet`
+            : `${file} is not there: the router has not read the cluster yet`,
+        )
       : only('failed', `${error.lines.join('; ')}: the router would begin without a snapshot`);
   }
 }

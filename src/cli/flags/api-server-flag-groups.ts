@@ -31,6 +31,15 @@ export const mixedVersionFlagGroup = {
       description: 'Where the local API server listens. Required, unless --gateway is set.',
     },
     {
+      name: 'kube-apiserver-manifest',
+      key: 'localServer.manifestFile',
+      value: text('file|none'),
+      change: 'restart',
+      default: '/etc/kubernetes/manifests/kube-apiserver.yaml',
+      description:
+        'Static pod of the local API server. With --kubeconfig, what is not given is found there: --local-server, certificates, keys and authorities. none: nothing is.',
+    },
+    {
       name: 'local-server-name',
       key: 'localServer.serverName',
       value: text('name'),

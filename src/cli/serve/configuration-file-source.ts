@@ -21,6 +21,8 @@ export interface ConfigurationSourceOptions {
   readonly started: ConfiguredOptions<ServeFlagName> | undefined;
   /** What was given by flags, which win over the file for as long as the process runs. */
   readonly flags: RawServeOptions;
+  /** What was found at start: whatever is given wins over it. */
+  readonly found: RawServeOptions;
   /** What the files held that were read at start, by path. */
   readonly texts: ReadonlyMap<string, string>;
   /** Checks options as at the start, with the files that they name; with what these hold, where it is given. */
@@ -33,14 +35,18 @@ export interface ConfigurationSourceOptions {
 /** Reads all that a running router goes by again, by the checks of the start. */
 export function createConfigurationSource(options: ConfigurationSourceOptions): ConfigurationSource {
   const { started, flags, validate } = options;
-  const startedOptions = withFlags(started, flags);
+  const optionsOf = (configured: typeof started): RawServeOptions => ({
+    ...options.found,
+    ...withFlags(configured, flags),
+  });
+  const startedOptions = optionsOf(started);
   let inUseOptions = startedOptions;
 
   return {
     file: started && { path: started.file, text: started.text },
     async read(given, inUse) {
       const configured = started && configuredFrom(started.file, given.get(started.file) ?? started.text);
-      const nextOptions = withFlags(configured, flags);
+      const nextOptions = optionsOf(configured);
       // What only a restart can take goes by what it was started with, whatever its file holds by now.
       const texts = new Map([...given, ...textsOfTheStart(startedOptions, options.texts)]);
       const describe = (faults: readonly FlagFault[]) =>

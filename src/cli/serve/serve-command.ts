@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunningRouter, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
+import type { ShutdownSignal } from '../../node/process/shutdown-signal.ts';
 import type { StartOptions } from '../../node/process/start-router.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
@@ -10,8 +12,13 @@ import {
   messageOf,
 } from '../terminal/command-context.ts';
 import { packageVersion } from '../terminal/version.ts';
+import { dryRunReport } from './dry-run-report.ts';
+import type { Patience } from './find-own-server-id.ts';
 import { addServeFlags, type GivenOptions } from './serve-arguments.ts';
 import { readServeInput, type ServeArguments } from './serve-input.ts';
+
+/** Milliseconds. */
+const retryInterval = 2_000;
 
 /** Starts a router and resolves once it listens; rejects when it cannot. */
 export type StartRouter = (
@@ -38,6 +45,10 @@ export function registerServe(
       'Run the router in front of a kube-apiserver. Requests for resources that it does not serve go to a peer that does.',
     )
     .examples(
+      {
+        comment: 'On a control-plane node of kubeadm: everything else is found there.',
+        line: 'serve --kubeconfig=sync.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+      },
       {
         comment: 'Beside the kube-apiserver of one control-plane node.',
         line: [
@@ -70,15 +81,23 @@ async function runServe(
   context: CommandContext,
   loadStartRouter: () => Promise<StartRouter>,
 ): Promise<ExitCode> {
-  const { config, isDryRun, configurationSource } = await readServeInput(given, context);
+  // Installed before the first wait, so that a signal during it, or during the start, is not lost.
+  let installed: Promise<ShutdownSignal> | undefined;
+  const shutdownSignal = () => (installed ??= context.shutdownSignal());
+  const { config, isDryRun, settings, warnings, configurationSource } = await readServeInput(
+    given,
+    context,
+    waiting(context.writeError, shutdownSignal),
+  );
   if (isDryRun) {
-    await context.writeOutput('nothing is wrong: the router can start with this configuration\n');
+    await context.writeOutput(dryRunReport(settings, warnings));
     return 0;
   }
   const logger = createPinoLogger(config.logging, { write: context.writeError });
+  for (const { flag, value, source } of config.commandLine.found)
+    logger.info({ flag, value, source }, 'Found');
   const startRouter = await loadStartRouter();
-  // Installed before the start, so that a signal during it is not lost.
-  const signal = context.shutdownSignal();
+  const signal = shutdownSignal();
   const starting = startRouter(config, logger, {
     configurationSource,
     onApplied: ({ logging }) => logger.configure(logging),
@@ -109,6 +128,20 @@ async function runServe(
   await router.shutdown();
   logger.info({}, 'Ended');
   return 0;
+}
+
+/** An API server that starts with this node cannot tell yet: said once for each reason, and asked again. */
+function waiting(
+  writeError: CommandContext['writeError'],
+  shutdownSignal: () => Promise<ShutdownSignal>,
+): Patience {
+  let said = '';
+  return async (reason) => {
+    if (reason !== said) writeError(`waiting, and asking again every ${retryInterval / 1000} s: ${reason}\n`);
+    said = reason;
+    const signal = await Promise.race([shutdownSignal(), sleep(retryInterval)]);
+    if (signal !== undefined) throw new CommandFailure(1, [`ended by ${signal} before it could start`]);
+  };
 }
 
 /** With `--secure-port=0` the port is known only now. */

@@ -1,19 +1,25 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../node/reload/configuration-source.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
+import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
 import { type ConfiguredOptions, locateFault, withFlags } from '../config/configured-options.ts';
 import { readConfigurationFile } from '../config/read-configuration-file.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { parseBoolean } from '../flags/flag-types.ts';
+import type { FlagFault } from '../flags/flag-values.ts';
 import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/serve-flags.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
 import type { ReadTextFile } from './certificate-files.ts';
 import { createConfigurationSource } from './configuration-file-source.ts';
-import { validateServeOptions } from './validate-serve-options.ts';
+import { settingsInUse } from './dry-run-report.ts';
+import { canFindServerId, findOwnServerId, type Patience, serverIdSetting } from './find-own-server-id.ts';
+import { findSettings, optionsOf } from './found-settings.ts';
+import { type ServeOptionsResult, validateServeOptions } from './validate-serve-options.ts';
 
 /** What `serve` was called with. */
 export interface ServeArguments {
@@ -29,6 +35,10 @@ export interface ServeArguments {
 export interface ServeInput {
   readonly config: ServeConfig;
   readonly isDryRun: boolean;
+  /** What is not left at its default, and where it comes from. */
+  readonly settings: readonly FoundSetting[];
+  /** How many were printed. */
+  readonly warnings: number;
   /** Reads all of it again while the router runs. */
   readonly configurationSource: ConfigurationSource;
 }
@@ -36,35 +46,65 @@ export interface ServeInput {
 /**
  * Checks all that `serve` was called with: flags, configuration file, and the files that they name. Warnings are
  * printed.
+ * @param patience waits while the cluster does not tell the ID of the local server yet. Default: that is a fault
  * @throws {CommandFailure} exit code 2, one line for every fault.
  */
-export async function readServeInput(given: ServeArguments, context: CommandContext): Promise<ServeInput> {
+export async function readServeInput(
+  given: ServeArguments,
+  context: CommandContext,
+  patience?: Patience,
+): Promise<ServeInput> {
   const faults = [...given.unknown];
   const isDryRun = parseBoolean(given.dryRun.at(-1) ?? 'false');
   if (isDryRun === undefined) faults.push(`--dry-run must be true or false, not "${given.dryRun.at(-1)}"`);
   const configured = readConfigured(given.configurationFiles.at(-1), context, faults);
-  const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
-    validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock() });
   const options = withFlags(configured, given.flags);
+  const onMachine = findSettings(options, context.readFile);
+  const missing = onMachine.faults.map((fault) => locateFault(fault, configured, given.flags));
+  if (missing.length > 0) throw new CommandFailure(2, [...faults, ...missing]);
+  let found = onMachine.settings;
   const texts = new Map<string, string>();
-  const result = await validate(options, (path) => {
-    const text = context.readFile(path);
-    texts.set(path, text);
-    return text;
-  });
-  for (const warning of [...deprecationWarnings(serveFlags, options), ...result.warnings]) {
+  const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
+    validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock(), found });
+  const result = await checkedOptions();
+  const warnings = [...deprecationWarnings(serveFlags, options), ...result.warnings];
+  for (const warning of warnings) {
     context.writeError(`warning: ${locateFault(warning, configured, given.flags)}\n`);
   }
-  if (!result.ok) faults.push(...result.faults.map((fault) => locateFault(fault, configured, given.flags)));
-  else faults.push(...(await unwritableFiles(result.config)));
+  if (!result.ok) {
+    faults.push(...result.faults.map((fault) => locateFault(fault, configured, given.flags)));
+    const isMissing = ({ flag }: FlagFault) => !Object.hasOwn(options, flag.replace(/^--/, ''));
+    if (onMachine.note !== undefined && result.faults.some(isMissing)) faults.push(onMachine.note);
+  } else faults.push(...(await unwritableFiles(result.config)));
   if (!result.ok || isDryRun === undefined || faults.length > 0) throw new CommandFailure(2, faults);
   const configurationSource = createConfigurationSource({
     started: configured,
     flags: given.flags,
+    found: optionsOf(found),
     texts,
     validate: (raw, known) => validate(raw, (path) => known.get(path) ?? context.readFile(path)),
   });
-  return { config: result.config, isDryRun, configurationSource };
+  const settings = settingsInUse(given.flags, configured, found);
+  return { config: result.config, isDryRun, settings, warnings: warnings.length, configurationSource };
+
+  /** The server's ID last: everything else has to be in order for the cluster to tell it. */
+  async function checkedOptions(): Promise<ServeOptionsResult> {
+    const readFile = (path: string) => {
+      const text = context.readFile(path);
+      texts.set(path, text);
+      return text;
+    };
+    const check = () => validate({ ...optionsOf(found), ...options }, readFile);
+    if (!canFindServerId(options)) return check();
+    found = [...onMachine.settings, serverIdSetting('not-known-yet', '')];
+    const first = await check();
+    found = onMachine.settings;
+    if (!first.ok) return first;
+    const id = await findOwnServerId(first.config, isDryRun === true ? undefined : patience);
+    if (typeof id !== 'string') return { ok: false, faults: [id], warnings: first.warnings };
+    found = [...found, serverIdSetting(id, `identity Lease of this host, ${hostname()}`)];
+    return check();
+  }
 }
 
 /** `undefined` without a file. A faulty one ends the run: what it leaves out would look like more faults. */

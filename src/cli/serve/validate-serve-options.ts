@@ -1,6 +1,6 @@
 import { sharedAuthority } from '../../node/callers/client-authorities.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { HostNetwork } from '../../node/serving/default-interface.ts';
+import { type HostNetwork, isLoopback } from '../../node/serving/default-interface.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from '../flags/feature-gates.ts';
 import { type FlagFault, FlagReport, FlagValues } from '../flags/flag-values.ts';
 import { flagsInUse } from '../flags/flags-in-use.ts';
@@ -13,6 +13,7 @@ import { identityModesOf, readDeploymentForm } from './deployment-form-flags.ts'
 import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
 import { readDestinationIdentityFlags, readIdentityModes } from './destination-identity-flags.ts';
 import { readEmbeddedSyncFlags } from './embedded-sync-flags.ts';
+import type { FoundSettings } from './found-settings.ts';
 import { readHealthFlags } from './health-flags.ts';
 import { readJwtFlags } from './jwt-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
@@ -29,6 +30,8 @@ export interface ServeEnvironment {
   readonly network: HostNetwork;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** Which of the options nobody has given. Default: somebody has given all of them. */
+  readonly found?: FoundSettings['settings'] | undefined;
 }
 
 export type ServeOptionsResult =
@@ -69,6 +72,7 @@ export async function validateServeOptions(
   const local = form.isGateway
     ? undefined
     : readLocalServer(values, report, files, peerCa, featureGateEnabled);
+  if (local !== undefined && addresses !== undefined) rejectOwnPort(local, addresses, report);
   const identityModes = identityModesOf(form, readIdentityModes(values, report, featureGateEnabled));
   const destinationIdentity = await readDestinationIdentityFlags(
     values,
@@ -96,7 +100,8 @@ export async function validateServeOptions(
   const fileCheckInterval = values.value('file-check-interval');
   const logging = values.values({ format: 'logging-format', verbosity: 'v' });
 
-  const { faults, warnings } = report;
+  const { warnings } = report;
+  const faults = report.faults.map((fault) => withSource(fault, environment.found));
   const complete =
     (form.isGateway || (serverId !== undefined && local !== undefined)) &&
     localServerDownPolicy !== undefined &&
@@ -141,15 +146,45 @@ export async function validateServeOptions(
     records,
     fileCheckInterval,
     logging,
-    commandLine: { version: packageVersion(), flags: flagsInUse(raw) },
+    commandLine: {
+      version: packageVersion(),
+      flags: flagsInUse(raw),
+      found: (environment.found ?? []).map(({ flag, value, source }) => ({ flag, value, source })),
+    },
   };
   return { ok: true, config, warnings };
+}
+
+/** Whoever gave nothing has to hear where it comes from. */
+function withSource(fault: FlagFault, found: ServeEnvironment['found'] = []): FlagFault {
+  const setting = found.find(({ flag }) => flag === fault.flag);
+  if (setting === undefined) return fault;
+  return {
+    ...fault,
+    message: `${fault.message} (found: ${setting.source}; give another with ${fault.flag})`,
+  };
 }
 
 function readServingPair(values: FlagValues, files: CertificateFiles): ServeConfig['serving'] | undefined {
   const certificate = values.required('tls-cert-file', 'the certificate that clients see');
   const key = values.required('tls-private-key-file', 'the private key for --tls-cert-file');
   return files.pair('tls-cert-file', certificate, 'tls-private-key-file', key);
+}
+
+/** Two processes cannot listen there, and the router would be its own local server. */
+function rejectOwnPort(
+  { origin }: Pick<NonNullable<ServeConfig['local']>, 'origin'>,
+  { bindAddress, securePort, reusePort }: Pick<ServeConfig, 'bindAddress' | 'securePort' | 'reusePort'>,
+  report: FlagReport,
+): void {
+  const { hostname, port } = new URL(origin);
+  const isEverywhere = bindAddress === '0.0.0.0' || bindAddress === '::';
+  const isHere = hostname === bindAddress || (isEverywhere && isLoopback(hostname));
+  if (reusePort || !isHere || Number(port || 443) !== securePort) return;
+  report.fault(
+    'local-server',
+    `--local-server ${origin} is where the router itself is to listen (--secure-port=${securePort}): move kube-apiserver to another port, such as 6444, or give the router another`,
+  );
 }
 
 /** One authority for both would let every ordinary client pass for a front proxy, or the other way round. */

@@ -50,6 +50,7 @@ export function statusText(
       status.documents.map(({ server, path, problem }) => `${server} ${path}: ${problem}`),
     ),
     list('Warnings', status.warnings),
+    isWide ? foundSettings(status) : [],
   ];
   const lines = sections
     .filter((section) => section.length > 0)
@@ -89,6 +90,13 @@ function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segm
     : `expires in ${durationText(expiry - now)}`;
   const text = `generation ${generation}, ${age} old, ${life}, from ${source}`;
   return expired ? { text, style: 'bad' } : text;
+}
+
+/** What nobody has given: long, and of interest when something is not as it should be. */
+function foundSettings({ found }: StatusView): readonly Line[] {
+  if (found.length === 0) return [];
+  const lines = found.map(({ flag, value, source }) => [`  ${flag}=${value}: ${source}`]);
+  return [[{ text: 'Found, not given:', style: 'heading' }], ...lines];
 }
 
 /** Whose the snapshot is, where it is the router's own. */

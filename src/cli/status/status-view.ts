@@ -27,6 +27,8 @@ const statusViewSchema = v.object({
   ),
   /** Left out by routers of the release before. */
   embeddedSync: v.nullish(v.object({ source: v.string(), lastReadAt: v.nullable(v.string()) }), null),
+  /** Left out by routers of the release before. */
+  found: v.optional(v.array(v.object({ flag: v.string(), value: v.string(), source: v.string() })), []),
   servers: v.array(
     v.object({
       id: v.string(),

@@ -108,6 +108,7 @@ describe('the text of status', () => {
   const now = Date.parse('2026-01-01T00:05:00Z');
   const status: StatusView = {
     embeddedSync: null,
+    found: [],
     form: 'gateway',
     serverId: null,
     enabled: true,

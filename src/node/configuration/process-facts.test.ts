@@ -4,7 +4,7 @@ import { flagsInUse } from '../../cli/flags/flags-in-use.ts';
 import { processFacts } from './process-facts.ts';
 
 const factsOf = (flags: Readonly<Record<string, string>>) =>
-  processFacts({ commandLine: { version: 'v1.2.3', flags } });
+  processFacts({ commandLine: { version: 'v1.2.3', flags, found: [] } });
 
 test('routers that are configured alike have the same hash, others another', () => {
   const hash = factsOf({ a: '1', b: '2' }).configHash;

@@ -1,6 +1,7 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { IdentityMode } from '../../identity/identity-token.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
+import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import type { InFlightLimits } from '../../proxy/in-flight/requests-in-flight.ts';
 import type { LocalServerDownPolicy } from '../../proxy/options.ts';
 import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
@@ -233,6 +234,8 @@ export interface ServeConfig {
     readonly version: string;
     /** Every flag with the value in use, defaults included. */
     readonly flags: Readonly<Record<string, string>>;
+    /** Those among them that were found. */
+    readonly found: readonly FoundSetting[];
   };
 }
 

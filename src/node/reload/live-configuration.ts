@@ -1,4 +1,4 @@
-import type { SettingChange, SettingsState } from '../../own-paths/status/setting-change.ts';
+import type { FoundSetting, SettingChange, SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 
 /** The configuration of the moment: what the router was started with until its file changes. */
@@ -19,6 +19,10 @@ export class LiveConfiguration implements SettingsState {
 
   needsRestart(): readonly SettingChange[] {
     return this.#needsRestart;
+  }
+
+  found(): readonly FoundSetting[] {
+    return this.#current.commandLine.found;
   }
 
   /** Everything that reads it later goes by `config`; whoever has taken a part of it is told by its own. */

@@ -17,7 +17,12 @@ import {
   type EmbeddedSyncStatus,
   embeddedSyncWarnings,
 } from './embedded-sync-status.ts';
-import { describeSettingChange, type SettingChange, type SettingsState } from './setting-change.ts';
+import {
+  describeSettingChange,
+  type FoundSetting,
+  type SettingChange,
+  type SettingsState,
+} from './setting-change.ts';
 import {
   type UndecodableResource,
   undecodableResources,
@@ -83,6 +88,8 @@ export interface RouterStatus extends DocumentStatus {
   /** Empty on runtimes that read no certificates from files. */
   readonly certificates: readonly CertificateStatus[];
   readonly keyFiles: readonly KeyFileStatus[];
+  /** Settings that nobody has given, with where each was found. */
+  readonly found: readonly FoundSetting[];
   /** What the configuration file says now and only a restart can take into use. */
   readonly needsRestart: readonly SettingChange[];
   /** What does not stop the router yet, and somebody should see to. */
@@ -155,6 +162,7 @@ export function routerStatus(
     ...documentStatus(table, options.openApiV2),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
+    found: settings?.found() ?? [],
     needsRestart,
     warnings: [
       ...credentialFileWarnings(credentialFiles),

@@ -156,6 +156,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       { path: hostile('document'), server: hostile('document-server'), problem: hostile('problem') },
     ],
     certificates: [],
+    found: [],
     needsRestart: [],
     keyFiles: [],
     warnings: [hostile('warning')],

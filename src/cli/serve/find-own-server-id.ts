@@ -1,0 +1,52 @@
+import { hostname } from 'node:os';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { FlagFault } from '../flags/flag-values.ts';
+import type { RawServeOptions } from '../flags/serve-flags.ts';
+import { messageOf } from '../terminal/command-context.ts';
+import { type FoundSettings, readsForOneServer } from './found-settings.ts';
+
+/** Waits before the next attempt. @param reason why the last one has failed */
+export type Patience = (reason: string) => Promise<void>;
+
+/** Whether the cluster is to tell it: a router that reads the cluster, in front of one server that nobody has named. */
+export function canFindServerId(given: RawServeOptions): boolean {
+  return readsForOneServer(given) && given['server-id'] === undefined;
+}
+
+export function serverIdSetting(value: string, source: string): FoundSettings['settings'][number] {
+  return { flag: '--server-id', name: 'server-id', value, source };
+}
+
+/**
+ * Asks the cluster for the ID of the API server on this host.
+ * @param config checked, but for that ID
+ * @param patience `undefined`: one attempt, and a fault when it fails
+ */
+export async function findOwnServerId(
+  { embeddedSync, local }: ServeConfig,
+  patience: Patience | undefined,
+): Promise<string | FlagFault> {
+  if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
+  const { access } = embeddedSync;
+  const { findServerId } = await import('../../sync/node/embedded/find-server-id.ts');
+  for (;;) {
+    try {
+      return await findServerId({
+        access:
+          'kubeconfig' in access
+            ? { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context }
+            : access,
+        local: {
+          origin: local.origin,
+          serverName: local.serverName,
+          certificateAuthorities: local.ca.pem,
+        },
+        hostname: hostname(),
+      });
+    } catch (error) {
+      const message = `--server-id is not given, and cannot be found: ${messageOf(error)}`;
+      if (patience === undefined) return { flag: '--server-id', message };
+      await patience(message);
+    }
+  }
+}

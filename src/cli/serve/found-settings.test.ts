@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
+import { serveFiles } from '../../../test/support/serve-options.ts';
+import type { RawServeOptions } from '../flags/serve-flags.ts';
+import { findSettings } from './found-settings.ts';
+import { kubeAdmManifest } from './kube-apiserver-manifest.ts';
+
+let pki: ReadonlyMap<string, string>;
+before(async () => {
+  const files = await serveFiles();
+  const text = (name: string): string => files.get(name) ?? '';
+  pki = new Map([
+    ['/pki/ca.crt', text('ca.crt')],
+    ['/pki/apiserver.crt', text('serving.crt')],
+    ['/other/ca.crt', text('front-proxy-ca.crt')],
+    ['/other/apiserver.crt', text('serving.crt')],
+  ]);
+});
+
+const reading = { kubeconfig: ['sync.kubeconfig'] };
+
+/** What is found beside these options, on a node with this manifest. */
+function found(
+  given: RawServeOptions,
+  manifest: string | null = kubeadmManifest({ pki: '/pki', securePort: 6444 }),
+  path = kubeAdmManifest,
+) {
+  const files = new Map([...pki, ...(manifest === null ? [] : [[path, manifest] as const])]);
+  const result = findSettings(given, (name) => {
+    const text = files.get(name);
+    if (text === undefined) throw new Error('ENOENT: no such file or directory');
+    return text;
+  });
+  return {
+    ...result,
+    values: Object.fromEntries(result.settings.map(({ name, value }) => [name, value])),
+  };
+}
+
+const everything = {
+  'local-server': 'https://127.0.0.1:6444',
+  'tls-cert-file': '/pki/apiserver.crt',
+  'tls-private-key-file': '/pki/apiserver.key',
+  'proxy-client-cert-file': '/pki/front-proxy-client.crt',
+  'proxy-client-key-file': '/pki/front-proxy-client.key',
+  'client-ca-file': '/pki/ca.crt',
+  'requestheader-client-ca-file': '/pki/front-proxy-ca.crt',
+  'requestheader-allowed-names': 'front-proxy-client',
+  'requestheader-username-headers': 'X-Remote-User',
+  'requestheader-group-headers': 'X-Remote-Group',
+  'requestheader-extra-headers-prefix': 'X-Remote-Extra-',
+  'peer-ca-file': '/pki/ca.crt',
+};
+
+/** What is found, without some of it. */
+const without = (...names: (keyof typeof everything)[]) =>
+  Object.fromEntries(Object.entries(everything).filter(([name]) => !names.some((each) => each === name)));
+
+describe('what a router finds on its node', () => {
+  it('is all that kube-apiserver itself is given there, each with its source', () => {
+    const { values, settings, faults } = found(reading);
+    assert.deepEqual(faults, []);
+    assert.deepEqual(values, everything);
+    assert.equal(
+      settings.find(({ flag }) => flag === '--client-ca-file')?.source,
+      `--client-ca-file of kube-apiserver in ${kubeAdmManifest}`,
+    );
+    assert.equal(
+      settings.find(({ flag }) => flag === '--peer-ca-file')?.source,
+      "has signed kube-apiserver's /pki/apiserver.crt",
+    );
+  });
+
+  it('is nothing for a gateway, for a router that is pushed to, and where nobody wants it', () => {
+    for (const given of [
+      {},
+      { 'snapshot-keys': ['keys.json'] },
+      { ...reading, gateway: ['true'] },
+      { ...reading, 'kube-apiserver-manifest': ['none'] },
+    ]) {
+      assert.deepEqual(found(given).values, {}, JSON.stringify(given));
+    }
+    assert.deepEqual(found({ 'in-cluster': ['true'] }).values, everything);
+  });
+
+  it('never wins over what is given, and is no half of a pair whose other half is given', () => {
+    assert.deepEqual(
+      found({ ...reading, 'local-server': ['https://10.0.0.1:7443'], 'tls-cert-file': ['own.crt'] }).values,
+      without('local-server', 'tls-cert-file', 'tls-private-key-file'),
+    );
+  });
+
+  it('says nothing of authentication where anything of it is given: a mixture would trust whom nobody meant', () => {
+    const rest = without(
+      'client-ca-file',
+      'requestheader-client-ca-file',
+      'requestheader-allowed-names',
+      'requestheader-username-headers',
+      'requestheader-group-headers',
+      'requestheader-extra-headers-prefix',
+    );
+    for (const name of ['client-ca-file', 'requestheader-allowed-names', 'authentication-config'] as const) {
+      assert.deepEqual(found({ ...reading, [name]: ['x'] }).values, rest, name);
+    }
+  });
+
+  it('never makes up which front proxies are believed: without a word of kube-apiserver it is not found', () => {
+    const manifest = kubeadmManifest({
+      pki: '/pki',
+      securePort: 6444,
+      flags: { 'requestheader-allowed-names': undefined },
+    });
+    assert.deepEqual(found(reading, manifest).values, without('requestheader-allowed-names'));
+  });
+
+  it('is no authority that has not signed the serving certificate, unless kube-apiserver names it', () => {
+    const other = { pki: '/other', securePort: 6444 };
+    assert.equal(found(reading, kubeadmManifest(other)).values['peer-ca-file'], undefined);
+    const named = kubeadmManifest({ ...other, flags: { 'peer-ca-file': '/etc/kubernetes/pki/peers.crt' } });
+    assert.equal(found(reading, named).values['peer-ca-file'], '/other/peers.crt');
+  });
+
+  it('is no file that only the container of kube-apiserver has', () => {
+    const manifest = kubeadmManifest({
+      pki: '/pki',
+      securePort: 6444,
+      flags: { 'client-ca-file': '/var/run/secret/ca.crt' },
+    });
+    assert.deepEqual(found(reading, manifest).values, without('client-ca-file'));
+  });
+
+  it('is the address that kube-apiserver is bound to, and loopback where it listens everywhere', () => {
+    const origin = (flags: Record<string, string | undefined>) =>
+      found(reading, kubeadmManifest({ pki: '/pki', securePort: 6444, flags })).values['local-server'];
+    assert.equal(origin({ 'bind-address': '10.0.0.7' }), 'https://10.0.0.7:6444');
+    assert.equal(origin({ 'bind-address': 'fd00::7' }), 'https://[fd00::7]:6444');
+    assert.equal(origin({ 'bind-address': '::' }), 'https://127.0.0.1:6444');
+    assert.equal(origin({ 'secure-port': undefined }), 'https://127.0.0.1:6443');
+  });
+
+  it('is nothing on a node without the manifest, which is no fault until something is missed', () => {
+    const { values, faults, note } = found(reading, null);
+    assert.deepEqual([values, faults], [{}, []]);
+    assert.match(note ?? '', /nothing was found either: .*kube-apiserver\.yaml, .* cannot be read: ENOENT/);
+  });
+
+  it('needs a manifest that is named, and one that can be understood', () => {
+    const path = '/srv/kube-apiserver.yaml';
+    const given = { ...reading, 'kube-apiserver-manifest': [path] };
+    const [missing] = found(given, null).faults;
+    assert.match(
+      missing?.message ?? '',
+      /^--kube-apiserver-manifest: \/srv\/.* cannot be read: ENOENT.*none/,
+    );
+    const [other] = found(given, 'kind: Secret', path).faults;
+    assert.match(other?.message ?? '', /is no manifest of a pod; set it to none to have nothing found there/);
+    assert.equal(found(reading, 'kind: Secret').faults.length, 1);
+  });
+});

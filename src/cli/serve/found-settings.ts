@@ -1,0 +1,140 @@
+import { dirname, join } from 'node:path';
+import { parseCertificates } from '../../node/callers/certificate-pem.ts';
+import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
+import { parseBoolean } from '../flags/flag-types.ts';
+import type { FlagFault } from '../flags/flag-values.ts';
+import type { RawServeOptions, ServeFlagName } from '../flags/serve-flags.ts';
+import { messageOf } from '../terminal/command-context.ts';
+import type { ReadTextFile } from './certificate-files.ts';
+import {
+  type KubeApiServerManifest,
+  kubeAdmManifest,
+  parseKubeApiServerManifest,
+} from './kube-apiserver-manifest.ts';
+
+/** What nobody has given and this machine tells. */
+export interface FoundSettings {
+  readonly settings: readonly (FoundSetting & { readonly name: ServeFlagName })[];
+  readonly faults: readonly FlagFault[];
+  /** Why nothing was found, for whoever misses it. */
+  readonly note?: string;
+}
+
+/**
+ * Flags that are found together or not at all: of two that depend on each other one must not be somebody's and the
+ * other one found, and who says anything about authentication says all of it.
+ */
+const together: readonly (readonly ServeFlagName[])[] = [
+  ['tls-cert-file', 'tls-private-key-file'],
+  ['proxy-client-cert-file', 'proxy-client-key-file'],
+  [
+    'client-ca-file',
+    'requestheader-client-ca-file',
+    'requestheader-allowed-names',
+    'requestheader-username-headers',
+    'requestheader-uid-headers',
+    'requestheader-group-headers',
+    'requestheader-extra-headers-prefix',
+  ],
+];
+/** Given, they are somebody's word on authentication, too. */
+const furtherAuthentication: readonly ServeFlagName[] = [
+  'authentication-config',
+  'service-account-issuer',
+  'assertion-keys',
+];
+
+/**
+ * What a router that reads the cluster itself can take from the kube-apiserver that it stands in front of: where that one
+ * listens, and the files that it is given. Whatever is given wins. The server's ID is not here: the cluster tells it.
+ */
+export function findSettings(given: RawServeOptions, readFile: ReadTextFile): FoundSettings {
+  const nothing = { settings: [], faults: [] };
+  if (!readsForOneServer(given)) return nothing;
+  const named = given['kube-apiserver-manifest']?.at(-1);
+  if (named === 'none') return nothing;
+  const path = named ?? kubeAdmManifest;
+  let manifest: KubeApiServerManifest;
+  try {
+    manifest = parseKubeApiServerManifest(readFile(path));
+  } catch (error) {
+    const isRead = error instanceof TypeError;
+    const reason = isRead ? error.message : `cannot be read: ${messageOf(error)}`;
+    // Another layout than kubeadm's, or files that are root's alone: a must only for those who give less than all.
+    if (named === undefined && !isRead) {
+      return {
+        ...nothing,
+        note: `nothing was found either: ${path}, where kubeadm has the manifest of kube-apiserver, ${reason}`,
+      };
+    }
+    const message = `--kube-apiserver-manifest: ${path} ${reason}; set it to none to have nothing found there, and give the flags`;
+    return { settings: [], faults: [{ flag: '--kube-apiserver-manifest', message }] };
+  }
+  const settings: FoundSettings['settings'][number][] = [];
+  const add = (name: ServeFlagName, value: string | undefined, source: string): void => {
+    if (given[name] === undefined && value !== undefined)
+      settings.push({ flag: `--${name}`, name, value, source });
+  };
+  /** What kube-apiserver has under the same name; a file, where it is on this node. */
+  const addSame = (name: ServeFlagName): void =>
+    add(name, foundValue(manifest, name), `--${name} of kube-apiserver in ${path}`);
+
+  add('local-server', originOf(manifest.flags), `--secure-port of kube-apiserver in ${path}`);
+  for (const names of together) {
+    const isGiven = (name: ServeFlagName): boolean => given[name] !== undefined;
+    const isAuthentication = names.includes('client-ca-file');
+    if (names.some(isGiven) || (isAuthentication && furtherAuthentication.some(isGiven))) continue;
+    for (const name of names) addSame(name);
+  }
+  if (manifest.flags.has('peer-ca-file')) addSame('peer-ca-file');
+  else add('peer-ca-file', ...servingAuthority(manifest, readFile));
+  return { settings, faults: [] };
+}
+
+/** As options, behind which whatever is given comes. */
+export function optionsOf(settings: FoundSettings['settings']): RawServeOptions {
+  return Object.fromEntries(settings.map(({ name, value }) => [name, [value]]));
+}
+
+/** Whether a router reads the cluster itself, and stands in front of one server of it. */
+export function readsForOneServer(given: RawServeOptions): boolean {
+  const isOn = (name: 'gateway' | 'in-cluster') => parseBoolean(given[name]?.at(-1) ?? 'false') === true;
+  return (given.kubeconfig !== undefined || isOn('in-cluster')) && !isOn('gateway');
+}
+
+function foundValue({ flags, hostPath }: KubeApiServerManifest, name: ServeFlagName): string | undefined {
+  const value = flags.get(name);
+  return value !== undefined && name.endsWith('-file') ? hostPath(value) : value;
+}
+
+/**
+ * The authority of the serving certificates, which no flag of kube-apiserver names: `ca.crt` next to the certificate,
+ * where kubeadm has it, if it has really signed that certificate.
+ */
+function servingAuthority(
+  manifest: KubeApiServerManifest,
+  readFile: ReadTextFile,
+): [path: string | undefined, source: string] {
+  const serving = foundValue(manifest, 'tls-cert-file');
+  if (serving === undefined) return [undefined, ''];
+  const path = join(dirname(serving), 'ca.crt');
+  try {
+    const certificatesIn = (source: string) => parseCertificates({ pem: readFile(source), source });
+    const chain = certificatesIn(serving);
+    const isIssuer = certificatesIn(path).some((authority) =>
+      chain.some((each) => each.checkIssued(authority) && each.verify(authority.publicKey)),
+    );
+    return [isIssuer ? path : undefined, `has signed kube-apiserver's ${serving}`];
+  } catch {
+    // It is not to be had, so the flag is missing. A certificate that cannot be read is told under its own flag.
+    return [undefined, ''];
+  }
+}
+
+/** On this machine: where it listens everywhere, by loopback. */
+function originOf(flags: ReadonlyMap<string, string>): string {
+  const port = flags.get('secure-port') ?? '6443';
+  const address = flags.get('bind-address') ?? '0.0.0.0';
+  if (['0.0.0.0', '::', ''].includes(address)) return `https://127.0.0.1:${port}`;
+  return `https://${address.includes(':') ? `[${address}]` : address}:${port}`;
+}

@@ -1,0 +1,91 @@
+import { posix } from 'node:path';
+import * as v from 'valibot';
+import { parse } from 'yaml';
+
+const texts = v.nullish(v.array(v.string()), []);
+const pod = v.object({
+  spec: v.object({
+    containers: v.array(
+      v.object({
+        command: texts,
+        args: texts,
+        volumeMounts: v.nullish(
+          v.array(v.object({ name: v.string(), mountPath: v.string(), subPath: v.nullish(v.string()) })),
+          [],
+        ),
+      }),
+    ),
+    volumes: v.nullish(
+      v.array(v.object({ name: v.string(), hostPath: v.nullish(v.object({ path: v.string() })) })),
+      [],
+    ),
+  }),
+});
+
+/** Where kubeadm, and most that follow it, have kube-apiserver's static pod. */
+export const kubeAdmManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+
+/** What a static pod says of the kube-apiserver that it runs. */
+export interface KubeApiServerManifest {
+  /** By name without dashes, the last of each. One whose value only the kubelet knows, `$(NAME)`, is left out. */
+  readonly flags: ReadonlyMap<string, string>;
+  /** Where a file of the container is on the node; `undefined` where it is not the node's. */
+  hostPath(containerPath: string): string | undefined;
+}
+
+/** @throws {TypeError} that says what is wrong with the manifest */
+export function parseKubeApiServerManifest(text: string): KubeApiServerManifest {
+  const result = v.safeParse(pod, document(text));
+  if (!result.success) throw new TypeError('is no manifest of a pod');
+  const { containers, volumes } = result.output.spec;
+  for (const { command, args, volumeMounts } of containers) {
+    const words = [...command, ...args];
+    // Behind a wrapper, too (`/go-runner --log-file=… kube-apiserver …`), but not within a shell's text.
+    const own = words.findIndex((word) => /(?:^|\/)kube-apiserver$/.test(word));
+    if (own === -1) continue;
+    const hostPaths = new Map(volumes.map(({ name, hostPath }) => [name, hostPath?.path]));
+    const mounts = volumeMounts.map(({ name, mountPath, subPath }) => ({
+      mountPath: posix.normalize(`${mountPath}/`),
+      hostPath: subPath ? undefined : hostPaths.get(name),
+    }));
+    return { flags: flagsOf(words.slice(own + 1)), hostPath: (path) => onHost(path, mounts) };
+  }
+  throw new TypeError('runs no kube-apiserver');
+}
+
+function flagsOf(words: readonly string[]): ReadonlyMap<string, string> {
+  const flags = new Map<string, string>();
+  for (const [index, word] of words.entries()) {
+    const [, name, own] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
+    if (name === undefined) continue;
+    const next = words[index + 1];
+    // pflag: the value may be the next word. A flag alone is a boolean.
+    const value = own ?? (next === undefined || next.startsWith('-') ? 'true' : next);
+    // kube-apiserver takes underscores for dashes (k8s.io/component-base cli/flag WordSepNormalizeFunc).
+    const key = name.replaceAll('_', '-');
+    if (value.includes('$(')) flags.delete(key);
+    else flags.set(key, value);
+  }
+  return flags;
+}
+
+/** By the mount that is nearest to it, as the kernel looks it up. */
+function onHost(
+  path: string,
+  mounts: readonly { readonly mountPath: string; readonly hostPath: string | undefined }[],
+): string | undefined {
+  const [nearest] = mounts
+    .filter(({ mountPath }) => `${posix.normalize(path)}/`.startsWith(mountPath))
+    .sort((one, other) => other.mountPath.length - one.mountPath.length);
+  if (nearest?.hostPath === undefined) return undefined;
+  return posix.join(nearest.hostPath, posix.relative(nearest.mountPath, path));
+}
+
+function document(text: string): unknown {
+  try {
+    return parse(text, { logLevel: 'error' });
+  } catch {
+    // Without the parser's words: they quote the text.
+    throw new TypeError('is neither YAML nor JSON');
+  }
+}

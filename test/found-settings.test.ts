@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
+import { runCommandLine } from '../src/cli/run-command-line.ts';
+import { commandContext } from './support/command-context.ts';
+import { startCommandProcess } from './support/command-process.ts';
+import { eventually } from './support/eventually.ts';
+import { writeKubeadmLayout } from './support/kubeadm-layout.ts';
+import { askRouter, eventuallyAnswers, syncCluster } from './support/sync-cluster.ts';
+
+/** A command line in this process, with the files of this machine. */
+async function run(...args: string[]) {
+  const { context, written } = commandContext(new Map());
+  const code = await runCommandLine(args, { ...context, readFile: (path) => readFileSync(path, 'utf8') });
+  return { code, ...written };
+}
+
+/** The API server of this host, and what kubeadm would have written for it. */
+async function node(context: TestContext, host = hostname()) {
+  const cluster = await syncCluster(context);
+  const own = await cluster.startServer({ version: '1.36', name: 'cp-a', hostname: host });
+  const peer = await cluster.startServer({ version: '1.26', name: 'cp-b' });
+  const manifest = await writeKubeadmLayout(join(cluster.directory, 'kubernetes'), cluster.certificates, {
+    securePort: own.port,
+  });
+  // Loopback alone is this test's; so is where the manifest is.
+  const flags = [
+    `--kubeconfig=${await cluster.kubeconfig(peer)}`,
+    `--kube-apiserver-manifest=${manifest}`,
+    '--bind-address=127.0.0.1',
+    '--secure-port=0',
+    '--allow-loopback-peers',
+    '--allowed-users=mixed-version-proxy-sync',
+  ];
+  return { cluster, own, peer, manifest, flags };
+}
+
+const originOf = (log: string) => /"origin":"(https:\/\/127\.0\.0\.1:\d+)"/.exec(log)?.[1];
+
+async function served(router: { log(): string; isRunning(): boolean }): Promise<string> {
+  await eventually(() => originOf(router.log()) !== undefined || !router.isRunning());
+  return originOf(router.log()) ?? assert.fail(router.log());
+}
+
+const statusOf = (context: TestContext, origin: string, cluster: EmbeddedCluster) =>
+  eventuallyAnswers(askRouter(context, origin, cluster).status, ({ servers }) => servers.length === 2);
+
+test('on a node of kubeadm a router needs a kubeconfig: it finds its server, its ID and all files, and tells them', async (context) => {
+  const { cluster, own, manifest, flags } = await node(context);
+  const { code, output, errors } = await run('serve', ...flags, '--dry-run');
+  assert.equal(code, 0, errors);
+  const pki = join(cluster.directory, 'kubernetes', 'pki');
+  for (const line of [
+    `--server-id=${own.serverId}\n    identity Lease of this host, ${hostname()}`,
+    `--local-server=https://127.0.0.1:${own.port}\n    --secure-port of kube-apiserver in ${manifest}`,
+    `--tls-cert-file=${pki}/apiserver.crt\n    --tls-cert-file of kube-apiserver in ${manifest}`,
+    `--peer-ca-file=${pki}/ca.crt\n    has signed kube-apiserver's ${pki}/apiserver.crt`,
+    '--secure-port=0\n    given as a flag',
+  ]) {
+    assert.ok(output.includes(line), `${line}\n\nin\n\n${output}`);
+  }
+
+  const router = startCommandProcess(context, ['serve', ...flags, '--logging-format=json']);
+  const origin = await served(router);
+  const { found, serverId } = await statusOf(context, origin, cluster);
+  assert.equal(serverId, own.serverId);
+  assert.deepEqual(
+    found.find(({ flag }) => flag === '--server-id'),
+    { flag: '--server-id', value: own.serverId, source: `identity Lease of this host, ${hostname()}` },
+  );
+  const kubeconfig = await cluster.kubeconfig(own);
+  const shown = await run('status', `--kubeconfig=${kubeconfig}`, `--server=${origin}`, '-o', 'wide');
+  assert.match(
+    shown.output,
+    /Found, not given:\n.*--client-ca-file=\S*ca\.crt: --client-ca-file of kube-apis/s,
+  );
+  router.signal('SIGTERM');
+  assert.equal(await router.ended, 0);
+});
+
+test('doctor looks at what is found as at what is given', async (context) => {
+  const { own, flags } = await node(context);
+  const { output } = await run('doctor', ...flags, '-o', 'json');
+  const findings: readonly { check: string; message: string }[] = JSON.parse(output);
+  const messages = findings.filter(({ check }) => check === 'found').map(({ message }) => message);
+  assert.ok(messages.some((message) => message.startsWith(`--server-id=${own.serverId}: identity Lease`)));
+  assert.ok(findings.some(({ check }) => check === 'serving certificate'));
+});
+
+test('a host without an identity Lease is told whose there are, and what to give', async (context) => {
+  const { flags } = await node(context, 'another-host');
+  const { code, errors } = await run('serve', ...flags, '--dry-run');
+  assert.equal(code, 2);
+  assert.match(
+    errors,
+    /--server-id is not given, and cannot be found: no identity Lease in kube-system is of this host, .* \(they are of another-host, cp-b\): give --server-id/,
+  );
+});
+
+test('a router that starts before every API server waits for its ID, and ends when it is asked to', async (context) => {
+  const { cluster, own, peer, flags } = await node(context);
+  await Promise.all([own.close(), peer.close()]);
+  const router = startCommandProcess(context, ['serve', ...flags, '--logging-format=json']);
+  await eventually(() => router.log().includes('waiting, and asking again every 2 s: --server-id'));
+  await cluster.startServer({ version: '1.36', name: 'cp-a', hostname: hostname(), port: own.port });
+  await served(router);
+  router.signal('SIGTERM');
+  assert.equal(await router.ended, 0);
+
+  await cluster.close();
+  const other = startCommandProcess(context, ['serve', '--logging-format=json', ...flags]);
+  await eventually(() => !other.isRunning() || other.log().includes('waiting'));
+  other.signal('SIGTERM');
+  assert.notEqual(await other.ended, null);
+});
+
+test('a kube-apiserver that still has the port of the router is named before anything listens', async (context) => {
+  const { own, flags } = await node(context);
+  const { code, errors } = await run('serve', ...flags, `--secure-port=${own.port}`, '--dry-run');
+  assert.equal(code, 2);
+  assert.match(errors, /--local-server .* is where the router itself is to listen .*move kube-apiserver/);
+  assert.match(errors, /found: --secure-port of kube-apiserver in .*give another with --local-server/);
+});
+
+test('found files that cannot be read are named with their source', async (context) => {
+  const { cluster, flags } = await node(context);
+  await writeFile(join(cluster.directory, 'kubernetes', 'pki', 'apiserver.key'), 'noise');
+  const { code, errors } = await run('serve', ...flags, '--dry-run');
+  assert.equal(code, 2);
+  assert.match(
+    errors,
+    /--tls-private-key-file: .*apiserver\.key .*\(found: --tls-private-key-file of kube-api/,
+  );
+});
