@@ -4,8 +4,11 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import * as v from 'valibot';
 import { parse } from 'yaml';
+import { runCommandLine } from '../../src/cli/run-command-line.ts';
 import { faultsOfCalls } from '../docs/support/command-flags.ts';
-import { runCommand } from '../support/command-context.ts';
+import { commandContext } from '../support/command-context.ts';
+import { kubeadmManifest } from '../support/kubeadm-layout.ts';
+import { serveFiles } from '../support/serve-options.ts';
 
 const folder = resolve(import.meta.dirname, '../../deploy/static-pod');
 const read = (name: string) => readFileSync(join(folder, name), 'utf8');
@@ -43,19 +46,49 @@ const podSchema = v.object({
 const { spec } = v.parse(podSchema, parse(read('mixed-version-proxy.yaml')));
 const [container] = spec.containers;
 const configPath = '/etc/mixed-version-proxy/config.yaml';
+/** Where the page has kube-apiserver moved to. Nothing listens there in a test. */
+const securePort = 6444;
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{ name: c, cluster: { server: "https://127.0.0.1:1" } }]
+users: [{ name: u, user: { token: abc } }]
+contexts: [{ name: x, context: { cluster: c, user: u } }]
+current-context: x
+`;
 
-test('the static pod starts the router with flags that it has, and a configuration without a fault', async () => {
+test('the static pod starts the router with flags that it has, and all else is found on a node of kubeadm', async () => {
   assert.deepEqual(faultsOfCalls(`mixed-version-proxy ${container.args.join(' ')}`), []);
-  const { code, errors } = await runCommand(new Map([[configPath, read('config.yaml')]]), [
-    ...container.args,
-    '--dry-run',
+  const files = await serveFiles();
+  const pki = (name: string, from: string): [string, string] => [
+    `/etc/kubernetes/pki/${name}`,
+    files.get(from) ?? assert.fail(from),
+  ];
+  const node = new Map([
+    [configPath, read('config.yaml')],
+    ['/etc/mixed-version-proxy/sync.kubeconfig', kubeconfig],
+    [
+      '/etc/kubernetes/manifests/kube-apiserver.yaml',
+      kubeadmManifest({ pki: '/etc/kubernetes/pki', securePort }),
+    ],
+    pki('ca.crt', 'ca.crt'),
+    pki('apiserver.crt', 'serving.crt'),
+    pki('apiserver.key', 'serving.key'),
+    pki('front-proxy-ca.crt', 'front-proxy-ca.crt'),
+    pki('front-proxy-client.crt', 'front-proxy-client.crt'),
+    pki('front-proxy-client.key', 'front-proxy-client.key'),
   ]);
+  const { context, written } = commandContext(node);
+  const asked = new Set<string>();
+  const readFile = (path: string): string => {
+    asked.add(path);
+    return context.readFile(path);
+  };
+  const code = await runCommandLine([...container.args, '--dry-run'], { ...context, readFile });
   assert.equal(code, 2);
-  // No certificate can be read here: whatever else is said is a fault of the configuration.
-  const faults = errors.split('\n').filter((line) => line !== '');
-  const paths = faults.map((fault) => /cannot read (\S+): ENOENT/.exec(fault)?.[1] ?? assert.fail(fault));
-  assert.ok(paths.length >= 6, errors);
-  for (const path of paths) {
+  // No API server runs here, which alone could tell the ID.
+  assert.match(written.errors, /^error: [^\n]*--server-id is not given, and cannot be found: [^\n]*\n$/);
+  assert.deepEqual([...asked].sort(), [...node.keys()].sort());
+  for (const path of asked) {
     assert.ok(
       container.volumeMounts.some(({ mountPath }) => path.startsWith(`${mountPath}/`)),
       `${path} is not mounted`,
@@ -80,15 +113,8 @@ test('it sees the host’s files under their own paths, and writes only beside t
   );
 });
 
-test('its probes ask the router on the port that the configuration gives it', () => {
-  const { serving, localServer } = v.parse(
-    v.object({
-      serving: v.object({ port: v.number() }),
-      localServer: v.object({ url: v.string() }),
-    }),
-    parse(read('config.yaml')),
-  );
-  const on = (path: string) => ({ host: '127.0.0.1', path, port: serving.port, scheme: 'HTTPS' });
+test('its probes ask the router on the port that clients know, and those of kube-apiserver the other one', () => {
+  const on = (path: string) => ({ host: '127.0.0.1', path, port: 6443, scheme: 'HTTPS' });
   assert.deepEqual(container.startupProbe.httpGet, on('/livez'));
   assert.deepEqual(container.livenessProbe.httpGet, on('/livez'));
   assert.deepEqual(container.readinessProbe.httpGet, on('/readyz'));
@@ -97,7 +123,7 @@ test('its probes ask the router on the port that the configuration gives it', ()
     v.object({ spec: v.object({ containers: v.tuple([v.record(v.string(), v.unknown())]) }) }),
     parse(read('kube-apiserver+strategic.yaml')),
   );
-  const asked = { httpGet: { port: Number(new URL(localServer.url).port) } };
+  const asked = { httpGet: { port: securePort } };
   const [{ name, ...probes }] = patch.spec.containers;
   assert.equal(name, 'kube-apiserver');
   assert.deepEqual(probes, { startupProbe: asked, livenessProbe: asked, readinessProbe: asked });
