@@ -33,11 +33,18 @@ authentication:
   requestHeader:
     clientCAFile: /etc/router/trust/front-proxy-ca.crt
     allowedNames: [front-proxy-client]
-snapshot:
-  keysFile: /etc/router/trust/snapshot-keys.json
-  file: /var/lib/mixed-version-proxy/snapshot
+{{- if .Values.sync.enabled }}
 ownPaths:
   allowedUsers: [mixed-version-proxy-sync]
+{{- else }}
+apiServers:
+  inCluster: true
+{{- end }}
+snapshot:
+  {{- if .Values.sync.enabled }}
+  keysFile: /etc/router/trust/snapshot-keys.json
+  {{- end }}
+  file: /var/lib/mixed-version-proxy/snapshot
 shutdown:
   delay: 15s
 logging:
