@@ -24,13 +24,16 @@ export async function inOwnNetwork(
     [...network.args, process.execPath, ...process.execArgv, ...process.argv.slice(1)],
     { stdio: 'inherit', env: { ...process.env, [ownNetworkVariable]: 'true' } },
   );
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
   const [code] = (await once(child, 'exit')) as [number | null];
   process.exitCode = code ?? 1;
 }
 
-/** Servers are ended as the process exits, which a signal alone would not let it do in order. */
+/**
+ * Servers are ended as the process exits, which a signal alone would not let it do in order. A second signal, as a process
+ * group gets it, must not cut that short.
+ */
 async function runUntilSignal(run: () => Promise<void>): Promise<void> {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
   await run();
 }

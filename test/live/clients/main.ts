@@ -1,0 +1,135 @@
+// Runs client libraries over a rolling upgrade: `npm run test:live:clients` (docs/explanation/live-suite.md).
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { waitUntil } from '../../../scripts/harness/wait-until.ts';
+import { type LiveAssets, liveAssetsGuide } from '../assets.ts';
+import { startControllerManager } from '../controller-manager.ts';
+import { objectClient } from '../controllers/object-client.ts';
+import { controllerManagerOfEnvironment } from '../e2e/e2e-assets.ts';
+import { startWayIn } from '../e2e/way-in.ts';
+import { assetsOfEnvironment } from '../find-assets.ts';
+import { endOfLog, startLoggedProcess } from '../logged-process.ts';
+import { inOwnNetwork } from '../own-network.ts';
+import { findClientPrograms } from './client-programs.ts';
+import type { WorkByKind } from './work.ts';
+
+/**
+ * The upgrades that are compared. `routers`, `gateway`: two servers of three go from the oldest to the newest version.
+ * `equal`: servers of one version restart one after the other behind a load balancer, without routers. `balancer`: the
+ * upgrade behind the load balancer.
+ */
+const upgrades = ['routers', 'gateway', 'equal', 'balancer'] as const;
+type Upgrade = (typeof upgrades)[number];
+
+const { values } = parseArgs({
+  options: { upgrades: { type: 'string', default: upgrades.join(',') }, output: { type: 'string' } },
+});
+const clientGrace = 60_000;
+const processGrace = 5000;
+/** Time that clients are at work before, between and after restarts. Milliseconds. */
+const atWork = 5_000;
+
+const assets = assetsOfEnvironment();
+if (!assets.ok) {
+  process.stderr.write(`${assets.problems.join('\n')}\n\n${liveAssetsGuide}\n`);
+  process.exitCode = 2;
+} else {
+  await inOwnNetwork(assets.assets.apiServers, async () => {
+    process.setMaxListeners(0);
+    for (const upgrade of values.upgrades.split(',').filter(isUpgrade)) {
+      const counted = await runUpgrade(upgrade, assets.assets);
+      if (values.output !== undefined) {
+        await writeFile(`${values.output}-${upgrade}.json`, `${JSON.stringify(counted, undefined, 1)}\n`);
+      }
+      for (const [client, kinds] of Object.entries(counted)) {
+        for (const [kind, { done, errors, gaps, duplicates }] of Object.entries(kinds)) {
+          const failures = Object.values(errors).reduce((sum, times) => sum + times, 0);
+          console.log(
+            `${upgrade}, ${client}, ${kind}: ${done} done, ${failures} errors, ${gaps} gaps, ${duplicates} duplicates`,
+          );
+          for (const [error, times] of Object.entries(errors)) console.log(`  ${times} × ${error}`);
+        }
+      }
+    }
+  });
+}
+
+async function runUpgrade(upgrade: Upgrade, live: LiveAssets): Promise<Record<string, WorkByKind>> {
+  const newest = live.apiServers.at(-1) ?? live.apiServers[0];
+  const { controlPlane, kubeconfig, controllerKubeconfig } = await startWayIn(
+    upgrade === 'equal' ? 'balancer' : upgrade,
+    live,
+    { preferredVersion: 'majority', ...(upgrade === 'equal' ? { binaries: [newest, newest, newest] } : {}) },
+  );
+  try {
+    const { servers, admin, path, directory } = controlPlane;
+    const controllerManager = controllerManagerOfEnvironment();
+    if (controllerManager !== undefined) {
+      const controllers = await startControllerManager(controlPlane, {
+        binary: controllerManager,
+        kubeconfig: controllerKubeconfig,
+      });
+      controlPlane.endWith(() => controllers.stop(processGrace));
+    }
+    const { found, missing } = findClientPrograms(directory);
+    for (const reason of missing) console.log(`left out: ${reason}`);
+    const last = servers.at(-1);
+    if (last === undefined) throw new TypeError('there are servers');
+    const clients = await Promise.all(
+      found.map(async ({ name, command, args }) => {
+        const namespace = `clients-${name.toLowerCase()}`;
+        await objectClient(last.url, admin).create('/api/v1/namespaces', {
+          apiVersion: 'v1',
+          kind: 'Namespace',
+          metadata: { name: namespace },
+        });
+        const process = await startLoggedProcess({
+          name,
+          command,
+          args: [...args, '--kubeconfig', kubeconfig, '--namespace', namespace],
+          logFile: path(`client-${name}.log`),
+        });
+        controlPlane.endWith(() => process.kill());
+        await waitUntil(`${name} is at work`, () => {
+          if (!process.isRunning()) throw new Error(endOfLog(process));
+          return process.log().includes('ready');
+        });
+        return process;
+      }),
+    );
+    const pause = () => new Promise((resolve) => setTimeout(resolve, atWork));
+    await pause();
+    for (const server of servers) {
+      await server.stop();
+      await server.launch(newest);
+      await server.untilReady();
+      await pause();
+    }
+    return Object.fromEntries(
+      await Promise.all(
+        clients.map(async (client) => {
+          await client.stop(clientGrace);
+          return [
+            client.name,
+            resultOf(client.log()) ?? { program: brokenProgram(endOfLog(client)) },
+          ] as const;
+        }),
+      ),
+    );
+  } finally {
+    await controlPlane.close();
+  }
+}
+
+function resultOf(log: string): WorkByKind | undefined {
+  const line = log.split('\n').findLast((each) => each.startsWith('{'));
+  return line === undefined ? undefined : (JSON.parse(line) as WorkByKind);
+}
+
+function brokenProgram(said: string): WorkByKind[string] {
+  return { done: 0, errors: { [said]: 1 }, gaps: 0, duplicates: 0 };
+}
+
+function isUpgrade(name: string): name is Upgrade {
+  return (upgrades as readonly string[]).includes(name);
+}
