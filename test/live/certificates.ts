@@ -17,7 +17,10 @@ import {
 
 /** Everything that a control plane of real servers needs, and what attackers would hold. */
 export interface LiveCertificates extends DemoCertificates {
-  /** Serving certificates that name one host each, as installers make them; in the order of the hosts. */
+  /**
+   * Serving certificates that name one host each and the load balancer, as installers make them; in the order of the
+   * hosts.
+   */
   readonly apiServers: readonly CertificatePaths[];
   /** CN=operator, no group: what it may do RBAC says, where the group of `admin` needs none. */
   readonly operator: CertificatePaths;
@@ -33,6 +36,8 @@ export interface LiveCertificates extends DemoCertificates {
   readonly otherFrontProxy: CertificatePaths;
 }
 
+/** Of the load balancer in front of the servers: installers put it into every certificate (`controlPlaneEndpoint`). */
+const loadBalancer = '127.0.0.1';
 const dnsNames = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'localhost'];
 
 /**
@@ -43,7 +48,7 @@ export async function createLiveCertificates(
   directory: string,
   hosts: readonly { readonly hostName: string; readonly address: string }[],
 ): Promise<LiveCertificates> {
-  const ipAddresses = ['127.0.0.1', ...hosts.map(({ address }) => address)];
+  const ipAddresses = [loadBalancer, ...hosts.map(({ address }) => address)];
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const [cluster, frontProxy, stranger] = await Promise.all(
     ['kubernetes', 'front-proxy-ca', 'kubernetes'].map(createCertificateAuthority),
@@ -82,7 +87,7 @@ export async function createLiveCertificates(
             commonName: 'kube-apiserver',
             usage: 'server',
             dnsNames: [hostName, ...dnsNames],
-            ipAddresses: [address],
+            ipAddresses: [address, loadBalancer],
           }),
         ),
       ),

@@ -1,7 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   CoreV1Api,
   type KubeConfig,
-  type ListWatch,
   makeInformer,
   PatchStrategy,
   setHeaderOptions,
@@ -14,6 +14,9 @@ export interface Kubelets {
 }
 
 const nodeNames = ['node-1', 'node-2'];
+const ended: ReadonlySet<string> = new Set(['Succeeded', 'Failed']);
+/** Milliseconds. */
+const requestPatience = 10_000;
 
 /** Makes the nodes, then binds each pod, says that it runs, and lets it go when it is deleted. */
 export async function startKubelets(config: KubeConfig): Promise<Kubelets> {
@@ -23,40 +26,43 @@ export async function startKubelets(config: KubeConfig): Promise<Kubelets> {
   let isStopped = false;
   const busy = new Set<string>();
 
-  /** What is in the way (a conflict, an API server that goes) is tried again with the pod's next event. */
+  /** What is in the way (a conflict, an API server that goes) is tried again with the next look at all pods. */
   async function attend(pod: V1Pod): Promise<void> {
-    const { name = '', namespace = '', uid = '' } = pod.metadata ?? {};
+    const { uid = '' } = pod.metadata ?? {};
     if (isStopped || busy.has(uid)) return;
     busy.add(uid);
-    try {
-      if (pod.metadata?.deletionTimestamp !== undefined) {
-        const isLetGo = pod.spec?.nodeName === undefined && (pod.metadata.finalizers ?? []).length > 0;
-        if (!isLetGo)
-          await api.deleteNamespacedPod({
-            name,
-            namespace,
-            gracePeriodSeconds: 0,
-            body: { preconditions: { uid } },
-          });
-      } else if (pod.spec?.nodeName === undefined) {
-        if ((pod.spec?.schedulingGates ?? []).length > 0) return;
-        const node = wantedNode(pod) ?? nodeNames[turn++ % nodeNames.length] ?? '';
-        await api.createNamespacedPodBinding({
-          name,
-          namespace,
-          body: { metadata: { name, uid }, target: { kind: 'Node', name: node } },
-        });
-      } else if (pod.status?.phase === 'Pending') {
-        await api.patchNamespacedPodStatus(
-          { name, namespace, body: { status: runningStatus(pod, ++turn) } },
-          setHeaderOptions('Content-Type', PatchStrategy.StrategicMergePatch),
-        );
-      }
-    } catch {
-      // Tried again below.
-    } finally {
-      busy.delete(uid);
-    }
+    // A request that gets no answer must not keep the pod waiting for ever.
+    await Promise.race([act(pod).catch(() => {}), sleep(requestPatience, undefined, { ref: false })]);
+    busy.delete(uid);
+  }
+
+  async function act(pod: V1Pod): Promise<void> {
+    const { name = '', namespace = '', uid = '', finalizers = [] } = pod.metadata ?? {};
+    const patchStatus = (status: object) =>
+      api.patchNamespacedPodStatus(
+        { name, namespace, body: { status } },
+        setHeaderOptions('Content-Type', PatchStrategy.StrategicMergePatch),
+      );
+    if (pod.metadata?.deletionTimestamp !== undefined) {
+      const isHeld = finalizers.length > 0;
+      if (isHeld && pod.spec?.nodeName === undefined) return;
+      // As kubelets do: a Job lets go of a pod only once it has ended (KEP-3329).
+      if (isHeld && !ended.has(pod.status?.phase ?? '')) await patchStatus({ phase: 'Failed' });
+      await api.deleteNamespacedPod({
+        name,
+        namespace,
+        gracePeriodSeconds: 0,
+        body: { preconditions: { uid } },
+      });
+    } else if (pod.spec?.nodeName === undefined) {
+      if ((pod.spec?.schedulingGates ?? []).length > 0) return;
+      const node = wantedNode(pod) ?? nodeNames[turn++ % nodeNames.length] ?? '';
+      await api.createNamespacedPodBinding({
+        name,
+        namespace,
+        body: { metadata: { name, uid }, target: { kind: 'Node', name: node } },
+      });
+    } else if (pod.status?.phase === 'Pending') await patchStatus(runningStatus(pod, ++turn));
   }
 
   const informer = makeInformer(config, '/api/v1/pods', () => api.listPodForAllNamespaces());
@@ -65,11 +71,17 @@ export async function startKubelets(config: KubeConfig): Promise<Kubelets> {
     if (!isStopped) setTimeout(() => void informer.start().catch(() => {}), 500);
   });
   await informer.start();
+  // Listed anew, so that a pod whose event was missed is found too.
   const again = setInterval(() => {
-    for (const pod of (informer as ListWatch<V1Pod>).list()) {
-      const isPending = pod.status?.phase === 'Pending' || pod.metadata?.deletionTimestamp !== undefined;
-      if (isPending) void attend(pod);
-    }
+    void api.listPodForAllNamespaces().then(
+      ({ items }) => {
+        for (const pod of items) {
+          const isPending = pod.status?.phase === 'Pending' || pod.metadata?.deletionTimestamp !== undefined;
+          if (isPending) void attend(pod);
+        }
+      },
+      () => {},
+    );
   }, 2_000);
   return {
     async stop() {
