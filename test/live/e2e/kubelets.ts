@@ -48,11 +48,11 @@ export async function startKubelets(config: KubeConfig): Promise<Kubelets> {
       if (isHeld && pod.spec?.nodeName === undefined) return;
       // As kubelets do: a Job lets go of a pod only once it has ended (KEP-3329).
       if (isHeld && !ended.has(pod.status?.phase ?? '')) await patchStatus({ phase: 'Failed' });
+      // All in the body: with one, an API server ignores the query.
       await api.deleteNamespacedPod({
         name,
         namespace,
-        gracePeriodSeconds: 0,
-        body: { preconditions: { uid } },
+        body: { gracePeriodSeconds: 0, preconditions: { uid } },
       });
     } else if (pod.spec?.nodeName === undefined) {
       if ((pod.spec?.schedulingGates ?? []).length > 0) return;
