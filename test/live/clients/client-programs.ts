@@ -37,11 +37,9 @@ export function findClientPrograms(directory: string): ClientPrograms {
       args: [join(folder, 'helm-client.ts'), `--helm=${helm}`],
     });
   } else missing.push('Helm: helm is not on PATH (set TEST_ASSET_HELM)');
-  const java = process.env['TEST_ASSET_JAVA_CLASSPATH'];
-  if (java !== undefined && succeeds('java', ['-version'])) {
-    found.push({ name: 'Java', command: 'java', args: ['-cp', java, join(folder, 'JavaClient.java')] });
-  } else
-    missing.push('Java: no io.kubernetes:client-java (set TEST_ASSET_JAVA_CLASSPATH, with java on PATH)');
+  const java = javaClient(join(directory, 'java-client'));
+  if (typeof java === 'string') missing.push(java);
+  else found.push(java);
   return { found, missing };
 }
 
@@ -54,6 +52,23 @@ function goClient(program: string): ClientProgram | string {
   });
   if (status === 0) return { name: 'Go', command: program, args: [] };
   return `Go: ${error?.message ?? stderr.trim().split('\n').at(-1)}`;
+}
+
+/** Maven, where it is, brings what the program needs; the program is run from its source. */
+function javaClient(libraries: string): ClientProgram | string {
+  const given = process.env['TEST_ASSET_JAVA_CLASSPATH'];
+  if (!succeeds('java', ['-version'])) return 'Java: java is not on PATH';
+  if (given === undefined) {
+    const { status, error, stdout } = spawnSync(
+      'mvn',
+      ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${libraries}`],
+      { cwd: join(folder, 'java'), encoding: 'utf8' },
+    );
+    if (status !== 0)
+      return `Java: no io.kubernetes:client-java (${error?.message ?? stdout.trim().split('\n')[0]}; set TEST_ASSET_JAVA_CLASSPATH)`;
+  }
+  const classpath = given ?? join(libraries, '*');
+  return { name: 'Java', command: 'java', args: ['-cp', classpath, join(folder, 'java', 'JavaClient.java')] };
 }
 
 function succeeds(command: string, args: readonly string[]): boolean {

@@ -1,5 +1,7 @@
 // Runs client libraries over a rolling upgrade: `npm run test:live:clients` (docs/explanation/live-suite.md).
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { waitUntil } from '../../../scripts/harness/wait-until.ts';
 import { type LiveAssets, liveAssetsGuide } from '../assets.ts';
@@ -10,7 +12,7 @@ import { startWayIn } from '../e2e/way-in.ts';
 import { assetsOfEnvironment } from '../find-assets.ts';
 import { endOfLog, startLoggedProcess } from '../logged-process.ts';
 import { inOwnNetwork } from '../own-network.ts';
-import { findClientPrograms } from './client-programs.ts';
+import { type ClientProgram, type ClientPrograms, findClientPrograms } from './client-programs.ts';
 import type { WorkByKind } from './work.ts';
 
 /**
@@ -29,15 +31,32 @@ const processGrace = 5000;
 /** Time that clients are at work before, between and after restarts. Milliseconds. */
 const atWork = 5_000;
 
+/** What was found and built before the suite went into a network of its own, where nothing can be fetched. */
+const programsVariable = 'MIXED_VERSION_PROXY_LIVE_CLIENTS';
+
 const assets = assetsOfEnvironment();
 if (!assets.ok) {
   process.stderr.write(`${assets.problems.join('\n')}\n\n${liveAssetsGuide}\n`);
   process.exitCode = 2;
-} else {
-  await inOwnNetwork(assets.assets.apiServers, async () => {
+} else if (process.env[programsVariable] !== undefined) await runUpgrades(assets.assets);
+else {
+  const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-clients-'));
+  try {
+    const programs = findClientPrograms(directory);
+    for (const reason of programs.missing) console.log(`left out: ${reason}`);
+    process.env[programsVariable] = JSON.stringify(programs);
+    await runUpgrades(assets.assets);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function runUpgrades(live: LiveAssets): Promise<void> {
+  await inOwnNetwork(live.apiServers, async () => {
     process.setMaxListeners(0);
+    const { found } = JSON.parse(process.env[programsVariable] ?? '') as ClientPrograms;
     for (const upgrade of values.upgrades.split(',').filter(isUpgrade)) {
-      const counted = await runUpgrade(upgrade, assets.assets);
+      const counted = await runUpgrade(upgrade, live, found);
       if (values.output !== undefined) {
         await writeFile(`${values.output}-${upgrade}.json`, `${JSON.stringify(counted, undefined, 1)}\n`);
       }
@@ -54,7 +73,11 @@ if (!assets.ok) {
   });
 }
 
-async function runUpgrade(upgrade: Upgrade, live: LiveAssets): Promise<Record<string, WorkByKind>> {
+async function runUpgrade(
+  upgrade: Upgrade,
+  live: LiveAssets,
+  programs: readonly ClientProgram[],
+): Promise<Record<string, WorkByKind>> {
   const newest = live.apiServers.at(-1) ?? live.apiServers[0];
   const { controlPlane, kubeconfig, controllerKubeconfig } = await startWayIn(
     upgrade === 'equal' ? 'balancer' : upgrade,
@@ -62,7 +85,7 @@ async function runUpgrade(upgrade: Upgrade, live: LiveAssets): Promise<Record<st
     { preferredVersion: 'majority', ...(upgrade === 'equal' ? { binaries: [newest, newest, newest] } : {}) },
   );
   try {
-    const { servers, admin, path, directory } = controlPlane;
+    const { servers, admin, path } = controlPlane;
     const controllerManager = controllerManagerOfEnvironment();
     if (controllerManager !== undefined) {
       const controllers = await startControllerManager(controlPlane, {
@@ -71,12 +94,10 @@ async function runUpgrade(upgrade: Upgrade, live: LiveAssets): Promise<Record<st
       });
       controlPlane.endWith(() => controllers.stop(processGrace));
     }
-    const { found, missing } = findClientPrograms(directory);
-    for (const reason of missing) console.log(`left out: ${reason}`);
     const last = servers.at(-1);
     if (last === undefined) throw new TypeError('there are servers');
     const clients = await Promise.all(
-      found.map(async ({ name, command, args }) => {
+      programs.map(async ({ name, command, args }) => {
         const namespace = `clients-${name.toLowerCase()}`;
         await objectClient(last.url, admin).create('/api/v1/namespaces', {
           apiVersion: 'v1',

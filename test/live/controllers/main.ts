@@ -30,12 +30,12 @@ const { values } = parseArgs({
     ways: { type: 'string', default: 'routers,balancer' },
     rounds: { type: 'string', default: '50' },
     seed: { type: 'string', default: `${Date.now() % 1_000_000}` },
+    /** How long a round is waited for before the next one begins; what is late may still come. Milliseconds. */
+    patience: { type: 'string', default: '30000' },
     output: { type: 'string' },
   },
 });
 
-/** How long a round is waited for before the next one begins; what is late may still come. Milliseconds. */
-const roundPatience = 30_000;
 /** After the last round: what is not right by then never will be. */
 const lastPatience = 180_000;
 const processGrace = 5000;
@@ -98,9 +98,9 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
     });
     const request = await certificateRequest();
     const expectations: Expectation[] = [];
-    const unsigned = async (): Promise<readonly string[]> => {
+    const unsigned = async (of: readonly Expectation[]): Promise<readonly string[]> => {
       const signedOf = await Promise.all(
-        expectations.map(async ({ signed }) => {
+        of.map(async ({ signed }) => {
           const found = await clients.newest.get(`${signingRequests}/${signed}`);
           return found?.status?.['certificate'] === undefined ? signed : '';
         }),
@@ -111,9 +111,9 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
       const quota = await clients.newest.get(`/api/v1/namespaces/${keptNamespace}/resourcequotas/claims`);
       return Number((quota?.status?.['used'] as Record<string, string> | undefined)?.[quotaName] ?? -1);
     };
-    const isRight = async () => {
-      const { orphans, wronglyDeleted } = faultsOf(expectations, await storedKeys(etcdUrl));
-      return orphans.length + wronglyDeleted.length + (await unsigned()).length === 0;
+    const isRight = async (of: readonly Expectation[]) => {
+      const { orphans, wronglyDeleted } = faultsOf(of, await storedKeys(etcdUrl));
+      return orphans.length + wronglyDeleted.length + (await unsigned(of)).length === 0;
     };
     let late = 0;
     console.log(
@@ -124,14 +124,18 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
       const signal = Math.floor((round - 1) / servers.length) % 2 === 0 ? 'SIGTERM' : 'SIGKILL';
       const outage = { server, signal, away: Math.round(random() * 4_000) } as const;
       const begin = Math.round(random() * 1_500);
-      expectations.push(await prepareRound(round, request, clients));
+      const expectation = await prepareRound(round, request, clients);
+      expectations.push(expectation);
       await Promise.all([actOnRound(round, clients), sleep(begin).then(() => goThrough(outage))]);
-      const wasRight = await waitUntil(`round ${round}`, isRight, { within: roundPatience, every: 500 }).then(
+      const wasRight = await waitUntil(`round ${round}`, () => isRight([expectation]), {
+        within: Number(values.patience),
+        every: 500,
+      }).then(
         () => true,
         () => false,
       );
       if (!wasRight) late++;
-      const { orphans, wronglyDeleted } = faultsOf(expectations, await storedKeys(etcdUrl));
+      const { orphans, wronglyDeleted } = faultsOf([expectation], await storedKeys(etcdUrl));
       console.log(
         `${way}, round ${round}: ${server.name} (${server.binary().version}) by ${signal} after ${begin} ms, away ${outage.away} ms: ${wasRight ? 'right' : `late; ${orphans.length} not gone, ${wronglyDeleted.length} wrongly deleted`}`,
       );
@@ -148,12 +152,20 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
       'everything is right in the end',
       async () => {
         const { used: counted, expected } = await quotaOf();
-        return (await isRight()) && counted === expected;
+        return (await isRight(expectations)) && counted === expected;
       },
       { within: lastPatience, every: 2_000 },
     ).catch(() => {});
     const faults = faultsOf(expectations, await storedKeys(etcdUrl));
-    return { way, seed, rounds, late, ...faults, unsigned: await unsigned(), quota: await quotaOf() };
+    return {
+      way,
+      seed,
+      rounds,
+      late,
+      ...faults,
+      unsigned: await unsigned(expectations),
+      quota: await quotaOf(),
+    };
   } finally {
     await controlPlane.close();
   }

@@ -45,7 +45,10 @@ export function compareRuns(
 }
 
 /** How many tests passed, a line for each way in and a column for each run, and the tests that do not pass everywhere. */
-export function comparisonTables(runs: readonly RunToCompare[], reasons: readonly Reason[]): string {
+export function comparisonTables(
+  runs: readonly RunToCompare[],
+  reasons: readonly Reason[],
+): { readonly counts: string; readonly tests: string } {
   const ways = waysIn.filter((way) => runs.some((run) => run.way === way));
   const turns = [...new Set(runs.map(({ run }) => run))].sort();
   const count = (way: WayIn, turn: number): string => {
@@ -54,7 +57,7 @@ export function comparisonTables(runs: readonly RunToCompare[], reasons: readonl
     const outcomes = Object.values(found.results);
     return `${outcomes.filter(({ outcome }) => outcome === 'passed').length} of ${outcomes.length}`;
   };
-  const totals = [
+  const counts = [
     row(['', ...turns.map((turn) => `run ${turn}`)]),
     row(['---', ...turns.map(() => '---:')]),
     ...ways.map((way) => row([`\`${way}\``, ...turns.map((turn) => count(way, turn))])),
@@ -73,7 +76,7 @@ export function comparisonTables(runs: readonly RunToCompare[], reasons: readonl
       ]),
     ),
   ];
-  return `${totals.join('\n')}\n\n${tests.join('\n')}\n`;
+  return { counts: counts.join('\n'), tests: tests.join('\n') };
 }
 
 function row(cells: readonly string[]): string {

@@ -1,11 +1,13 @@
-// Writes the tables of docs/explanation/kubernetes-e2e.md from results: `node test/live/e2e/write-table.ts <directory>`.
-import { readdir, readFile } from 'node:fs/promises';
+// Writes the tables of docs/explanation/kubernetes-e2e.md from results: `npm run docs:e2e -- <directory>`.
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceBetweenMarkers } from '../../../scripts/report/markers.ts';
 import { comparisonTables, type RunToCompare } from './comparison.ts';
 import { reasons } from './reasons.ts';
 
+const page = join(import.meta.dirname, '../../../docs/explanation/kubernetes-e2e.md');
 const directory = process.argv[2] ?? 'e2e-results';
-const files = (await readdir(directory)).filter((name) => /^[a-z]+-\d+\.json$/.test(name));
+const files = (await readdir(directory)).filter((name) => /^[a-z]+-\d+\.json$/.test(name)).sort();
 const names = new Set((await readFile(join(import.meta.dirname, 'tests.txt'), 'utf8')).split('\n'));
 const runs = await Promise.all(
   files.map(async (name) => {
@@ -15,4 +17,6 @@ const runs = await Promise.all(
     return { ...run, results: Object.fromEntries(results) };
   }),
 );
-process.stdout.write(comparisonTables(runs, reasons));
+const { counts, tests } = comparisonTables(runs, reasons);
+const text = await readFile(page, 'utf8');
+await writeFile(page, replaceBetweenMarkers(replaceBetweenMarkers(text, 'counts', counts), 'tests', tests));
