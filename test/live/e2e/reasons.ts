@@ -22,4 +22,13 @@ export const reasons: readonly Reason[] = [
     tests: /exceeds active deadline|can dry-run update Pods/,
     why: 'in run 1 the stand-in for kubelets did not let a pod go that was deleted before it ran',
   },
+  { tests: /MutatingAdmissionPolicy/, why: 'the server that was asked is of 1.31, which does not serve it' },
+  { tests: /volume attributes class/, why: 'the server that was asked is of 1.31, which refuses the scope' },
+  {
+    tests: /ResourceClaim/,
+    why: 'the server that was asked is of 1.31, which does not serve `resource.k8s.io/v1`',
+  },
+  { tests: /delegate reconciliation/, why: 'the server that was asked is of 1.31, which drops `managedBy`' },
+  { tests: /MutablePodResources/, why: 'the server that was asked is of 1.31, which refuses the change' },
+  { tests: /terminating scopes through/, why: 'a server let through what the quota forbids' },
 ];
