@@ -31,13 +31,13 @@ export type {
   WatchResponse,
 } from './documents/server-documents.ts';
 export { ReadError, type ReadErrorCode } from './documents/server-documents.ts';
-export type { Leadership } from './election/leader-election.ts';
 export {
   createLeaderElector,
   defaultLeaderElectionTiming,
   type LeaderElectionOptions,
   type LeaderElectionTiming,
   type LeaderElector,
+  type Leadership,
   leaderElectionTiming,
 } from './election/leader-election.ts';
 export type { LeaseClient, LeaseRecord, StoredLease } from './election/lease-record.ts';

@@ -101,9 +101,9 @@ const waysOut: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
       name: 'sync',
     });
     try {
-      // It is no Lease that this server answers with, which only shows once it was believed.
+      // This server returns no Lease, which shows only after its certificate was accepted.
       await client.get(signal).catch((error: unknown) => {
-        if (!/is no Lease/.test(String(error))) throw error;
+        if (!/is not a Lease/.test(String(error))) throw error;
       });
     } finally {
       await client.close();

@@ -76,7 +76,8 @@ function requireOwnFile(path: string, uid: number, mode: number): void {
   );
 }
 
-async function replaceFile(path: string, temporaryPath: string, text: string): Promise<void> {
+/** Writes a file beside the old one, syncs it and renames it over the old one. */
+export async function replaceFile(path: string, temporaryPath: string, text: string): Promise<void> {
   await checkReplaceable(path);
   try {
     // 0600: the file has addresses and versions of the control plane.

@@ -3,10 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { writePlainSnapshot } from '../../sync/node/plain-snapshot-file.ts';
-import { createFileSnapshotStore } from './file-snapshot-store.ts';
+import { createFileSnapshotStore, replaceFile } from './file-snapshot-store.ts';
 import { checkReplaceable } from './replaceable-file.ts';
 
 test('a file, and a name that is free, may be replaced', async (context) => {
@@ -24,7 +22,7 @@ test('no snapshot takes the place of a device or a pipe, as of /dev/null under a
   await symlink('/dev/null', join(directory, 'null'));
   for (const path of [pipe, join(directory, 'null')]) {
     await assert.rejects(createFileSnapshotStore(path).save({ snapshot: 'a.b.c' }), /not a regular file/);
-    await assert.rejects(writePlainSnapshot(path, snapshotOf({ a: [] })), /not a regular file/);
+    await assert.rejects(replaceFile(path, `${path}.tmp`, '{}'), /not a regular file/);
   }
   assert.equal((await stat(pipe)).isFIFO(), true);
   assert.deepEqual((await readdir(directory)).sort(), ['null', 'pipe']);

@@ -14,7 +14,7 @@ function delivery(generation: number): Delivery {
   return { snapshot: snapshotOf({ a: ['v1/pods'] }, { generation }), sealed: undefined };
 }
 
-function setUp(answer: (generation: number, attempt: number) => DeliveryResult) {
+function setUp(result: (generation: number, attempt: number) => DeliveryResult) {
   const clock = manualClock();
   const controller = new AbortController();
   const puts: number[] = [];
@@ -26,7 +26,7 @@ function setUp(answer: (generation: number, attempt: number) => DeliveryResult) 
       name: 'router',
       async put({ snapshot }) {
         puts.push(snapshot.metadata.generation);
-        return answer(snapshot.metadata.generation, puts.length);
+        return result(snapshot.metadata.generation, puts.length);
       },
     },
     {
@@ -128,12 +128,12 @@ test('that a router does not take schemas for part of a snapshot is told with th
     snapshot: snapshotOf({ a: { serves: ['v1/pods'], schemas: {} } }, { generation: 2 }),
     sealed: undefined,
   };
-  for (const [offered, answer, expected] of [
+  for (const [offered, result, expected] of [
     [withSchemas, refused, /^snapshot not delivered: refused \(422\).*--compare-schemas=false/],
     [delivery(1), refused, /^snapshot not delivered: refused$/],
     [withSchemas, { kind: 'refused', message: '401' }, /^snapshot not delivered: refused$/],
   ] as const) {
-    const { target, messages, asleep, stop } = setUp(() => answer);
+    const { target, messages, asleep, stop } = setUp(() => result);
     await asleep();
     target.offer(offered);
     await eventually(() => messages.length === 1);
@@ -173,11 +173,11 @@ test('a router that holds the snapshot is handed it again from time to time', as
 interface AskableSetUp {
   /** Whether the target says that it holds what it took; throws when it cannot be asked. */
   readonly holds: () => boolean;
-  readonly answer?: () => DeliveryResult;
+  readonly result?: () => DeliveryResult;
   readonly mayDeliver?: () => boolean;
 }
 
-function setUpAskable({ holds, answer = () => accepted, mayDeliver = () => true }: AskableSetUp) {
+function setUpAskable({ holds, result = () => accepted, mayDeliver = () => true }: AskableSetUp) {
   const clock = manualClock();
   const controller = new AbortController();
   const puts: number[] = [];
@@ -187,7 +187,7 @@ function setUpAskable({ holds, answer = () => accepted, mayDeliver = () => true 
       name: 'router',
       async put({ snapshot }) {
         puts.push(snapshot.metadata.generation);
-        return answer();
+        return result();
       },
       async holds() {
         questions++;
@@ -245,7 +245,7 @@ test('a router that cannot be asked is handed the snapshot, which finds out what
     holds: () => {
       throw new Error('connection reset');
     },
-    answer: () => (puts.length === 1 ? accepted : unreachable),
+    result: () => (puts.length === 1 ? accepted : unreachable),
   });
   await settle();
   target.offer(delivery(1));
@@ -260,7 +260,7 @@ test('a router that cannot be asked is handed the snapshot, which finds out what
 test('the back-off is longer for a router that refuses than for one that does not respond', async () => {
   const refused = setUpAskable({
     holds: () => false,
-    answer: () => ({ kind: 'refused', message: '401 unknown key' }),
+    result: () => ({ kind: 'refused', message: '401 unknown key' }),
   });
   await settle();
   refused.target.offer(delivery(1));

@@ -39,12 +39,12 @@ test('a kubeconfig that cannot be used is refused, with what to do', async (cont
     [{ kubeconfig: await kubeconfig(url, { context: 'gone' }) }, /has no cluster for its context gone/],
     [
       { kubeconfig: await kubeconfig(url, { cluster: { 'insecure-skip-tls-verify': true } }) },
-      /turns off the check .* name its certificate-authority instead/,
+      /insecure-skip-tls-verify: .* set certificate-authority instead/,
     ],
     [{ kubeconfig: await kubeconfig('http://127.0.0.1:8080') }, /http:\/\/127.0.0.1:8080 is not https/],
     [
       { kubeconfig: await kubeconfig(url, { cluster: { 'proxy-url': 'http://127.0.0.1:3128' } }) },
-      /has a proxy-url: the sync job reaches API servers directly/,
+      /has a proxy-url: the sync job connects to each API server directly/,
     ],
   ];
   for (const [options, message] of cases) {

@@ -1,11 +1,16 @@
 import type { RequestOptions } from 'node:https';
 import { dirname } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { ClusterAccessError } from './cluster-access-error.ts';
+import type { PemPair } from '../../node/reload/live-credentials.ts';
 
-/** Where a cluster is, and as whom to go there. */
+/** The kubeconfig, or the environment of the pod, cannot be used. The message says what to change. */
+export class ClusterAccessError extends TypeError {
+  override readonly name = 'ClusterAccessError';
+}
+
+/** The address of a cluster, and the identity to use there. */
 export type ClusterAccessOptions =
-  /** A kubeconfig file; `context` in place of its current one; `text` what it holds, where it has been read already. */
+  /** A kubeconfig file. `context`: instead of its current one. `text`: its content, if it has been read. */
   | {
       readonly kubeconfig: string;
       readonly context?: string | undefined;
@@ -14,30 +19,30 @@ export type ClusterAccessOptions =
   /** The service account of the pod that this runs in. */
   | { readonly inCluster: true };
 
-/** What a kubeconfig says at one moment: files are rotated, tokens expire. */
+/** The credentials of a kubeconfig at one moment: files are rotated, tokens expire. */
 export interface ClusterCredentials {
-  /** PEM; `undefined` where the kubeconfig names none, and the system's own count. */
+  /** PEM; `undefined` if the kubeconfig names none: the system's own apply. */
   readonly certificateAuthorities: string | undefined;
-  readonly clientCertificate: { readonly certificate: string; readonly key: string } | undefined;
-  /** Name, value, name, value, …: `Authorization`, and whom to impersonate. */
+  readonly clientCertificate: PemPair | undefined;
+  /** Name, value, name, value, …: `Authorization` and impersonation. */
   readonly headers: readonly string[];
-  /** The name that the certificate at `server` must carry; default its host. */
+  /** The name that the certificate of `server` must have; default: its host. */
   readonly serverName: string | undefined;
 }
 
 export interface ClusterAccess {
-  /** URL of the API server, or of what stands in front of several. May have a path. */
+  /** URL of the API server, or of a load balancer in front of several. May have a path. */
   readonly server: string;
-  /** As they are now; read again at most every ten seconds. @throws when a file or a plugin fails */
+  /** The current credentials, at most ten seconds old. @throws if a file or a plugin fails */
   credentials(): Promise<ClusterCredentials>;
 }
 
-/** How long credentials are taken as read: each of them can mean three files. */
+/** How long credentials are cached: reading them can mean three files. */
 const freshMilliseconds = 10_000;
 
 /**
- * Reads a kubeconfig, with everything that @kubernetes/client-node knows of: files, inline data, exec plugins,
- * OIDC, token files.
+ * Reads a kubeconfig with everything that @kubernetes/client-node supports: files, inline data, exec plugins, OIDC,
+ * token files.
  *
  * @throws {ClusterAccessError} that says what is wrong with it
  *
@@ -49,7 +54,7 @@ const freshMilliseconds = 10_000;
  * ```
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
-  // Loaded only where it is used: it is larger than all else together.
+  // Loaded only when needed: it is larger than everything else together.
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
   const name = 'inCluster' in options ? 'the in-cluster configuration' : options.kubeconfig;
@@ -66,15 +71,15 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   }
   if (cluster.skipTLSVerify) {
     throw new ClusterAccessError(
-      `${name} turns off the check of the server's certificate: what is read decides where requests go, so ` +
-        'name its certificate-authority instead.',
+      `${name} has insecure-skip-tls-verify: readings decide where requests go, so set certificate-authority ` +
+        'instead.',
     );
   }
   if (!cluster.server.startsWith('https://'))
     throw new ClusterAccessError(`${name}: ${cluster.server} is not https.`);
   if (cluster.proxyUrl !== undefined) {
     throw new ClusterAccessError(
-      `${name} has a proxy-url: the sync job reaches API servers directly, each by its address.`,
+      `${name} has a proxy-url: the sync job connects to each API server directly.`,
     );
   }
   let last: { readonly at: number; readonly credentials: Promise<ClusterCredentials> } | undefined;
@@ -84,7 +89,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
       const at = performance.now();
       if (last === undefined || at - last.at >= freshMilliseconds) {
         last = { at, credentials: credentialsOf(config) };
-        // A failure counts for those who asked; the next one asks again.
+        // A failure is not cached.
         last.credentials.catch(() => {
           last = undefined;
         });
@@ -127,7 +132,7 @@ function loadFromFile(
 }
 
 async function credentialsOf(config: KubeConfig): Promise<ClusterCredentials> {
-  // Its other way, `applySecurityAuthentication`, makes a connection pool for each call that nobody closes.
+  // Its other method, `applySecurityAuthentication`, makes a connection pool for each call, which is never closed.
   const request: RequestOptions & { servername?: string } = {};
   await config.applyToHTTPSOptions(request);
   const { ca, cert, key, headers = {}, servername } = request;
@@ -144,7 +149,7 @@ async function credentialsOf(config: KubeConfig): Promise<ClusterCredentials> {
   };
 }
 
-/** PEM, which client-node reads as bytes. */
+/** client-node reads PEM as bytes. */
 function textOf(pem: unknown): string | undefined {
   if (typeof pem === 'string') return pem;
   return pem instanceof Uint8Array ? Buffer.from(pem).toString('utf8') : undefined;

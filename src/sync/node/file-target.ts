@@ -1,17 +1,18 @@
-import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
+import { randomUUID } from 'node:crypto';
+import { createFileSnapshotStore, replaceFile } from '../../node/files/file-snapshot-store.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from '../delivery/deliver.ts';
-import { writePlainSnapshot } from './plain-snapshot-file.ts';
 
 export interface FileTargetOptions {
   /** Its directory must exist. */
   readonly file: string;
-  /** Plain JSON instead of a JWS: for people and for `explain`. Default false. */
+  /** Plain JSON instead of a JWS: to be read, and for `explain`. Default false. */
   readonly unsigned?: boolean;
 }
 
 /**
- * Keeps the current snapshot in a file: readers see the old one or the new one, whole. Signed, it is in the form
- * in which routers store theirs, with the last renewal, so that `serve --snapshot-file` takes it.
+ * Keeps the current snapshot in a file. A reader sees the old or the new one, never a part. A signed file has the form
+ * of the routers' own stores, with the last renewal, so that `serve --snapshot-file` accepts it.
  *
  * @example
  * ```ts
@@ -29,11 +30,13 @@ export function fileTarget({ file, unsigned = false }: FileTargetOptions): Snaps
         return { kind: 'refused', message: 'there is no signing key: give one, or write the file unsigned' };
       }
       try {
-        if (unsigned || sealed === undefined) await writePlainSnapshot(file, snapshot);
-        else await store.save(sealed);
+        if (unsigned || sealed === undefined) {
+          const text = `${JSON.stringify(snapshot, null, 2)}\n`;
+          await replaceFile(file, `${file}.${randomUUID()}.tmp`, text);
+        } else await store.save(sealed);
         return { kind: 'accepted' };
       } catch (error) {
-        return { kind: 'unreachable', message: error instanceof Error ? error.message : String(error) };
+        return { kind: 'unreachable', message: errorMessage(error) };
       }
     },
   };

@@ -109,7 +109,7 @@ test('a token in place of a certificate is read anew for each request', async (c
   router.token = 'second';
   const refused = await target.put(delivery, signal);
   assert.match(refused.kind === 'refused' ? refused.message : refused.kind, /^401 Unauthorized/);
-  await assert.rejects(target.holds(delivery, signal), /answered with 401/);
+  await assert.rejects(target.holds(delivery, signal), /returned 401/);
   current = 'second';
   assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
   assert.equal(await target.holds(delivery, signal), true);

@@ -1,36 +1,42 @@
-import { Agent, request } from 'undici';
-import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
+import type { Dispatcher } from 'undici';
+import type { PemPair } from '../../node/reload/live-credentials.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import {
   type AdvertisedServer,
   advertisedAddressHeader,
   parseAdvertisedServer,
 } from '../../snapshot/addresses/advertised-address.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
-import { parseEntityTag, sealedMediaType } from '../../snapshot/receiving/snapshot-endpoint.ts';
+import {
+  heldGenerationCause,
+  parseEntityTag,
+  sealedMediaType,
+} from '../../snapshot/receiving/snapshot-endpoint.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from '../delivery/deliver.ts';
 import {
-  type DeliveryAnswer,
-  maximumAnswerBytes,
-  readAnswerText,
-  resultOf,
+  failureText,
+  httpsAgent,
+  isTransient,
+  readText,
+  sendRequest,
   statusOf,
-  unreachable,
-} from './delivery-answer.ts';
+  type TextResponse,
+} from './http-client.ts';
 
 export interface HttpsTargetOptions {
   /** `https://host:port` of a router's serving or admin address, or of a Worker. */
   readonly url: string;
-  /** PEM bundle that the router's serving certificate is checked against. Default: the public authorities. */
+  /** PEM bundle to verify the router's serving certificate. Default: the public authorities. */
   readonly certificateAuthorities?: string | undefined;
-  /** The name the router's certificate must carry. Default: the host of `url`. */
+  /** The name that the router's certificate must have. Default: the host of `url`. */
   readonly serverName?: string | undefined;
   /** PEM pair of the sync job, an allowed caller of the router. One of this and `bearerToken`, or both. */
-  readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
-  /** Asked for each request, since tokens are rotated. */
+  readonly clientCertificate?: PemPair | undefined;
+  /** Called for each request, since tokens are rotated. */
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
-  /** Told, with each answer of the router, where it says that peers should call it; `undefined`: it does not say. */
-  readonly onAdvertised?: ((said: AdvertisedServer | undefined) => void) | undefined;
+  /** Called for each response with the address that the router advertises for peers; `undefined`: none. */
+  readonly onAdvertised?: ((advertised: AdvertisedServer | undefined) => void) | undefined;
   /** For one push, milliseconds. Default 10,000. */
   readonly timeoutMilliseconds?: number | undefined;
 }
@@ -39,20 +45,22 @@ export interface HttpsTargetOptions {
 export interface HttpsTarget extends SnapshotTarget {
   holds(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
   /**
-   * The sealed snapshot that the router holds; `undefined` when it holds none.
-   * @throws when it cannot be asked.
+   * The sealed snapshot that the router holds; `undefined` if it holds none.
+   * @throws if it cannot be reached
    */
   held(signal: AbortSignal): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
-/** A router that does not take a connection within this is as good as down; it is tried again at once. */
+/** A router that accepts no connection in this time counts as down, and is tried again soon. Milliseconds. */
 const connectTimeout = 1_000;
-/** For the question whether it still holds the snapshot: a line each way. */
+/** For the check whether it still holds the snapshot, milliseconds. */
 const checkTimeout = 2_000;
+/** Of a response: a short JSON document, or a Status, which may list a hundred issues. */
+const maximumResponseBytes = 256 * 1024;
 
 /**
- * Pushes to a router over HTTPS: the snapshot where it is new to it, its renewal where the router holds it.
+ * Pushes to a router over HTTPS: the snapshot, or its renewal if the router already holds the snapshot.
  *
  * @example
  * ```ts
@@ -67,93 +75,89 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
   const { bearerToken, timeoutMilliseconds = 10_000 } = options;
   const snapshotUrl = new URL(`${ownPathsPrefix}/v1/snapshot`, url);
   const renewalUrl = new URL(`${ownPathsPrefix}/v1/snapshot/renewal`, url);
-  const agent = new Agent({
-    // An HTTP/2 connection to a machine that lost its power stays in use until TCP gives up, a quarter of an hour;
-    // an HTTP/1.1 connection ends with the first request on it that times out.
-    allowH2: false,
-    connect: {
-      checkServerIdentity,
-      timeout: connectTimeout,
-      ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),
-      ...(clientCertificate === undefined
-        ? {}
-        : { cert: clientCertificate.certificate, key: clientCertificate.key }),
-      ...(serverName === undefined ? {} : { servername: serverName }),
-    },
-  });
+  const agent = httpsAgent({ certificateAuthorities, serverName, clientCertificate, connectTimeout });
 
-  async function ask(
+  async function send(
     method: 'GET' | 'HEAD' | 'PUT',
     target: URL,
-    body: string | null,
     signal: AbortSignal,
-    timeout = timeoutMilliseconds,
-  ) {
-    const authorization = bearerToken === undefined ? undefined : `Bearer ${await bearerToken()}`;
-    // Redirects are not followed (undici's `request` never does): a snapshot goes where it was meant to go.
-    const answer = await request(target, {
-      dispatcher: agent,
+    { body, timeout = timeoutMilliseconds }: { readonly body?: string; readonly timeout?: number } = {},
+  ): Promise<Dispatcher.ResponseData> {
+    const response = await sendRequest(target, {
+      agent,
       method,
+      headers: body === undefined ? { accept: sealedMediaType } : { 'content-type': sealedMediaType },
       body,
-      headers: {
-        ...(body === null ? { accept: sealedMediaType } : { 'content-type': sealedMediaType }),
-        ...(authorization === undefined ? {} : { authorization }),
-      },
-      // undici ends a connection after HEAD, for servers that send a body all the same. Routers do not, and a check
-      // each second would be a handshake each second.
-      reset: false,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
+      bearerToken,
+      timeoutMilliseconds: timeout,
+      signal,
     });
-    const header = answer.headers[advertisedAddressHeader];
-    const said = typeof header === 'string' ? parseAdvertisedServer(header) : undefined;
-    // A refusal without the line may be the word of something in between, which takes nothing back.
-    if (said !== undefined || answer.statusCode === 200) options.onAdvertised?.(said);
-    return answer;
+    const header = response.headers[advertisedAddressHeader];
+    const advertised = typeof header === 'string' ? parseAdvertisedServer(header) : undefined;
+    // A failure without the header may come from an intermediary. It does not withdraw the address.
+    if (advertised !== undefined || response.statusCode === 200) options.onAdvertised?.(advertised);
+    return response;
   }
 
   async function push(target: URL, jws: string, signal: AbortSignal): Promise<DeliveryResult> {
     try {
-      const { statusCode, body } = await ask('PUT', target, jws, signal);
-      return resultOf({ status: statusCode, body: await readAnswerText(body, maximumAnswerBytes) });
+      return resultOf(await readText(await send('PUT', target, signal, { body: jws }), maximumResponseBytes));
     } catch (error) {
-      return unreachable(error);
+      return { kind: 'unreachable', message: errorMessage(error) };
     }
   }
+
+  const unexpected = (response: TextResponse) => new Error(`${url} returned ${failureText(response)}`);
 
   return {
     name: url,
     checksCreationTime: true,
     async put({ sealed }: Delivery, signal) {
-      if (sealed === undefined) return { kind: 'refused', message: 'routers take signed snapshots only' };
+      if (sealed === undefined) return { kind: 'refused', message: 'routers accept only signed snapshots' };
       const { snapshot, renewal } = sealed;
       if (renewal === undefined) return push(snapshotUrl, snapshot, signal);
       const renewed = await push(renewalUrl, renewal, signal);
       if (renewed.kind !== 'newer-held') return renewed;
-      // It does not hold the snapshot that was renewed: it has come late, or has lost it.
+      // It does not hold the snapshot: it has started late, or has lost it.
       const pushed = await push(snapshotUrl, snapshot, signal);
       return pushed.kind === 'accepted' ? push(renewalUrl, renewal, signal) : pushed;
     },
     async holds({ sealed }, signal) {
-      const { statusCode, headers, body } = await ask('HEAD', snapshotUrl, null, signal, checkTimeout);
+      const { statusCode, headers, body } = await send('HEAD', snapshotUrl, signal, {
+        timeout: checkTimeout,
+      });
       await body.dump();
+      if (statusCode !== 200 && statusCode !== 404) throw unexpected({ status: statusCode, body: '' });
       const { etag } = headers;
-      if (statusCode !== 200 && statusCode !== 404) throw unexpected(url, { status: statusCode, body: '' });
       const held = typeof etag === 'string' ? parseEntityTag(etag) : undefined;
       if (held === undefined || sealed === undefined) return false;
-      // A later lifetime is another leader's renewal of the same: nothing is lost.
+      // A later lifetime is a renewal of the same snapshot by another leader.
       return held.digest === sealed.held.digest && held.createdAt >= sealed.held.createdAt;
     },
     async held(signal) {
-      const { statusCode, body } = await ask('GET', snapshotUrl, null, signal);
-      const text = await readAnswerText(body, sealedSnapshotLimit);
-      if (statusCode === 404) return undefined;
-      if (statusCode !== 200) throw unexpected(url, { status: statusCode, body: text });
-      return text;
+      const response = await readText(await send('GET', snapshotUrl, signal), sealedSnapshotLimit);
+      if (response.status === 404) return undefined;
+      if (response.status !== 200) throw unexpected(response);
+      return response.body;
     },
     close: () => agent.destroy(),
   };
 }
 
-function unexpected(url: string, { status, body }: DeliveryAnswer): Error {
-  return new Error(`${url} answered with ${status}: ${statusOf(body)?.message ?? 'without a Status'}`);
+/** The result of a push. */
+function resultOf({ status, body }: TextResponse): DeliveryResult {
+  if (status === 200 || status === 201 || status === 204) return { kind: 'accepted' };
+  const failure = statusOf(body);
+  const message = `${status} ${failure?.message ?? 'without a Status'}`;
+  if (status === 409) {
+    const cause = failure?.details?.causes?.find(({ reason }) => reason === heldGenerationCause);
+    const generation = Number(cause?.message);
+    return {
+      kind: 'newer-held',
+      generation: Number.isSafeInteger(generation) && generation > 0 ? generation : undefined,
+      message,
+    };
+  }
+  if (isTransient(status)) return { kind: 'unreachable', message };
+  return { kind: 'refused', message, ...(status === 422 ? { isInvalid: true } : {}) };
 }

@@ -2,11 +2,11 @@
 export * from '../index.ts';
 export {
   type ClusterAccess,
+  ClusterAccessError,
   type ClusterAccessOptions,
   type ClusterCredentials,
   loadClusterAccess,
 } from './cluster-access.ts';
-export { ClusterAccessError } from './cluster-access-error.ts';
 export { type FileTargetOptions, fileTarget } from './file-target.ts';
 export { type HttpsTarget, type HttpsTargetOptions, httpsTarget } from './https-target.ts';
 export { type HttpLeaseClient, httpLeaseClient, type LeaseClientOptions } from './lease-client.ts';
@@ -17,9 +17,8 @@ export {
   type ProcessEndpointsOptions,
   startProcessEndpoints,
 } from './process-endpoints.ts';
-export { type RecordResult, recordCluster } from './record-cluster.ts';
+export { type RecordResult, recordCluster, runRecording } from './record-cluster.ts';
 export { recordedDocuments } from './recorded-documents.ts';
-export { runRecording } from './run-recording.ts';
 export { type PreparedSync, prepareSync, runSync, runSyncOnce } from './run-sync.ts';
 export type {
   ReadingOptions,

@@ -30,7 +30,7 @@ async function apiServer(context: TestContext, handler: Handler) {
   return `127.0.0.1:${port}`;
 }
 
-function answering(text: string, log: string[] = []): Handler {
+function responding(text: string, log: string[] = []): Handler {
   return ({ headers, url }, response) => {
     log.push(`${url} ${headers.authorization ?? ''}`);
     response.setHeader('content-type', 'application/json');
@@ -86,7 +86,7 @@ test('a server that is away, or says that it is going, is left for the next, rou
     response.statusCode = 503;
     response.end();
   });
-  const lives = await apiServer(context, answering('alive'));
+  const lives = await apiServer(context, responding('alive'));
   const connection = connect(context, '127.0.0.1:1', { others: [goes, lives] });
   const ask = () => connection.get('/api', 'application/json', signal);
   await assert.rejects(ask(), { code: 'Unreachable' });
@@ -121,7 +121,7 @@ test('a watch whose connection breaks moves on to another server', async (contex
     response.write('{}\n');
     setImmediate(() => response.destroy());
   });
-  const lives = await apiServer(context, answering('alive'));
+  const lives = await apiServer(context, responding('alive'));
   const connection = connect(context, breaks, { others: [lives] });
   const { chunks } = await connection.watch('/api/v1/pods?watch=true', signal);
   await assert.rejects(async () => {
@@ -130,7 +130,7 @@ test('a watch whose connection breaks moves on to another server', async (contex
   assert.equal((await connection.get('/api', 'application/json', signal)).body, '"alive"');
 });
 
-test('an answer that is not text is no document', async (context) => {
+test('a response that is not text is no document', async (context) => {
   const address = await apiServer(context, (_, response) => response.end(Buffer.from([0x22, 0xff, 0x22])));
   await assert.rejects(connect(context, address).get('/api', 'application/json', signal), {
     code: 'Unreachable',
@@ -139,7 +139,7 @@ test('an answer that is not text is no document', async (context) => {
 
 test('a server that another authority vouches for is not spoken to', async (context) => {
   const log: string[] = [];
-  const address = await apiServer(context, answering('alive', log));
+  const address = await apiServer(context, responding('alive', log));
   const stranger = await createAuthority('stranger');
   const connection = connect(context, address, {
     rotate: [{ certificateAuthorities: stranger.certificate }],

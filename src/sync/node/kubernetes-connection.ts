@@ -1,22 +1,21 @@
-import { Agent, type Dispatcher, request } from 'undici';
-import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
-import type { WatchConnection } from '../documents/server-documents.ts';
-import { ReadError } from '../documents/server-documents.ts';
+import type { Agent, Dispatcher } from 'undici';
+import { unreachable, type WatchConnection } from '../documents/server-documents.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
+import { httpsAgent, readBody } from './http-client.ts';
 import type { LocalApiServer } from './run-sync-options.ts';
 
 export interface KubernetesConnectionOptions {
   readonly access: ClusterAccess;
   /**
-   * API servers that can be watched through when the kubeconfig's own address does not answer, `host:port`: the
-   * same objects, and the same resource versions, are behind each.
+   * `host:port` of API servers to use while the kubeconfig's server cannot be reached. All of them have the same objects
+   * and the same resource versions.
    */
   readonly otherAddresses?: () => readonly string[];
-  /** PEM that those are checked against, as `kubernetes.default.svc`. Default: the kubeconfig's. */
+  /** PEM to verify those, as `kubernetes.default.svc`. Default: the kubeconfig's. */
   readonly peerCertificateAuthorities?: string | undefined;
-  /** Asked before all others, and what the kubeconfig names only after those: it may lead back to a router. */
+  /** Used first, and the kubeconfig's server only after all others: that may be a router. */
   readonly local?: LocalApiServer | undefined;
-  /** Sent along as `Via`. */
+  /** `Via` of each request. */
   readonly via?: string | undefined;
   /** Of one document. Default 256 MiB. */
   readonly maximumBytes?: number | undefined;
@@ -28,53 +27,42 @@ export interface KubernetesConnection extends WatchConnection {
 }
 
 const peerServerName = 'kubernetes.default.svc';
-/** Milliseconds until a server that does not even connect counts as away. */
+/** For TCP and TLS, milliseconds. */
 const connectTimeout = 5_000;
 
-/** Where a server is, and what it is checked by. `undefined`: the kubeconfig says. */
-interface Place {
+/** A server, and how it is verified. */
+interface Endpoint {
   readonly origin: string;
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
 }
 
-/** Lists and watches through what a kubeconfig names, and through other API servers while that is away. */
+/** Lists and watches through the server of a kubeconfig, and through other API servers while that cannot be reached. */
 export function kubernetesConnection(options: KubernetesConnectionOptions): KubernetesConnection {
   const { access, otherAddresses = () => [], maximumBytes = 256 * 1024 * 1024 } = options;
   const agents = new Map<string, { readonly agent: Agent; readonly made: string }>();
   const via = options.via === undefined ? [] : ['via', options.via];
-  /** How often a place failed in a row: counts through the places. */
+  /** Index of the endpoint in use; rises with each failure. */
   let turn = 0;
 
-  function agentFor({ origin, ...place }: Place, credentials: ClusterCredentials): Agent {
-    const { ca, serverName: servername } = place;
-    const pair = credentials.clientCertificate;
-    const made = JSON.stringify([ca, servername, pair]);
+  function agentFor({ origin, ca, serverName }: Endpoint, credentials: ClusterCredentials): Agent {
+    const tls = { certificateAuthorities: ca, serverName, clientCertificate: credentials.clientCertificate };
+    const made = JSON.stringify(tls);
     const known = agents.get(origin);
     if (known?.made === made) return known.agent;
-    // Certificates were rotated. What goes on over the old ones may end in peace.
+    // Certificates were rotated. Requests over the old connections may end normally.
     void known?.agent.close();
-    const agent = new Agent({
-      // One connection for each watch, so that giving one up is closing it.
-      allowH2: false,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: {
-        checkServerIdentity,
-        timeout: connectTimeout,
-        keepAlive: true,
-        keepAliveInitialDelay: 30_000,
-        ...(ca === undefined ? {} : { ca }),
-        ...(servername === undefined ? {} : { servername }),
-        ...(pair === undefined ? {} : { cert: pair.certificate, key: pair.key }),
-      },
-    });
+    // Each watch has a connection of its own, so that cancelling it closes only that.
+    const agent = httpsAgent(
+      { ...tls, connectTimeout },
+      { headersTimeout: 0, bodyTimeout: 0, connect: { keepAlive: true, keepAliveInitialDelay: 30_000 } },
+    );
     agents.set(origin, { agent, made });
     return agent;
   }
 
-  /** In the order in which they are asked. */
-  function places({ certificateAuthorities, serverName }: ClusterCredentials): readonly Place[] {
+  /** In order of preference. */
+  function endpoints({ certificateAuthorities, serverName }: ClusterCredentials): readonly Endpoint[] {
     const named = { origin: access.server, ca: certificateAuthorities, serverName };
     const { local } = options;
     const ca = options.peerCertificateAuthorities ?? certificateAuthorities;
@@ -89,41 +77,46 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
       serverName: local.serverName,
     };
     const all = own === undefined ? [named, ...others] : [own, ...others, named];
-    return [...new Map(all.toReversed().map((place) => [place.origin, place])).values()].toReversed();
+    return [
+      ...new Map(all.toReversed().map((endpoint) => [endpoint.origin, endpoint])).values(),
+    ].toReversed();
   }
 
-  function place(credentials: ClusterCredentials): { readonly origin: string; readonly agent: Agent } {
-    const all = places(credentials);
+  function current(credentials: ClusterCredentials): { readonly origin: string; readonly agent: Agent } {
+    const all = endpoints(credentials);
     for (const [origin, { agent }] of agents) {
-      if (all.some((place) => place.origin === origin)) continue;
+      if (all.some((endpoint) => endpoint.origin === origin)) continue;
       agents.delete(origin);
       void agent.close();
     }
-    // There is one at least: what the kubeconfig names.
-    const next = all[turn % all.length] as Place;
+    // There is at least one: that of the kubeconfig.
+    const next = all[turn % all.length] as Endpoint;
     return { origin: next.origin, agent: agentFor(next, credentials) };
   }
 
-  async function ask(path: string, accept: string, signal: AbortSignal | undefined) {
+  async function send(path: string, accept: string, signal: AbortSignal | undefined) {
     const begun = turn;
     try {
       const credentials = await access.credentials();
-      const { origin, agent } = place(credentials);
-      const answer = await request(`${origin}${path}`, {
-        dispatcher: agent,
+      const { origin, agent } = current(credentials);
+      const url = new URL(`${origin}${path}`);
+      const response = await agent.request({
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method: 'GET',
         headers: [...credentials.headers, ...via, 'accept', accept, 'user-agent', 'mixed-version-proxy-sync'],
         ...(signal === undefined ? {} : { signal }),
       });
-      // A gateway without a server behind it, or a server that is going: somebody else may do.
-      if (answer.statusCode >= 500) next(begun);
-      return answer;
+      // A load balancer without a server behind it, or a server that is shutting down: another one may work.
+      if (response.statusCode >= 500) next(begun);
+      return response;
     } catch (cause) {
       next(begun);
       throw unreachable(path, cause);
     }
   }
 
-  /** Once for all requests that failed, or were given up, at the same place. */
+  /** Moves to the next endpoint, once for all requests that failed at the same one. */
   function next(begun: number): void {
     if (turn === begun) turn++;
   }
@@ -131,10 +124,11 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
   return {
     async get(path, accept, signal) {
       const begun = turn;
-      const answer = await ask(path, accept, signal);
+      const response = await send(path, accept, signal);
       try {
-        const body = await readText(answer.body, maximumBytes);
-        return { status: answer.statusCode, contentType: contentTypeOf(answer), body };
+        const bytes = await readBody(response.body, maximumBytes);
+        const body = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+        return { status: response.statusCode, contentType: contentTypeOf(response), body };
       } catch (cause) {
         next(begun);
         throw unreachable(path, cause);
@@ -142,9 +136,9 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
     },
     async watch(path, signal) {
       const begun = turn;
-      const { statusCode, body } = await ask(path, 'application/json', signal);
+      const { statusCode, body } = await send(path, 'application/json', signal);
       if (statusCode !== 200) {
-        // Its answer is of no use; what destroying it makes of it neither.
+        // The body is not read; destroying it may emit an error.
         body.on('error', () => {});
         body.destroy();
       }
@@ -159,7 +153,7 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
   };
 }
 
-/** @param onBreak called when the body ends in an error */
+/** @param onBreak called if the body ends with an error */
 async function* chunksOf(body: AsyncIterable<Uint8Array>, onBreak: () => void): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   try {
@@ -170,24 +164,7 @@ async function* chunksOf(body: AsyncIterable<Uint8Array>, onBreak: () => void): 
   }
 }
 
-async function readText(body: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > limit) throw new Error(`the answer is larger than ${limit} bytes`);
-    chunks.push(chunk);
-  }
-  return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
-}
-
 function contentTypeOf({ headers }: Dispatcher.ResponseData): string {
   const value = headers['content-type'];
   return (Array.isArray(value) ? value[0] : value) ?? '';
-}
-
-function unreachable(path: string, cause: unknown): ReadError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  // Without the query, which differs from one attempt to the next.
-  return new ReadError('Unreachable', `${path.split('?', 1)[0]}: ${reason}`, { cause });
 }

@@ -64,12 +64,12 @@ test('who replaces what somebody else has replaced meanwhile is told of the conf
   const [read, sameRead] = [await one.get(signal), await other.get(signal)];
   assert.ok(read !== undefined && sameRead !== undefined);
   await one.replace(read, record('one'), signal);
-  await assert.rejects(other.replace(sameRead, record('other'), signal), /was answered with 409/);
-  await assert.rejects(other.create(record('other'), signal), /was answered with 409/);
+  await assert.rejects(other.replace(sameRead, record('other'), signal), /returned 409/);
+  await assert.rejects(other.create(record('other'), signal), /returned 409/);
   assert.equal((await other.get(signal))?.record.holderIdentity, 'one');
 });
 
-test('servers that are down, hang or answer 503 are passed over, and the one that answers is asked first from then on', async (context) => {
+test('servers that are down, hang or return 503 are skipped, and the one that responds is asked first from then on', async (context) => {
   const cluster = await syncCluster(context);
   const asked: string[] = [];
   const { apiServer } = cluster.certificates;
@@ -106,8 +106,5 @@ test('a 404 that no API server made is not taken for a Lease that does not exist
   const { port } = await httpsServer(context, tls, (_request, response) => {
     response.writeHead(404, { 'content-type': 'text/html' }).end('<html>no such host</html>');
   });
-  await assert.rejects(
-    client(context, cluster, [`https://127.0.0.1:${port}`]).get(signal),
-    /was answered with 404/,
-  );
+  await assert.rejects(client(context, cluster, [`https://127.0.0.1:${port}`]).get(signal), /returned 404/);
 });

@@ -1,20 +1,29 @@
-import { Agent, type Dispatcher, request } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import * as v from 'valibot';
-import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
+import type { PemPair } from '../../node/reload/live-credentials.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { LeaseClient, LeaseRecord, StoredLease } from '../election/lease-record.ts';
-import { isPassing, readAnswerText, statusOf } from './delivery-answer.ts';
+import {
+  failureText,
+  httpsAgent,
+  isTransient,
+  readText,
+  sendRequest,
+  statusOf,
+  type TextResponse,
+} from './http-client.ts';
 
 export interface LeaseClientOptions {
   /** API servers of the cluster, as `https://host:port`: the Lease is the same through each of them. At least one. */
   readonly servers: readonly { readonly origin: string; readonly serverName?: string | undefined }[];
-  /** PEM bundle that their certificates are checked against. */
+  /** PEM bundle to verify their certificates. */
   readonly certificateAuthorities: string;
-  readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
-  /** Asked for each request, since service account tokens are rotated. */
+  readonly clientCertificate?: PemPair | undefined;
+  /** Called for each request, since service account tokens are rotated. */
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
   readonly namespace: string;
   readonly name: string;
-  /** For one request to one server; the next is asked then. Default 2,500. */
+  /** For one request to one server, before the next server is asked. Default 2,500. */
   readonly timeoutMilliseconds?: number | undefined;
 }
 
@@ -22,15 +31,10 @@ export interface HttpLeaseClient extends LeaseClient {
   close(): Promise<void>;
 }
 
-interface LeaseAnswer {
-  readonly status: number;
-  readonly body: string;
-}
-
-/** A Lease has some hundred bytes; its managed fields may have some thousand. */
+/** A Lease has a few hundred bytes, its managed fields a few thousand. */
 const maximumLeaseBytes = 256 * 1024;
 
-/** k8s.io/api coordination/v1 types.go; every field of the spec is optional there. */
+/** k8s.io/api coordination/v1 types.go; every field of the spec is optional. */
 const lease = v.looseObject({
   kind: v.literal('Lease'),
   metadata: v.looseObject({ name: v.string(), resourceVersion: v.string() }),
@@ -47,7 +51,7 @@ const lease = v.looseObject({
 });
 
 /**
- * Reads and writes one Lease through whichever API server answers, the one that answered last first.
+ * Reads and writes one Lease through the first API server that responds. The last one that did is asked first.
  *
  * @example
  * ```ts
@@ -68,69 +72,61 @@ export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
   const path = `${collection}/${encodeURIComponent(name)}`;
   let servers = options.servers.map(({ origin, serverName = 'kubernetes.default.svc' }) => ({
     origin,
-    agent: new Agent({
-      // See https-target.ts: a connection to a machine that lost its power must end with the first time-out.
-      allowH2: false,
-      connect: {
-        checkServerIdentity,
-        ca: options.certificateAuthorities,
-        servername: serverName,
-        timeout: timeoutMilliseconds,
-        ...(options.clientCertificate === undefined
-          ? {}
-          : { cert: options.clientCertificate.certificate, key: options.clientCertificate.key }),
-      },
+    agent: httpsAgent({
+      certificateAuthorities: options.certificateAuthorities,
+      serverName,
+      clientCertificate: options.clientCertificate,
+      connectTimeout: timeoutMilliseconds,
     }),
   }));
 
-  async function ask(method: Dispatcher.HttpMethod, target: string, object: unknown, signal: AbortSignal) {
+  async function send(method: Dispatcher.HttpMethod, target: string, object: unknown, signal: AbortSignal) {
     let failure = new Error('there is no API server to ask');
     for (const server of servers) {
       signal.throwIfAborted();
       try {
-        const answer = await askOne(server, method, target, object, signal);
-        if (!isPassing(answer.status)) {
+        const response = await sendTo(server, method, target, object, signal);
+        if (!isTransient(response.status)) {
           servers = [server, ...servers.filter((other) => other !== server)];
-          return answer;
+          return response;
         }
-        failure = refusal(server.origin, answer);
+        failure = failed(server.origin, response);
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        failure = new Error(`${server.origin}: ${reason}`, { cause: error });
+        failure = new Error(`${server.origin}: ${errorMessage(error)}`, { cause: error });
       }
     }
     throw failure;
   }
 
-  async function askOne(
+  async function sendTo(
     { origin, agent }: { readonly origin: string; readonly agent: Agent },
     method: Dispatcher.HttpMethod,
     target: string,
     object: unknown,
     signal: AbortSignal,
-  ): Promise<LeaseAnswer> {
-    const authorization = bearerToken === undefined ? undefined : `Bearer ${await bearerToken()}`;
-    const { statusCode, body } = await request(`${origin}${target}`, {
-      dispatcher: agent,
+  ): Promise<TextResponse> {
+    const response = await sendRequest(`${origin}${target}`, {
+      agent,
       method,
-      body: object === undefined ? null : JSON.stringify(object),
       headers: {
         accept: 'application/json',
         'user-agent': 'mixed-version-proxy-sync',
         ...(object === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(authorization === undefined ? {} : { authorization }),
       },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]),
+      body: object === undefined ? undefined : JSON.stringify(object),
+      bearerToken,
+      timeoutMilliseconds,
+      signal,
     });
-    return { status: statusCode, body: await readAnswerText(body, maximumLeaseBytes) };
+    return readText(response, maximumLeaseBytes);
   }
 
   return {
     async get(signal) {
-      const answer = await ask('GET', path, undefined, signal);
-      // Not found in a Status: the API server's own word that there is no such Lease.
-      if (answer.status === 404 && statusOf(answer.body) !== undefined) return undefined;
-      return storedLease(path, answer);
+      const response = await send('GET', path, undefined, signal);
+      // With a Status, the 404 is the API server's own.
+      if (response.status === 404 && statusOf(response.body) !== undefined) return undefined;
+      return storedLease(path, response);
     },
     async create(record, signal) {
       const object = {
@@ -139,10 +135,10 @@ export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
         metadata: { name, namespace },
         spec: record,
       };
-      return storedLease(path, await ask('POST', collection, object, signal));
+      return storedLease(path, await send('POST', collection, object, signal));
     },
     async replace(stored, record, signal) {
-      return storedLease(path, await ask('PUT', path, replaced(stored, record), signal));
+      return storedLease(path, await send('PUT', path, replaced(stored, record), signal));
     },
     async close() {
       await Promise.all(servers.map(({ agent }) => agent.destroy()));
@@ -150,17 +146,17 @@ export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
   };
 }
 
-/** What others keep in the Lease (labels, fields of later versions) stays. */
+/** Keeps labels, and fields of later versions. */
 function replaced({ object }: StoredLease, record: LeaseRecord): object {
   const { spec, ...rest } = v.parse(lease, object);
   return { ...rest, spec: { ...spec, ...record } };
 }
 
-function storedLease(path: string, answer: LeaseAnswer): StoredLease {
-  if (answer.status !== 200 && answer.status !== 201) throw refusal(path, answer);
-  const object: unknown = JSON.parse(answer.body);
+function storedLease(path: string, response: TextResponse): StoredLease {
+  if (response.status !== 200 && response.status !== 201) throw failed(path, response);
+  const object: unknown = JSON.parse(response.body);
   const parsed = v.safeParse(lease, object);
-  if (!parsed.success) throw new Error(`${path} was answered with something that is no Lease`);
+  if (!parsed.success) throw new Error(`${path} returned an object that is not a Lease`);
   const { holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions } =
     parsed.output.spec ?? {};
   return {
@@ -175,6 +171,6 @@ function storedLease(path: string, answer: LeaseAnswer): StoredLease {
   };
 }
 
-function refusal(what: string, { status, body }: LeaseAnswer): Error {
-  return new Error(`${what} was answered with ${status}: ${statusOf(body)?.message ?? 'without a Status'}`);
+function failed(what: string, response: TextResponse): Error {
+  return new Error(`${what} returned ${failureText(response)}`);
 }

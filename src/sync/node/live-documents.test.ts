@@ -44,17 +44,17 @@ async function apiServer(
   return liveDocuments({ transport, id: 'a', origin: `https://127.0.0.1:${port}`, ...options });
 }
 
-function answerJson(response: ServerResponse, body: string): void {
+function sendJson(response: ServerResponse, body: string): void {
   response.setHeader('content-type', 'application/json');
   response.end(body);
 }
 
-const answers = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
+const served = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
 
 function serve(path: string | undefined, response: ServerResponse): void {
-  const answer = answers[path?.split('?')[0] ?? ''];
-  response.statusCode = answer === undefined ? 404 : 200;
-  answerJson(response, JSON.stringify(answer ?? { kind: 'Status', code: 404 }));
+  const document = served[path?.split('?')[0] ?? ''];
+  response.statusCode = document === undefined ? 404 : 200;
+  sendJson(response, JSON.stringify(document ?? { kind: 'Status', code: 404 }));
 }
 
 test('reads a server over mTLS under the name kubernetes.default.svc, as the sync job', async (context) => {
@@ -90,7 +90,7 @@ test('what has not changed is not sent again, what has is', async (context) => {
     response.statusCode = headers['if-none-match'] === etag ? 304 : 200;
     sent.push(response.statusCode);
     if (response.statusCode === 304) response.end();
-    else answerJson(response, JSON.stringify({ etag }));
+    else sendJson(response, JSON.stringify({ etag }));
   });
   const first = await documents.get('/apis', 'application/json');
   assert.deepEqual(await documents.get('/apis', 'application/json'), first);
@@ -105,7 +105,7 @@ test('OpenAPI documents of group versions are not kept, of which megabytes would
   const documents = await apiServer(context, ({ headers }, response) => {
     conditions.push(headers['if-none-match']);
     response.setHeader('etag', '"one"');
-    answerJson(response, '{}');
+    sendJson(response, '{}');
   });
   for (const path of ['/openapi/v3/apis/apps/v1?hash=AB', '/openapi/v3']) {
     await documents.get(path, 'application/json');
@@ -126,7 +126,7 @@ test('takes gzip', async (context) => {
 
 const faults: Record<string, HttpListener> = {
   hangs: () => {},
-  'hangs in the middle of its answer': (_request, response) => {
+  'hangs in the middle of its response': (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
     response.write('{"kind":');
   },
@@ -134,12 +134,12 @@ const faults: Record<string, HttpListener> = {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
     response.write('{"kind":"APIVersions"}', () => response.destroy());
   },
-  'never ends its answer': (_request, response) => {
+  'never ends its response': (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     const timer = setInterval(() => response.write(' '.repeat(4096)), 1);
     response.on('close', () => clearInterval(timer));
   },
-  'answers with something that is not UTF-8': (_request, response) => {
+  'returns a body that is not UTF-8': (_request, response) => {
     response.setHeader('content-type', 'application/json');
     response.end(Buffer.from([0x22, 0xff, 0x22]));
   },

@@ -2,31 +2,36 @@ import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { NodeTransport } from '../../node/destinations/node-transport.ts';
 import { requestDocument } from '../../node/destinations/request-document.ts';
 import type { DestinationTrust } from '../../request/transport.ts';
-import { ReadError, type ServerDocument, type ServerDocuments } from '../documents/server-documents.ts';
+import {
+  ReadError,
+  type ServerDocument,
+  type ServerDocuments,
+  unreachable,
+} from '../documents/server-documents.ts';
 
 export interface LiveDocumentsOptions {
-  /** Holds the certificates: its "front-proxy" pair is the sync job's own client certificate here. */
+  /** Has the certificates. Its `frontProxy` pair is the sync job's own client certificate. */
   readonly transport: NodeTransport;
   readonly id: string;
   /** `https://host:port`. */
   readonly origin: string;
-  /** The name the serving certificate must carry. Default `kubernetes.default.svc`. */
+  /** The name that the serving certificate must have. Default `kubernetes.default.svc`. */
   readonly serverName?: string | undefined;
-  /** What its certificate is checked against. Default: the transport's peer authorities. */
+  /** The authorities to verify its certificate. Default: the transport's peer authorities. */
   readonly trust?: DestinationTrust | undefined;
-  /** Asked for each document, since service account tokens are rotated. */
+  /** Called for each document, since service account tokens are rotated. */
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
-  /** Further headers, name, value, name, value, …; asked for each document. */
+  /** More headers, name, value, name, value, …; called for each document. */
   readonly requestHeaders?: (() => Promise<readonly string[]>) | undefined;
   /** For one document. Default 10,000: longer than the 5 s an aggregator gives a hanging extension API server. */
   readonly timeoutMilliseconds?: number | undefined;
-  /** Of one document, unpacked. Default 64 MiB. */
+  /** Of one uncompressed document. Default 64 MiB. */
   readonly maximumBytes?: number | undefined;
 }
 
 /**
- * The documents of a running API server, read as an ordinary client: any identity that may read discovery,
- * APIServices and CustomResourceDefinitions will do. What has not changed is not sent again.
+ * The documents of a running API server. Any identity works that may read discovery, APIServices and
+ * CustomResourceDefinitions. A document that has not changed is not sent again (RFC 9110 section 13.1.2).
  *
  * @example
  * ```ts
@@ -66,8 +71,7 @@ export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
         ...(signal === undefined ? {} : { signal }),
       });
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new ReadError('Unreachable', `${path}: ${reason}`, { cause });
+      throw unreachable(path, cause);
     }
   }
 
@@ -77,15 +81,15 @@ export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
       const before = known.get(key);
       const headers = ['accept', accept, 'accept-encoding', 'gzip', 'user-agent', 'mixed-version-proxy-sync'];
       if (before !== undefined) headers.push('if-none-match', before.etag);
-      const answer = await request(path, headers, signal);
-      if (answer.status === 304 && before !== undefined) return before.document;
+      const response = await request(path, headers, signal);
+      if (response.status === 304 && before !== undefined) return before.document;
       const document = {
-        status: answer.status,
-        contentType: firstHeader(answer.headers, 'content-type') ?? '',
-        body: utf8(path, answer.body),
+        status: response.status,
+        contentType: firstHeader(response.headers, 'content-type') ?? '',
+        body: utf8(path, response.body),
       };
-      const etag = firstHeader(answer.headers, 'etag');
-      if (etag !== undefined && answer.status === 200 && !isReadOnce(path))
+      const etag = firstHeader(response.headers, 'etag');
+      if (etag !== undefined && response.status === 200 && !isReadOnce(path))
         known.set(key, { etag, document });
       else known.delete(key);
       return document;
@@ -93,7 +97,7 @@ export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
   };
 }
 
-/** OpenAPI documents of group versions: what is to be kept of their megabytes is a few digests. */
+/** OpenAPI documents of group versions have megabytes, and only their digests are kept. */
 function isReadOnce(path: string): boolean {
   return path.startsWith('/openapi/v3/');
 }

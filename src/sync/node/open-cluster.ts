@@ -4,8 +4,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import { addressOf } from '../cluster/api-endpoints.ts';
 import type { FoundServer } from '../cluster/cluster-input.ts';
-import type { ClusterTiming } from '../cluster/cluster-source.ts';
-import { type ClusterSource, createClusterSource } from '../cluster/cluster-source.ts';
+import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster/cluster-source.ts';
 import type { SyncServer } from '../cluster/sync-server.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
 import type { ClusterAccess } from './cluster-access.ts';
@@ -17,24 +16,24 @@ import { servingNames } from './serving-names.ts';
 
 export interface OpenClusterOptions {
   readonly access: ClusterAccess;
-  /** PEM that API servers are checked against at their own addresses. Default: what `access` says. */
+  /** PEM to verify API servers at their own addresses. Default: that of `access`. */
   readonly certificateAuthorities: string | undefined;
   /** Listed by hand. */
   readonly servers: readonly RunSyncServer[];
   readonly timing?: Partial<ClusterTiming> | undefined;
-  /** Read where it is named here, and not at the address that others know it by, which may be a router's. */
+  /** It is read at this origin, not at its address for others, which may be that of a router. */
   readonly local?: LocalApiServer | undefined;
-  /** `Via` of every request that is sent. */
+  /** `Via` of each request. */
   readonly via?: string | undefined;
 }
 
 export interface OpenCluster extends OpenServers {
-  /** @param previous what an earlier run left. Once only. */
+  /** @param previous the snapshot of an earlier run. Once only. */
   source(previous: Snapshot | undefined): ClusterSource;
 }
 
 /**
- * Connections to a cluster: to what the kubeconfig names, and with its identity to each server by its address.
+ * Connections to a cluster: to the server of the kubeconfig, and with the same identity to each server at its address.
  *
  * @example
  * ```ts
@@ -52,8 +51,8 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
     const pem = options.certificateAuthorities ?? certificateAuthorities;
     if (pem !== undefined) return pem;
     throw new TypeError(
-      'The kubeconfig names no certificate authority, so API servers cannot be checked at their own addresses: ' +
-        'name theirs with --peer-ca-file.',
+      'The kubeconfig has no certificate authority, so API servers cannot be verified at their own addresses: ' +
+        'set --peer-ca-file.',
     );
   };
   const transportCredentials = async () => {
@@ -70,7 +69,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
   const transport = new NodeTransport({ credentials: first.transport });
   let used = JSON.stringify(first.transport);
 
-  /** Brings rotated certificates into use. @returns the headers to send */
+  /** Uses rotated certificates from now on. @returns the headers to send */
   async function identity(): Promise<readonly string[]> {
     const { headers, transport: now } = await transportCredentials();
     const text = JSON.stringify(now);
@@ -100,7 +99,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
     return documentsAt(id, local.origin, local.serverName, trust);
   }
 
-  /** Servers come and go with their addresses; neither what they said nor connections to them stay. */
+  /** Forgets the documents of servers that are gone, and closes connections to them. */
   function forgetAllBut(used: ReadonlySet<ServerDocuments>): void {
     for (const [key, { opened }] of documents) if (!used.has(opened)) documents.delete(key);
     transport.retain(new Set([...documents.values()].map(({ origin }) => origin)));
@@ -136,8 +135,8 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
       });
       return {
         ...source,
-        look(answered) {
-          const view = source.look(answered);
+        look(isReadable) {
+          const view = source.look(isReadable);
           addresses = view.servers.flatMap((server) =>
             server.id === local?.id ? [] : (addressOf(server) ?? []),
           );

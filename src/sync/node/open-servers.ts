@@ -3,7 +3,7 @@ import type { SyncServer } from '../cluster/sync-server.ts';
 import { liveDocuments } from './live-documents.ts';
 import { type ReadingOptions, readingOriginOf } from './run-sync-options.ts';
 
-/** API servers with connections to read them by. */
+/** API servers with open connections. */
 export interface OpenServers {
   readonly servers: readonly SyncServer[];
   close(): void;

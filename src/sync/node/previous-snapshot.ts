@@ -4,26 +4,26 @@ import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { openSnapshot } from '../../snapshot/signing/open.ts';
 
-/** Something outside that a snapshot was delivered to and can be asked back from. */
+/** A target that returns the snapshot that it holds. */
 export interface SnapshotHolder {
   readonly name: string;
-  /** Sealed; `undefined` when it holds none. @throws when it cannot be asked */
+  /** Sealed; `undefined` if it holds none. @throws if it cannot be reached */
   held(signal: AbortSignal): Promise<string | undefined>;
 }
 
 export interface PreviousSnapshotSources {
   readonly store: SnapshotStore | undefined;
   readonly holders: readonly SnapshotHolder[];
-  /** Whatever is not signed with one of these is not gone on from. */
+  /** A snapshot that is not signed with one of these is not used. */
   readonly keys: PinnedKeySet;
   readonly logger: Logger;
 }
 
 /**
- * The newest snapshot that the state file or any target holds. Without it a restart while a server cannot be
- * read would take that server's routes away from routers that still know them.
+ * The newest snapshot that the state file or any target holds. Without it, after a restart routers would lose the routes
+ * of a server that cannot be read.
  *
- * Never rejects: a sync job that finds nothing starts from nothing.
+ * Never rejects: a sync job that finds none starts without.
  */
 export async function previousSnapshot(
   { store, holders, keys, logger }: PreviousSnapshotSources,
@@ -31,17 +31,17 @@ export async function previousSnapshot(
 ): Promise<Snapshot | undefined> {
   const found = await Promise.all([
     open('state file', async () => (await store?.load())?.snapshot),
-    ...holders.map(async (holder) => open(holder.name, await ask(holder))),
+    ...holders.map(async (holder) => open(holder.name, await fetchFrom(holder))),
   ]);
   return found.reduce(newer, undefined);
 
-  /** A router that is not up yet says nothing of an earlier run: at the first start of all there was none. */
-  async function ask({ name, held }: SnapshotHolder): Promise<() => Promise<string | undefined>> {
+  /** A router that is not up yet is normal at the very first start. */
+  async function fetchFrom({ name, held }: SnapshotHolder): Promise<() => Promise<string | undefined>> {
     try {
       const jws = await held(signal);
       return async () => jws;
     } catch (err) {
-      logger.info({ err, source: name }, 'it could not be asked whether it holds a snapshot to go on from');
+      logger.info({ err, source: name }, 'the snapshot that it holds could not be read');
       return async () => undefined;
     }
   }

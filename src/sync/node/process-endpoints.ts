@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { startEndpointServer } from '../../node/serving/endpoint-server.ts';
+import { type EndpointTls, startEndpointServer } from '../../node/serving/endpoint-server.ts';
 import { healthEndpoints } from '../../own-paths/health-checks/health-endpoints.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { syncHealth } from '../sync-health.ts';
@@ -8,14 +8,14 @@ import type { SyncStatus } from '../sync-loop.ts';
 import type { SyncMetrics } from './sync-metrics.ts';
 
 export interface ProcessEndpointsOptions {
-  /** An IP address. Default 127.0.0.1: whoever reaches it learns the generation and the targets' names. */
+  /** An IP address. Default 127.0.0.1: clients see the generation and the targets' names. */
   readonly address?: string | undefined;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   /** PEM pair; without it the endpoints are plain HTTP. */
-  readonly tls?: { readonly certificate: string; readonly key: string } | undefined;
+  readonly tls?: EndpointTls | undefined;
   readonly metrics: SyncMetrics;
-  /** As it is now; `undefined` before the loop has begun. */
+  /** The current status; `undefined` before the loop starts. */
   readonly status: () => SyncStatus | undefined;
   /** Milliseconds since the epoch; default `Date.now`. */
   readonly now?: (() => number) | undefined;
@@ -30,7 +30,7 @@ export interface ProcessEndpoints {
 
 /**
  * `/livez`, `/readyz`, `/healthz` and `/metrics` of a sync job, for a kubelet, a monitor and an operator.
- * @throws when the address cannot be listened on, or the certificate cannot be used
+ * @throws if it cannot listen on the address, or the certificate cannot be used
  *
  * @example
  * ```ts

@@ -8,8 +8,7 @@ import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { decide } from '../../routing/decide.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { recordCluster } from './record-cluster.ts';
-import { runRecording } from './run-recording.ts';
+import { recordCluster, runRecording } from './record-cluster.ts';
 import { runSyncOnce } from './run-sync.ts';
 import { snapshotFromFolder } from './snapshot-from-folder.ts';
 

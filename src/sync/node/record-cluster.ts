@@ -2,28 +2,35 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAPIGroupList, parseAPIVersions } from '../../discovery/forms/parse-classic.ts';
 import { parseOpenApiV3Index } from '../../discovery/openapi-v3/parse-openapi-v3.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
-import { apiServicesOf, apiServicesPath } from '../cluster/api-services.ts';
-import { readClusterObjects } from '../cluster/cluster-objects.ts';
-import { type NamedService, serviceEndpointsPath, servicePath } from '../cluster/service-address.ts';
+import { type ClusterObjects, readClusterObjects } from '../cluster/cluster-objects.ts';
+import { serviceEndpointsPath, servicePath } from '../cluster/service-address.ts';
 import { getJsonIfServed } from '../documents/json-document.ts';
 import { listObjects, listObjectsIfServed } from '../documents/list-objects.ts';
-import type { ServerDocument, ServerDocuments } from '../documents/server-documents.ts';
+import {
+  readFromFirst,
+  type ServerDocument,
+  type ServerDocuments,
+  withoutQuery,
+} from '../documents/server-documents.ts';
 import { sharedGroupVersions } from '../servers/exclude-group-versions.ts';
 import { ownDocuments } from '../servers/read-openapi-index.ts';
+import { openServers } from './open-servers.ts';
 import { aggregatedFiles, recordedFileName } from './recorded-documents.ts';
+import type { ReadingOptions } from './run-sync-options.ts';
 import { type SharedList, sharedLists } from './shared-lists.ts';
 
 export interface RecordClusterOptions {
   readonly servers: readonly { readonly id: string; readonly documents: ServerDocuments }[];
-  /** Made if needed; must be empty. */
+  /** Created if needed; must be empty. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }
 
 export interface RecordResult {
-  /** What could not be recorded, and why. Without any, the folder holds everything. */
+  /** What could not be recorded, and why. Empty: the folder has everything. */
   readonly faults: readonly string[];
   /** Files written. */
   readonly files: number;
@@ -32,15 +39,15 @@ export interface RecordResult {
 /** Documents read at once from one server. */
 const concurrentDocuments = 8;
 
-/** The form that holds nothing but the server's own, on every version that has it (aggregated/wrapper.go). */
+/** This form has only the server's own resources, on every version that has it (aggregated/wrapper.go). */
 const aggregatedAccept = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
 
 /**
- * Saves what the sync job reads, in the form of test/fixtures/README.md: for `--from`, for bug reports. Nothing
- * but discovery, versions and the objects that routing goes by is asked for; no answer of these holds a secret.
+ * Saves what the sync job reads, in the form of test/fixtures/README.md: for `--from` and for bug reports. It requests
+ * only discovery, versions and the objects that routing needs, none of which contain secrets.
  *
- * @throws {TypeError} when the folder is not empty, or a server's ID cannot be the name of a folder; nothing has been
- *   written then
+ * @throws {TypeError} if the folder is not empty, or a server's ID cannot be the name of a folder; then nothing has been
+ *   written
  *
  * @example
  * ```ts
@@ -68,118 +75,111 @@ export async function recordCluster({
   const faults: string[] = [];
   let files = 0;
   const write = async (file: string, text: string) => {
-    // 0600, as for snapshots: addresses and versions of a control plane are nobody else's business.
+    // 0600, as for snapshots: it has addresses and versions of the control plane.
     await writeFile(join(folder, file), text, { flag: 'wx', mode: 0o600 });
     files++;
   };
-  const shared = sharedBy(servers, signal);
+  const all = servers.map(({ documents }) => documents);
+  const objects = readClusterObjects(all, signal);
   await Promise.all([
-    recordLists(servers, signal, write, faults),
+    recordLists(all, objects, signal, write, faults),
     ...servers.map(async ({ id, documents }) => {
       await mkdir(join(folder, id), { mode: 0o700 });
       const writeOwn: Write = (file, text) => write(join(id, file), text);
-      await recordServer(id, documents, shared, signal, writeOwn, faults);
+      await recordServer(id, documents, objects, signal, writeOwn, faults);
     }),
   ]);
   return { faults, files };
 }
 
-/** Group versions of custom resources and extension API servers; `undefined` when that cannot be read. */
-async function sharedBy(
-  servers: RecordClusterOptions['servers'],
+/**
+ * Records one cluster of running servers. @throws as `recordCluster` does
+ *
+ * @example
+ * ```ts
+ * const { files } = await runRecording(
+ *   { servers: [apiServer], certificateAuthorities, clientCertificate },
+ *   join(folder, 'recording'),
+ *   signal,
+ * );
+ * console.log(files > 0); // true
+ * ```
+ */
+export async function runRecording(
+  options: ReadingOptions,
+  folder: string,
   signal: AbortSignal,
-): Promise<ReadonlySet<string> | undefined> {
-  const read = await readClusterObjects(
-    servers.map(({ documents }) => documents),
-    signal,
-  );
-  const { apiServices, customResourceGroups } = read;
-  if (apiServices === undefined || customResourceGroups === undefined) return undefined;
-  return sharedGroupVersions(apiServices, customResourceGroups);
+): Promise<RecordResult> {
+  const { servers, close } = openServers(options);
+  try {
+    return await recordCluster({ servers, folder, signal });
+  } finally {
+    close();
+  }
 }
 
 type Write = (file: string, text: string) => Promise<void>;
 
-/** With what the sync job finds extension API servers by: the Services that APIServices name, and their endpoints. */
+/** The shared lists, with the Services of extension API servers and their endpoints. */
 async function recordLists(
-  servers: RecordClusterOptions['servers'],
+  servers: readonly ServerDocuments[],
+  objects: Promise<ClusterObjects>,
   signal: AbortSignal,
   write: Write,
   faults: string[],
 ): Promise<void> {
-  const named = await namedServices(servers, signal);
+  // Without APIServices there are none: the fault is that of their own list.
+  const { apiServices = [] } = await objects;
+  const services = apiServices.flatMap(({ service }) => service ?? []);
+  const named = [...new Map(services.map((service) => [servicePath(service), service])).values()];
   await Promise.all([
     ...sharedLists.map((list) => {
       const more = list.file === 'endpointslices.json' ? named.map(serviceEndpointsPath) : [];
       return recordList(list, more, servers, signal, write, faults);
     }),
-    recordServices(named, servers, signal, write, faults),
+    recordServices(named.map(servicePath), servers, signal, write, faults),
   ]);
 }
 
-/** None where APIServices cannot be listed: that is a fault of their own list. */
-async function namedServices(
-  servers: RecordClusterOptions['servers'],
-  signal: AbortSignal,
-): Promise<readonly NamedService[]> {
-  const list = (documents: ServerDocuments) => listObjects(documents, apiServicesPath, signal);
-  const apiServices = apiServicesOf((await firstAnswer(servers, list)).answer ?? [], () => {});
-  const services = apiServices.flatMap(({ service }) => service ?? []);
-  return [...new Map(services.map((service) => [servicePath(service), service])).values()];
-}
-
 async function recordServices(
-  named: readonly NamedService[],
-  servers: RecordClusterOptions['servers'],
+  paths: readonly string[],
+  servers: readonly ServerDocuments[],
   signal: AbortSignal,
   write: Write,
   faults: string[],
 ): Promise<void> {
   const items: unknown[] = [];
-  for (const path of named.map(servicePath)) {
+  for (const path of paths) {
     const read = (documents: ServerDocuments) => getJsonIfServed(documents, path, 'application/json', signal);
-    const { answer, fault } = await firstAnswer(servers, read);
-    if (answer !== undefined) items.push(answer);
-    if (fault !== undefined) faults.push(`services.json: ${fault}`);
+    try {
+      const service = await readFromFirst(servers, read);
+      if (service !== undefined) items.push(service);
+    } catch (error) {
+      faults.push(`services.json: ${errorMessage(error)}`);
+    }
   }
   const list = { kind: 'ServiceList', apiVersion: 'v1', metadata: {}, items };
   await write('services.json', `${JSON.stringify(list, null, 2)}\n`);
 }
 
-/** Of the first server that gives one. */
-async function firstAnswer<Answer>(
-  servers: RecordClusterOptions['servers'],
-  ask: (documents: ServerDocuments) => Promise<Answer>,
-): Promise<{ readonly answer?: Answer; readonly fault?: string }> {
-  let fault = 'there is no server';
-  for (const { documents } of servers) {
-    try {
-      return { answer: await ask(documents) };
-    } catch (error) {
-      fault = messageOf(error);
-    }
-  }
-  return { fault };
-}
-
-/** From the first server that gives the whole list: they all share it. One that no server has is no fault. */
+/** Records a list from the first server that has it completely. It is no fault if no server has it. */
 async function recordList(
   { paths, file, kind, apiVersion }: SharedList,
   morePaths: readonly string[],
-  servers: RecordClusterOptions['servers'],
+  servers: readonly ServerDocuments[],
   signal: AbortSignal,
   write: Write,
   faults: string[],
 ): Promise<void> {
   let fault: string | undefined;
-  for (const { documents } of servers) {
+  for (const documents of servers) {
     try {
       const lists = await Promise.all(paths.map((path) => listObjectsIfServed(documents, path, signal)));
       if (lists.includes(undefined)) continue;
       const more = await Promise.all(
         morePaths.map((path) =>
           listObjects(documents, path, signal).catch((error: unknown) => {
-            faults.push(`${file}: ${messageOf(error)}`);
+            faults.push(`${file}: ${errorMessage(error)}`);
             return [];
           }),
         ),
@@ -188,7 +188,7 @@ async function recordList(
       await write(file, `${JSON.stringify({ kind, apiVersion, metadata: {}, items }, null, 2)}\n`);
       return;
     } catch (error) {
-      fault = messageOf(error);
+      fault = errorMessage(error);
     }
   }
   if (fault !== undefined) faults.push(`${file}: ${fault}`);
@@ -197,7 +197,7 @@ async function recordList(
 async function recordServer(
   id: string,
   documents: ServerDocuments,
-  shared: Promise<ReadonlySet<string> | undefined>,
+  objects: Promise<ClusterObjects>,
   signal: AbortSignal,
   write: Write,
   faults: string[],
@@ -207,28 +207,28 @@ async function recordServer(
     try {
       await record();
     } catch (error) {
-      faults.push(`${id}/${what}: ${messageOf(error)}`);
+      faults.push(`${id}/${what}: ${errorMessage(error)}`);
     }
   };
-  const whole = async (path: string) => {
+  const complete = async (path: string) => {
     const document = await get(path);
-    if (document.status !== 200) throw new Error(`${path} was answered with ${document.status}`);
+    if (document.status !== 200) throw new Error(`${withoutQuery(path)} returned ${document.status}`);
     await write(recordedFileName(withoutQuery(path)), document.body);
     return document;
   };
   const codes: string[] = [];
   const limit = createLimiter(concurrentDocuments);
   await Promise.all([
-    attempt('version.json', async () => void (await whole('/version'))),
+    attempt('version.json', async () => void (await complete('/version'))),
     attempt('openapi_v3.json', async () => {
-      const index = parseOpenApiV3Index(JSON.parse((await whole('/openapi/v3')).body));
-      // Of those that the sync job compares; what others describe is their users' business.
-      const excluded = await shared;
-      if (excluded === undefined) return;
+      const index = parseOpenApiV3Index(JSON.parse((await complete('/openapi/v3')).body));
+      // Only documents that the sync job compares: those of custom resources may be confidential.
+      const { apiServices, customResourceGroups } = await objects;
+      if (apiServices === undefined || customResourceGroups === undefined) return;
       await Promise.all(
-        ownDocuments(index, excluded).map((url) => {
+        ownDocuments(index, sharedGroupVersions(apiServices, customResourceGroups)).map((url) => {
           const file = recordedFileName(withoutQuery(url));
-          return limit(() => attempt(file, async () => void (await whole(url))));
+          return limit(() => attempt(file, async () => void (await complete(url))));
         }),
       );
     }),
@@ -240,7 +240,7 @@ async function recordServer(
       }),
     ),
     attempt('apis.json', async () => {
-      const [api, apis] = await Promise.all([whole('/api'), whole('/apis')]);
+      const [api, apis] = await Promise.all([complete('/api'), complete('/apis')]);
       await Promise.all(
         groupVersionPaths(api, apis).map((path) =>
           limit(() =>
@@ -270,12 +270,4 @@ function groupVersionPaths(api: ServerDocument, apis: ServerDocument): string[] 
     ...versions.map((version) => `/api/${version}`),
     ...groups.flatMap(({ name, versions }) => versions.map(({ version }) => `/apis/${name}/${version}`)),
   ];
-}
-
-function withoutQuery(url: string): string {
-  return url.split('?', 1)[0] ?? '';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

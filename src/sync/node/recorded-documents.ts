@@ -3,14 +3,19 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { apiServicesPath } from '../cluster/api-services.ts';
 import { customResourceDefinitionsPath } from '../cluster/custom-resource-groups.ts';
-import { ReadError, type ServerDocument, type ServerDocuments } from '../documents/server-documents.ts';
+import {
+  ReadError,
+  type ServerDocument,
+  type ServerDocuments,
+  withoutQuery,
+} from '../documents/server-documents.ts';
 
-/** Objects that all servers share stand once, in the cluster's folder. */
+/** Files of objects that all servers share, in the cluster's folder. */
 const sharedFiles: Readonly<Record<string, string>> = {
   [apiServicesPath]: 'apiservices.json',
 };
 
-/** What a recording without this file is taken for: older recordings are of clusters that had none. */
+/** For recordings without this file: they are older, of clusters without custom resources. */
 const noCustomResourceDefinitions = '{"kind":"CustomResourceDefinitionList","metadata":{},"items":[]}';
 
 /** Path of an aggregated document to the name of its files, without `.json` and `.ct`. */
@@ -20,9 +25,8 @@ export const aggregatedFiles: Readonly<Record<string, string>> = {
 };
 
 /**
- * The documents of one server as they were recorded: a cluster's folder with one folder for each server, in the
- * form that test/fixtures/README.md describes. A file that is missing is a document that could not be read, not
- * one that the server lacks: for that, `status.txt` must say 404.
+ * The recorded documents of one server, from a cluster's folder with one folder per server (test/fixtures/README.md). A
+ * missing file is a document that could not be read. A document that the server does not have has 404 in `status.txt`.
  *
  * @param clusterFolder holds `apiservices.json` and, where recorded, `customresourcedefinitions.json`, `services.json`
  *   and `endpointslices.json`
@@ -39,7 +43,7 @@ export function recordedDocuments(clusterFolder: string, server: string): Server
   let codes: Promise<ReadonlyMap<string, number>> | undefined;
   return {
     async get(pathWithQuery, accept) {
-      const path = pathWithQuery.split('?', 1)[0] ?? '';
+      const path = withoutQuery(pathWithQuery);
       const shared = sharedFiles[path];
       if (path === customResourceDefinitionsPath) {
         const recorded = await readIfPresent(join(clusterFolder, 'customresourcedefinitions.json'));
@@ -51,7 +55,7 @@ export function recordedDocuments(clusterFolder: string, server: string): Server
       const aggregated = await aggregatedDocument(folder, path, accept);
       if (aggregated !== undefined) return aggregated;
       codes ??= readCodes(folder);
-      // Only what lies below /apis/ has its code in status.txt; of the rest, what is there was a 200.
+      // status.txt has the status of paths below /apis/ only; any other recorded document had 200.
       const code = (await codes).get(path) ?? 200;
       return json(code, await read(join(folder, recordedFileName(path))));
     },
@@ -107,10 +111,10 @@ export function recordedFileName(path: string): string {
 }
 
 /**
- * Negotiates as kube-apiserver does: the first clause of Accept that was recorded as answered with 200.
+ * Negotiates as kube-apiserver does: the first clause of Accept that was recorded with status 200.
  *
- * Only v2beta1 counts, which is never anything but the server's own (aggregated/wrapper.go). The v2 document was
- * recorded without `profile=nopeer`, so from 1.35 on it may hold what peers serve; the classic ones do not.
+ * Only v2beta1 counts, which has only the server's own resources (aggregated/wrapper.go). The v2 document was recorded
+ * without `profile=nopeer`, so from 1.35 on it may have resources of peers.
  */
 async function aggregatedDocument(
   folder: string,
@@ -153,18 +157,16 @@ async function readCodes(folder: string): Promise<ReadonlyMap<string, number>> {
   return codes;
 }
 
-/** A 404 of kube-apiserver's mux is plain text; everything else that is recorded is JSON. */
+/** A 404 of kube-apiserver's mux is plain text; every other recorded document is JSON. */
 function json(status: number, body: string): ServerDocument {
   const isText = status === 404 && !body.startsWith('{');
   return { status, contentType: isText ? 'text/plain' : 'application/json', body };
 }
 
 async function read(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
-    throw new ReadError('Unreachable', `${file} cannot be read`, { cause });
-  }
+  const text = await readIfPresent(file);
+  if (text !== undefined) return text;
+  throw new ReadError('Unreachable', `${file} does not exist`);
 }
 
 async function readIfPresent(file: string): Promise<string | undefined> {

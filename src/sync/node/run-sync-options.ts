@@ -1,4 +1,5 @@
 import type { JWK } from 'jose';
+import type { PemPair } from '../../node/reload/live-credentials.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
@@ -12,7 +13,7 @@ import type { WorkersKvTargetOptions } from './workers-kv-target.ts';
 
 /** An API server, listed by hand. */
 export interface RunSyncServer extends ServerDescription {
-  /** `https://host:port` to read it at, where that is not its address for routers (a router in front of it). */
+  /** `https://host:port` to read it at, if its address for routers leads to a router in front of it. */
   readonly readFrom?: string | undefined;
 }
 
@@ -21,86 +22,86 @@ export interface RunSyncRouter {
   readonly url: string;
   /** Default: the host of `url`. */
   readonly serverName?: string | undefined;
-  /** Its certificate is checked against the public authorities, as a Worker's must be. Default false. */
+  /** Its certificate is verified with the public authorities, as for a Worker. Default false. */
   readonly publicAuthorities?: boolean | undefined;
 }
 
-/** The API server that a router stands in front of, for the sync job in that router. */
+/** The API server behind a router, for the sync job in that router. */
 export interface LocalApiServer {
   readonly id: string;
   /** `https://host:port`. */
   readonly origin: string;
-  /** The name its certificate must carry. */
+  /** The name that its certificate must have. */
   readonly serverName: string;
   /** PEM. */
   readonly certificateAuthorities: string;
 }
 
-/** Of several sync jobs that name the same Lease, one delivers. */
+/** Of several sync jobs with the same Lease, one delivers. */
 export interface RunSyncLeaderElection {
   readonly namespace: string;
   readonly name: string;
   /** Default: the host's name and a random part. */
   readonly identity?: string | undefined;
-  /** Milliseconds, whole seconds. Default 15,000; the other times follow from it. */
+  /** Milliseconds, in whole seconds. Default 15,000; the other times are derived from it. */
   readonly leaseDuration?: number | undefined;
 }
 
-/** What it takes to read API servers. */
+/** Options to read API servers. */
 export interface ReadingOptions {
   readonly servers: readonly RunSyncServer[];
-  /** PEM: what API servers' serving certificates are checked against. */
+  /** PEM to verify API servers' serving certificates. */
   readonly certificateAuthorities: string;
-  /** PEM pair of the sync job, presented to API servers, and to routers. */
-  readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
-  /** For API servers, in place of the certificate or beside it. */
+  /** PEM pair of the sync job, for API servers and routers. */
+  readonly clientCertificate?: PemPair | undefined;
+  /** For API servers, instead of the certificate or in addition. */
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
 }
 
 export interface RunSyncOptions extends Omit<ReadingOptions, 'certificateAuthorities'> {
   /**
-   * Finds servers by what the cluster says, and goes there with what this names: `certificateAuthorities` are then
-   * those of servers at their own addresses, `clientCertificate` and `bearerToken` are for routers alone. Each
-   * defaults to what the kubeconfig has.
+   * Finds servers with this kubeconfig, and reads them with its credentials. `certificateAuthorities` are then those of
+   * servers at their own addresses; `clientCertificate` and `bearerToken` are for routers only. Each defaults to that of
+   * the kubeconfig.
    */
   readonly kubernetes?: ClusterAccessOptions | undefined;
-  /** PEM: what API servers' serving certificates are checked against. Needed without `kubernetes`. */
+  /** PEM to verify API servers' serving certificates. Required without `kubernetes`. */
   readonly certificateAuthorities?: string | undefined;
   readonly routers?: readonly RunSyncRouter[] | undefined;
   readonly workersKv?: readonly WorkersKvTargetOptions[] | undefined;
   readonly files?: readonly FileTargetOptions[] | undefined;
-  /** Further targets: the router that this runs in. */
+  /** More targets, for example the router that this runs in. */
   readonly targets?: readonly SnapshotTarget[] | undefined;
-  /** What that router holds, to go on from. */
+  /** The snapshot to start from, for example the one that this router holds. */
   readonly previous?: Snapshot | undefined;
-  /** The server in front of which that router stands; with `kubernetes` only. */
+  /** The API server behind that router; only with `kubernetes`. */
   readonly local?: LocalApiServer | undefined;
-  /** `Via` of every request, by which that router knows one that comes back to it; with `kubernetes` only. */
+  /** `Via` of each request, so that the router recognizes requests of its own; only with `kubernetes`. */
   readonly via?: string | undefined;
-  /** PEM: what routers' serving certificates are checked against. Default: `certificateAuthorities`. */
+  /** PEM to verify routers' serving certificates. Default: `certificateAuthorities`. */
   readonly routerCertificateAuthorities?: string | undefined;
-  /** For routers, in place of the certificate or beside it. Routers take nobody without one of them. */
+  /** For routers, instead of the certificate or in addition. Routers require at least one of them. */
   readonly routerBearerToken?: (() => string | Promise<string>) | undefined;
   /** Private JWK, as `keygen` makes it. */
   readonly signingKey?: JWK | undefined;
   /**
-   * Public keys that the snapshot to go on from may be signed with, beside the signing key's own: the one before it
-   * in a rotation, those of other sync jobs.
+   * Public keys that the snapshot to start from may be signed with, besides that of the signing key: the previous key of
+   * a rotation, keys of other sync jobs.
    */
   readonly snapshotKeys?: PinnedKeySet | undefined;
-  /** Where the last snapshot outlives the process. Its directory must exist. */
+  /** File that keeps the last snapshot for the next run. Its directory must exist. */
   readonly stateFile?: string | undefined;
   /** Default: this sync job runs alone. */
   readonly leaderElection?: RunSyncLeaderElection | undefined;
   readonly cluster?: string | undefined;
   /**
-   * How long what a server served stays known after it has left, which it may have for a restart: 503, and not 404.
-   * 0: not at all. Of servers that were found; those that are listed never leave. Default 900,000.
+   * How long the resources of a departed server stay known: it may be restarting, so requests get 503, not 404. 0: not at
+   * all. Servers that are listed by hand never depart. Default 900,000.
    */
   readonly departedServerGraceMilliseconds?: number | undefined;
   /**
-   * Whether servers of several minor versions are asked how they understand what they serve. Default true; false while
-   * there are routers that refuse a snapshot which tells it.
+   * Whether to compare the schemas of servers with several minor versions. Default true. False while there are routers
+   * of earlier releases, which refuse a snapshot with schemas.
    */
   readonly comparesSchemas?: boolean | undefined;
   /** Default 300. */
@@ -110,7 +111,7 @@ export interface RunSyncOptions extends Omit<ReadingOptions, 'certificateAuthori
   readonly logger?: Logger | undefined;
 }
 
-/** Options that can work. */
+/** Options that were checked. */
 export type CheckedSyncOptions = RunSyncOptions & ReadingOptions;
 
 /** @throws {TypeError} naming every fault */
@@ -130,14 +131,14 @@ export function checkRunSyncOptions(options: RunSyncOptions): CheckedSyncOptions
     faults.push('there is no router and no file to deliver to');
   const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
   if (routers.length > 0 && !hasIdentity) {
-    faults.push('routers take snapshots only from a client with a certificate or a token: give one');
+    faults.push('routers accept snapshots only from a client with a certificate or a token: give one');
   }
   const needsKey = targets > 0 || options.stateFile !== undefined || files.some((file) => !file.unsigned);
   if (needsKey && options.signingKey === undefined) {
     faults.push('there is no signing key: give one, or write files unsigned');
   }
   if (certificateAuthorities === undefined) {
-    faults.push('there are no certificate authorities to check API servers against: name them');
+    faults.push('there are no certificate authorities to verify API servers with: give them');
   }
   for (const { id, address, url, readFrom } of servers) {
     if (address === undefined && url === undefined && readFrom === undefined) {

@@ -254,7 +254,7 @@ test('a refusal carries the router’s own message', async (context) => {
   assert.equal(hostile.kind === 'refused' && hostile.isInvalid, true);
 });
 
-test('routers are asked under their own name, and answers that are not theirs are not followed', async (context) => {
+test('requests have the name of the router, and redirects are not followed', async (context) => {
   const receiver = await newReceiver();
   const { url } = await router(context, routerHandler(receiver));
   const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), signingKey);

@@ -31,20 +31,20 @@ import {
 import { leaseAccessOf, withClusterAccess } from './with-cluster-access.ts';
 import { workersKvTarget } from './workers-kv-target.ts';
 
-/** A sync job with its connections open. */
+/** A sync job with open connections. */
 export interface PreparedSync {
   readonly options: SyncOptions;
-  /** To be run beside the loop; `undefined` when this sync job is alone. */
+  /** To be run beside the loop; `undefined` without leader election. */
   readonly elector: LeaderElector | undefined;
-  /** Ends the connections. After the loop has ended. */
+  /** Closes the connections. Call it after the loop has ended. */
   close(): Promise<void>;
 }
 
 /**
  * Reads the servers and pushes to the routers until `signal` aborts.
  *
- * @param onStart is given the loop, for its status
- * @throws {TypeError} when the options contradict themselves
+ * @param onStart called with the loop, for its status
+ * @throws {TypeError} if the options contradict each other
  *
  * @example
  * ```ts
@@ -98,7 +98,7 @@ export async function runSync(
  * ```
  */
 export async function runSyncOnce(options: RunSyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
-  // Nobody waits for one that may be restarting: the next run sees it come back.
+  // A server that may be restarting is not waited for: the next run reads it.
   const prepared = await prepareSync(options, signal, { departure: 0 });
   try {
     return await syncOnce(prepared.options, signal);
@@ -148,9 +148,9 @@ export async function prepareSync(
           via: options.via,
         });
   const opened = cluster ?? openServers(options);
-  // A Worker stands in front of no API server, and whoever answers for it is known to the public authorities alone.
-  const believed = (options.routers ?? []).filter(({ publicAuthorities }) => publicAuthorities !== true);
-  const advertised = createAdvertisedAddresses(believed.map(({ url }) => url));
+  // A Worker is in front of no API server, so it cannot advertise an address.
+  const advertising = (options.routers ?? []).filter(({ publicAuthorities }) => publicAuthorities !== true);
+  const advertised = createAdvertisedAddresses(advertising.map(({ url }) => url));
   const pushed = [...httpsTargets(options, advertised), ...(options.workersKv ?? []).map(workersKvTarget)];
   const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
   const leaseClient = await leaseClientFor(options, access);
@@ -198,7 +198,7 @@ function httpsTargets(options: RunSyncOptions, advertised: AdvertisedAddresses) 
       serverName,
       clientCertificate: options.clientCertificate,
       bearerToken: options.routerBearerToken,
-      onAdvertised: (said) => advertised.heard(url, said),
+      onAdvertised: (address) => advertised.heard(url, address),
       certificateAuthorities: publicAuthorities ? undefined : authorities,
     }),
   );
@@ -223,7 +223,7 @@ async function leaseClientFor(
     ...reached,
     namespace: leaderElection.namespace,
     name: leaderElection.name,
-    // An API server that hangs leaves time to ask three others before the lead is lost.
+    // If one API server hangs, there is time for three others before leadership is lost.
     timeoutMilliseconds: Math.round(renewDeadline / 4),
   });
 }
@@ -234,7 +234,7 @@ function electorFor(lease: HttpLeaseClient, { leaderElection, logger }: RunSyncO
   return createLeaderElector({ identity, lease, clock: systemClock, timing, logger });
 }
 
-/** The public half of the sync job's own key, to check that what it goes on from is its own. */
+/** The public half of the sync job's own key, to verify the snapshot that it starts from. */
 async function ownKeys(privateJwk: JWK | undefined): Promise<PinnedKeySet> {
   if (privateJwk === undefined) return new Map();
   const { kty, crv, x, y, kid, alg } = privateJwk;

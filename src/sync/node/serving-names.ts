@@ -1,10 +1,10 @@
 import type { NodeTransport } from '../../node/destinations/node-transport.ts';
 
 /**
- * The DNS names in the serving certificate of the API server at `address`, checked as on every connection: by the
- * cluster's authorities, under the name kubernetes.default.svc. Sends no request.
+ * The DNS names in the serving certificate of the API server at `address`, verified as on every connection: with the
+ * cluster's authorities, for the name kubernetes.default.svc. Sends no request.
  *
- * @throws {TransportError} when nobody proves to be one
+ * @throws {TransportError} if no API server can be verified there
  */
 export async function servingNames(
   transport: NodeTransport,
@@ -31,8 +31,8 @@ export async function servingNames(
 }
 
 /**
- * Node prints the names in one text, `DNS:a, IP Address:…`, and names that could be mistaken for several in
- * quotes (CVE-2021-44532): those are nobody's host name.
+ * Node prints the names in one text, `DNS:a, IP Address:…`, and puts ambiguous ones in quotes (CVE-2021-44532): those are
+ * not host names.
  */
 function dnsNames(subjectAltName: string | undefined): readonly string[] {
   return (subjectAltName ?? '').split(', ').flatMap((name) => /^DNS:([A-Za-z0-9.-]+)$/.exec(name)?.[1] ?? []);

@@ -3,11 +3,12 @@ import { apiServicesPath } from '../cluster/api-services.ts';
 import { customResourceDefinitionsPath } from '../cluster/custom-resource-groups.ts';
 import { identityLeaseSelectors, leasesPath } from '../cluster/identity-lease.ts';
 import { storageVersionsPath } from '../cluster/storage-versions.ts';
+import { withLabelSelector } from '../documents/list-objects.ts';
 
-/** A list that all servers of a cluster share through etcd, and the file of a recording that holds it. */
+/** A list that all servers of a cluster share through etcd, and its file in a recording. */
 export interface SharedList {
   readonly file: string;
-  /** The collection, once for each selector: what any of them finds is in the list. */
+  /** The collection, once per selector: the list has the objects of all of them. */
   readonly paths: readonly string[];
   readonly kind: string;
   readonly apiVersion: string;
@@ -34,19 +35,15 @@ export const sharedLists: readonly SharedList[] = [
   },
   {
     file: 'leases.json',
-    // Of the Leases in kube-system only those that API servers identify themselves by.
-    paths: identityLeaseSelectors.map((selector) => withSelector(leasesPath, selector)),
+    // Only the identity Leases of API servers.
+    paths: identityLeaseSelectors.map((selector) => withLabelSelector(leasesPath, selector)),
     kind: 'LeaseList',
     apiVersion: 'coordination.k8s.io/v1',
   },
   {
     file: 'endpointslices.json',
-    paths: [withSelector(apiEndpointsPath, apiEndpointsSelector)],
+    paths: [withLabelSelector(apiEndpointsPath, apiEndpointsSelector)],
     kind: 'EndpointSliceList',
     apiVersion: 'discovery.k8s.io/v1',
   },
 ];
-
-function withSelector(path: string, selector: string): string {
-  return `${path}?labelSelector=${encodeURIComponent(selector)}`;
-}

@@ -10,17 +10,17 @@ import { recordedDocuments } from './recorded-documents.ts';
 
 export interface SnapshotFromFolderOptions {
   /**
-   * What is known of the servers beyond their recordings, by ID (the name of the folder). A server without an
-   * address here gets `<id>.recorded.invalid:6443`: a name that never resolves (RFC 6761 section 6.4), so that
-   * decisions name it as a peer and nothing is ever sent there.
+   * Further descriptions of the servers, by ID (the name of the folder). A server without an address here gets
+   * `<id>.recorded.invalid:6443`, a name that never resolves (RFC 6761 section 6.4): decisions name it as a peer, and no
+   * request is ever sent there.
    */
   readonly servers?: Readonly<Record<string, Omit<ServerDescription, 'id'>>> | undefined;
   readonly cluster?: string | undefined;
-  /** As in `SyncOptions`; where documents were not recorded, nothing is known of them. Default true. */
+  /** As in `SyncOptions`; documents that were not recorded are unknown. Default true. */
   readonly comparesSchemas?: boolean | 'always' | undefined;
-  /** Default: ten years, for a recording does not age. */
+  /** Default: ten years, because a recording does not age. */
   readonly lifetimeSeconds?: number | undefined;
-  /** Where to write the snapshot. What became of it is in `deliveries`. */
+  /** Files to write the snapshot to. The results are in `deliveries`. */
   readonly files?: readonly FileTargetOptions[] | undefined;
   /** Private JWK; without it only unsigned files can be written. */
   readonly signingKey?: JWK | undefined;
@@ -29,10 +29,10 @@ export interface SnapshotFromFolderOptions {
 }
 
 /**
- * Makes a snapshot of a recorded cluster, offline: one folder for each server, in the form of
- * test/fixtures/README.md. What is missing in the recording is in `warnings`.
+ * Makes a snapshot of a recorded cluster, offline: one folder per server, in the form of test/fixtures/README.md. Missing
+ * documents are in `warnings`.
  *
- * @throws when `folder` cannot be listed, {TypeError} when it holds no server or an unknown one is described
+ * @throws if `folder` cannot be listed, {TypeError} if it has no server, or not all of `servers`
  *
  * @example
  * ```ts

@@ -7,22 +7,21 @@ import type { SyncStatus } from '../sync-loop.ts';
 /** Metrics of a sync job, for Prometheus. */
 export interface SyncMetrics extends SyncObserver {
   readonly contentType: string;
-  /** Everything in the text form of Prometheus. @param status as it is now; `undefined` before the loop has begun */
+  /** Everything in the text form of Prometheus. @param status the current one; `undefined` before the loop starts */
   text(status: SyncStatus | undefined): Promise<string>;
 }
 
 const prefix = 'mixed_version_proxy_sync_';
-/** Stability level in the help, as Kubernetes' components have it (component-base metrics). */
+/** With the stability level, as in the metrics of Kubernetes' components (component-base metrics). */
 const help = (text: string) => `[ALPHA] ${text}`;
 
-/** What prom-client makes of an entry of the catalogue. */
+/** The options of prom-client for an entry of the catalogue. */
 function made<Definition extends MetricDefinition>({ name, labels, ...definition }: Definition) {
   return { name, help: helpOf(definition), labelNames: [...labels] };
 }
 
 /**
- * Metrics with a bounded number of series: labels hold nothing but outcomes, states and the targets' configured
- * names.
+ * Metrics with a bounded number of series: the only labels are results, states and the configured names of targets.
  *
  * @example
  * ```ts

@@ -3,13 +3,13 @@ import type { LeaseClientOptions } from './lease-client.ts';
 import type { RunSyncOptions } from './run-sync-options.ts';
 
 export interface OptionsWithAccess {
-  /** With what the kubeconfig has in the places that were left open. */
+  /** With the kubeconfig's values for options that were left out. */
   readonly options: RunSyncOptions;
-  /** `undefined`: servers are listed by hand alone. */
+  /** `undefined`: all servers are listed by hand. */
   readonly access: ClusterAccess | undefined;
 }
 
-/** Loads the kubeconfig that the options name. @throws {TypeError} when it cannot be used */
+/** Loads the kubeconfig that the options name. @throws {TypeError} if it cannot be used */
 export async function withClusterAccess(options: RunSyncOptions): Promise<OptionsWithAccess> {
   const { kubernetes, certificateAuthorities, clientCertificate } = options;
   if (kubernetes === undefined) return { options, access: undefined };
@@ -25,7 +25,7 @@ export async function withClusterAccess(options: RunSyncOptions): Promise<Option
   };
 }
 
-/** How leader election reaches the cluster: by the kubeconfig's own address, as its user. */
+/** The connection of leader election: to the kubeconfig's own address, as its user. */
 export async function leaseAccessOf(
   access: ClusterAccess,
   certificateAuthorities: string,
@@ -33,7 +33,7 @@ export async function leaseAccessOf(
   const { server, credentials } = access;
   const first = await credentials();
   return {
-    // Empty: the host of the URL, where the default would be the name of API servers.
+    // Empty: the host of the URL. The default would be the name of API servers.
     servers: [{ origin: server, serverName: first.serverName ?? '' }],
     certificateAuthorities: first.certificateAuthorities ?? certificateAuthorities,
     clientCertificate: first.clientCertificate,

@@ -8,7 +8,7 @@ import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing
 import { renewDelivery, sealDelivery } from '../delivery/deliver.ts';
 import { workersKvTarget } from './workers-kv-target.ts';
 
-// Against a stand-in for Cloudflare's API that answers as its documentation says, over real HTTPS. The service itself
+// Against a double of Cloudflare's API that responds as its documentation says, over real HTTPS. The service itself
 // was not called.
 
 const authority = await createAuthority('api');
@@ -28,7 +28,7 @@ interface Asked {
   readonly authorization: string;
 }
 
-/** @param failure what a write is answered with in place of being done */
+/** @param failure the response to a write, which is not done then */
 async function kv(context: TestContext, failure?: () => { status: number; body: string } | undefined) {
   const values = new Map<string, string>();
   const asked: Asked[] = [];

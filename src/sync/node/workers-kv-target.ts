@@ -1,20 +1,19 @@
-import { Agent, request } from 'undici';
 import * as v from 'valibot';
-import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import {
   parseStoredSnapshotText,
   storedSnapshotText,
 } from '../../snapshot/receiving/stored-snapshot-text.ts';
 import type { Delivery, SnapshotTarget } from '../delivery/deliver.ts';
-import { maximumAnswerBytes, readAnswerText, unreachable } from './delivery-answer.ts';
+import { httpsAgent, readText, sendRequest } from './http-client.ts';
 
 export interface WorkersKvTargetOptions {
   readonly accountId: string;
   readonly namespaceId: string;
   /** Default `snapshot`. */
   readonly key?: string | undefined;
-  /** An API token with the permission "Workers KV Storage Write". Asked for each request. */
+  /** An API token with the permission "Workers KV Storage Write". Called for each request. */
   readonly apiToken: () => string | Promise<string>;
   /** Default `https://api.cloudflare.com/client/v4`. */
   readonly apiUrl?: string | undefined;
@@ -26,8 +25,8 @@ export interface WorkersKvTargetOptions {
 
 export interface WorkersKvTarget extends SnapshotTarget {
   /**
-   * The sealed snapshot under the key; `undefined` when there is none.
-   * @throws when it cannot be asked
+   * The sealed snapshot under the key; `undefined` if there is none.
+   * @throws if Workers KV cannot be reached
    */
   held(signal: AbortSignal): Promise<string | undefined>;
   close(): Promise<void>;
@@ -35,12 +34,14 @@ export interface WorkersKvTarget extends SnapshotTarget {
 
 const workersKvApiUrl = 'https://api.cloudflare.com/client/v4';
 
-/** Of one value (developers.cloudflare.com/kv/platform/limits). */
+/** Largest value (developers.cloudflare.com/kv/platform/limits). */
 const maximumValueBytes = 25 * 1024 * 1024;
+/** Of a response to a write. */
+const maximumResponseBytes = 256 * 1024;
 
 /**
- * Keeps the current snapshot under one key of a Workers KV namespace, by Cloudflare's REST API, in the form that
- * routers store theirs in. Written only when it has changed: writes are paid for, and one key takes one a second.
+ * Keeps the current snapshot under one key of a Workers KV namespace, by Cloudflare's REST API, in the form of the
+ * routers' own stores. It is written only when it has changed: writes cost money, and a key accepts one per second.
  *
  * @example
  * ```ts
@@ -57,32 +58,19 @@ export function workersKvTarget(options: WorkersKvTargetOptions): WorkersKvTarge
   const { apiUrl = workersKvApiUrl, timeoutMilliseconds = 30_000 } = options;
   const path = ['accounts', accountId, 'storage', 'kv', 'namespaces', namespaceId, 'values', key];
   const url = `${apiUrl.replace(/\/+$/, '')}/${path.map(encodeURIComponent).join('/')}`;
-  const agent = new Agent({
-    connect: {
-      checkServerIdentity,
-      ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),
-    },
-  });
+  const agent = httpsAgent({ certificateAuthorities }, { allowH2: true });
   let written: string | undefined;
 
-  async function ask(method: 'GET' | 'PUT', body: string | null, signal: AbortSignal, limit: number) {
-    const answer = await request(url, {
-      dispatcher: agent,
-      method,
-      body,
-      headers: {
-        authorization: `Bearer ${await apiToken()}`,
-        ...(body === null ? {} : { 'content-type': 'application/octet-stream' }),
-      },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]),
-    });
-    return { status: answer.statusCode, body: await readAnswerText(answer.body, limit) };
+  async function send(method: 'GET' | 'PUT', body: string | undefined, signal: AbortSignal, limit: number) {
+    const headers = body === undefined ? {} : { 'content-type': 'application/octet-stream' };
+    const options = { agent, method, headers, body, bearerToken: apiToken, timeoutMilliseconds, signal };
+    return readText(await sendRequest(url, options), limit);
   }
 
   return {
     name: `workers-kv ${namespaceId}/${key}`,
     async put({ sealed }: Delivery, signal) {
-      if (sealed === undefined) return { kind: 'refused', message: 'Workers take signed snapshots only' };
+      if (sealed === undefined) return { kind: 'refused', message: 'Workers accept only signed snapshots' };
       const value = storedSnapshotText(sealed);
       if (value === written) return { kind: 'accepted' };
       const bytes = Buffer.byteLength(value);
@@ -91,29 +79,29 @@ export function workersKvTarget(options: WorkersKvTargetOptions): WorkersKvTarge
         return { kind: 'refused', message };
       }
       try {
-        const { status, body } = await ask('PUT', value, signal, maximumAnswerBytes);
+        const { status, body } = await send('PUT', value, signal, maximumResponseBytes);
         if (status === 200 && isSuccess(body)) {
           written = value;
           return { kind: 'accepted' };
         }
-        // Also what passes (429, 5xx): the API counts requests, so it is not asked again in the same second.
+        // Also for 429 and 5xx: the API limits the rate of requests, so the longer back-off of refusals applies.
         return { kind: 'refused', message: `${status} ${errorsOf(body)}` };
       } catch (error) {
-        return unreachable(error);
+        return { kind: 'unreachable', message: errorMessage(error) };
       }
     },
     async held(signal) {
       const limit = sealedSnapshotLimit + sealedRenewalLimit + 4;
-      const { status, body } = await ask('GET', null, signal, limit);
+      const { status, body } = await send('GET', undefined, signal, limit);
       if (status === 404) return undefined;
-      if (status !== 200) throw new Error(`Workers KV answered with ${status}: ${errorsOf(body)}`);
+      if (status !== 200) throw new Error(`Workers KV returned ${status}: ${errorsOf(body)}`);
       return parseStoredSnapshotText(body).snapshot;
     },
     close: () => agent.destroy(),
   };
 }
 
-/** The envelope of every answer of Cloudflare's API (developers.cloudflare.com/api/resources/kv). */
+/** The envelope of every response of Cloudflare's API (developers.cloudflare.com/api/resources/kv). */
 const envelope = v.object({
   success: v.boolean(),
   errors: v.nullish(v.array(v.object({ code: v.number(), message: v.string() })), []),
