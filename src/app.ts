@@ -42,7 +42,7 @@ export interface AppOptions extends MiddlewareOptions {
   readonly router?: Router;
   /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
   readonly isShuttingDown?: () => boolean;
-  /** What `metrics` and `metrics/slis` answer under `/.mixed-version-proxy/`. Default: there are no such paths. */
+  /** What `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such paths. */
   readonly metrics?: MetricsSource | undefined;
   /** What `statusz` and `flagz` tell under `/.mixed-version-proxy/`. Default: there are no such paths. */
   readonly processFacts?: ProcessFacts | undefined;
@@ -76,7 +76,7 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
         : forward(request, router, transport, replacement);
     });
 
-  // What the router answers itself: health, the OIDC issuer's documents, /.mixed-version-proxy/.
+  // What the router serves itself: health, the OIDC issuer's documents, /.mixed-version-proxy/.
   const own = whenAsked(async () => {
     const { createOwnApp } = await import('./own-app.ts');
     return createOwnApp({ ...options, router, toApiServer });

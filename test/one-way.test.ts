@@ -55,7 +55,7 @@ describe('one way through', async () => {
   const observer: RequestObserver = {
     begin() {
       counts.begun++;
-      return { answered: () => void counts.answered++ };
+      return { responded: () => void counts.answered++ };
     },
   };
   const nodeTransport = new NodeTransport({ credentials });

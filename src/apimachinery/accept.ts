@@ -10,18 +10,18 @@ export interface AcceptClause {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** What a client wants its answer turned into: the Accept parameters `g`, `v` and `as`. */
+/** What a client wants its response turned into: the Accept parameters `g`, `v` and `as`. */
 export interface MediaTypeConversion {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
 }
 
-/** A form that can be answered in. */
+/** A form that a response can have. */
 export interface MediaTypeOffer {
   /** Type and subtype in lower case, without parameters, for example `application/json`. */
   readonly mediaType: string;
-  /** Left out, it is the plain form: the answer as it is. */
+  /** Left out, it is the plain form: the response as it is. */
   readonly conversion?: MediaTypeConversion | undefined;
 }
 
@@ -40,7 +40,7 @@ const noParameters: ReadonlyMap<string, string> = new Map();
 const qualityWhenUnreadable = Number.MIN_VALUE;
 
 /**
- * Chooses the form to answer in as Kubernetes does
+ * Chooses the form of the response as Kubernetes does
  * (k8s.io/apiserver pkg/endpoints/handlers/negotiation/negotiate.go).
  *
  * Clauses are tried in the order of their quality, equals with the more specific first and else as they

@@ -18,7 +18,7 @@ interface RememberedRequest {
  * Each request has one slot by its hash. Whoever chooses targets to fall into another's slot keeps that one from being
  * remembered and gets nothing else: a request is known by the whole of its method and target.
  * @param slots how many requests are kept at most, a power of two. Default 4096, below 2 MiB when full.
- * @returns as `parseRequestInfo`, with the same answers and errors.
+ * @returns as `parseRequestInfo`, with the same responses and errors.
  */
 export function rememberingRequests(slots = 4096): typeof parseRequestInfo {
   const remembered = new Array<RememberedRequest | undefined>(slots);

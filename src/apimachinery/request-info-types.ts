@@ -25,9 +25,9 @@ export interface RequestInfo {
 }
 
 export type RequestInfoErrorCode =
-  /** The request target is malformed, or two parsers could read it differently. Answered with 400. */
+  /** The request target is malformed, or two parsers could read it differently. The response is 400. */
   | 'AmbiguousRequestTarget'
-  /** A path verb (`watch`, `proxy`) with nothing behind it. Kubernetes answers 500. */
+  /** A path verb (`watch`, `proxy`) with nothing behind it. Kubernetes responds with 500. */
   | 'UnableToDetermineResource';
 
 export class RequestInfoError extends Error {

@@ -32,7 +32,7 @@ export type StatusReason =
   /** HTTP's own (RFC 6585 section 5): Kubernetes has no reason for it. */
   | 'RequestHeaderFieldsTooLarge'
   | 'InternalError'
-  /** HTTP's own: kube-apiserver answers 502 in plain text (k8s.io/apimachinery pkg/util/proxy/upgradeaware.go). */
+  /** HTTP's own: kube-apiserver responds with 502 in plain text (k8s.io/apimachinery pkg/util/proxy/upgradeaware.go). */
   | 'BadGateway'
   | 'ServiceUnavailable'
   | 'Timeout';
@@ -83,7 +83,7 @@ function failureStatus(reason: StatusReason, message: string, options: StatusOpt
 }
 
 /** Status line, header lines and body of a failure, for whoever writes it: a `Response` or a raw socket. */
-export function statusAnswer(
+export function statusParts(
   reason: StatusReason,
   message: string,
   options: StatusOptions = {},
@@ -92,7 +92,7 @@ export function statusAnswer(
   return {
     code: status.code,
     headers: {
-      // kube-apiserver sets both on every API answer (pkg/server/filters/cachecontrol.go, responsewriters/writers.go).
+      // kube-apiserver sets both on every API response (pkg/server/filters/cachecontrol.go, responsewriters/writers.go).
       'cache-control': 'no-cache, private',
       'content-type': 'application/json',
       ...(options.retryAfterSeconds === undefined
@@ -107,6 +107,6 @@ export function statusAnswer(
 
 /** A failure as a web `Response`. */
 export function statusResponse(reason: StatusReason, message: string, options: StatusOptions = {}): Response {
-  const answer = statusAnswer(reason, message, options);
-  return new Response(answer.body, { status: answer.code, headers: answer.headers });
+  const parts = statusParts(reason, message, options);
+  return new Response(parts.body, { status: parts.code, headers: parts.headers });
 }

@@ -63,7 +63,7 @@ class LengthDelimitedFrames implements WatchEventBoundary {
 }
 
 /**
- * @param contentType of the watch's answer.
+ * @param contentType of the watch's response.
  * @param contentEncoding a compressed stream has no boundary that can be seen from outside.
  * @returns `undefined` where the end of an event cannot be told.
  */

@@ -15,11 +15,11 @@ export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
   CustomResource: 'It is a custom resource, which every server serves.',
   ServedByPeer: 'Peers serve it, and the local server does not.',
   PreferredVersion:
-    'Servers of several versions serve it and differ: the preferred version answers, the same for every client.',
+    'Servers of several versions serve it and differ: the preferred version serves it, the same for every client.',
   PeerAddressUnknown: 'Peers serve it, but none of them has a usable address.',
   ServerDeparted: 'The API server that serves it has left, and may come back.',
   NotServedByAnyServer: 'No server serves it.',
-  LocalServerDown: 'No local server can answer it, and others can.',
+  LocalServerDown: 'No local server can serve it, and others can.',
   FeatureGateDisabled: 'The feature gate is off.',
 };
 
@@ -28,6 +28,6 @@ export const decisionTexts: Readonly<Record<Decision['decision'] | 'refused', st
   local: 'Local server',
   peer: 'Peer',
   extension: 'Extension API server',
-  unavailable: 'Answered with 503',
+  unavailable: 'The response is 503',
   refused: 'Refused',
 };

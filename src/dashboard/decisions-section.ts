@@ -27,7 +27,7 @@ function body(
 <div class="scroll" role="region" aria-labelledby="decisions-heading" tabindex="0">
 <table class="decisions stacking" role="table">
 <caption class="visually-hidden">The last decisions, the newest first</caption>
-<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Time</th><th scope="col" role="columnheader">Request</th><th scope="col" role="columnheader">Sent to</th><th scope="col" role="columnheader">Answer</th></tr></thead>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Time</th><th scope="col" role="columnheader">Request</th><th scope="col" role="columnheader">Sent to</th><th scope="col" role="columnheader">Response</th></tr></thead>
 <tbody role="rowgroup">${decisions.map((decision) => decisionRow(decision, hostnames))}</tbody>
 </table>
 </div>`;
@@ -41,11 +41,11 @@ function decisionRow(decision: RecentDecision, hostnames: ReadonlyMap<string, st
 <th scope="row" role="rowheader"><b class="method">${method}</b> <span class="name path">${path}</span></th>
 <td role="cell"><span class="decision">${decisionTexts[kind]}</span>${server === undefined || kind === 'local' ? '' : html` <span class="name">${server}</span>`}
 <span class="detail">${reason}: ${reasonTexts[reason]}${attempts > 1 ? ' This was the second try.' : ''}</span></td>
-<td role="cell">${answer(decision)}</td>
+<td role="cell">${responseText(decision)}</td>
 </tr>`;
 }
 
-function answer({ status, failure }: RecentDecision): Markup {
+function responseText({ status, failure }: RecentDecision): Markup {
   const why = failure === undefined ? '' : html`<span class="detail">${failure}</span>`;
   if (status === undefined)
     return html`<span class="muted">${failure === undefined ? 'under way' : 'none'}</span>${why}`;

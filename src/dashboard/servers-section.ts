@@ -99,7 +99,7 @@ const outcomes: Readonly<Record<ProbeOutcome, string>> = {
   ready: 'ready',
   alive: 'alive, but not allowed to say more',
   'not-ready': 'not ready',
-  unreachable: 'no answer',
+  unreachable: 'no response',
 };
 
 function lastProbe(id: string, { lastProbe: probeOf, now }: PageState): Markup | string {

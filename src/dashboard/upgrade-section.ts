@@ -46,7 +46,7 @@ function preference({ configured, minor, enforcementDiffers }: RouterStatus['pre
   if (minor === null) return '';
   const how = configured === minor ? '' : ` (${configured})`;
   const writes = enforcementDiffers ? ', and every write: the servers enforce different policies' : '';
-  return ` Version ${minor}${how} answers for what servers understand differently${writes}.`;
+  return ` Version ${minor}${how} serves what servers understand differently${writes}.`;
 }
 
 /** Decoration: the list beside it says the same in words. Widths are attributes, since the page allows no style. */

@@ -40,7 +40,7 @@ describe('the ETag', () => {
     }
   });
 
-  test('that the client has already is answered with 304 and no body', async () => {
+  test('that the client has already gets 304 and no body', async () => {
     const etag = (await answered('/apis', { accept: aggregatedV2 })).headers.get('etag') ?? '';
     for (const ifNoneMatch of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
       const response = await answered('/apis', { accept: aggregatedV2, ifNoneMatch });
@@ -55,7 +55,7 @@ describe('the ETag', () => {
   });
 });
 
-test('caches are told what the answer depends on, and only aggregated discovery may be shared', async () => {
+test('caches are told what the response depends on, and only aggregated discovery may be shared', async () => {
   const aggregated = await answered('/apis', { accept: aggregatedV2 });
   assert.equal(aggregated.headers.get('cache-control'), 'public');
   const classic = await answered('/apis');

@@ -5,7 +5,7 @@ import { snapshotOfSets } from '../../test/support/recorded-cluster.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { servedSetFromDiscovery } from './forms/served-set-of.ts';
 
-describe('the form of the answer', () => {
+describe('the form of the response', () => {
   test('is what kubectl 1.33 and 1.27 ask for, under exactly that content type', async () => {
     const newer = await answered('/apis', {
       accept: `${aggregatedV2},${aggregatedV2beta1},application/json`,

@@ -1,5 +1,5 @@
 import { notAcceptableMessage } from '../apimachinery/accept.ts';
-import { statusAnswer } from '../apimachinery/status.ts';
+import { statusParts } from '../apimachinery/status.ts';
 import { pause } from '../runtime/pause.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type DiscoveryPath, parseDiscoveryPath } from './forms/discovery-path.ts';
@@ -24,7 +24,7 @@ export interface DiscoveryOptions {
   /** Server the router stands in front of; `undefined` where there is none. */
   readonly localServerId?: string | undefined;
   /**
-   * Told that the answer is an aggregated document (v2, v2beta1).
+   * Told that the response is an aggregated document (v2, v2beta1).
    * @param isMade whether it was there, from an earlier request or made ahead; else it was merged for this one
    */
   readonly onAggregated?: ((isMade: boolean) => void) | undefined;
@@ -33,17 +33,17 @@ export interface DiscoveryOptions {
 }
 
 /**
- * Answers `/api`, `/apis`, `/apis/<group>`, `/apis/<group>/<version>`, `/api/<version>` and the index
+ * Serves `/api`, `/apis`, `/apis/<group>`, `/apis/<group>/<version>`, `/api/<version>` and the index
  * `/openapi/v3` with what all servers serve together, in the form the client asks for.
  *
  * Whether the caller may read it is not asked here. The content is the same on every router that holds the
  * snapshot, the ETag with it.
  *
- * @returns `undefined` when the local server is to answer: no such document, no GET or HEAD, a form that is
+ * @returns `undefined` when the local server is to respond: no such document, no GET or HEAD, a form that is
  *   not merged (YAML, protobuf), the local view asked for (`profile=nopeer`), or a snapshot that does not
  *   know what the local server discovers
  */
-export function answerDiscovery(
+export function serveDiscovery(
   request: DiscoveryRequest,
   table: RoutingTable,
   options: DiscoveryOptions,
@@ -65,7 +65,7 @@ export function answerDiscovery(
   if (path.kind === 'openapi-v3' && options.openApiV3 !== undefined) {
     return options.openApiV3
       .document(table, pretty)
-      .then((index) => index && respondWith(index, request, classicAnswer));
+      .then((index) => index && respondWith(index, request, classicResponse));
   }
   const isMade = documents.isMade(path, form, pretty);
   const document = documents.get(path, form, pretty);
@@ -75,7 +75,7 @@ export function answerDiscovery(
     respondWith(
       document,
       request,
-      form === 'plain' ? classicAnswer : { contentType: contentType(form), cacheControl: 'public' },
+      form === 'plain' ? classicResponse : { contentType: contentType(form), cacheControl: 'public' },
     )
   );
 }
@@ -84,7 +84,7 @@ export function answerDiscovery(
  * API servers let aggregated discovery be stored and everything else not; both are asked for again with If-None-Match
  * (upstream etag.go, filters/cachecontrol.go).
  */
-const classicAnswer = { contentType: contentType('plain'), cacheControl: 'no-cache, private' };
+const classicResponse = { contentType: contentType('plain'), cacheControl: 'no-cache, private' };
 
 /**
  * Makes the documents that nearly every client asks for, off the request path. To be called when a table is
@@ -121,7 +121,7 @@ function isLocalServerKnown(
 }
 
 function notAcceptable({ method }: DiscoveryRequest): Response {
-  const { code, headers, body } = statusAnswer('NotAcceptable', notAcceptableMessage(acceptedMediaTypes), {
+  const { code, headers, body } = statusParts('NotAcceptable', notAcceptableMessage(acceptedMediaTypes), {
     headers: { vary },
   });
   return new Response(method === 'HEAD' ? null : body, { status: code, headers });

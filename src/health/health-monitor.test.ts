@@ -74,10 +74,10 @@ test('a doubt brings the next probe forward, a thousand of them no faster than t
   monitor.follow([server('a')]);
   await clock.advance(hasty + interval / 2);
   assert.equal(times().length, 2);
-  for (let request = 0; request < 1_000; request++) health.unanswered('a');
+  for (let request = 0; request < 1_000; request++) health.notResponded('a');
   await settle();
   assert.equal(times().length, 3, 'the last probe is long enough ago');
-  for (let request = 0; request < 1_000; request++) health.unanswered('a');
+  for (let request = 0; request < 1_000; request++) health.notResponded('a');
   await clock.advance(hasty - 1);
   assert.equal(times().length, 3);
   await clock.advance(1);
@@ -134,7 +134,7 @@ test('an unchanged server keeps its state in a new snapshot; one at another addr
   assert.equal(probed.at(-1)?.origin, 'https://elsewhere.example:6443');
 });
 
-test('an answer that comes after its server was replaced says nothing of the new one', async (context) => {
+test('a response that comes after its server was replaced says nothing of the new one', async (context) => {
   const clock = manualClock();
   const health = new ServerHealth({ rise: 2, fall: 1, slowStart: 0, monotonic: clock.monotonic });
   const first = Promise.withResolvers<ProbeOutcome>();

@@ -5,7 +5,7 @@ import {
   afterLostConnection,
   type HealthSignal,
   type HealthState,
-  healthAfterAnswer,
+  healthAfterResponse,
   initialHealth,
   isInDoubt,
   isRestarting,
@@ -61,14 +61,14 @@ describe('the health of a server', () => {
   test('turns by requests that find no connection, unless any of them is answered between', () => {
     assert.equal(after(['ready', 'not-connected', 'not-connected', 'not-connected']).status, 'unhealthy');
     const twice = after(['ready', 'not-connected', 'not-connected']);
-    assert.equal(after(['not-connected'], healthAfterAnswer(twice)).status, 'healthy');
+    assert.equal(after(['not-connected'], healthAfterResponse(twice)).status, 'healthy');
   });
 
   test('is not restored by answers to requests: a server that shuts down still gives them', () => {
     const down = after(['not-ready', 'not-ready', 'not-ready']);
-    assert.equal(healthAfterAnswer(down).status, 'unhealthy');
+    assert.equal(healthAfterResponse(down).status, 'unhealthy');
     const failing = after(['ready', 'not-ready', 'not-ready']);
-    assert.equal(after(['not-ready'], healthAfterAnswer(failing)).status, 'unhealthy');
+    assert.equal(after(['not-ready'], healthAfterResponse(failing)).status, 'unhealthy');
   });
 
   test('never sticks: whatever came before, enough of one kind in a row decides', () => {
@@ -154,11 +154,11 @@ describe('a server whose connection was refused or broke', () => {
     assert.equal(probed(healthy, 'alive').status, 'healthy');
   });
 
-  test('is not cleared by a probe of the process of before, nor by an answer to a request', () => {
+  test('is not cleared by a probe of the process of before, nor by a response to a request', () => {
     assert.deepEqual(nextHealth(lost, 'ready', thresholds, 20).lost, lost.lost);
     const again = afterLostConnection(whileProbed(lost), 15);
     assert.notEqual(nextHealth(again, 'ready', thresholds, 20).lost, undefined);
-    assert.deepEqual(healthAfterAnswer(lost).lost, lost.lost);
+    assert.deepEqual(healthAfterResponse(lost).lost, lost.lost);
   });
 
   test('is taken to be restarting once a probe has failed, for a minute behind the last lost connection', () => {
@@ -171,7 +171,7 @@ describe('a server whose connection was refused or broke', () => {
     assert.equal(isRestarting(afterLostConnection(starting, 70_000), 70_001), true);
   });
 
-  test('is noticed too when it says GOAWAY, or gives no answer, and then that it is not ready', () => {
+  test('is noticed too when it says GOAWAY, or does not respond, and then that it is not ready', () => {
     const suspected: HealthState = { ...healthy, suspected: true };
     assert.equal(isRestarting(probed(suspected, 'not-ready'), 20), true);
     assert.equal(probed(suspected, 'ready').lost, undefined);

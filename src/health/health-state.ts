@@ -2,11 +2,11 @@
 export type ProbeOutcome =
   /** 200. */
   | 'ready'
-  /** It answers, but not that question (401, 403, 404, 429): alive, and nothing is known against it. */
+  /** It responds, but not to that question (401, 403, 404, 429): alive, and nothing is known against it. */
   | 'alive'
   /** 5xx: it runs and asks not to be used, as kube-apiserver does while it starts and shuts down. */
   | 'not-ready'
-  /** No answer: refused, TLS failure, reset, or none in time. */
+  /** No response: refused, TLS failure, reset, or none in time. */
   | 'unreachable';
 
 /** What is learnt of a server: a probe's outcome, or a request that found no connection to it. */
@@ -27,7 +27,7 @@ export interface HealthThresholds {
 
 /**
  * A connection to a server was refused, or broke, and no probe that began later has found it ready. It may be another
- * process by now, which takes connections before it knows who may do what: kube-apiserver answers 403 to everybody
+ * process by now, which takes connections before it knows who may do what: kube-apiserver responds with 403 to everybody
  * until its RBAC caches are filled, and says at `/readyz` when they are (k8s.io/kubernetes
  * pkg/registry/rbac/rest/storage_rbac.go, hook `rbac/bootstrap-roles`).
  */
@@ -54,13 +54,13 @@ export interface HealthState {
   readonly successes: number;
   /** Probes in a row that failed. */
   readonly failures: number;
-  /** Requests in a row that found no connection. Apart from `failures`, since any answer ends this row. */
+  /** Requests in a row that found no connection. Apart from `failures`, since any response ends this row. */
   readonly missedConnections: number;
   /** Left out while its connections are as they should be. */
   readonly lost?: LostConnection | undefined;
-  /** Whether a probe has been answered by 200: this router may read its `/readyz`. */
+  /** Whether a probe has been responded to with 200: this router may read its `/readyz`. */
   readonly hasShownReadiness?: boolean | undefined;
-  /** A request gives reason to look at it (no answer, a GOAWAY), and it has not been looked at since. */
+  /** A request gives reason to look at it (no response, a GOAWAY), and it has not been looked at since. */
   readonly suspected?: boolean | undefined;
 }
 
@@ -79,7 +79,7 @@ export function initialHealth(now: number): HealthState {
 
 /**
  * The state after `signal`. Rows of equal signals decide (HAProxy's `rise` and `fall`), so that a server that flaps
- * stays what it was, and no history keeps one down that has answered `rise` probes in a row.
+ * stays what it was, and no history keeps one down that has passed `rise` probes in a row.
  */
 export function nextHealth(
   state: HealthState,
@@ -104,7 +104,7 @@ export function nextHealth(
 
 /**
  * Whether a server refuses `/readyz` that has let it be read before: it was restarted and has not read its RBAC rules
- * yet, as long as which kube-apiserver answers 403 to everybody, the probe included.
+ * yet, as long as which kube-apiserver responds with 403 to everybody, the probe included.
  */
 function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number): boolean {
   return (
@@ -149,7 +149,7 @@ function afterFailedProbe(state: HealthState, signal: HealthSignal, now: number)
  */
 const startDuration = 60_000;
 
-/** Whether it was lost and has not come back: it gets nothing, even where nobody else could answer. */
+/** Whether it was lost and has not come back: it gets nothing, even where nobody else could respond. */
 export function isRestarting({ lost }: HealthState, now: number): boolean {
   return lost?.failed === true && now - lost.at < startDuration;
 }
@@ -170,12 +170,12 @@ function afterSuccess(state: HealthState, { rise }: HealthThresholds, now: numbe
 }
 
 /**
- * The state after a request was answered, whatever the code: 500 may be an admission webhook's, 503 and 429 another
+ * The state after a request got a response, whatever the code: 500 may be an admission webhook's, 503 and 429 another
  * server's or the wish for a pause, and none of it is news of the server itself. Only `/readyz` says that a server
- * is not to be used, so an answer does not contradict it either: a kube-apiserver that shuts down answers for a
+ * is not to be used, so a response does not contradict it either: a kube-apiserver that shuts down responds for a
  * while (`--shutdown-delay-duration`).
  */
-export function healthAfterAnswer(state: HealthState): HealthState {
+export function healthAfterResponse(state: HealthState): HealthState {
   return state.missedConnections === 0 ? state : { ...state, missedConnections: 0 };
 }
 

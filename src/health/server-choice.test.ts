@@ -46,7 +46,7 @@ function failingFor(ids: readonly string[], requestMayHaveArrived = false) {
   return recordingTransport(({ destination }) => {
     if (!ids.includes(destination.id)) return Response.json({ answeredBy: destination.id });
     const code = requestMayHaveArrived ? 'ConnectionClosed' : 'ConnectFailed';
-    throw new TransportError(code, 'no answer', { requestMayHaveArrived });
+    throw new TransportError(code, 'no response', { requestMayHaveArrived });
   });
 }
 
@@ -104,7 +104,7 @@ test('answers of any code leave a peer healthy: a webhook’s 500, a 503 or 429 
   assert.ok(health.reports().every((report) => report.status === 'healthy'));
 });
 
-test('requests that find no connection make a peer unhealthy, those without an answer only doubtful', async () => {
+test('requests that find no connection make a peer unhealthy, those without a response only doubtful', async () => {
   const { health } = followed();
   const doubts: string[] = [];
   health.observe({ doubted: (id) => doubts.push(id) });

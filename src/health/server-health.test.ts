@@ -34,13 +34,13 @@ test('observers are told of each change once, never of what changes nothing', ()
   ]);
 });
 
-test('a request without a connection counts and asks for a probe; one without an answer only asks', () => {
+test('a request without a connection counts and asks for a probe; one without a response only asks', () => {
   const { health, doubts, probes } = followed('a', 'b');
   probes('a', 'ready');
   probes('b', 'ready');
   for (let request = 0; request < 3; request++) {
     health.notConnected('a');
-    health.unanswered('b');
+    health.notResponded('b');
   }
   assert.equal(health.isUnhealthy('a'), true);
   assert.equal(health.isUnhealthy('b'), false);
@@ -85,8 +85,8 @@ test('a server that is not followed has no health, and nothing that is met of it
   health.unfollow('a');
   probes('a', 'unreachable', 'unreachable', 'unreachable');
   health.notConnected('metrics-server.kube-system');
-  health.unanswered('metrics-server.kube-system');
-  health.answered('metrics-server.kube-system');
+  health.notResponded('metrics-server.kube-system');
+  health.responded('metrics-server.kube-system');
   assert.deepEqual([health.reports(), doubts, changes], [[], [], []]);
   assert.equal(health.isUnhealthy('a'), false);
   assert.equal(health.weight('a'), 1);

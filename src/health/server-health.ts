@@ -4,7 +4,7 @@ import {
   type HealthState,
   type HealthStatus,
   type HealthThresholds,
-  healthAfterAnswer,
+  healthAfterResponse,
   initialHealth,
   isInDoubt,
   isLostLately,
@@ -49,7 +49,7 @@ export interface HealthObserver {
   probed?(id: string, outcome: ProbeOutcome, milliseconds: number): void;
   /** It is put aside until its `/readyz` says that it is ready: a connection to it was refused, or broke. */
   lost?(id: string): void;
-  /** A request gives reason to look at the server at once: no connection, or no answer on one. */
+  /** A request gives reason to look at the server at once: no connection, or no response on one. */
   doubted?(id: string): void;
 }
 
@@ -131,21 +131,21 @@ export class ServerHealth {
   }
 
   /**
-   * A request got no answer on a connection that stood (a stream reset, none in time), or the server says GOAWAY. One slow or broken exchange is no
+   * A request got no response on a connection that stood (a stream reset, none in time), or the server says GOAWAY. One slow or broken exchange is no
    * proof, and one server's restart breaks hundreds at once, so it only makes the next probe come at once.
    */
-  unanswered(id: string): void {
+  notResponded(id: string): void {
     const state = this.#states.get(id);
     if (state === undefined) return;
     if (state.suspected !== true) this.#states.set(id, { ...state, suspected: true });
     this.#doubt(id);
   }
 
-  /** A request was answered, with whatever code. */
-  answered(id: string): void {
+  /** A request got a response, with whatever code. */
+  responded(id: string): void {
     const state = this.#states.get(id);
     if (state === undefined) return;
-    const next = healthAfterAnswer(state);
+    const next = healthAfterResponse(state);
     if (next !== state) this.#states.set(id, next);
   }
 

@@ -32,7 +32,7 @@ export function withoutWebsocketBearer(value: string): string | undefined {
 
 /**
  * The bearer token of a WebSocket handshake, decoded; `undefined` unless there is exactly one that kube-apiserver
- * would take too: base64url of UTF-8, spelled exactly, beside another subprotocol that can be answered with.
+ * would take too: base64url of UTF-8, spelled exactly, beside another subprotocol that can be selected.
  */
 export function websocketBearerToken(headers: RawHeaders): string | undefined {
   if (firstHeader(headers, 'upgrade')?.trim().toLowerCase() !== 'websocket') return undefined;

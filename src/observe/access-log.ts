@@ -77,7 +77,7 @@ class AccessLine implements RequestObservation {
     this.#fields['failure'] = failure;
   }
 
-  answered(status: number): void {
+  responded(status: number): void {
     this.#fields['resp'] = status;
   }
 
@@ -93,7 +93,7 @@ class AccessLine implements RequestObservation {
         userAgent: firstHeader(headers, 'user-agent'),
         'audit-ID': this.#auditId,
         srcIP: this.#address,
-        // 0, as there: the client went away before there was an answer.
+        // 0, as there: the client went away before there was a response.
         resp: 0,
         ...this.#fields,
       },

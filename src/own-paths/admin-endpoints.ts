@@ -30,7 +30,7 @@ export interface AdminEndpointsOptions extends RouterHealthOptions {
 }
 
 /**
- * What is answered at the admin address: health, metrics and z-pages, to everyone, and nothing else. It has no router:
+ * What the admin address serves: health, metrics and z-pages, to everyone, and nothing else. It has no router:
  * there is nothing here that could send a request on. It takes snapshots, for of routers that share a port each is to be
  * reached by itself; their signature says whether they count, not who brings them.
  */
@@ -46,13 +46,10 @@ export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvi
   const healthChecks = routerHealthChecks(options);
   const app = new Hono<HandlerEnvironment>();
   app.use(async (context, next) => {
-    // A page in a browser on this host could have its own name resolve to loopback, and read what is answered here
+    // A page in a browser on this host could have its own name resolve to loopback, and read what is served here
     // as its own (DNS rebinding). Probes and monitors ask for an address.
     if (!isAddressOrLocalhost(new URL(context.req.url).hostname)) {
-      return statusResponse(
-        'Forbidden',
-        'ask for an IP address or localhost: no other host is answered here',
-      );
+      return statusResponse('Forbidden', 'ask for an IP address or localhost: no other host is served here');
     }
     context.set('inbound', inboundFromRequest(context.req.raw));
     return next();
@@ -77,11 +74,11 @@ function pushedSnapshots(
   const app = new Hono<HandlerEnvironment>();
   app.use('/v1/snapshot/*', tellAdvertisedAddress(advertised));
   let isTaking = false;
-  const take = async (answer: () => Promise<Response>): Promise<Response> => {
+  const take = async (respond: () => Promise<Response>): Promise<Response> => {
     if (isTaking) return statusResponse('TooManyRequests', 'another push is being taken: try again');
     isTaking = true;
     try {
-      return await answer();
+      return await respond();
     } finally {
       isTaking = false;
     }

@@ -6,7 +6,7 @@ import { type AllowedCallers, authorizeOwnPaths } from '../identity/authorize.ts
 import type { HandlerEnvironment } from '../request/handler-environment.ts';
 
 /**
- * Guards what the router itself answers about itself: 401 for callers that it did not authenticate, 403 for
+ * Guards what the router tells about itself: 401 for callers that it did not authenticate, 403 for
  * others that are not allowed, and for every request that asks for impersonation.
  */
 export function onlyAllowedCallers(allowed: AllowedCallers): MiddlewareHandler<HandlerEnvironment> {
@@ -20,7 +20,7 @@ export function onlyAllowedCallers(allowed: AllowedCallers): MiddlewareHandler<H
     // Worded as kube-apiserver does for paths that are no resources (apimachinery pkg/api/errors NewForbidden).
     const forbidden = `forbidden: User ${JSON.stringify(caller.user.name)} cannot ${method.toLowerCase()} path ${JSON.stringify(path)}`;
     if (authorization === 'forbidden') return statusResponse('Forbidden', forbidden);
-    // Only an API server can tell whom a caller may impersonate. To answer as if the headers were not there would
+    // Only an API server can tell whom a caller may impersonate. To respond as if the headers were not there would
     // give the caller's own rights to somebody who is to be held to another's.
     if (asksForImpersonation(inbound.headers)) {
       return statusResponse(

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
-import { namedAnswer } from '../request/audit-id.ts';
+import { withAuditId } from '../request/audit-id.ts';
 import type { GetInboundRequest, HandlerEnvironment } from '../request/handler-environment.ts';
 import type { Router } from '../request/router.ts';
 import { refuseDisguisedOwnPath } from './refuse-own-path.ts';
@@ -24,8 +24,8 @@ export function acceptOwnRequest(
       await next();
     }
     const response = refusal ?? context.res;
-    namedAnswer(response, inbound);
-    inbound.observed?.answered(response.status);
+    withAuditId(response, inbound);
+    inbound.observed?.responded(response.status);
     return response;
   });
 }

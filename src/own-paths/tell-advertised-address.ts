@@ -9,7 +9,7 @@ import {
 export type AdvertisedSource = () => AdvertisedServer | undefined;
 
 /**
- * Tells the sync job with each answer to it, on refusals too: a router that cannot use what it is sent still knows
+ * Tells the sync job with each response to it, on refusals too: a router that cannot use what it is sent still knows
  * where it is.
  */
 export function tellAdvertisedAddress(advertised: AdvertisedSource = () => undefined) {

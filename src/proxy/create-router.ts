@@ -195,7 +195,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     serverId !== undefined &&
     (load.isAvoided(serverId) || health?.isAvoided(serverId) === true);
 
-  /** Decided anew, now that the local server is known not to answer. */
+  /** Decided anew, now that the local server is known not to respond. */
   function inPlaceOfLocal(request: AdmittedRequest): Candidates | undefined {
     const { inbound, requestInfo, caller } = request;
     if (!enabled) return undefined;
@@ -242,7 +242,7 @@ function loopDetected(): Response {
 }
 
 function refuseTarget(error: RequestInfoError): Response {
-  // Kubernetes answers a path verb with nothing behind it with 500 (pkg/endpoints/filters/requestinfo.go).
+  // Kubernetes responds to a path verb with nothing after it with 500 (pkg/endpoints/filters/requestinfo.go).
   return error.code === 'UnableToDetermineResource'
     ? statusResponse('InternalError', error.message)
     : statusResponse('BadRequest', error.message);

@@ -28,7 +28,6 @@ const expiredText = {
   'serve-stale':
     'The snapshot is past its lifetime: requests are still routed by it, and changes of the API servers are missed. See to the sync job',
   local:
-    'The snapshot is past its lifetime: the local server gets what is not known to be for peers only, which is answered with 503. See to the sync job',
-  unavailable:
-    'The snapshot is past its lifetime: requests for resources are answered with 503. See to the sync job',
+    'The snapshot is past its lifetime: the local server gets what is not known to be for peers only, which gets 503. See to the sync job',
+  unavailable: 'The snapshot is past its lifetime: requests for resources get 503. See to the sync job',
 } as const satisfies Record<StalePolicy, string>;

@@ -8,10 +8,10 @@ import { refuseRedirect } from './delivery/redirect.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
- * Sends an admitted request where its decision says and passes the answer on, streamed and untouched
+ * Sends an admitted request where its decision says and passes the response on, streamed and untouched
  * whatever its code, unless it redirects the client to another server or `replacement` has one to give in its place.
  *
- * An answer of the router's own (`InboundRequest.isPassedOn` tells) has no audit ID yet: handlers and the direct lane
+ * A response of the router's own (`InboundRequest.isPassedOn` tells) has no audit ID yet: handlers and the direct lane
  * name every one of those at the end of their ways.
  */
 export function forward(
@@ -24,17 +24,17 @@ export function forward(
   const { observed } = inbound;
   return router.deliver(request, (outbound) =>
     transport.send(outbound, inbound, (head) => {
-      observed?.attemptAnswered(head.status);
+      observed?.attemptResponded(head.status);
       const denial = denialOfWhatSnapshotSays(request, head);
       if (denial !== undefined) return { kind: 'replace', response: denial };
       const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
-      // Here, for the answer may go past the `Response` that this way ends in.
-      observed?.answered(response?.status ?? head.status);
+      // Here, for the response may go past the `Response` that this way ends in.
+      observed?.responded(response?.status ?? head.status);
       if (response !== undefined) return { kind: 'replace', response };
       inbound.isPassedOn = true;
       const cleaned = withVersionWarning(cleanResponseHeaders(head.headers), inbound);
       const headers = withAuditIdForClient(cleaned, inbound);
-      return { kind: 'forward', headers, bytes: observed?.answerBytes() };
+      return { kind: 'forward', headers, bytes: observed?.responseBytes() };
     }),
   );
 }

@@ -1,6 +1,6 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
-import { answerOpenApiV2 } from '../discovery/answer-openapi-v2.ts';
-import { answerDiscovery } from '../discovery/documents.ts';
+import { serveDiscovery } from '../discovery/documents.ts';
+import { serveOpenApiV2 } from '../discovery/serve-openapi-v2.ts';
 import { queryOf } from '../request/inbound.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import { mayUsePeers } from '../routing/decide-document.ts';
@@ -46,12 +46,12 @@ export async function mergedDocument(
     wasMade = isMade;
   };
   const known = mayUsePeers(table, { now: clock(), stalePolicy }) ? table : withoutPeers(table, serverId);
-  const document = await (answerDiscovery(asked, known, {
+  const document = await (serveDiscovery(asked, known, {
     localServerId: serverId,
     onAggregated,
     openApiV3,
   }) ??
-    (openApiV2 && answerOpenApiV2(asked, openApiV2)));
+    (openApiV2 && serveOpenApiV2(asked, openApiV2)));
   return (
     document &&
     ((status) => {

@@ -21,7 +21,7 @@ export interface RoutingTableSource {
   current(): RoutingTable | undefined;
 }
 
-/** What becomes of requests for the local server while it is down: a peer that can answer them does, or 503. */
+/** What becomes of requests for the local server while it is down: a peer that can serve them does, or 503. */
 export type LocalServerDownPolicy = 'peer' | 'unavailable';
 
 /** What the routing filter needs. Everything that reaches outside is injected. */

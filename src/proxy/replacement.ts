@@ -4,11 +4,11 @@ import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { knowledgeMissing } from './delivery/undelivered.ts';
 import type { MergedDocumentOptions } from './merged-document.ts';
 
-/** Given the code of a server's response: what is answered in its place, or `undefined` to pass it on. */
+/** Given the code of a server's response: the response in its place, or `undefined` to pass it on. */
 export type Replacement = (status: number) => Response | undefined;
 
 /**
- * What is answered in place of the response of the local server, or of the one that was asked in its place. Only a
+ * The replacement of the response of the local server, or of the one that was asked in its place. Only a
  * merged document has to be waited for.
  */
 export function replacementFor(

@@ -7,7 +7,7 @@ import { recordingLogger } from '../../test/support/recording-logger.ts';
 import { type RecordingTransport, recordingTransport } from '../../test/support/recording-transport.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
-import { auditIdOf, namedAnswer } from './audit-id.ts';
+import { auditIdOf, withAuditId } from './audit-id.ts';
 import type { RequestObserver } from './request-observer.ts';
 import { TransportError } from './transport.ts';
 
@@ -58,7 +58,7 @@ describe('the audit ID', () => {
     );
   });
 
-  it("stands once in every answer: the destination's own, or else the router's", async () => {
+  it("stands once in every response: the destination's own, or else the router's", async () => {
     const answers = [['audit-id', 'of-the-server'], []];
     const passedOn: RawHeaders[] = [];
     const transport: RecordingTransport = {
@@ -78,7 +78,7 @@ describe('the audit ID', () => {
     );
   });
 
-  it("stands in the router's own answers: health, refusals, faults", async () => {
+  it("stands in the router's own responses: health, refusals, faults", async () => {
     const transport = recordingTransport(() => {
       throw new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
     });
@@ -104,13 +104,13 @@ describe('the audit ID', () => {
     const connection = userConnection('alice');
     const { app } = await testApp({ snapshot: mixedCluster, transport, logger, connection });
     await app.request(jobs);
-    const told = lines.find(({ message }) => message === 'A destination gave no answer');
+    const told = lines.find(({ message }) => message === 'A destination did not respond');
     assert.deepEqual(allHeaders(transport.sent[1]?.headers ?? [], 'audit-id'), [told?.fields['audit-ID']]);
   });
 
-  it('does not break on an answer of a library handler that cannot be changed', async () => {
+  it('does not break on a response of a library handler that cannot be changed', async () => {
     const response = await fetch('data:text/plain,fixed');
     assert.throws(() => response.headers.set('a', 'b'), TypeError);
-    assert.equal(namedAnswer(response, inboundRequest()), response);
+    assert.equal(withAuditId(response, inboundRequest()), response);
   });
 });

@@ -1,7 +1,7 @@
 import { firstHeader, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from './inbound.ts';
 
-/** Kubernetes' own header, in requests and in answers (k8s.io/apiserver pkg/apis/audit, HeaderAuditID). */
+/** Kubernetes' own header, in requests and in responses (k8s.io/apiserver pkg/apis/audit, HeaderAuditID). */
 export const auditIdHeader = 'Audit-ID';
 
 /** Where upstream cuts an ID in its logs (k8s.io/apiserver pkg/audit/context.go, GetAuditIDTruncated). */
@@ -34,15 +34,15 @@ export function withAuditIdForDestination(headers: RawHeaders, { auditId }: Inbo
   return lines;
 }
 
-/** Header lines of a destination's answer: with an audit ID where the destination did not give it one. */
+/** Header lines of a destination's response: with an audit ID where the destination did not give it one. */
 export function withAuditIdForClient(headers: string[], { auditId }: InboundRequest): string[] {
   if (auditId === undefined || firstHeader(headers, auditIdHeader) !== undefined) return headers;
   headers.push(auditIdHeader, auditId);
   return headers;
 }
 
-/** An answer of the router's own, with the audit ID that every answer of kube-apiserver has. Changes `response`. */
-export function namedAnswer(response: Response, inbound: InboundRequest): Response {
+/** A response of the router's own, with the audit ID that every response of kube-apiserver has. Changes `response`. */
+export function withAuditId(response: Response, inbound: InboundRequest): Response {
   const { headers } = response;
   if (headers.has(auditIdHeader)) return response;
   const auditId = auditIdOf(inbound);

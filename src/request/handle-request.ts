@@ -1,11 +1,11 @@
 import type { Logger } from '../runtime/logger.ts';
-import { namedAnswer } from './audit-id.ts';
+import { withAuditId } from './audit-id.ts';
 import type { InboundRequest } from './inbound.ts';
 import { internalError } from './internal-error.ts';
 import type { Admission, AdmittedRequest, Router } from './router.ts';
 
 /**
- * What becomes of an admitted request: it is forwarded, or tunnelled, or answered by the handlers of a library's own
+ * What becomes of an admitted request: it is forwarded, or tunnelled, or served by the handlers of a library's own
  * app. `Outcome` is what is no `Response`: an upgrade that the server has made.
  */
 export type Carry<Outcome> = (request: AdmittedRequest) => Response | Outcome | Promise<Response | Outcome>;
@@ -26,9 +26,9 @@ export function handleRequest<Outcome = never>(
     admission.kind === 'refused' ? admission.response : carry(admission.request);
   const finish = (response: Response | Outcome): Response | Outcome => {
     if (!(response instanceof Response)) return response;
-    // What a destination answered has gone on under the name that it had there.
-    if (inbound.isPassedOn !== true) namedAnswer(response, inbound);
-    inbound.observed?.answered(response.status);
+    // A response of a destination has the audit ID that it had there.
+    if (inbound.isPassedOn !== true) withAuditId(response, inbound);
+    inbound.observed?.responded(response.status);
     return response;
   };
   return carried(inbound, router, proceed).then(finish, (error: unknown) =>

@@ -13,7 +13,7 @@ export const rerouteMarkHeader = 'x-kubernetes-peer-proxied';
 
 /**
  * Meant for one connection only (RFC 9110 section 7.6.1; HTTP2-Settings: RFC 7540 section 3.2.1; Expect: the
- * server in front has answered it, RFC 9110 section 10.1.1). Most of them end an HTTP/2 connection
+ * server in front has responded to it, RFC 9110 section 10.1.1). Most of them end an HTTP/2 connection
  * (RFC 9113 section 8.2.2).
  */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -80,7 +80,7 @@ function requestHygieneFor(names: IdentityHeaderNames): NameHygiene {
   return hygiene;
 }
 
-const answerHygiene = rememberingNames((name) => fateOnConnection(name.toLowerCase()));
+const responseHygiene = rememberingNames((name) => fateOnConnection(name.toLowerCase()));
 
 function fateOnConnection(lowerCaseName: string): LineFate {
   if (lowerCaseName === 'connection' || lowerCaseName === 'transfer-encoding') return lowerCaseName;
@@ -89,11 +89,11 @@ function fateOnConnection(lowerCaseName: string): LineFate {
 }
 
 /**
- * Header lines of an answer that may travel on: all but those meant for the connection to the destination.
- * Such a line in an HTTP/2 answer would be an error of ours (RFC 9113 section 8.2.2).
+ * Header lines of a response that may travel on: all but those meant for the connection to the destination.
+ * Such a line in an HTTP/2 response would be an error of ours (RFC 9113 section 8.2.2).
  */
 export function cleanResponseHeaders(headers: RawHeaders): string[] {
-  return withoutConnectionHeaders(headers, answerHygiene);
+  return withoutConnectionHeaders(headers, responseHygiene);
 }
 
 function withoutConnectionHeaders(headers: RawHeaders, fateOf: NameHygiene): string[] {

@@ -22,7 +22,7 @@ export interface ConnectionInfo {
   readonly clientCertificateError?: string | undefined;
 }
 
-/** The version that answers where no server of the preferred one could. */
+/** The version that responds where no server of the preferred one could. */
 export interface OtherVersion {
   /** `1.31`; `undefined`: it is not known. */
   readonly minor: string | undefined;
@@ -56,21 +56,21 @@ export interface InboundRequest {
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal;
   /**
-   * Calls `listener` once the exchange is over: answer sent whole, or either side gone. Left out by runtimes
-   * that cannot tell; a request then counts as in flight until the head of its answer.
+   * Calls `listener` once the exchange is over: response sent whole, or either side gone. Left out by runtimes
+   * that cannot tell; a request then counts as in flight until the head of its response.
    */
   onFinished?(listener: () => void): void;
   /**
    * Ends the exchange when it takes longer than the server's request time-out, counted from its receipt: with a 504
-   * while there is no head of an answer, by breaking it off afterwards (k8s.io/apiserver pkg/server/filters/timeout.go).
+   * while there is no head of a response, by breaking it off afterwards (k8s.io/apiserver pkg/server/filters/timeout.go).
    * Called by `Router.accept` for what is not long-running. Left out where there is no such time-out.
    */
   limitDuration?(): void;
   /** Set by `auditIdOf`, on first need. */
   auditId?: string | undefined;
-  /** Set by `forward` where a destination's answer goes on: what is returned for it is not the router's own. */
+  /** Set by `forward` where a destination's response goes on: what is returned for it is not the router's own. */
   isPassedOn?: boolean | undefined;
-  /** Set by `Router.deliver` where a server of another version answers than the preferred one. */
+  /** Set by `Router.deliver` where a server of another version than the preferred one responds. */
   otherVersion?: OtherVersion | undefined;
   /** Set by `Router.accept` where somebody observes this request (metrics, traces, audit). */
   observed?: ObservedRequest | undefined;

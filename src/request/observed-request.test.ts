@@ -22,13 +22,13 @@ function recorder(calls: string[], name = ''): RequestObserver {
     begin: () => ({
       dropped: (reason) => calls.push(`${name}dropped ${reason}`),
       outboundHeaders: () => [`X-${name}`, '1'],
-      answered: (status) => calls.push(`${name}answered ${status}`),
+      responded: (status) => calls.push(`${name}answered ${status}`),
       finished: () => calls.push(`${name}finished`),
     }),
   };
 }
 
-test('the head of the answer is told once, with the first code', () => {
+test('the head of the response is told once, with the first code', () => {
   const calls: string[] = [];
   let end = (): void => {};
   const observed = observeRequest(
@@ -37,21 +37,21 @@ test('the head of the answer is told once, with the first code', () => {
       end = listener;
     }),
   );
-  observed?.answered(404);
-  observed?.answered(200);
+  observed?.responded(404);
+  observed?.responded(200);
   end();
   end();
-  observed?.answered(500);
+  observed?.responded(500);
   assert.deepEqual(calls, ['answered 404', 'finished']);
 });
 
-test('where the runtime cannot tell the end, it comes behind the answer', () => {
+test('where the runtime cannot tell the end, it comes behind the response', () => {
   const calls: string[] = [];
-  observeRequest([recorder(calls)], inboundWith())?.answered(200);
+  observeRequest([recorder(calls)], inboundWith())?.responded(200);
   assert.deepEqual(calls, ['answered 200', 'finished']);
 });
 
-test('a client that is gone is told as finished without an answer', () => {
+test('a client that is gone is told as finished without a response', () => {
   const calls: string[] = [];
   observeRequest(
     [recorder(calls)],

@@ -14,10 +14,10 @@ import type { Caller } from './user-info.ts';
 export class ObservedRequest implements Required<RequestObservation> {
   readonly #observations: readonly RequestObservation[];
   readonly #canTellTheEnd: boolean;
-  #isAnswered = false;
+  #hasResponded = false;
   #isFinished = false;
 
-  /** @param canTellTheEnd whether `finished` will be called by the runtime; else it follows `answered`. */
+  /** @param canTellTheEnd whether `finished` will be called by the runtime; else it follows `responded`. */
   constructor(observations: readonly RequestObservation[], canTellTheEnd: boolean) {
     this.#observations = observations;
     this.#canTellTheEnd = canTellTheEnd;
@@ -56,14 +56,14 @@ export class ObservedRequest implements Required<RequestObservation> {
     for (const observation of this.#observations) observation.attemptBegun?.(destination);
   }
 
-  attemptAnswered(status: number): void {
-    for (const observation of this.#observations) observation.attemptAnswered?.(status);
+  attemptResponded(status: number): void {
+    for (const observation of this.#observations) observation.attemptResponded?.(status);
   }
 
   /** One observer counts for all of them. */
-  answerBytes(): ByteCounter | undefined {
+  responseBytes(): ByteCounter | undefined {
     let counter: ByteCounter | undefined;
-    for (const observation of this.#observations) counter ??= observation.answerBytes?.();
+    for (const observation of this.#observations) counter ??= observation.responseBytes?.();
     return counter;
   }
 
@@ -79,11 +79,11 @@ export class ObservedRequest implements Required<RequestObservation> {
     for (const observation of this.#observations) observation.panicked?.(error);
   }
 
-  /** The first call counts: a `Response` that only stands for an answer sent past it carries no code of its own. */
-  answered(status: number): void {
-    if (this.#isAnswered || this.#isFinished) return;
-    this.#isAnswered = true;
-    for (const observation of this.#observations) observation.answered?.(status);
+  /** The first call counts: a `Response` that only stands for a response sent past it carries no code of its own. */
+  responded(status: number): void {
+    if (this.#hasResponded || this.#isFinished) return;
+    this.#hasResponded = true;
+    for (const observation of this.#observations) observation.responded?.(status);
     if (!this.#canTellTheEnd) this.finished();
   }
 

@@ -6,7 +6,7 @@ import type { ByteCounter, Destination, TransportErrorCode } from './transport.t
 import type { Caller } from './user-info.ts';
 
 /**
- * Told of every request that reaches the router, whichever way it takes: fetch handler or upgrade, answered by a
+ * Told of every request that reaches the router, whichever way it takes: fetch handler or upgrade, served by a
  * destination, from merged documents, by the router's own paths, or refused. Metrics, traces and audit are
  * observers. Must not throw, and must not wait for anything: it is called on the request path.
  */
@@ -24,14 +24,14 @@ export type DropReason =
   | 'Overloaded'
   /** The router is shutting down (429). */
   | 'ShuttingDown'
-  /** Whoever could answer was restarted and is not ready yet (503). */
+  /** Whoever could respond was restarted and is not ready yet (503). */
   | 'ServerNotReady'
   /** Only servers of older versions are left than the preferred one, and `--preferred-version-required` (503). */
   | 'PreferredVersionUnavailable'
-  /** It took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the answer had begun). */
+  /** It took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the response had begun). */
   | 'RequestTimeout';
 
-/** Why an attempt at a destination gave no answer. */
+/** Why an attempt at a destination did not respond. */
 export type AttemptFailure =
   | TransportErrorCode
   /** The caller's identity does not fit into the token for this destination: nothing was sent. */
@@ -50,12 +50,12 @@ export interface RequestObservation {
   identified?(caller: Caller): void;
   /** Where it goes and why. Left out for health and the router's own paths. */
   decided?(decision: Decision): void;
-  /** It is turned away, for the router's own sake; `answered` follows unless the answer had begun. */
+  /** It is turned away, for the router's own sake; `responded` follows unless the response had begun. */
   dropped?(reason: DropReason): void;
   /**
    * Header lines for the request that is about to leave for `destination`: trace context, audit ID. They take the
    * place of whatever the client sent under those names, on every way out (`buildOutboundRequest`). Called between
-   * `attemptBegun` and `attemptAnswered`. Names of identity headers have no effect.
+   * `attemptBegun` and `attemptResponded`. Names of identity headers have no effect.
    */
   outboundHeaders?(destination: Destination): RawHeaders;
   /**
@@ -65,24 +65,24 @@ export interface RequestObservation {
   otherVersionAsked?(isOlder: boolean): void;
   /** It is being sent to `destination`; a second call is the second try. */
   attemptBegun?(destination: Destination): void;
-  /** The destination of the last `attemptBegun` answered with this code, which the client need not see. */
-  attemptAnswered?(status: number): void;
+  /** The destination of the last `attemptBegun` responded with this code, which the client need not see. */
+  attemptResponded?(status: number): void;
   /**
-   * Where the bytes of the destination's answer are counted while they are passed on; asked once its head is. Kept for
-   * as long as the answer lasts: must hold nothing of the request. Left out on runtimes that see no bytes pass.
+   * Where the bytes of the destination's response are counted while they are passed on; asked once its head is. Kept for
+   * as long as the response lasts: must hold nothing of the request. Left out on runtimes that see no bytes pass.
    */
-  answerBytes?(): ByteCounter | undefined;
-  /** It is answered with merged aggregated discovery. @param wasMade it was there; else it was merged for this request */
+  responseBytes?(): ByteCounter | undefined;
+  /** The response is merged aggregated discovery. @param wasMade it was there; else it was merged for this request */
   aggregatedDiscovery?(wasMade: boolean): void;
-  /** The destination of the last `attemptBegun` gave no answer. */
+  /** The destination of the last `attemptBegun` did not respond. */
   attemptFailed?(failure: AttemptFailure): void;
-  /** A fault of the router itself ends it, where upstream would panic; `answered` follows with 500. */
+  /** A fault of the router itself ends it, where upstream would panic; `responded` follows with 500. */
   panicked?(error: unknown): void;
-  /** The head of the client's answer: its first byte. Exactly once, unless the client went away before. */
-  answered?(status: number): void;
+  /** The head of the client's response: its first byte. Exactly once, unless the client went away before. */
+  responded?(status: number): void;
   /**
-   * The exchange is over: answer sent whole, tunnel closed, or either side gone. Exactly once, and last. On
-   * runtimes that cannot tell (no `InboundRequest.onFinished`) it comes right behind `answered`.
+   * The exchange is over: response sent whole, tunnel closed, or either side gone. Exactly once, and last. On
+   * runtimes that cannot tell (no `InboundRequest.onFinished`) it comes right after `responded`.
    */
   finished?(): void;
 }

@@ -4,7 +4,7 @@ import { maySafelyTryAnother, RetryBudget } from './retry.ts';
 import { TransportError, type TransportErrorCode } from './transport.ts';
 
 const failed = (code: TransportErrorCode, requestMayHaveArrived: boolean) =>
-  new TransportError(code, 'no answer', { requestMayHaveArrived });
+  new TransportError(code, 'no response', { requestMayHaveArrived });
 
 test('any request that provably reached nobody may go to another server', () => {
   for (const method of ['GET', 'POST', 'PATCH', 'DELETE']) {

@@ -14,7 +14,7 @@ export interface AdmittedRequest {
 
 export type Admission =
   | { readonly kind: 'admitted'; readonly request: AdmittedRequest }
-  /** Refused at the door (400, 401, 500, 503): this is the whole answer. */
+  /** Refused at the door (400, 401, 500, 503): this is the whole response. */
   | { readonly kind: 'refused'; readonly response: Response };
 
 /**
@@ -31,11 +31,11 @@ export interface Router {
   admit(inbound: InboundRequest): Admission | Promise<Admission>;
   /**
    * Chooses a destination, builds the outbound request and sends it; where the rules allow it, tries one
-   * other candidate. Answers with what `send` gave, or with a 503 Status when no destination answered.
+   * other candidate. Resolves with what `send` gave, or with a 503 Status when no destination responded.
    * `send` throws `TransportError`.
    */
-  deliver<Answer>(
+  deliver<Result>(
     request: AdmittedRequest,
-    send: (outbound: OutboundRequest) => Promise<Answer>,
-  ): Promise<Answer | Response>;
+    send: (outbound: OutboundRequest) => Promise<Result>,
+  ): Promise<Result | Response>;
 }

@@ -44,7 +44,7 @@ export interface OutboundRequest {
   readonly presentFrontProxyCertificate: boolean;
   /** Watch, log, exec and the like: never cut for being quiet. */
   readonly longRunning: boolean;
-  /** Its answer is a stream of watch events, which can be ended between two of them. */
+  /** Its response is a stream of watch events, which can be ended between two of them. */
   readonly isWatch?: boolean;
   /**
    * Of a watch: whether it would go to a server of another version by now. A transport that can ends it then between two
@@ -58,7 +58,7 @@ export interface OutboundRequest {
   readonly othersLeft?: (() => boolean) | undefined;
 }
 
-/** Head of an answer: code and header lines as the destination sent them. */
+/** Head of a response: code and header lines as the destination sent them. */
 export interface ResponseHead {
   readonly status: number;
   readonly headers: RawHeaders;
@@ -69,11 +69,11 @@ export interface ByteCounter {
   add(bytes: number): void;
 }
 
-/** What becomes of an answer, decided on its head alone. */
+/** What becomes of a response, decided on its head alone. */
 export type ResponseDisposition =
   /** Pass it on with these header lines. A transport through whose hands the body goes tells `bytes` of it. */
   | { readonly kind: 'forward'; readonly headers: RawHeaders; readonly bytes?: ByteCounter | undefined }
-  /** Drop the destination's answer, pass on none of its body, and answer this instead. */
+  /** Drop the destination's response, pass on none of its body, and send this instead. */
   | { readonly kind: 'replace'; readonly response: Response };
 
 export type OnResponseHead = (head: ResponseHead) => ResponseDisposition;
@@ -83,18 +83,18 @@ export type TransportErrorCode =
   | 'ConnectFailed'
   /** Handshake failed or the serving certificate was not accepted. */
   | 'TLSFailed'
-  /** Connected, then closed or reset before an answer began. */
+  /** Connected, then closed or reset before a response began. */
   | 'ConnectionClosed'
-  /** Connecting, or waiting for the head of the answer, took too long. */
+  /** Connecting, or waiting for the head of the response, took too long. */
   | 'Timeout'
   /** The client went away. */
   | 'ClientGone'
   /** What came back is not valid HTTP, or larger than a router takes: 502 when no other server is tried. */
   | 'InvalidResponse'
-  /** The request's head is more than the destination takes: answered with 431, never tried elsewhere. */
+  /** The request's head is more than the destination takes: the response is 431, never tried elsewhere. */
   | 'RequestHeaderFieldsTooLarge';
 
-/** A destination that gave no answer. The message may name addresses: for logs, never for clients. */
+/** A destination that did not respond. The message may name addresses: for logs, never for clients. */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   readonly code: TransportErrorCode;
@@ -119,9 +119,9 @@ export function foundNoConnection(error: TransportError): boolean {
 /** Reaches destinations. Each runtime brings its own; tests bring one that records. */
 export interface Transport {
   /**
-   * Sends one request once and answers with the destination's response, streamed, its body untouched
+   * Sends one request once and resolves with the destination's response, streamed, its body untouched
    * (compressed stays compressed, redirects are not followed).
-   * @throws {TransportError} when no head of an answer arrived. A body that breaks off later breaks the
+   * @throws {TransportError} when no head of a response arrived. A body that breaks off later breaks the
    *   client's stream instead.
    */
   send(outbound: OutboundRequest, inbound: InboundRequest, onResponseHead: OnResponseHead): Promise<Response>;

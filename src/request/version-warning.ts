@@ -12,7 +12,7 @@ export function withVersionWarning(headers: string[], { otherVersion }: InboundR
   const consequence = isOlder
     ? 'fields that it does not know are missing from this response, and from what is written through it'
     : 'it may show fields that others do not';
-  const text = `no API server of the preferred version can be reached: ${version} answered, and ${consequence}`;
+  const text = `no API server of the preferred version can be reached: ${version} responded, and ${consequence}`;
   headers.push('warning', `299 - "${text}"`);
   return headers;
 }

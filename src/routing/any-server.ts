@@ -4,7 +4,7 @@ import type { Decision, DecisionContext } from './decision.ts';
 /**
  * What becomes of a decision for the local server. In the sidecar form it stands while that server is up; while it
  * is down, `candidates` other than it take its place, if there are any. In the gateway form they always do.
- * @param candidates servers that can answer the request as well, each with an address.
+ * @param candidates servers that can serve the request as well, each with an address.
  */
 export function inPlaceOfLocal(
   local: Decision,
@@ -34,7 +34,7 @@ const noServerHasAnAddress: Decision = Object.freeze({
 });
 
 /**
- * Whether a path that names no resource is about the cluster, so that every server's answer will do: discovery,
+ * Whether a path that names no resource is about the cluster, so that every server's response will do: discovery,
  * OpenAPI, version and the issuer of service account tokens. What else there is (`/metrics`, `/logs`, `/debug`,
  * `/configz`, `/statusz`, `/flagz`) is about one server, and must not be another's under its name.
  */

@@ -58,7 +58,7 @@ export function mayUsePeers(
 }
 
 /**
- * Whether the router answers itself, as far as method and path tell: the form asked for may not be merged, or a
+ * Whether the router responds itself, as far as method and path tell: the form asked for may not be merged, or a
  * document may not be ready yet.
  */
 function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {

@@ -37,7 +37,7 @@ const reroutedToGateway = unavailable('AlreadyRerouted');
 
 /**
  * Where one request goes, and why: the rules of docs/explanation/architecture.md, first match wins. In the gateway form,
- * and while the local server is down, what a rule gives to the local server goes to any that can answer it. Pure.
+ * and while the local server is down, what a rule gives to the local server goes to any that can serve it. Pure.
  *
  * @example
  * ```ts
@@ -81,7 +81,7 @@ export function decide(
 
   const withoutKnowledge = decideWithoutKnowledge(requestInfo, table, context);
   if (withoutKnowledge !== undefined) return withoutKnowledge;
-  // decideWithoutKnowledge answers whenever there is no table.
+  // decideWithoutKnowledge decides whenever there is no table.
   const known = table as RoutingTable;
 
   const { apiGroup, apiVersion, resource, subresource } = requestInfo;
@@ -137,12 +137,12 @@ export function decide(
   trace?.push({
     rule: '9 nobody serves it',
     matched: true,
-    detail: `${serverId === undefined ? 'any' : 'the local'} server answers 404 itself`,
+    detail: `${serverId === undefined ? 'any' : 'the local'} server responds with 404 itself`,
   });
   return inPlaceOfLocal(notServedByAnyServer, known.reachable, context);
 }
 
-/** Rule 3a: the servers that could answer are of several versions, and it matters which one does. */
+/** Rule 3a: the servers that could respond are of several versions, and it matters which one does. */
 function decideAmongVersions(
   requestInfo: RequestInfo,
   route: ResourceRoute | undefined,
@@ -180,7 +180,7 @@ function describePreference(
   return `its servers differ; versions in order of preference: ${order}${isLocals ? '; the local server has the first' : ''}`;
 }
 
-/** Rule 1, for paths whose answer is one server's own. */
+/** Rule 1, for paths whose response is one server's own. */
 function decideOtherPath(
   { path }: RequestInfo,
   table: RoutingTable | undefined,

@@ -71,7 +71,7 @@ export type Decision =
       /** With `LocalServerDown`: why the request would have been the local server's. */
       readonly inPlaceOf?: DecisionReason;
       readonly candidates: readonly RoutingServer[];
-      /** Where the outcome depends on the version of the server that answers. */
+      /** Where the outcome depends on the version of the server that responds. */
       readonly versions?: VersionChoice;
     }
   | {
@@ -82,13 +82,13 @@ export type Decision =
     }
   | { readonly decision: 'unavailable'; readonly reason: DecisionReason; readonly candidates: readonly [] };
 
-/** Which version answers a request whose outcome depends on it, and who is asked when it does not. */
+/** Which version serves a request whose outcome depends on it, and who is asked when it does not. */
 export interface VersionChoice {
   /** The version that every router with this snapshot prefers, of those that serve it. `undefined`: it is not known. */
   readonly preferred: string | undefined;
   /** The version of the candidates: another one where none of the preferred version can be asked. */
   readonly asked: string | undefined;
-  /** Who is asked when no candidate answers, in this order; the local server can be among them. */
+  /** Who is asked when no candidate responds, in this order; the local server can be among them. */
   readonly others: readonly ServersOfVersion[];
   /** A version older than the preferred one is not asked: what it does not know would be lost. */
   readonly neverOlder: boolean;

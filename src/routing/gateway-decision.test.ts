@@ -38,7 +38,7 @@ describe('a gateway', () => {
     assert.equal(decided('/api/v1/namespaces/default/pods/web/resize'), 'peer ServedByPeer peer-1');
   });
 
-  test('sends what every server can answer to any of them', () => {
+  test('sends what every server can serve to any of them', () => {
     const all = everyServer.join();
     assert.equal(decided('/metrics'), `peer NotAResourceRequest ${all}`);
     assert.equal(decided('/apis'), `peer MergedDocument ${all}`);
@@ -78,7 +78,7 @@ describe('a gateway', () => {
     }
   });
 
-  test('answers 503 when no server has an address', () => {
+  test('responds with 503 when no server has an address', () => {
     const lost = buildRoutingTable(snapshotOf({ a: { serves: ['v1/pods'], withoutAddress: true } }));
     for (const target of ['/api/v1/pods', '/version', '/apis/x.example/v1/y']) {
       assert.equal(decided(target, {}, lost), 'unavailable PeerAddressUnknown', target);

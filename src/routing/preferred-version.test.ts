@@ -356,7 +356,7 @@ describe('documents', () => {
   const indexed = (version: PreferredVersion) =>
     JSON.stringify(openApiV3Index(ledByPreference(table, { version, scope: 'differing', required: false })));
 
-  test('are those of the version that answers', () => {
+  test('are those of the version that responds', () => {
     assert.match(indexed('oldest'), /hash=131/);
     assert.match(indexed('newest'), /hash=136/);
     assert.match(indexed('1.33'), /hash=133/);

@@ -40,7 +40,7 @@ export function isPreferredVersion(text: string): text is PreferredVersion {
 }
 
 /**
- * The minor version that answers, by the snapshot alone: of a named one that no server has, the next. `undefined` where no
+ * The minor version that responds, by the snapshot alone: of a named one that no server has, the next. `undefined` where no
  * version is preferred.
  */
 export function preferredMinor(
@@ -55,7 +55,7 @@ export function preferredMinor(
 const ledTables = new WeakMap<RoutingTable, RoutingTable>();
 
 /**
- * The same table, whose documents speak for the version that answers: what clients read is what they will meet. Made once
+ * The same table, whose documents speak for the version that responds: what clients read is what they will meet. Made once
  * for each table and version.
  */
 export function ledByPreference(
@@ -140,9 +140,9 @@ const unavailable: Decision = Object.freeze({
 
 /**
  * Rule 3a: who gets a request whose outcome depends on the version. `undefined` where the local server is of the version
- * that is to answer and is up, or where none of them can be asked: the rules that follow say what becomes of it. Pure.
+ * that is to respond and is up, or where none of them can be asked: the rules that follow say what becomes of it. Pure.
  * @param byPreference as `serversByPreference` gives it
- * @param locally the reason that the local server would have answered for
+ * @param locally the reason that the local server would have responded for
  */
 export function decideByVersion(
   byPreference: readonly ServersOfVersion[],
@@ -186,7 +186,7 @@ function askableServers(
 
 /**
  * Whether a watch that was given to `serverId` because of `before` would go to a server of another version now. The
- * version that answers has changed then, or a server of it is back. Pure.
+ * version that responds has changed then, or a server of it is back. Pure.
  * @param isLocal whether `serverId` is the local server's
  */
 export function goesElsewhere(before: Decision, now: Decision, serverId: string, isLocal: boolean): boolean {

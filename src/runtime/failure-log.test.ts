@@ -13,12 +13,12 @@ function failureLog() {
 
 test('a thousand failures of one kind make one line, and the next interval tells of the rest', () => {
   const { log, time, told } = failureLog();
-  for (let count = 0; count < 1000; count++) log.warn('cp-b: Timeout', {}, 'no answer');
+  for (let count = 0; count < 1000; count++) log.warn('cp-b: Timeout', {}, 'no response');
   time.now = 10_000;
-  log.warn('cp-b: Timeout', {}, 'no answer');
+  log.warn('cp-b: Timeout', {}, 'no response');
   assert.deepEqual(told(), [
-    ['no answer', 0],
-    ['no answer', 999],
+    ['no response', 0],
+    ['no response', 999],
   ]);
 });
 
@@ -32,18 +32,18 @@ test('failures of another kind have a line of their own', () => {
 
 test('the rest of a burst is told of with the next failure of whichever kind', () => {
   const { log, time, told } = failureLog();
-  for (let count = 0; count < 5; count++) log.warn('cp-b: Timeout', {}, 'no answer');
+  for (let count = 0; count < 5; count++) log.warn('cp-b: Timeout', {}, 'no response');
   time.now = 60_000;
-  log.warn('cp-c: Timeout', {}, 'no answer');
+  log.warn('cp-c: Timeout', {}, 'no response');
   assert.deepEqual(told(), [
-    ['no answer', 0],
+    ['no response', 0],
     ['A failure was repeated', 4],
-    ['no answer', 0],
+    ['no response', 0],
   ]);
 });
 
 test('kinds without a bound do not fill the memory, and are still told of', () => {
   const { log, told } = failureLog();
-  for (let count = 0; count < 5_000; count++) log.warn(`kind ${count}`, {}, 'no answer');
+  for (let count = 0; count < 5_000; count++) log.warn(`kind ${count}`, {}, 'no response');
   assert.equal(told().length, 5_000);
 });

@@ -41,7 +41,7 @@ const load: Load = {
 };
 
 test('h2load: requests and their rate are those after the warm-up', () => {
-  assert.deepEqual(parseH2load(h2loadOutput, { seconds: 2, answerBytes: undefined }), {
+  assert.deepEqual(parseH2load(h2loadOutput, { seconds: 2, responseBytes: undefined }), {
     requests: 63018,
     requestsPerSecond: 31509,
     failed: 0,
@@ -49,13 +49,13 @@ test('h2load: requests and their rate are those after the warm-up', () => {
 });
 
 test('h2load: of answers that are large, parts of one count', () => {
-  const { requests } = parseH2load(h2loadOutput, { seconds: 2, answerBytes: 65_917_365 * 2 });
+  const { requests } = parseH2load(h2loadOutput, { seconds: 2, responseBytes: 65_917_365 * 2 });
   assert.equal(requests, 0.5);
 });
 
 test('h2load: an answer without a reason phrase is no failure', () => {
   const output = h2loadOutput.replace('63018 succeeded, 0 failed', '60000 succeeded, 3018 failed');
-  const { requests, failed } = parseH2load(output, { seconds: 2, answerBytes: undefined });
+  const { requests, failed } = parseH2load(output, { seconds: 2, responseBytes: undefined });
   assert.deepEqual({ requests, failed }, { requests: 63018, failed: 0 });
 });
 
@@ -63,12 +63,12 @@ test('h2load: redirects, errors of either side and connections that broke are fa
   const output = h2loadOutput
     .replace('0 errored, 0 timeout', '5 errored, 0 timeout')
     .replace('0 3xx, 0 4xx, 0 5xx', '1 3xx, 2 4xx, 4 5xx');
-  assert.equal(parseH2load(output, { seconds: 2, answerBytes: undefined }).failed, 12);
+  assert.equal(parseH2load(output, { seconds: 2, responseBytes: undefined }).failed, 12);
 });
 
 test('h2load: other output is told, not taken for nothing measured', () => {
   assert.throws(
-    () => parseH2load('UNABLE TO NEGOTIATE ALPN', { seconds: 2, answerBytes: undefined }),
+    () => parseH2load('UNABLE TO NEGOTIATE ALPN', { seconds: 2, responseBytes: undefined }),
     /did not say what it has measured/,
   );
 });

@@ -20,10 +20,10 @@ function recorder(lines: RawHeaders = []): { readonly observer: RequestObserver;
         identified: (caller) => calls.push(`identified ${caller.kind}`),
         decided: ({ decision, reason }) => calls.push(`decided ${decision} ${reason}`),
         attemptBegun: ({ kind, id }) => calls.push(`attempt ${kind} ${id}`),
-        attemptAnswered: (status) => calls.push(`attempt answered ${status}`),
+        attemptResponded: (status) => calls.push(`attempt answered ${status}`),
         attemptFailed: (failure) => calls.push(`attempt failed ${failure}`),
         outboundHeaders: () => lines,
-        answered: (status) => calls.push(`answered ${status}`),
+        responded: (status) => calls.push(`answered ${status}`),
         finished: () => calls.push('finished'),
       };
     },

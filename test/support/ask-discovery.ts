@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
-import { answerDiscovery, type DiscoveryRequest } from '../../src/discovery/documents.ts';
+import { type DiscoveryRequest, serveDiscovery } from '../../src/discovery/documents.ts';
 import { servedSetFromDiscovery } from '../../src/discovery/forms/served-set-of.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../src/snapshot/routing-table/routing-table.ts';
@@ -19,7 +19,7 @@ export function ask(
   table: RoutingTable = recordedTable,
   localServerId = 'a',
 ): Promise<Response | undefined> | undefined {
-  return answerDiscovery({ method: 'GET', path, query: '', ...rest }, table, { localServerId });
+  return serveDiscovery({ method: 'GET', path, query: '', ...rest }, table, { localServerId });
 }
 
 /** The same, where the local server must not be the one to answer. */

@@ -62,8 +62,8 @@ function pass(observers: readonly RequestObserver[], index: number): void {
   observed?.decided(decision);
   observed?.attemptBegun(destination);
   observed?.outboundHeaders(destination);
-  observed?.attemptAnswered(200);
-  observed?.answered(200);
+  observed?.attemptResponded(200);
+  observed?.responded(200);
   over();
 }
 

@@ -28,7 +28,7 @@ export function h2loadArguments(load: Load): string[] {
  */
 export function parseH2load(
   output: string,
-  { seconds, answerBytes }: Pick<Load, 'seconds' | 'answerBytes'>,
+  { seconds, responseBytes }: Pick<Load, 'seconds' | 'responseBytes'>,
 ): LoadFigures {
   const requests = /^requests: .* (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout$/m.exec(output);
   const codes = /^status codes: \d+ 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx$/m.exec(output);
@@ -38,7 +38,7 @@ export function parseH2load(
   }
   const [succeeded = 0, failed = 0, ...broken] = requests.slice(1).map(Number);
   const answered = succeeded + failed - sum(broken);
-  const counted = answerBytes === undefined ? answered : Number(traffic[1]) / answerBytes;
+  const counted = responseBytes === undefined ? answered : Number(traffic[1]) / responseBytes;
   return {
     requests: counted,
     requestsPerSecond: counted / seconds,

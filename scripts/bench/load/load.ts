@@ -15,7 +15,7 @@ export interface Load {
   /** Requests a second over all connections. Without it each connection asks again as soon as it is answered. */
   readonly rate?: number | undefined;
   /** Bytes of an answer's body, where answers are so long that whole ones are too coarse a measure. */
-  readonly answerBytes?: number | undefined;
+  readonly responseBytes?: number | undefined;
 }
 
 /** What a load generator has seen, after its warm-up. */

@@ -46,13 +46,13 @@ export async function measureWorkload(
 }
 
 async function loadOf(workload: Workload, origin: string, options: MeasureOptions): Promise<Load> {
-  const { protocol, connections, streams, answerBytes, target, method, kind } = workload;
+  const { protocol, connections, streams, responseBytes, target, method, kind } = workload;
   const { warmUp, seconds, rate } = options;
   return {
     protocol,
     connections,
     streams,
-    answerBytes,
+    responseBytes,
     warmUp,
     seconds: kind === 'rate' ? seconds * pacedWindows : seconds,
     url: origin + target,

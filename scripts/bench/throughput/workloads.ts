@@ -29,7 +29,7 @@ export interface Workload {
   readonly method: 'GET' | 'POST';
   readonly connections: number;
   readonly streams: number;
-  readonly answerBytes?: number;
+  readonly responseBytes?: number;
   /**
    * `saturation`: each connection asks again as soon as it is answered. `connections`: the same, on a new connection
    * each time. `rate`: half of what the router does of `GET` at saturation.
@@ -65,7 +65,7 @@ export const workloads: readonly Workload[] = [
     title: 'list of 10 MB, HTTP/1.1',
     target: large(10 * mebibyte),
     connections: 4,
-    answerBytes: 10 * mebibyte,
+    responseBytes: 10 * mebibyte,
   },
   {
     ...http2,
@@ -74,7 +74,7 @@ export const workloads: readonly Workload[] = [
     target: large(10 * mebibyte),
     connections: 2,
     streams: 2,
-    answerBytes: 10 * mebibyte,
+    responseBytes: 10 * mebibyte,
   },
   {
     ...http1,

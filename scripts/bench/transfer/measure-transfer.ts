@@ -36,12 +36,12 @@ export function measureTransfer(contender: Contender, options: TransferOptions):
       cleanup,
     });
     const lists = workloads.find(({ name }) => name === 'http2-list-10m');
-    if (lists?.answerBytes === undefined) throw new Error('there is no workload of large lists');
+    if (lists?.responseBytes === undefined) throw new Error('there is no workload of large lists');
     await warmUp(running, options);
     const slow = await readSlowlyThrough(running, options);
     const measured = await measureWorkload(lists, running, { workbench, cores, warmUp: 1, seconds });
     return {
-      megabytesPerSecond: significant((measured.requestsPerSecond * lists.answerBytes) / megabyte),
+      megabytesPerSecond: significant((measured.requestsPerSecond * lists.responseBytes) / megabyte),
       cpuTimePerList: significant(measured.cpuTimePerRequest / 1_000),
       ...slow,
     };

@@ -230,14 +230,14 @@ function timeOn(session: ClientHttp2Session): Promise<number | undefined> {
   const begun = performance.now();
   const stream = session.request({ ':path': '/' });
   const late = setTimeout(() => stream.destroy(), 5_000);
-  let isAnswered = false;
+  let hasResponded = false;
   stream.on('response', () => {
-    isAnswered = true;
+    hasResponded = true;
   });
   stream.on('error', () => {});
   stream.on('close', () => {
     clearTimeout(late);
-    resolve(isAnswered ? performance.now() - begun : undefined);
+    resolve(hasResponded ? performance.now() - begun : undefined);
   });
   stream.resume().end();
   return promise;

@@ -1,7 +1,7 @@
 import { morph } from './morph.ts';
 import { elementOf, fetchPart } from './page-elements.ts';
 
-/** Answers the form in its place, as submitting it would on a page of its own. */
+/** Handles the form in its place, as submitting it would on a page of its own. */
 export function explainWithoutReload(): void {
   const form = elementOf('explain-form', HTMLFormElement);
   let running: AbortController | undefined;
@@ -20,7 +20,7 @@ async function explain(form: HTMLFormElement, signal: AbortSignal): Promise<void
   }
   try {
     const next = (await fetchPart(`explanation?${query}`, signal)).getElementById('explanation');
-    if (next === null) throw new TypeError('the answer is no explanation');
+    if (next === null) throw new TypeError('the response is no explanation');
     morph(elementOf('explanation', HTMLElement), next);
     // The address can be passed on: it shows the same again.
     history.replaceState(null, '', `?${query}#explain`);

@@ -1,8 +1,8 @@
 import { morph } from './morph.ts';
-import { AnswerError, elementOf, fetchPart } from './page-elements.ts';
+import { elementOf, fetchPart, ResponseError } from './page-elements.ts';
 import { updateTimes } from './times.ts';
 
-/** Milliseconds between two updates, and at most between two attempts while there is no answer. */
+/** Milliseconds between two updates, and at most between two attempts while there is no response. */
 const interval = 2_000;
 const longestPause = 30_000;
 /** Milliseconds that one update may take. */
@@ -10,7 +10,7 @@ const timeout = 10_000;
 
 /**
  * Keeps the page up to date: an update every two seconds while somebody can see it, ever longer pauses while the
- * router does not answer, none while the reader has paused it (WCAG 2.2, 2.2.2 Pause, Stop, Hide).
+ * router does not respond, none while the reader has paused it (WCAG 2.2, 2.2.2 Pause, Stop, Hide).
  */
 export function keepUpToDate(): void {
   const toggle = elementOf('live-toggle', HTMLButtonElement);
@@ -65,7 +65,7 @@ async function updatePage(signal: AbortSignal): Promise<void> {
   const part = await fetchPart(`live?generation=${generation}`, signal);
   for (const id of ['overview', 'activity']) {
     const next = part.getElementById(id);
-    if (next === null) throw new TypeError('the answer is no part of this page: load it again');
+    if (next === null) throw new TypeError('the response is no part of this page: load it again');
     morph(elementOf(id, HTMLElement), next);
   }
   updateTimes();
@@ -78,8 +78,8 @@ function say(state: 'live' | 'lost' | 'paused', text: string): void {
 }
 
 function describeFailure(error: unknown): string {
-  if (!(error instanceof AnswerError)) return 'Not live: the router does not answer';
+  if (!(error instanceof ResponseError)) return 'Not live: the router does not respond';
   return error.status === 401 || error.status === 403
     ? 'Not live: the router does not let you in any more'
-    : `Not live: the router answers ${error.status}`;
+    : `Not live: the router responds with ${error.status}`;
 }

@@ -8,15 +8,15 @@ export function elementOf<Type extends Element>(id: string, type: new () => Type
 /** A part of the page as the router has written it, to be put in the place of the one that is there. */
 export async function fetchPart(path: string, signal: AbortSignal): Promise<Document> {
   const response = await fetch(path, { cache: 'no-store', redirect: 'error', signal });
-  if (!response.ok) throw new AnswerError(response.status);
+  if (!response.ok) throw new ResponseError(response.status);
   return new DOMParser().parseFromString(await response.text(), 'text/html');
 }
 
-/** The router answered, but not with what was asked for. */
-export class AnswerError extends Error {
+/** The router responded, but not with what was asked for. */
+export class ResponseError extends Error {
   readonly status: number;
   constructor(status: number) {
-    super(`the router answered ${status}`);
+    super(`the router responded with ${status}`);
     this.status = status;
   }
 }

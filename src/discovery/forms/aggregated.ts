@@ -10,7 +10,7 @@ import type {
 export type AggregatedVersion = 'v2' | 'v2beta1';
 
 /**
- * `APIGroupDiscoveryList`, the answer to `/apis` and `/api` in aggregated form, fields in the order in which
+ * `APIGroupDiscoveryList`, the response to `/apis` and `/api` in aggregated form, fields in the order in which
  * API servers write them.
  *
  * @param groups what to list: for `/api` the legacy group, for `/apis` the others

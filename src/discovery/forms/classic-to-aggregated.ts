@@ -13,7 +13,7 @@ export interface ClassicDiscovery {
   readonly apiVersions?: ParsedAPIVersions | undefined;
   /** `/apis`. */
   readonly apiGroupList: ParsedAPIGroupList;
-  /** By group version (`v1`, `batch/v1`): the lists that were answered with 200, and no others. */
+  /** By group version (`v1`, `batch/v1`): the lists whose response was 200, and no others. */
   readonly apiResourceLists: ReadonlyMap<string, ParsedAPIResourceList>;
   /** Group versions whose list the server has but could not give, as for a 503 of its aggregator. */
   readonly unavailable?: ReadonlySet<string> | undefined;
@@ -23,7 +23,7 @@ export interface ClassicDiscovery {
  * The aggregated form of what a server says in the classic one, the legacy group first.
  *
  * `/apis` alone proves nothing: it is made of the APIService objects that all servers of a cluster share, so
- * it lists group versions that this server answers with 404. What counts is the list of each group version.
+ * it lists group versions to which this server responds with 404. What counts is the list of each group version.
  * One that is `unavailable` is there without its resources, marked Stale, as newer servers write it.
  */
 export function groupsFromClassic(classic: ClassicDiscovery): APIGroupDiscovery[] {

@@ -1,5 +1,5 @@
 /**
- * Whether `If-None-Match` names the document, so that 304 is the answer: a list of entity tags, weak or not,
+ * Whether `If-None-Match` names the document, so that 304 is the response: a list of entity tags, weak or not,
  * or a star (RFC 9110 section 13.1.2). Compared weakly, as the header asks for.
  *
  * @param etag the document's own strong entity tag, quotes included

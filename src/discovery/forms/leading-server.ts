@@ -14,10 +14,10 @@ interface Candidate {
  * Upstream lets the lowest server ID lead the merge; its design speaks of the local server. Neither will do
  * here. A document that each router worded after its own server would carry another ETag on each, so that a
  * client behind a load balancer would never get a 304. An older server cannot describe what it does not
- * know, and what answers requests is what documents should describe. So the order comes from the snapshot alone and is
+ * know, and the server of requests is what documents should describe. So the order comes from the snapshot alone and is
  * the same wherever that snapshot is.
  *
- * @param leadingMinor the version that answers where versions differ (`RoutingTable.leadingMinor`)
+ * @param leadingMinor the version that responds where versions differ (`RoutingTable.leadingMinor`)
  */
 export function compareLeadership(left: Candidate, right: Candidate, leadingMinor?: string): number {
   return (

@@ -119,7 +119,7 @@ test('group versions that a server marks Stale stay marked; marks and scopes of 
   assert.equal(group?.versions?.[1]?.resources?.[0]?.scope, undefined);
 });
 
-test('whatever arrives, the answer is groups or the one error', () => {
+test('whatever arrives, the response is groups or the one error', () => {
   const kinds = fc.constantFrom('APIGroupDiscoveryList', 'Status');
   const documents = fc.oneof(
     fc.jsonValue(),

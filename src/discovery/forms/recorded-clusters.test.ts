@@ -11,7 +11,7 @@ import {
 } from '../../../test/support/recorded-cluster.ts';
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { answerDiscovery } from '../documents.ts';
+import { serveDiscovery } from '../documents.ts';
 import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from '../merging/merge-discovery.ts';
 import { aggregatedDocument } from './aggregated.ts';
 import { apiGroupListDocument, apiResourceListDocument, apiVersionsDocument } from './classic.ts';
@@ -83,7 +83,7 @@ for (const cluster of clusters) {
         const listed = [...groupVersions(server.groups)].map(({ path }) => path);
         assert.deepEqual(listed.sort(), [...server.resourceLists.keys()].sort());
         for (const [path, recorded] of server.resourceLists) {
-          const answer = await answerDiscovery({ method: 'GET', path, query: '' }, table, {});
+          const answer = await serveDiscovery({ method: 'GET', path, query: '' }, table, {});
           assert.equal(await answer?.text(), `${JSON.stringify(recorded)}\n`, path);
         }
       });
@@ -139,7 +139,7 @@ for (const cluster of clusters) {
       const get = async (path: string, version?: string): Promise<unknown> => {
         const accept =
           version && `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
-        const response = await answerDiscovery({ method: 'GET', path, query: '', accept }, table, {
+        const response = await serveDiscovery({ method: 'GET', path, query: '', accept }, table, {
           localServerId: 'a',
         });
         assert.equal(response?.status, 200, path);

@@ -1,4 +1,4 @@
-/** Milliseconds that an answer of a server may be old when it is given on. */
+/** Milliseconds that a response of a server may be old when it is given on. */
 const maximumAge = 1_000;
 /** Milliseconds that a request waits for a look at the servers; then what is there has to do. */
 const patience = 5_000;
@@ -18,7 +18,7 @@ interface Running {
 }
 
 /**
- * Something made of servers' answers that is at most a second old whenever it is given: looked at when it is asked for
+ * Something made of servers' responses that is at most a second old whenever it is given: looked at when it is asked for
  * and not otherwise, one look at a time, shared by all who ask meanwhile.
  *
  * For runtimes whose promises may be waited for by other requests than the one that made them: not for Workers.

@@ -13,10 +13,10 @@ interface EncodedResponseInit extends ResponseInit {
   readonly encodeBody: 'manual';
 }
 
-/** What every answer with a document depends on. */
+/** What every response with a document depends on. */
 export const vary = 'Accept, Accept-Encoding';
 
-/** The answer to GET or HEAD: the document, with gzip where that is worth it, or 304 when the client has it. */
+/** The response to GET or HEAD: the document, with gzip where that is worth it, or 304 when the client has it. */
 export async function respondWith(
   document: EncodedDocument,
   request: ConditionalRequest,

@@ -29,7 +29,7 @@ export function storageVersionHashKey(group: string, version: string, resource: 
  * at least one of them serves, and nothing else. Pure; the order of `views` does not matter, nor how many
  * servers serve the same.
  *
- * Where servers differ, the leading one is followed (`compareLeadership`: the version that answers where there is one,
+ * Where servers differ, the leading one is followed (`compareLeadership`: the version that responds where there is one,
  * else the newest, then the lowest ID), for the same document on every router.
  *
  * A group version is Stale when it cannot be counted on: every server that serves it could not be read, says

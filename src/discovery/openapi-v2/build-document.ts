@@ -27,7 +27,7 @@ const maximumAddition = 32 * 1024 * 1024;
 
 /**
  * Merges one copy of each source, the leading one first. At any moment there are the leading document, one other, and
- * what was kept of those before. Never rejects for what a server has answered: its part is left out.
+ * what was kept of those before. Never rejects for what a server has sent: its part is left out.
  */
 export async function buildDocument(
   found: readonly (ServerCopy | undefined)[],
@@ -70,15 +70,15 @@ async function partsOf(
   return undefined;
 }
 
-/** @throws {ServerDocumentError} when an answer is not the document in the form that was asked for */
+/** @throws {ServerDocumentError} when a response is not the document in the form that was asked for */
 export function requireDocument(
   { status, contentType }: ServerDocument,
   { mediaType, givenAs }: Pick<DocumentCodec, 'mediaType' | 'givenAs'>,
 ): void {
-  if (status !== 200) throw new ServerDocumentError(`It was answered with ${status} instead of 200.`);
+  if (status !== 200) throw new ServerDocumentError(`The response was ${status} instead of 200.`);
   const given = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
   if (givenAs.includes(given)) return;
   // Written by someone else: no more of it than a media type needs.
   const what = given === '' ? 'no content type' : given.slice(0, 80);
-  throw new ServerDocumentError(`It was answered with ${what} instead of ${mediaType}.`);
+  throw new ServerDocumentError(`The response was ${what} instead of ${mediaType}.`);
 }

@@ -143,7 +143,7 @@ class MergedForm {
     return new ServerCopies({
       read,
       request: { path: openApiV2Path, accept: codec.accept },
-      check: (answer) => requireDocument(answer, codec),
+      check: (response) => requireDocument(response, codec),
       clock,
       localServerId,
       onProblem: (server, problem) => {

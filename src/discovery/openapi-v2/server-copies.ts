@@ -21,8 +21,8 @@ export interface ServerCopiesOptions {
   readonly read: ReadServerDocument;
   /** Path and form of the document. */
   readonly request: Pick<ServerDocumentRequest, 'path' | 'accept' | 'timeoutMilliseconds'>;
-  /** Whether an answer with 200 is the document. @throws {ServerDocumentError} */
-  readonly check: (answer: ServerDocument) => void;
+  /** Whether a response with 200 is the document. @throws {ServerDocumentError} */
+  readonly check: (response: ServerDocument) => void;
   /** Milliseconds of a clock that only rises. */
   readonly clock: () => number;
   readonly localServerId?: string | undefined;
@@ -112,16 +112,16 @@ export class ServerCopies {
     const { read, request, check } = this.#options;
     const known = this.#copies.get(server.id);
     try {
-      const answer = await read({
+      const response = await read({
         ...request,
         server,
         ...(known === undefined ? {} : { ifNoneMatch: known.etag, timeoutMilliseconds: checkTimeout }),
       });
-      const isUnchanged = known?.etag !== undefined && answer.status === 304;
+      const isUnchanged = known?.etag !== undefined && response.status === 304;
       if (!isUnchanged) {
-        check(answer);
-        const { etag } = answer;
-        const packed = await gzip(new Uint8Array(answer.body));
+        check(response);
+        const { etag } = response;
+        const packed = await gzip(new Uint8Array(response.body));
         // Servers without an ETag for it (that of OpenAPI v3's index has none) send the same again.
         const isSame = known !== undefined && isEqual(known.packed, packed);
         const version = isSame ? known.version : ++this.#versions;

@@ -13,7 +13,7 @@ export interface ServerDocumentRequest {
   readonly timeoutMilliseconds?: number | undefined;
 }
 
-/** What one server answered. */
+/** The response of one server. */
 export interface ServerDocument {
   readonly status: number;
   /** Empty when there was none. */
@@ -24,7 +24,7 @@ export interface ServerDocument {
 
 /**
  * Reads an OpenAPI document of one server itself, never of what stands together behind it.
- * @throws {ServerDocumentError} (rejects) when no whole answer arrived
+ * @throws {ServerDocumentError} (rejects) when no whole response arrived
  */
 export type ReadServerDocument = (request: ServerDocumentRequest) => Promise<ServerDocument>;
 

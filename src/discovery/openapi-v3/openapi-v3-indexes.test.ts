@@ -37,7 +37,7 @@ function underTest() {
     async read({ server, path }) {
       asked.push(`${server.id} ${path}`);
       const answer = answers.get(server.id);
-      if (answer === undefined) throw new ServerDocumentError('The server gave no answer: ConnectFailed.');
+      if (answer === undefined) throw new ServerDocumentError('The server did not respond: ConnectFailed.');
       return answer();
     },
     clock: () => clock.now,

@@ -44,7 +44,7 @@ export class OpenApiV3Indexes {
     this.#copies = new ServerCopies({
       read,
       request: { path: openApiV3Path, accept: 'application/json', timeoutMilliseconds: checkTimeout },
-      check: (answer) => requireDocument(answer, indexForm),
+      check: (response) => requireDocument(response, indexForm),
       clock,
       localServerId,
       onProblem: (server, problem) => {

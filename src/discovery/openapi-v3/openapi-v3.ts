@@ -51,7 +51,7 @@ function describesMore(later: Holder, earlier: Holder, path: string): boolean {
 }
 
 /**
- * Which servers can answer a request for an OpenAPI v3 document: those that hold exactly the one whose hash
+ * Which servers can serve a request for an OpenAPI v3 document: those that hold exactly the one whose hash
  * is asked for; else, and where none of those can be reached, all that have the path, as a server redirects a hash
  * it does not know to its own.
  *

@@ -34,7 +34,7 @@ const describedKind = v.object({
  *
  * Each definition is digested once, however many refer to it, and others can run in between.
  *
- * @param document parsed JSON of unknown origin: what `/openapi/v3/apis/<group>/<version>` answers
+ * @param document parsed JSON of unknown origin: the response to `/openapi/v3/apis/<group>/<version>`
  * @param group empty for the legacy group
  * @throws {DiscoveryDocumentError} when it is no such document, or none of this group version
  */

@@ -7,7 +7,7 @@ import { type EnvironmentFault, WorkerConfigurationError } from './configuration
 const maximumDepth = 32;
 
 /**
- * Reads variables one by one and collects what is wrong with them. A method answers `undefined` where a variable is
+ * Reads variables one by one and collects what is wrong with them. A method returns `undefined` where a variable is
  * left out, and where it is wrong: then there is a fault as well.
  */
 export class EnvironmentReader {
@@ -125,7 +125,7 @@ export class EnvironmentReader {
   ): Binding | undefined {
     if (!this.has(name)) return undefined;
     const value = this.#environment[name];
-    // Bindings answer to any property as proxies of remote objects: only whether it can be called says anything.
+    // Bindings respond to any property as proxies of remote objects: only whether it can be called says anything.
     const isBinding =
       typeof value === 'object' &&
       value !== null &&

@@ -90,7 +90,7 @@ describe('a request on Deno', () => {
     assert.ok(bodyOf({}), 'HTTP/2 announces nothing');
   });
 
-  test('is over when its answer has been sent, and when its client went away', async () => {
+  test('is over when its response has been sent, and when its client went away', async () => {
     for (const completed of [Promise.resolve(), Promise.reject(new Error('gone'))]) {
       const result = denoInbound(rawRequest('https://h/api'), { ...info, completed });
       assert.ok(result.ok);

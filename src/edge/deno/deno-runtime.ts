@@ -29,7 +29,7 @@ export interface DenoServeOptions {
 
 export interface DenoServeInfo {
   readonly remoteAddr: { readonly hostname: string };
-  /** Settles once the answer has been sent whole; rejects when the client went away before. */
+  /** Settles once the response has been sent whole; rejects when the client went away before. */
   readonly completed: Promise<void>;
 }
 

@@ -104,7 +104,7 @@ test('only what failed before the first byte counts as not arrived', async () =>
   assert.deepEqual(await codeOf(send(closed)), ['ConnectionClosed', true]);
 });
 
-test('a destination that does not answer in time is given up, a watch is waited for', async () => {
+test('a destination that does not respond in time is given up, a watch is waited for', async () => {
   const silent: DenoFetch = (_url, { signal }) =>
     new Promise((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason));
@@ -119,7 +119,7 @@ test('a destination that does not answer in time is given up, a watch is waited 
   assert.equal(signals[0], inbound.signal, 'nothing but the client can end it');
 });
 
-test('the answer keeps its code and its lines, and one that is replaced is not read', async () => {
+test('the response keeps its code and its lines, and one that is replaced is not read', async () => {
   let cancelled = false;
   const body = new ReadableStream({
     cancel() {

@@ -24,7 +24,7 @@ export interface DenoTransportOptions {
   readonly frontProxyClient?: DenoHttpClient | undefined;
   readonly fetch: DenoFetch;
   /**
-   * Milliseconds until the head of an answer, as kube-apiserver's `--request-timeout`; long-running requests have
+   * Milliseconds until the head of a response, as kube-apiserver's `--request-timeout`; long-running requests have
    * none. Default 60,000.
    */
   readonly headTimeout?: number;
@@ -55,7 +55,7 @@ export function createDenoTransport(options: DenoTransportOptions): Transport {
           method: outbound.method,
           headers: linesToSend(outbound),
           body,
-          // A redirect is the destination's answer, never followed (CVE-2022-3172).
+          // A redirect is the destination's response, never followed (CVE-2022-3172).
           redirect: 'manual',
           signal: deadline.signal,
           // Required for streamed bodies (Fetch section 5.4).
@@ -86,9 +86,9 @@ export function createDenoTransport(options: DenoTransportOptions): Transport {
  * The lines as pairs, never as a `Headers` object: that would join repeated ones, and the groups `a` and `b` would
  * arrive as the group `a, b`.
  *
- * Compression is never asked for, whatever the client said. Deno decodes answers unless the request says exactly
+ * Compression is never asked for, whatever the client said. Deno decodes responses unless the request says exactly
  * `identity`, and leaves the coding and the length of the coded body in their heads: clients would find another body
- * than the head announces. An answer that is compressed all the same passes as it came.
+ * than the head announces. A response that is compressed all the same passes as it came.
  */
 function linesToSend({ headers }: OutboundRequest): [string, string][] {
   const lines = pairsOf(headers).filter(([name]) => name.toLowerCase() !== 'accept-encoding');

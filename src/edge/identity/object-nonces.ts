@@ -20,7 +20,7 @@ export function createObjectNonces(namespace: DurableObjectNamespace): SharedNon
       await body?.cancel();
       const admission = admissions.find((each) => admissionStatus[each] === status);
       if (admission === undefined)
-        throw new Error(`the Durable Object of nonces answered with status ${status}`);
+        throw new Error(`the Durable Object of nonces responded with status ${status}`);
       return admission;
     },
   };

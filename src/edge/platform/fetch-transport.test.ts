@@ -16,7 +16,7 @@ const edge = await speaker('edge');
 const signer = createAssertionSigner({ key: edge.key, issuer: 'edge' });
 const target = '/apis/batch/v1/namespaces/default/jobs?limit=500&fieldSelector=a%3Db';
 
-/** An edge router without any client certificate; answers what it fetched, and its own answer. */
+/** An edge router without any client certificate; answers what it fetched, and its own response. */
 async function throughTheEdge(identityTokens: IdentityTokenSigners) {
   const fetched: Request[] = [];
   const app = createApp({

@@ -11,14 +11,14 @@ export interface FetchTransportOptions {
   readonly fetch?: Fetch | undefined;
   /** Sends with the front-proxy certificate: a binding that holds it. Without one, such requests fail closed. */
   readonly frontProxyFetch?: Fetch | undefined;
-  /** Milliseconds until the head of an answer must be there. Default 60,000. */
+  /** Milliseconds until the head of a response must be there. Default 60,000. */
   readonly headTimeout?: number | undefined;
 }
 
-/** RFC 9110 sections 15.3.5 and 15.4.5, Fetch section 2.2.3: answers that have no body. */
+/** RFC 9110 sections 15.3.5 and 15.4.5, Fetch section 2.2.3: responses that have no body. */
 const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Sends through `fetch` and answers with what came, its head alone: for requests and for upgrades. */
+/** Sends through `fetch` and resolves with what came, its head alone: for requests and for upgrades. */
 export type FetchSender = (
   outbound: OutboundRequest,
   inbound: InboundRequest,
@@ -51,7 +51,7 @@ export function createFetchSender(options: FetchTransportOptions = {}): FetchSen
         method: outbound.method,
         headers,
         body,
-        // A redirect is the destination's answer, never followed (CVE-2022-3172).
+        // A redirect is the destination's response, never followed (CVE-2022-3172).
         redirect: 'manual',
         signal: AbortSignal.any([inbound.signal, limit.signal]),
         // Required for streamed bodies (Fetch section 5.4); not yet in every library's types.
@@ -95,13 +95,13 @@ export function createFetchTransport(options: FetchTransportOptions = {}): Trans
         await response.body?.cancel();
         return disposition.response;
       }
-      const answered = webHeaders(disposition.headers, response.headers);
+      const clientHeaders = webHeaders(disposition.headers, response.headers);
       // A front that compresses on the way (wrangler's, a CDN) would hold a watch back to fill its buffer.
-      if (outbound.longRunning && !answered.has('content-encoding'))
-        answered.set('content-encoding', 'identity');
+      if (outbound.longRunning && !clientHeaders.has('content-encoding'))
+        clientHeaders.set('content-encoding', 'identity');
       const body = withoutBody.has(status) ? null : response.body;
       // A coded body is handed on as it came: workerd reads none that is passed from one Response to the next.
-      return new Response(body, { status, headers: answered });
+      return new Response(body, { status, headers: clientHeaders });
     },
   };
 }

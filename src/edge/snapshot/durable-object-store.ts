@@ -32,17 +32,17 @@ export function createDurableObjectStore(
   }
 
   async function read(tag: string): Promise<TaggedSnapshot | undefined> {
-    const answer = await ask({ headers: tag === nothingStored ? {} : { 'if-none-match': tag } });
-    if (answer.status === 304) return undefined;
-    if (answer.status === 404) {
-      await answer.body?.cancel();
+    const response = await ask({ headers: tag === nothingStored ? {} : { 'if-none-match': tag } });
+    if (response.status === 304) return undefined;
+    if (response.status === 404) {
+      await response.body?.cancel();
       return tag === nothingStored ? undefined : { tag: nothingStored, stored: undefined };
     }
     const limit = sealedSnapshotLimit + sealedRenewalLimit + 2;
     const text =
-      answer.status === 200 && answer.body !== null ? await readText(answer.body, limit) : undefined;
-    if (text === undefined) throw new Error(`the Durable Object answered with status ${answer.status}`);
-    return { tag: answer.headers.get('etag') ?? nothingStored, stored: parseStoredSnapshotText(text) };
+      response.status === 200 && response.body !== null ? await readText(response.body, limit) : undefined;
+    if (text === undefined) throw new Error(`the Durable Object responded with status ${response.status}`);
+    return { tag: response.headers.get('etag') ?? nothingStored, stored: parseStoredSnapshotText(text) };
   }
 
   return {
@@ -54,11 +54,12 @@ export function createDurableObjectStore(
     async save(stored) {
       const headers: Record<string, string> =
         knownTag === nothingStored ? { 'if-none-match': '*' } : { 'if-match': knownTag };
-      const answer = await ask({ method: 'PUT', headers, body: storedSnapshotText(stored) });
-      await answer.body?.cancel();
-      if (answer.status === 412) throw new StoreChangedError();
-      if (answer.status !== 204) throw new Error(`the Durable Object answered with status ${answer.status}`);
-      knownTag = answer.headers.get('etag') ?? nothingStored;
+      const response = await ask({ method: 'PUT', headers, body: storedSnapshotText(stored) });
+      await response.body?.cancel();
+      if (response.status === 412) throw new StoreChangedError();
+      if (response.status !== 204)
+        throw new Error(`the Durable Object responded with status ${response.status}`);
+      knownTag = response.headers.get('etag') ?? nothingStored;
     },
   };
 }

@@ -31,7 +31,7 @@ export function fetchDocuments(options: FetchDocumentsOptions): ServerDocuments 
       ...(signal === undefined ? {} : { signal }),
     });
     const body = response.body === null ? '' : await readText(response.body, maximumBytes);
-    if (body === undefined) throw new Error(`the answer is larger than ${maximumBytes} bytes`);
+    if (body === undefined) throw new Error(`the response is larger than ${maximumBytes} bytes`);
     return { status: response.status, contentType: response.headers.get('content-type') ?? '', body };
   }
 

@@ -5,7 +5,7 @@ import { createListedCluster } from './listed-cluster.ts';
 
 const now = Date.UTC(2026, 0, 31, 12);
 
-/** A server that has these lists, by the path of the collection, and answers 404 to everything else. */
+/** A server that has these lists, by the path of the collection, and responds with 404 to everything else. */
 function server(id: string, lists: Readonly<Record<string, readonly object[]>>) {
   const asked: string[] = [];
   const documents: ServerDocuments = {

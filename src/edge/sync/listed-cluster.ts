@@ -19,7 +19,7 @@ import type { ServerDocuments } from '../../sync/documents/server-documents.ts';
 
 /** Milliseconds for the lists of one server; those of the next one are asked for then. */
 const listTimeout = 5_000;
-/** Milliseconds for all of them, however many servers do not answer: the round has to read the others yet. */
+/** Milliseconds for all of them, however many servers do not respond: the round has to read the others yet. */
 const allListsTimeout = 15_000;
 
 /** A list of objects that every server of a cluster can give, of whichever gives it first. */
@@ -105,7 +105,7 @@ async function listOf(documents: ServerDocuments, path: string, signal: AbortSig
     return await withDeadline(
       listTimeout,
       signal,
-      () => new Error('it gave no answer in time'),
+      () => new Error('it did not respond in time'),
       (deadline) => listObjectsIfServed(documents, path, deadline),
     );
   } catch (error) {

@@ -9,7 +9,7 @@ import { fetchDocuments } from './fetch-documents.ts';
 import { createListedCluster } from './listed-cluster.ts';
 import { receiverTarget } from './receiver-target.ts';
 
-/** Milliseconds for a whole round; a cron trigger may take 15 minutes, a round of servers that answer some seconds. */
+/** Milliseconds for a whole round; a cron trigger may take 15 minutes, a round of servers that respond some seconds. */
 const roundTimeout = 60_000;
 
 /**

@@ -49,7 +49,7 @@ export interface WorkerEnvironment {
   readonly ASSERTION_SIGNING_KEY?: JsonVariable;
   /** Name under which assertions are signed; goes with `ASSERTION_SIGNING_KEY`. */
   readonly ASSERTION_ISSUER?: string;
-  /** With `oidc-token`: the issuer that API servers trust, and that this Worker answers for. */
+  /** With `oidc-token`: the issuer that API servers trust, and that this Worker is. */
   readonly OIDC_ISSUER_URL?: string;
   /** With `oidc-token`: the audience that API servers expect. */
   readonly OIDC_AUDIENCE?: string;
@@ -100,7 +100,7 @@ export interface WorkerEnvironment {
   /** `serve-stale`, `unavailable` or, but for the gateway form, which knows none, `local`. Default `serve-stale`. */
   readonly STALE_POLICY?: string;
   /**
-   * Which version answers for resources that servers of several versions understand differently: `majority`, `newest`,
+   * Which version serves resources that servers of several versions understand differently: `majority`, `newest`,
    * `oldest`, `local`, or a minor version such as `1.36`. Default `majority`.
    */
   readonly PREFERRED_VERSION?: string;

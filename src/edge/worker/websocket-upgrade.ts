@@ -15,7 +15,7 @@ interface SwitchedResponse extends Response {
   readonly webSocket?: object | null;
 }
 
-/** The handshake is the runtime's own on either side (RFC 6455 section 4): a client's key answers nothing there. */
+/** The handshake is the runtime's own on either side (RFC 6455 section 4): a client's key is of no use there. */
 const handshakeHeaders = [
   'sec-websocket-key',
   'sec-websocket-version',
@@ -52,7 +52,7 @@ export async function upgradeWebSocket(
 }
 
 /**
- * What kubectl shows when it asks for SPDY: 400, as an API server answers an upgrade that it cannot make
+ * What kubectl shows when it asks for SPDY: 400, as an API server responds to an upgrade that it cannot make
  * (k8s.io/apimachinery pkg/util/httpstream). kubectl 1.29 has WebSockets behind a variable of its environment.
  */
 function refuseProtocol(): Response {
@@ -81,7 +81,7 @@ async function declined(response: Response, { decision, inbound }: AdmittedReque
   if (status >= 300 && status < 400) {
     await response.body?.cancel();
     // Neither followed nor passed on (CVE-2020-8559).
-    const message = 'the API server that serves this resource answered the upgrade with a redirect';
+    const message = 'the API server that serves this resource responded to the upgrade with a redirect';
     return statusResponse('ServiceUnavailable', message);
   }
   inbound.isPassedOn = true;

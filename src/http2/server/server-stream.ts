@@ -97,7 +97,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     return this.#isResponseSent;
   }
 
-  get isAnswered(): boolean {
+  get hasResponded(): boolean {
     return this.#isResponseSent;
   }
 

@@ -2,7 +2,7 @@ import type { Admission } from './replay-window.ts';
 
 /**
  * Nonces that several verifiers take together, so that an assertion counts once among them all. Each keeps its own
- * window besides, which answers most replays without asking anybody.
+ * window besides, which refuses most replays without a query.
  */
 export interface SharedNonces {
   /**

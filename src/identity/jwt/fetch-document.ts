@@ -1,7 +1,7 @@
 import { readText } from '../../runtime/read-text.ts';
 import { parseJsonText } from '../../snapshot/format/json-text.ts';
 
-/** What is needed of an answer; the web's `Response` has this shape. */
+/** What is needed of a response; the web's `Response` has this shape. */
 export interface DocumentResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
@@ -61,16 +61,16 @@ export async function fetchJsonDocument(
     const response = await fetchWithinOrigin(fetchDocument, url, signal);
     const text = response.body === null ? '' : await readText(response.body, maximumBytes);
     if (text === undefined) {
-      throw new KeyLoadError('TooLarge', `${url}: the answer is larger than ${maximumBytes} bytes`);
+      throw new KeyLoadError('TooLarge', `${url}: the response is larger than ${maximumBytes} bytes`);
     }
     const parsed = parseJsonText(text, maximumDepth);
     if (parsed.ok) return parsed.value;
   } catch (error) {
     if (error instanceof KeyLoadError) throw error;
-    const why = signal.aborted ? `no whole answer within ${timeout} ms` : 'no answer';
+    const why = signal.aborted ? `no whole response within ${timeout} ms` : 'no response';
     throw new KeyLoadError('Unreachable', `${url}: ${why}`, { cause: error });
   }
-  throw new KeyLoadError('InvalidDocument', `${url}: the answer is not JSON, or nested too deep`);
+  throw new KeyLoadError('InvalidDocument', `${url}: the response is not JSON, or nested too deep`);
 }
 
 async function fetchWithinOrigin(
@@ -91,7 +91,7 @@ async function fetchWithinOrigin(
     if (![301, 302, 303, 307, 308].includes(response.status)) {
       throw new KeyLoadError(
         'UnexpectedStatus',
-        `${url}: answered with status ${response.status} instead of 200`,
+        `${url}: responded with status ${response.status} instead of 200`,
       );
     }
     const location = URL.parse(response.headers.get('location') ?? '', target);

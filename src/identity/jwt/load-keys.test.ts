@@ -10,7 +10,7 @@ const keysUrl = 'https://keys.example/jwks';
 const { publicJwk } = await tokenSigner();
 const keySet = JSON.stringify({ keys: [publicJwk] });
 
-/** A web that answers by URL, and what was asked of it. */
+/** A web that responds by URL, and what was asked of it. */
 function web(answers: Readonly<Record<string, () => Response>>): {
   fetchDocument: FetchDocument;
   asked: string[];
@@ -142,7 +142,7 @@ describe('keys by URL', () => {
     assert.ok(sent < 16, `${sent} chunks were taken`);
   });
 
-  it('are not taken from any answer but 200', async () => {
+  it('are not taken from any response but 200', async () => {
     for (const status of [201, 204, 304, 401, 404, 500, 503]) {
       const body = status === 204 || status === 304 ? null : keySet;
       await assert.rejects(load({ [keysUrl]: () => new Response(body, { status }) }), {
@@ -162,7 +162,7 @@ describe('keys by URL', () => {
   it('that cannot be had are told of with their URL and cause', async () => {
     await assert.rejects(load({}), (error: unknown) => {
       assert.ok(error instanceof Error);
-      assert.match(error.message, /^https:\/\/keys\.example\/jwks: no answer$/);
+      assert.match(error.message, /^https:\/\/keys\.example\/jwks: no response$/);
       assert.ok(error.cause instanceof TypeError);
       return true;
     });

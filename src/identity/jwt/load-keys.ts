@@ -59,7 +59,7 @@ export function keysFromDiscovery(
   return async () => {
     const document = await fetchJsonDocument(fetchDocument, discoveryUrl, timeout);
     if (!isJsonObject(document)) {
-      throw new KeyLoadError('InvalidDocument', `${discoveryUrl}: the answer is no discovery document`);
+      throw new KeyLoadError('InvalidDocument', `${discoveryUrl}: the response is no discovery document`);
     }
     // Section 4.3: anything else would let one issuer of a shared host sign for the others.
     if (document['issuer'] !== issuer) {

@@ -96,7 +96,7 @@ describe('tokens of an OpenID Connect provider', () => {
       ['error'],
     );
     const { err } = lines.find(({ level }) => level === 'error')?.fields ?? {};
-    assert.match(String(err), /answered with status 503 instead of 200/);
+    assert.match(String(err), /responded with status 503 instead of 200/);
   });
 
   it('pass through while another authority vouches for the provider', async (context) => {

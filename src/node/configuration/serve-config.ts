@@ -126,7 +126,7 @@ export interface HealthConfig {
 export interface ShutdownConfig {
   /** `--shutdown-delay-duration`: milliseconds in which it serves on while `/readyz` fails already. */
   readonly delay: number;
-  /** `--shutdown-send-retry-after`: listens on until all requests have ended, and answers new ones with 429. */
+  /** `--shutdown-send-retry-after`: listens on until all requests have ended, and new ones get 429. */
   readonly sendRetryAfter: boolean;
   /** `--shutdown-watch-termination-grace-period`: milliseconds within which watches and tunnels end. */
   readonly watchTerminationGracePeriod: number;
@@ -160,7 +160,7 @@ export interface ServeConfig {
   /** Clients are offered HTTP/1.1 only. */
   readonly disableHttp2Serving: boolean;
   readonly advertisedAddress: AdvertisedAddress | undefined;
-  /** Where health, metrics and z-pages are answered without asking who calls; `undefined`: nowhere. */
+  /** Where health, metrics and z-pages are served without asking who calls; `undefined`: nowhere. */
   readonly admin: AdminAddress | undefined;
   readonly serving: CertificatePair;
   /** What peers' serving certificates are checked against; `undefined` with the gate off. */
@@ -202,7 +202,7 @@ export interface ServeConfig {
     readonly dial: number;
     /** For the TLS handshake with a server, and with a client. */
     readonly tlsHandshake: number;
-    /** Until the answer to a read begins that another server could be asked for; 0: no limit but `request`. */
+    /** Until the response to a read begins that another server could be asked for; 0: no limit but `request`. */
     readonly responseHeader: number;
   };
   readonly limits: {

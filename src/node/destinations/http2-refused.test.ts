@@ -24,7 +24,7 @@ const goAway = (lastStream: number, code: number): Buffer =>
 
 type RespondTo = (peer: RawHttp2Peer, stream: number, count: number) => void;
 
-/** A destination that answers by how many requests there were before, on any connection. */
+/** A destination that responds by how many requests there were before, on any connection. */
 async function startResponding(
   context: TestContext,
   response: RespondTo,

@@ -155,7 +155,7 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
     if (this.isClosed) return;
     this.observed?.dropped('RequestTimeout');
     if (!this.endTimedOut({ [auditIdHeader]: auditIdOf(this) })) return;
-    this.observed?.answered(canBeRepeated(this) ? 503 : 504);
+    this.observed?.responded(canBeRepeated(this) ? 503 : 504);
   }
 
   onFinished(listener: () => void): void {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { statusAnswer, statusResponse } from '../../apimachinery/status.ts';
+import { statusParts, statusResponse } from '../../apimachinery/status.ts';
 import { retryAfterSeconds } from '../../proxy/delivery/undelivered.ts';
 import { isRead } from '../../request/retry.ts';
 
@@ -20,10 +20,10 @@ export interface TimedOutRequest {
 
 /** kube-apiserver's message. */
 const message = 'Timeout: request did not complete within the allotted timeout';
-const noResponse = 'the API server that serves this resource did not answer within the allotted timeout';
+const noResponse = 'the API server that serves this resource did not respond within the allotted timeout';
 const repeatable = {
   retryAfterSeconds,
-  causes: [{ reason: 'Timeout', message: 'no answer from the destination' }],
+  causes: [{ reason: 'Timeout', message: 'no response from the destination' }],
 };
 
 /**
@@ -60,10 +60,10 @@ export function timedOutError(): Error {
 }
 
 /** The same in its parts, to be written without a `Response`. */
-export function timedOut(request: TimedOutRequest): ReturnType<typeof statusAnswer> {
+export function timedOut(request: TimedOutRequest): ReturnType<typeof statusParts> {
   return canBeRepeated(request)
-    ? statusAnswer('ServiceUnavailable', noResponse, repeatable)
-    : statusAnswer('Timeout', message);
+    ? statusParts('ServiceUnavailable', noResponse, repeatable)
+    : statusParts('Timeout', message);
 }
 
 export function canBeRepeated({ method, hasBody }: TimedOutRequest): boolean {

@@ -83,7 +83,7 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
       destinations = new Map(followed.map((destination) => [destination.id, destination]));
       monitor.follow(followed);
     },
-    brokenOff: (origin) => forEachAt(origin, (id) => health.unanswered(id)),
+    brokenOff: (origin) => forEachAt(origin, (id) => health.notResponded(id)),
     connectionLost: (origin) => forEachAt(origin, (id) => health.connectionLost(id)),
     configure(next) {
       const isShorter = next.interval < config.interval;

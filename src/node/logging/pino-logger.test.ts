@@ -19,10 +19,10 @@ const jwt = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
 describe('the logger', () => {
   it('writes one JSON object a line with the field names of Kubernetes', () => {
     const { lines, logger } = logged({ format: 'json', verbosity: 0 });
-    logger.warn({ peer: 'cp-b', attempt: 2 }, 'Peer does not answer');
+    logger.warn({ peer: 'cp-b', attempt: 2 }, 'Peer does not respond');
     assert.equal(lines.length, 1);
     const { ts, ...rest } = JSON.parse(lines[0] ?? '');
-    assert.deepEqual(rest, { level: 'warn', v: 0, msg: 'Peer does not answer', peer: 'cp-b', attempt: 2 });
+    assert.deepEqual(rest, { level: 'warn', v: 0, msg: 'Peer does not respond', peer: 'cp-b', attempt: 2 });
     assert.ok(Math.abs(ts - Date.now()) < 3_600_000, 'milliseconds');
   });
 

@@ -24,14 +24,14 @@ export const requestCatalogue = {
     name: 'apiserver_rerouted_request_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: 'Requests that were sent to a peer because the local API server does not serve them, by the code that the client was answered with; counted when they are over. Code 0: the client went away before. Empty group, version and resource: a discovery or OpenAPI document.',
+    help: 'Requests that were sent to a peer because the local API server does not serve them, by the code that the client got; counted when they are over. Code 0: the client went away before. Empty group, version and resource: a discovery or OpenAPI document.',
     labels: ['code', 'group', 'version', 'resource'],
   },
   peerProxyErrors: {
     name: 'apiserver_peer_proxy_errors_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: 'Requests for a peer that could not be sent: endpoint_resolution (no peer that serves it has a usable address) or proxy_transport (the request to the peer could not be built). A peer that does not answer counts as a rerouted request with code 503 and in mixed_version_proxy_destination_errors_total.',
+    help: 'Requests for a peer that could not be sent: endpoint_resolution (no peer that serves it has a usable address) or proxy_transport (the request to the peer could not be built). A peer that does not respond counts as a rerouted request with code 503 and in mixed_version_proxy_destination_errors_total.',
     labels: ['type', 'group', 'version', 'resource'],
   },
   noPeerDiscovery: {
@@ -45,7 +45,7 @@ export const requestCatalogue = {
     name: 'aggregator_discovery_peer_aggregated_cache_hits_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: 'Requests for aggregated discovery that were answered with a merged document that was there already.',
+    help: 'Requests for aggregated discovery that got a merged document that was there already.',
     labels: [],
   },
   aggregatedDiscoveryMisses: {
@@ -59,14 +59,14 @@ export const requestCatalogue = {
     name: 'mixed_version_proxy_requests_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: "Requests that were answered, by what they ask for and the code of the client's answer; counted when they are over. Group, version and resource are other where the snapshot does not know them, and empty for requests that name no resource.",
+    help: "Requests that got a response, by what they ask for and the code of the client's response; counted when they are over. Group, version and resource are other where the snapshot does not know them, and empty for requests that name no resource.",
     labels: [...requestLabels, 'code'],
   },
   requestDuration: {
     name: 'mixed_version_proxy_request_duration_seconds',
     type: 'histogram',
     stability: 'ALPHA',
-    help: 'Time from the head of a request to the end of its answer. Long-running requests (watch, log, exec and the like) are left out.',
+    help: 'Time from the head of a request to the end of its response. Long-running requests (watch, log, exec and the like) are left out.',
     // Not by resource: a histogram has 25 series for each set of labels, and kube-apiserver has that one already.
     labels: ['verb', 'scope'],
     buckets: requestBuckets,
@@ -75,7 +75,7 @@ export const requestCatalogue = {
     name: 'mixed_version_proxy_response_bytes_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: "Bytes of the bodies that destinations answered with, counted while they are passed on, long-running requests included. Compressed ones count as they are. The router's own answers, merged documents and tunnels are left out.",
+    help: "Bytes of the bodies that destinations sent, counted while they are passed on, long-running requests included. Compressed ones count as they are. The router's own responses, merged documents and tunnels are left out.",
     labels: requestLabels,
   },
   routingDuration: {
@@ -90,7 +90,7 @@ export const requestCatalogue = {
     name: 'mixed_version_proxy_request_aborts_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: 'Requests that ended without the head of an answer: the client went away, or the connection broke.',
+    help: 'Requests that ended without the head of a response: the client went away, or the connection broke.',
     labels: ['verb'],
   },
   droppedRequests: {

@@ -75,8 +75,8 @@ test('a rerouted request counts when it is over, with the code that the client g
   const { observed, end } = begin('/apis/batch/v1/jobs');
   observed.decided(toPeer);
   observed.attemptBegun(peer);
-  observed.attemptAnswered(200);
-  observed.answered(200);
+  observed.attemptResponded(200);
+  observed.responded(200);
   assert.equal(value('apiserver_rerouted_request_total', { code: '200', ...jobs }), undefined);
   end();
   assert.equal(value('apiserver_rerouted_request_total', { code: '200', ...jobs }), 1);
@@ -90,7 +90,7 @@ test('a peer that cannot be reached counts as rerouted with 503, as upstream has
   observed.attemptFailed('ConnectFailed');
   observed.attemptBegun({ ...peer, id: 'c' });
   observed.attemptFailed('Timeout');
-  observed.answered(503);
+  observed.responded(503);
   end();
   assert.equal(value('apiserver_rerouted_request_total', { code: '503' }), 1);
   assert.equal(value('apiserver_peer_proxy_errors_total'), undefined);
@@ -119,12 +119,12 @@ test('a destination whose response was not passed on has nothing in flight after
   const { observed, end } = begin('/apis/batch/v1/jobs');
   observed.decided(toPeer);
   observed.attemptBegun(peer);
-  observed.attemptAnswered(404);
+  observed.attemptResponded(404);
   observed.attemptBegun({ ...peer, id: 'c' });
   const name = 'mixed_version_proxy_destination_inflight_requests';
   assert.equal(value(name, { destination: 'b' }), 0);
   assert.equal(value(name, { destination: 'c' }), 1);
-  observed.attemptAnswered(200);
+  observed.attemptResponded(200);
   end();
   assert.equal(value(name, { destination: 'c' }), 0);
 });
@@ -132,7 +132,7 @@ test('a destination whose response was not passed on has nothing in flight after
 test('a tunnel counts as open until its socket closes', () => {
   const { begin, value } = measured();
   const { observed, end } = begin('/api/v1/namespaces/a/pods/b/exec', 'POST');
-  observed.answered(101);
+  observed.responded(101);
   assert.equal(value('mixed_version_proxy_open_tunnels'), 1);
   const open = { verb: 'CONNECT', resource: 'pods', subresource: 'exec' };
   assert.equal(value('mixed_version_proxy_longrunning_requests', open), 1);
@@ -155,8 +155,8 @@ test('durations are seconds, and the own share ends where the destination begins
   wait(20);
   observed.attemptBegun(peer);
   wait(300);
-  observed.attemptAnswered(200);
-  observed.answered(200);
+  observed.attemptResponded(200);
+  observed.responded(200);
   wait(1000);
   end();
   const sum = (name: string) =>
@@ -196,7 +196,7 @@ test('requests for one resource count apart by verb, scope and subresource, howe
   for (let turn = 0; turn < 3; turn++) {
     for (const { target, method } of kinds) {
       const { observed, end } = begin(target, method);
-      observed.answered(200);
+      observed.responded(200);
       end();
     }
   }
@@ -211,7 +211,7 @@ test('10,000 requests for what they make up themselves make no more series than 
   const count = (): number => [...families().values()].reduce((sum, { samples }) => sum + samples.length, 0);
   const ask = (target: string, method: string): void => {
     const { observed, end } = begin(target, method);
-    observed.answered(200);
+    observed.responded(200);
     end();
   };
   const kinds = [
@@ -239,8 +239,8 @@ test('series of a destination go with it, also while a request is under way to i
   const { observed, end } = begin('/apis/batch/v1/jobs');
   observed.attemptBegun(peer);
   destinations.retain([{ ...peer, id: 'c' }]);
-  observed.attemptAnswered(200);
-  observed.answered(200);
+  observed.attemptResponded(200);
+  observed.responded(200);
   end();
   assert.equal(JSON.stringify([...families().values()]).includes('"destination":"b"'), false);
 });

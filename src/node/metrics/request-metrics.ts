@@ -135,14 +135,14 @@ class RequestMeasurement implements RequestObservation {
     this.#destination.inflight.add(1);
   }
 
-  attemptAnswered(status: number): void {
+  attemptResponded(status: number): void {
     const destination = this.#destination;
     if (destination === undefined) return;
     destination.withCode(status).add();
     destination.duration.observe((this.#metrics.clock() - this.#attemptBegun) / 1000);
   }
 
-  answerBytes(): NumberSeries | undefined {
+  responseBytes(): NumberSeries | undefined {
     return this.#series?.responseBytes;
   }
 
@@ -159,7 +159,7 @@ class RequestMeasurement implements RequestObservation {
     if (notBuilt && this.#decision?.decision === 'peer') this.#countPeerProxyError('proxy_transport');
   }
 
-  answered(status: number): void {
+  responded(status: number): void {
     this.#status = status;
     if (status !== 101) return;
     this.#metrics.registry.requests.upgrades.with().add();

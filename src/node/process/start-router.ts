@@ -52,7 +52,7 @@ export interface StartOptions {
 }
 
 /**
- * Milliseconds over which watches move when another version is to answer: their clients watch on from their last
+ * Milliseconds over which watches move when another version is to serve them: their clients watch on from their last
  * resourceVersion at once, and each opens a watch at a server.
  */
 const watchesMovedOver = 5_000;

@@ -25,7 +25,7 @@ import type { TrafficControl } from './traffic-control.ts';
 export interface RouterHandlers {
   readonly fetch: FetchListenerOptions['fetch'];
   readonly onUpgrade: UpgradeListener;
-  /** What is answered at the admin address. */
+  /** What the admin address serves. */
   readonly admin: (request: Request) => Response | Promise<Response>;
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { statusAnswer } from '../../apimachinery/status.ts';
+import { statusParts } from '../../apimachinery/status.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { ServerObserver } from '../exchange/connection-observer.ts';
 import { faultOfHead } from '../exchange/http1-request-head.ts';
@@ -62,7 +62,7 @@ export class RequestHandler {
 }
 
 function refuseHead(outgoing: ServerResponse, fault: string): void {
-  const { code, headers, body } = statusAnswer('BadRequest', `the request is not valid HTTP: ${fault}`);
+  const { code, headers, body } = statusParts('BadRequest', `the request is not valid HTTP: ${fault}`);
   outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
 }
 

@@ -104,7 +104,7 @@ export class RequestTrace implements RequestObservation {
     return span === undefined ? [] : linesOf(span.spanContext());
   }
 
-  attemptAnswered(status: number): void {
+  attemptResponded(status: number): void {
     this.#endAttempt({ 'http.response.status_code': status }, status >= 400);
   }
 
@@ -116,7 +116,7 @@ export class RequestTrace implements RequestObservation {
     this.#begin(false).setAttribute('error.type', error instanceof Error ? error.name : 'unknown');
   }
 
-  answered(status: number): void {
+  responded(status: number): void {
     this.#hasResponse = true;
     const server = this.#begin(false);
     server.setAttribute('http.response.status_code', status);

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { namedAnswer } from '../../request/audit-id.ts';
+import { withAuditId } from '../../request/audit-id.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/observed-request.ts';
 import { ExchangeEnd } from '../exchange/exchange-end.ts';
@@ -82,10 +82,10 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
       this.#socket.destroy();
       return;
     }
-    this.observed?.answered(504);
+    this.observed?.responded(504);
     void writeLastResponse(
       this.#socket,
-      namedAnswer(timedOutResponse({ method: this.method, hasBody: true }), this),
+      withAuditId(timedOutResponse({ method: this.method, hasBody: true }), this),
     );
     // Cancels the request to the destination.
     this.#controller.abort(timedOutError());

@@ -95,8 +95,8 @@ function openTunnel(
   openStreams: OpenStreams | undefined,
 ): void {
   socket.on('error', () => socket.destroy());
-  inbound.observed?.attemptAnswered(101);
-  inbound.observed?.answered(101);
+  inbound.observed?.attemptResponded(101);
+  inbound.observed?.responded(101);
   if (!inbound.takeResponse()) {
     socket.destroy();
     return;
@@ -118,7 +118,7 @@ function relayDeclined(
   openStreams: OpenStreams | undefined,
 ): Response | (() => Promise<void>) {
   const status = response.statusCode ?? 0;
-  inbound.observed?.attemptAnswered(status);
+  inbound.observed?.attemptResponded(status);
   if (status === 404 && decision.reason === 'NoSnapshot') {
     response.destroy();
     return knowledgeMissing();
@@ -128,10 +128,10 @@ function relayDeclined(
     // Neither followed nor forwarded (CVE-2020-8559).
     return statusResponse(
       'ServiceUnavailable',
-      'the API server that serves this resource answered the upgrade with a redirect',
+      'the API server that serves this resource responded to the upgrade with a redirect',
     );
   }
-  inbound.observed?.answered(status);
+  inbound.observed?.responded(status);
   return async () => {
     if (!inbound.takeResponse()) {
       response.destroy();

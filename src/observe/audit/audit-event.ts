@@ -29,7 +29,7 @@ export interface AuditResponseStatus {
   readonly status?: 'Failure';
   readonly reason?: string;
   readonly message?: string;
-  /** Left out where the client was given no answer. */
+  /** Left out where the client was given no response. */
   readonly code?: number;
 }
 

@@ -147,7 +147,7 @@ describe('audit events', () => {
         ],
       ],
       [
-        'no answer',
+        'no response',
         { target: '/apis/batch/v1/jobs', options: down },
         [
           ['RequestReceived', 0],

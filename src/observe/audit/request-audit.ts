@@ -95,7 +95,7 @@ class AuditTrail implements RequestObservation {
     this.#isOver = true;
   }
 
-  answered(status: number): void {
+  responded(status: number): void {
     if (this.#isOver || this.#requestInfo === undefined) return;
     if (this.#audit === undefined && status === 401) {
       this.#refused();
@@ -123,7 +123,7 @@ class AuditTrail implements RequestObservation {
     this.#isOver = true;
   }
 
-  /** Of what is answered without a look at the caller: health, an issuer's documents, a loss of the connection. */
+  /** Of what is served without a look at the caller: health, an issuer's documents, a loss of the connection. */
   #receiveUnidentified(): void {
     if (this.#audit !== undefined) return;
     this.#judge(undefined);

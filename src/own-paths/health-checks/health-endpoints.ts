@@ -11,7 +11,7 @@ export type HealthEndpoint = 'livez' | 'readyz' | 'healthz';
 export interface HealthEndpointsOptions {
   /** Is the process itself all right. */
   readonly livez: readonly HealthCheck[];
-  /** Can it do its work. `/healthz` answers the same. */
+  /** Can it do its work. `/healthz` is the same. */
   readonly readyz: readonly HealthCheck[];
   /** Stands before each of them. Default: nothing does. */
   readonly accept?: MiddlewareHandler<HandlerEnvironment> | undefined;
@@ -43,16 +43,16 @@ export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEn
       const isForServers = exclude.some((name) => !checks.some((check) => check.name === name));
       // Probes ask for neither: they cost no request to a server.
       if (askServers === undefined || (!verbose && (report.healthy || !isForServers))) {
-        return answer(endpoint, report, logger);
+        return respond(endpoint, report, logger);
       }
       const servers = await askServers(context.var, endpoint, exclude);
       const withServers = reportHealth(endpoint, checks, { ...options, servers, onChecked: undefined });
-      return answer(endpoint, withServers, logger);
+      return respond(endpoint, withServers, logger);
     });
     for (const check of checks) {
       app.get(`/${endpoint}/${check.name}`, accept, (context) => {
         const options = { verbose: false, exclude: [], byPeer: isMarked(context), ...told };
-        return answer(endpoint, reportHealth(endpoint, [check], options), logger);
+        return respond(endpoint, reportHealth(endpoint, [check], options), logger);
       });
     }
   }
@@ -61,12 +61,12 @@ export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEn
 
 const passOn: MiddlewareHandler<HandlerEnvironment> = (_context, next) => next();
 
-/** Believed from everyone: all that it changes is which question is answered. */
+/** Believed from everyone: all that it changes is which question gets a response. */
 function isMarked(context: Context<HandlerEnvironment>): boolean {
   return context.req.header(rerouteMarkHeader) === 'true';
 }
 
-function answer(endpoint: string, { healthy, body, failures }: HealthReport, logger: Logger): Response {
+function respond(endpoint: string, { healthy, body, failures }: HealthReport, logger: Logger): Response {
   if (!healthy) logger.debug({ endpoint, failures }, 'A health check failed');
   return new Response(body, {
     status: healthy ? 200 : 500,

@@ -2,7 +2,7 @@ import type { CheckOutcome, ServerReport } from './server-checks.ts';
 
 /** Who asks, as far as a check depends on it. */
 export interface HealthQuestion {
-  /** A peer asks: whatever it sends here, the local server would have to answer. */
+  /** A peer asks: whatever it sends here, the local server would have to serve. */
   readonly byPeer: boolean;
 }
 
@@ -14,7 +14,7 @@ export interface HealthCheck {
   warning?(): string | undefined;
 }
 
-/** The process runs and answers; kube-apiserver's own first check. */
+/** The process runs and responds; kube-apiserver's own first check. */
 export const ping: HealthCheck = { name: 'ping', check: () => undefined };
 
 export interface HealthReport {
@@ -118,7 +118,7 @@ function linesOfServers(endpoint: string, servers: readonly ServerReport[]): str
     const who = serverId === undefined ? 'the API server' : `API server ${serverId}`;
     if (result === 'passed') return serverId === undefined ? [] : [`[+]server/${serverId} ok`];
     if (result === 'unknown') {
-      return [`warn: ${who} did not show its ${endpoint} checks: no answer in time, or not to this caller`];
+      return [`warn: ${who} did not show its ${endpoint} checks: no response in time, or not to this caller`];
     }
     const failed = [...checks].flatMap(([name, outcome]) => (outcome === 'failed' ? [name] : []));
     return [`warn: ${who} failed its own ${endpoint} checks: ${failed.join(',')}`];

@@ -1,6 +1,6 @@
 import type { HealthEndpoint } from './health-endpoints.ts';
 
-/** A scrape, as it is answered. */
+/** A scrape, as it is sent. */
 export interface Scrape {
   readonly contentType: string;
   readonly text: string;

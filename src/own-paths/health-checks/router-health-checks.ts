@@ -19,7 +19,7 @@ export interface RouterHealthOptions
   readonly isShuttingDown?: (() => boolean) | undefined;
 }
 
-/** What a router checks of itself, by endpoint. `/livez`: the process answers; the others: it can do its work. */
+/** What a router checks of itself, by endpoint. `/livez`: the process responds; the others: it can do its work. */
 export function routerHealthChecks(
   options: RouterHealthOptions,
 ): Readonly<Record<HealthEndpoint, readonly HealthCheck[]>> {

@@ -13,7 +13,7 @@ export type CheckOutcome = 'ok' | 'excluded' | 'failed';
 export interface ServerReport {
   /** API server ID; `undefined` for the local server. */
   readonly serverId: string | undefined;
-  /** `unknown`: it gave no answer in time, or does not let this caller read the path. */
+  /** `unknown`: it did not respond in time, or does not let this caller read the path. */
   readonly result: 'passed' | 'failed' | 'unknown';
   readonly checks: ReadonlyMap<string, CheckOutcome>;
 }
@@ -33,9 +33,9 @@ export interface ServerChecksOptions {
   readonly routingTable: { current(): RoutingTable | undefined };
 }
 
-/** Milliseconds for all servers: a health check answers, whatever hangs. As long as kube-apiserver gives its etcd. */
+/** Milliseconds for all servers: a health check responds, whatever hangs. As long as kube-apiserver gives its etcd. */
 const timeout = 2_000;
-/** Bytes of an answer; a kube-apiserver names some 60 checks in 3,000. */
+/** Bytes of a response; a kube-apiserver names some 60 checks in 3,000. */
 const maximumBytes = 64 * 1024;
 /** Questions under way: anyone may ask, and in the gateway form each question is one to every server. */
 const maximumQuestions = 8;
@@ -105,12 +105,12 @@ export function createServerChecks({
     }, timeout);
     try {
       const signal = AbortSignal.any([request.inbound.signal, deadline.signal]);
-      const answers = ids.map((id, index) =>
+      const readings = ids.map((id, index) =>
         ask(request, target, id, signal).then((report) => {
           unknown[index] = report;
         }),
       );
-      await Promise.race([Promise.all(answers), over]);
+      await Promise.race([Promise.all(readings), over]);
       return [...unknown];
     } finally {
       clearTimeout(timer);
@@ -119,7 +119,7 @@ export function createServerChecks({
   };
 }
 
-/** Lines that would change what is answered: what is wanted is the text, whole. */
+/** Lines that would change the response: what is wanted is the text, whole. */
 const leftOut =
   /^(?:accept|accept-encoding|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
 

@@ -26,7 +26,7 @@ test('one peer that is down makes no router unready', () => {
   assert.equal(serversCheck({ health: servers }).check(byOther), undefined);
 });
 
-test('a router is not ready before any server has answered, nor when none does', () => {
+test('a router is not ready before any server has responded, nor when none does', () => {
   for (const servers of [health({ local: undefined }), health({ local: 'unreachable', a: 'not-ready' })]) {
     assert.match(
       serversCheck({ serverId: 'local', health: servers }).check(byOther) ?? '',

@@ -11,7 +11,7 @@ export interface ServersCheckOptions
  * Ready while a server that this router could use is healthy: any of them in the gateway form; else the local one,
  * or under the policy `peer` one that takes its place. One peer that is down makes nobody unready.
  *
- * A peer that asks is told of the local server alone, which is all that what it sends here may be answered by. With
+ * A peer that asks is told of the local server alone, which is all that what it sends here may be served by. With
  * routers that count each other, a control plane whose API servers are all down would be ready for ever.
  */
 export function serversCheck({
@@ -26,8 +26,8 @@ export function serversCheck({
       const peersCount = serverId === undefined || (localServerDownPolicy === 'peer' && !byPeer);
       if (peersCount && health.reports().some(({ status }) => status === 'healthy')) return undefined;
       return peersCount
-        ? 'no API server is healthy: all are down, or have not answered a probe yet'
-        : 'the local API server is not healthy: it is down, or has not answered a probe yet';
+        ? 'no API server is healthy: all are down, or have not responded to a probe yet'
+        : 'the local API server is not healthy: it is down, or has not responded to a probe yet';
     },
   };
 }

@@ -38,7 +38,7 @@ describe('recent decisions', () => {
     observation.attemptFailed?.('ConnectFailed');
     assert.equal(decisions.list()[0]?.failure, 'ConnectFailed');
     observation.attemptBegun?.(destination('cp-c'));
-    observation.answered?.(200);
+    observation.responded?.(200);
     assert.deepEqual(decisions.list(), [
       {
         at: 1_000_000,
@@ -85,7 +85,7 @@ describe('recent decisions', () => {
   it('leave out requests that were never decided on, as those of the status page itself', () => {
     const { decisions } = setUp();
     const observation = decisions.begin({ ...inboundRequest(), target: '/.mixed-version-proxy/' });
-    observation.answered?.(200);
+    observation.responded?.(200);
     assert.deepEqual(decisions.list(), []);
   });
 });

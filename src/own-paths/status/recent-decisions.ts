@@ -23,9 +23,9 @@ export interface RecentDecision {
   readonly destination: string | undefined;
   /** Servers asked: 2 when there was a second try. */
   readonly attempts: number;
-  /** Why the last of them gave no answer, or why the router turned the request away. */
+  /** Why the last of them did not respond, or why the router turned the request away. */
   readonly failure: AttemptFailure | DropReason | undefined;
-  /** Code of the client's answer; `undefined`: there is none yet. */
+  /** Code of the client's response; `undefined`: there is none yet. */
   readonly status: number | undefined;
 }
 
@@ -126,7 +126,7 @@ class DecisionObservation implements RequestObservation {
     if (this.#record !== undefined) this.#record.failure = failure;
   }
 
-  answered(status: number): void {
+  responded(status: number): void {
     if (this.#record !== undefined) this.#record.status = status;
   }
 }

@@ -39,7 +39,7 @@ export interface RouterStatus extends DocumentStatus {
   readonly localServer: ServerHealthStatus | null;
   readonly enabled: boolean;
   readonly stalePolicy: string;
-  /** Which version answers for what servers of several versions understand differently. */
+  /** Which version serves what servers of several versions understand differently. */
   readonly preferredVersion: {
     /** As configured: `majority`, `newest`, `oldest`, `local`, or a minor version. */
     readonly configured: string;
@@ -195,9 +195,8 @@ function expiryWarnings(
   if (!isExpired(table, now)) return [];
   const consequence = {
     'serve-stale': 'requests are still routed by it, and changes of the API servers are missed',
-    local:
-      'the local server gets every request but those that only peers served, which are answered with 503',
-    unavailable: 'requests for resources are answered with 503',
+    local: 'the local server gets every request but those that only peers served, which get 503',
+    unavailable: 'requests for resources get 503',
   }[stalePolicy];
   return [`the snapshot is past its lifetime: ${consequence}. See to the sync job`];
 }

@@ -20,7 +20,7 @@ export interface ServerQuestion {
   readonly signal: AbortSignal;
 }
 
-export interface ServerReply {
+export interface UpstreamResponse {
   readonly response: Response;
   /** Header lines as the server sent them. */
   readonly headers: RawHeaders;
@@ -46,10 +46,10 @@ const decision: Decision = { decision: 'local', reason: 'NotAResourceRequest', c
 
 /**
  * Asks a server on the router's own account, over the same connections and stamped at the same place as forwarded
- * requests. What goes to a peer is marked as rerouted, so that a router in front of it answers for that server.
- * @throws {TransportError | IdentityTokenError} when there is no answer.
+ * requests. What goes to a peer is marked as rerouted, so that a router in front of it responds for that server.
+ * @throws {TransportError | IdentityTokenError} when there is no response.
  */
-export async function askServer(question: ServerQuestion, options: AskOptions): Promise<ServerReply> {
+export async function askServer(question: ServerQuestion, options: AskOptions): Promise<UpstreamResponse> {
   const { destination, target, headers, signal } = question;
   const inbound: InboundRequest = {
     method: 'GET',

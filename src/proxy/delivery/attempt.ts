@@ -27,50 +27,50 @@ export interface AttemptOptions extends OutboundOptions {
 /**
  * Sends a request to one destination, and tells of it: the load, the health of servers, the observers and the log.
  * @param othersLeft as in `OutboundRequest`
- * @returns what `send` gave; the error when the destination gave no response; a response of the router's own where the
+ * @returns what `send` gave; the error when the destination did not respond; a response of the router's own where the
  *   caller does not fit into the identity token
  */
-export type Attempt = <Answer>(
+export type Attempt = <Result>(
   request: AdmittedRequest,
   destination: Destination,
-  send: (outbound: OutboundRequest) => Promise<Answer>,
+  send: (outbound: OutboundRequest) => Promise<Result>,
   othersLeft?: () => boolean,
-) => Promise<Answer | Response | TransportError>;
+) => Promise<Result | Response | TransportError>;
 
 export function createAttempt(options: AttemptOptions): Attempt {
   const { load, health, logger, monotonicClock } = options;
   const failures = new FailureLog({ logger, clock: monotonicClock });
 
   // No `async` here and in what calls it first: each one more costs every request a promise and a turn of the queue.
-  function attempt<Answer>(
+  function attempt<Result>(
     request: AdmittedRequest,
     destination: Destination,
-    send: (outbound: OutboundRequest) => Promise<Answer>,
+    send: (outbound: OutboundRequest) => Promise<Result>,
     othersLeft?: () => boolean,
-  ): Promise<Answer | Response | TransportError> {
+  ): Promise<Result | Response | TransportError> {
     const { inbound } = request;
     const end = load.begin(destination.id);
     inbound.observed?.attemptBegun(destination);
-    const answered = (answer: Answer): Answer => {
+    const responded = (result: Result): Result => {
       if (inbound.onFinished === undefined) end();
       else inbound.onFinished(end);
       load.reached(destination.id);
-      health?.answered(destination.id);
-      return answer;
+      health?.responded(destination.id);
+      return result;
     };
     const failed = (error: unknown): Response | TransportError => {
       end();
       return failedAttempt(inbound, destination, error);
     };
-    return sendTo(request, destination, send, othersLeft).then(answered, failed);
+    return sendTo(request, destination, send, othersLeft).then(responded, failed);
   }
 
-  function sendTo<Answer>(
+  function sendTo<Result>(
     request: AdmittedRequest,
     destination: Destination,
-    send: (outbound: OutboundRequest) => Promise<Answer>,
+    send: (outbound: OutboundRequest) => Promise<Result>,
     othersLeft?: () => boolean,
-  ): Promise<Answer> {
+  ): Promise<Result> {
     try {
       const built = buildOutboundRequest(request, destination, options, othersLeft);
       return built instanceof Promise ? built.then(send) : send(built);
@@ -94,9 +94,9 @@ export function createAttempt(options: AttemptOptions): Attempt {
       if (!error.requestMayHaveArrived && health?.isProbed(destination.id) !== true) {
         load.notReached(destination.id);
       }
-      // No connection counts against it; no answer on one only makes it be looked at (`ServerHealth`).
+      // No connection counts against it; no response on one only makes it be looked at (`ServerHealth`).
       if (foundNoConnection(error)) health?.notConnected(destination.id);
-      else health?.unanswered(destination.id);
+      else health?.notResponded(destination.id);
     }
     const { code, message, requestMayHaveArrived } = error;
     // Clients come and go, thousands at once in a reset flood: that is no news of a destination.
@@ -108,7 +108,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
       error: message,
       'audit-ID': auditIdOf(inbound),
     };
-    const text = 'A destination gave no answer';
+    const text = 'A destination did not respond';
     if (isClients) logger.debug(fields, text);
     else failures.warn(`${destination.kind} ${destination.id}: ${code}`, fields, text);
     return error;

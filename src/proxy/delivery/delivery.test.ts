@@ -8,7 +8,7 @@ import { TransportError, type TransportErrorCode } from '../../request/transport
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
 
-/** The first destination fails; the second one answers. */
+/** The first destination fails; the second one responds. */
 async function withFailingFirst(code: TransportErrorCode, requestMayHaveArrived: boolean) {
   let failed = false;
   const transport = recordingTransport(({ destination }) => {
@@ -26,7 +26,7 @@ test('a peer that cannot be reached is replaced by another one, for writes too',
   assert.equal(new Set(transport.sent.map(({ destination }) => destination.id)).size, 2);
 });
 
-test('a write that may have arrived is answered with 503 and not sent again', async () => {
+test('a write that may have arrived gets 503 and not sent again', async () => {
   const { app, transport } = await withFailingFirst('ConnectionClosed', true);
   const response = await app.request(jobs, { method: 'POST', body: '{}' });
   assert.equal(response.status, 503);
@@ -37,13 +37,13 @@ test('a write that may have arrived is answered with 503 and not sent again', as
   assert.equal(response.headers.get('retry-after'), null);
 });
 
-test('a read that broke off before its answer is asked of another peer', async () => {
+test('a read that broke off before its response is asked of another peer', async () => {
   const { app, transport } = await withFailingFirst('ConnectionClosed', true);
   assert.equal((await app.request(jobs)).status, 200);
   assert.equal(transport.sent.length, 2);
 });
 
-test('a head that is too large for a peer is answered with 431, without a second try', async () => {
+test('a head that is too large for a peer gets 431, without a second try', async () => {
   const { app, transport } = await withFailingFirst('RequestHeaderFieldsTooLarge', false);
   const response = await app.request(jobs);
   assert.equal(response.status, 431);
@@ -102,7 +102,7 @@ test('a 503 made here names no address and says when to ask again', async () => 
   assert.equal(transport.sent.length, 2, 'at most one second try');
 });
 
-test('a peer that answered badly is not asked again: its answer passes through', async () => {
+test('a peer that answered badly is not asked again: its response passes through', async () => {
   const transport = recordingTransport(() =>
     Response.json({ reason: 'TooManyRequests' }, { status: 429, headers: { 'retry-after': '7' } }),
   );

@@ -6,12 +6,12 @@ import type { ServerState } from '../../routing/choose-server.ts';
 import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
 import { type AttemptOptions, createAttempt } from './attempt.ts';
 import { extensionDestination } from './destinations.ts';
-import { mayBeDenied, NotServedAnswer, servedSetsChanging } from './not-served.ts';
+import { mayBeDenied, NotServedResponse, servedSetsChanging } from './not-served.ts';
 import { type Candidates, type Choice, everyCandidate, ServerChoice } from './server-choice.ts';
 import {
   addressUnknown,
   knowledgeMissing,
-  noAnswer,
+  noResponse,
   preferredVersionUnavailable,
   retryAfterSeconds,
   serverNotReady,
@@ -22,7 +22,7 @@ import {
 export interface DeliveryOptions extends AttemptOptions {
   /** Left out in the gateway form, in which nothing is decided to be local. */
   readonly local?: Destination | undefined;
-  /** Who else may answer a request that the local server did not; `undefined` when nobody may. */
+  /** Who else may serve a request that the local server did not; `undefined` when nobody may. */
   readonly inPlaceOfLocal?: ((request: AdmittedRequest) => Candidates | undefined) | undefined;
   /** Who else serves what the local server should and does not. Default: nobody. */
   readonly othersThanLocal?: ((request: AdmittedRequest) => Candidates | undefined) | undefined;
@@ -62,11 +62,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     return serverNotReady();
   }
 
-  function deliverToPeer<Answer>(
+  function deliverToPeer<Result>(
     request: AdmittedRequest,
     candidates: Candidates,
-    send: (outbound: OutboundRequest) => Promise<Answer>,
-  ): Promise<Answer | Response> {
+    send: (outbound: OutboundRequest) => Promise<Result>,
+  ): Promise<Result | Response> {
     const chosen = choice.choose(candidates);
     const settled = chosen && health?.settled(chosen.server.id);
     if (settled !== undefined) return settled.then(() => deliverToPeer(request, candidates, send));
@@ -79,26 +79,26 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const { server, destination } = chosen;
     noteVersion(request, chosen);
     const othersLeft = (): boolean => mayTryAnother(candidates, server);
-    return attempt(request, destination, send, othersLeft).then((answer) => {
-      if (answer instanceof NotServedAnswer) return askAnother(request, candidates, server, answer, send);
-      if (!(answer instanceof TransportError)) return answer;
-      return tryAnother(request, candidates, server, answer, send);
+    return attempt(request, destination, send, othersLeft).then((result) => {
+      if (result instanceof NotServedResponse) return askAnother(request, candidates, server, result, send);
+      if (!(result instanceof TransportError)) return result;
+      return tryAnother(request, candidates, server, result, send);
     });
   }
 
   /**
    * A server does not have what the snapshot says it serves. Another one that should have it is asked, without a
    * withdrawal from the budget: the first had nothing to do. That holds for writes as it does for reads, since nothing
-   * was carried out. Only when there is no other the 404 is the answer.
+   * was carried out. Only when there is no other the 404 is the response.
    * @param denying the server that does not have it, if it is among the candidates.
    */
-  async function askAnother<Answer>(
+  async function askAnother<Result>(
     request: AdmittedRequest,
     candidates: Candidates,
     denying: RoutingServer | undefined,
-    denial: NotServedAnswer,
-    send: (outbound: OutboundRequest) => Promise<Answer>,
-  ): Promise<Answer | Response> {
+    denial: NotServedResponse,
+    send: (outbound: OutboundRequest) => Promise<Result>,
+  ): Promise<Result | Response> {
     logger.debug({ target: request.inbound.target }, 'A server does not serve what the snapshot says of it');
     const others = everyCandidate(candidates).filter((candidate) => candidate !== denying);
     const second = choice.choose(candidates, denying);
@@ -110,22 +110,22 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     // A body that was too large to be kept has gone to the first one.
     if (!canBeSentAgain(request.inbound)) return servedSetsChanging(retryAfterSeconds);
     noteVersion(request, second);
-    const answer = await attempt(request, destination, send);
-    if (answer instanceof TransportError) return noAnswer(request, answer);
-    if (!(answer instanceof NotServedAnswer) || !answer.isCertain) return answer;
+    const result = await attempt(request, destination, send);
+    if (result instanceof TransportError) return noResponse(request, result);
+    if (!(result instanceof NotServedResponse) || !result.isCertain) return result;
     return others.length > 1 || options.isServedByDepartedServer?.(request) === true
       ? servedSetsChanging(retryAfterSeconds)
-      : answer;
+      : result;
   }
 
-  /** The one second try. @param tried that did not answer, and is not asked again. */
-  async function tryAnother<Answer>(
+  /** The one second try. @param tried that did not respond, and is not asked again. */
+  async function tryAnother<Result>(
     request: AdmittedRequest,
     candidates: Candidates,
     tried: RoutingServer | undefined,
     failure: TransportError,
-    send: (outbound: OutboundRequest) => Promise<Answer>,
-  ): Promise<Answer | Response> {
+    send: (outbound: OutboundRequest) => Promise<Result>,
+  ): Promise<Result | Response> {
     const { inbound, requestInfo } = request;
     const second = choice.choose(candidates, tried);
     const destination = second?.destination;
@@ -135,51 +135,51 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       !maySafelyTryAnother(inbound.method, announcesBody(inbound), failure, requestInfo.subresource) ||
       !budget.withdraw()
     ) {
-      return noAnswer(request, failure);
+      return noResponse(request, failure);
     }
     noteVersion(request, second);
-    const answer = await attempt(request, destination, send);
-    if (answer instanceof NotServedAnswer) return servedSetsChanging(retryAfterSeconds);
-    return answer instanceof TransportError ? noAnswer(request, answer) : answer;
+    const result = await attempt(request, destination, send);
+    if (result instanceof NotServedResponse) return servedSetsChanging(retryAfterSeconds);
+    return result instanceof TransportError ? noResponse(request, result) : result;
   }
 
-  function deliverToLocal<Answer>(
+  function deliverToLocal<Result>(
     request: AdmittedRequest,
     destination: Destination,
-    send: (outbound: OutboundRequest) => Promise<Answer>,
-  ): Promise<Answer | Response> {
+    send: (outbound: OutboundRequest) => Promise<Result>,
+  ): Promise<Result | Response> {
     // By the decision nobody can take its place.
     if (isRestarting(destination.id)) return Promise.resolve(notReady(request));
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
     const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal?.(request) ?? nobody);
-    return attempt(request, destination, send, othersLeft).then((answer) => {
-      if (answer instanceof NotServedAnswer) {
-        return askAnother(request, othersThanLocal?.(request) ?? nobody, undefined, answer, send);
+    return attempt(request, destination, send, othersLeft).then((result) => {
+      if (result instanceof NotServedResponse) {
+        return askAnother(request, othersThanLocal?.(request) ?? nobody, undefined, result, send);
       }
-      if (!(answer instanceof TransportError)) return answer;
+      if (!(result instanceof TransportError)) return result;
       const others = inPlaceOfLocal?.(request);
       return others === undefined
-        ? noAnswer(request, answer)
-        : tryAnother(request, others, undefined, answer, send);
+        ? noResponse(request, result)
+        : tryAnother(request, others, undefined, result, send);
     });
   }
 
-  async function deliverToOne<Answer>(
+  async function deliverToOne<Result>(
     request: AdmittedRequest,
     destination: Destination,
-    send: (outbound: OutboundRequest) => Promise<Answer>,
-  ): Promise<Answer | Response> {
-    const answer = await attempt(request, destination, send);
-    return answer instanceof TransportError ? noAnswer(request, answer) : answer;
+    send: (outbound: OutboundRequest) => Promise<Result>,
+  ): Promise<Result | Response> {
+    const result = await attempt(request, destination, send);
+    return result instanceof TransportError ? noResponse(request, result) : result;
   }
 
   /** As `deliverToLocal` and `deliverToPeer`, with what is needed to ask another server than the first. */
-  function keepingBody<Answer>(
+  function keepingBody<Result>(
     { inbound, decision }: AdmittedRequest,
     hasOthers: boolean,
-    delivered: () => Promise<Answer | Response>,
-  ): Promise<Answer | Response> {
+    delivered: () => Promise<Result | Response>,
+  ): Promise<Result | Response> {
     if (!hasOthers || isRead(inbound.method) || inbound.keepBody === undefined || !mayBeDenied(decision)) {
       return delivered();
     }

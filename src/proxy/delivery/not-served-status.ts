@@ -3,7 +3,7 @@ import type { RequestInfo } from '../../apimachinery/request-info-types.ts';
 type NamedRequest = Pick<RequestInfo, 'apiGroup' | 'resource' | 'subresource' | 'name'>;
 
 /**
- * What an API server answers under a path of a group that it has, or of the core group, when the version or the
+ * The response of an API server under a path of a group that it has, or of the core group, when the version or the
  * resource is not there (seen of 1.25 and 1.33; k8s.io/apiserver pkg/endpoints/handlers/responsewriters). There is
  * nothing in it of the request, so each form has one length.
  */
@@ -15,7 +15,7 @@ const notServedProtobufLength = 116;
 /** Of a NotFound Status in protobuf, what is the same whatever it names (k8s.io/apimachinery meta/v1 generated.proto). */
 const namedProtobufLength = 68;
 
-/** Subresources that answer with what a kubelet, or an application, has said. */
+/** Subresources that respond with what a kubelet, or an application, has said. */
 const passedOn: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
 /** Names whose length in bytes, in JSON too, is that of the text. */

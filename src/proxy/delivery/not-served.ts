@@ -10,13 +10,13 @@ const body = '404 page not found\n';
 
 /**
  * A server's word that it has no such path, although the snapshot says that it serves the resource: it was
- * upgraded, or restarted with other flags, since. Given in place of the server's own answer, of which it is a copy.
+ * upgraded, or restarted with other flags, since. Given in place of the server's own response, of which it is a copy.
  */
-export class NotServedAnswer extends Response {
+export class NotServedResponse extends Response {
   /** False where, by its length, it may as well say that the object does not exist. */
   readonly isCertain: boolean;
 
-  /** @param status of the answer, where it was one; in protobuf it is given in JSON, which every client reads too. */
+  /** @param status of the response, where it was one; in protobuf it is given in JSON, which every client reads too. */
   constructor(status?: string, isCertain = true) {
     super(status ?? body, {
       status: 404,
@@ -30,29 +30,29 @@ export class NotServedAnswer extends Response {
 }
 
 /**
- * The answer that takes the place of one which contradicts the decision; `undefined` for any other.
+ * The response that takes the place of one which contradicts the decision; `undefined` for any other.
  *
- * A server that has nothing under a group answers with the plain text of its mux, known by its length
- * (k8s.io/apiserver pkg/server/mux/pathrecorder.go). Under a group that it has in another version it answers with a
+ * A server that has nothing under a group responds with the plain text of its mux, known by its length
+ * (k8s.io/apiserver pkg/server/mux/pathrecorder.go). Under a group that it has in another version it responds with a
  * Status, as for an object that does not exist. Either is given before anything is carried out, of a write too.
- * What the subresource `proxy` answers is the word of an application.
+ * The response of the subresource `proxy` is that of an application.
  */
 export function denialOfWhatSnapshotSays(
   { decision, requestInfo }: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
   { status, headers }: ResponseHead,
-): NotServedAnswer | undefined {
+): NotServedResponse | undefined {
   if (status !== 404 || !mayBeDenied(decision)) return undefined;
   if (requestInfo.subresource === 'proxy') return undefined;
   const contentType = firstHeader(headers, 'content-type') ?? '';
   const length = firstHeader(headers, 'content-length') ?? '';
   if (/^text\/plain *(;|$)/i.test(contentType)) {
-    return length === String(body.length) ? new NotServedAnswer() : undefined;
+    return length === String(body.length) ? new NotServedResponse() : undefined;
   }
   switch (isNotServedStatus(requestInfo, contentType, length)) {
     case 'yes':
-      return new NotServedAnswer(notServedStatus);
+      return new NotServedResponse(notServedStatus);
     case 'perhaps':
-      return new NotServedAnswer(objectNotFoundStatus(requestInfo), false);
+      return new NotServedResponse(objectNotFoundStatus(requestInfo), false);
     case 'no':
       return undefined;
   }

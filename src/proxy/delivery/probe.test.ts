@@ -69,7 +69,7 @@ test('only a 5xx says that a server is not to be used; refusing the question is 
   ]);
 });
 
-test('an answer is read to its end, so that its connection is kept, but not without end', async () => {
+test('a response is read to its end, so that its connection is kept, but not without end', async () => {
   let pulled = 0;
   let cancelled = false;
   const endless = () =>
@@ -90,12 +90,12 @@ test('an answer is read to its end, so that its connection is kept, but not with
   assert.equal(short.bodyUsed, true);
 });
 
-test('an answer that breaks off behind its head counts by its head', async () => {
+test('a response that breaks off behind its head counts by its head', async () => {
   const broken = new ReadableStream({ start: (controller) => controller.error(new Error('reset')) });
   assert.equal(await probing(() => new Response(broken, { status: 500 })).ask(), 'not-ready');
 });
 
-test('a server that gives no answer is unreachable, and the log says why, once for the same reason', async () => {
+test('a server that does not respond is unreachable, and the log says why, once for the same reason', async () => {
   const { ask, lines } = probing(() => {
     throw new TransportError('ConnectFailed', 'connection refused', { requestMayHaveArrived: false });
   });
@@ -109,10 +109,10 @@ test('a server that gives no answer is unreachable, and the log says why, once f
   ]);
 });
 
-test('whether a probe found a connection is told apart from an answer that did not come', async () => {
+test('whether a probe found a connection is told apart from a response that did not come', async () => {
   const foundNone = async (code: TransportErrorCode, requestMayHaveArrived: boolean) => {
     const { ask, notConnected } = probing(() => {
-      throw new TransportError(code, 'no answer', { requestMayHaveArrived });
+      throw new TransportError(code, 'no response', { requestMayHaveArrived });
     });
     assert.equal(await ask(), 'unreachable');
     return notConnected;
@@ -121,7 +121,7 @@ test('whether a probe found a connection is told apart from an answer that did n
   assert.deepEqual(await foundNone('TLSFailed', false), ['a']);
   assert.deepEqual(await foundNone('Timeout', false), ['a'], 'while it dialled');
   assert.deepEqual(await foundNone('TLSFailed', true), []);
-  assert.deepEqual(await foundNone('Timeout', true), [], 'one slow answer is no proof');
+  assert.deepEqual(await foundNone('Timeout', true), [], 'one slow response is no proof');
   assert.deepEqual(await foundNone('ConnectionClosed', true), []);
 });
 

@@ -14,7 +14,7 @@ export interface ProbeOptions extends AskOptions {
 
 /**
  * Asks a server for `/readyz`, as the router itself and over the connections that carry requests: what would keep
- * those from being answered (a front-proxy certificate that has expired, a dead connection) shows here first. By
+ * those from being served (a front-proxy certificate that has expired, a dead connection) shows here first. By
  * Kubernetes' defaults everybody may read the path (ClusterRole `system:public-info-viewer`); a server that refuses
  * it is alive all the same. A probe of a peer bears the reroute mark, so that a router there speaks for its local
  * server alone: with peers that count each other, all would be ready for ever.
@@ -80,7 +80,7 @@ function unreachable(
   return [`${id}: ${code}`, fields, 'A health check could not reach a server'];
 }
 
-/** Bytes of an answer that are read; a failing `/readyz` names its checks in a few thousand. */
+/** Bytes of a response that are read; a failing `/readyz` names its checks in a few thousand. */
 const maximumBytes = 64 * 1024;
 
 /** So that the connection can be used again: what is given up costs an HTTP/1.1 connection. */
@@ -97,7 +97,7 @@ async function readToEnd({ body }: Response): Promise<void> {
   }
 }
 
-/** Redirects count as alive: nothing but a 5xx says that the server itself cannot answer. */
+/** Redirects count as alive: nothing but a 5xx says that the server itself cannot respond. */
 function outcomeOf(status: number): ProbeOutcome {
   if (status === 200) return 'ready';
   return status >= 500 ? 'not-ready' : 'alive';

@@ -69,7 +69,7 @@ describe('a document is read', () => {
     assert.deepEqual(allHeaders(sent[0]?.headers ?? [], 'x-kubernetes-peer-proxied'), []);
   });
 
-  test('without what an answer other than 200 says', async () => {
+  test('without what a response other than 200 says', async () => {
     const { read } = readerOver(() => new Response('<html>', { status: 502 }));
     const { status, body } = await read({ path: '/openapi/v2', server: server('b'), accept });
     assert.deepEqual([status, body.byteLength], [502, 0]);
@@ -111,11 +111,11 @@ describe('a document is given up', () => {
     const { read } = readerOver(() => new Response(broken));
     await assert.rejects(
       read({ path: '/openapi/v2', server: server('b'), accept }),
-      fails(/^The answer broke off\.$/),
+      fails(/^The response broke off\.$/),
     );
   });
 
-  test('when the server gives no answer or has no address, and no address is told', async () => {
+  test('when the server does not respond or has no address, and no address is told', async () => {
     const { read } = readerOver(() => {
       throw new TransportError('ConnectFailed', 'connect ECONNREFUSED 10.0.0.2:6443', {
         requestMayHaveArrived: false,
@@ -123,7 +123,7 @@ describe('a document is given up', () => {
     });
     await assert.rejects(
       read({ path: '/openapi/v2', server: server('b'), accept }),
-      fails(/^The server gave no answer: ConnectFailed\.$/),
+      fails(/^The server did not respond: ConnectFailed\.$/),
     );
     await assert.rejects(read({ path: '/openapi/v2', server: server('c'), accept }), fails(/no address/));
   });

@@ -6,7 +6,7 @@ import {
 } from '../../discovery/openapi-v2/server-document.ts';
 import { IdentityTokenError } from '../../identity/identity-token.ts';
 import { type Destination, TransportError } from '../../request/transport.ts';
-import { type AskOptions, askServer, type ServerReply } from './ask-server.ts';
+import { type AskOptions, askServer, type UpstreamResponse } from './ask-server.ts';
 import { peerDestination } from './destinations.ts';
 
 export interface DocumentReaderOptions extends AskOptions {
@@ -28,9 +28,9 @@ export function createDocumentReader(options: DocumentReaderOptions): ReadServer
   return async ({ server, path, accept, ifNoneMatch, timeoutMilliseconds = longestRead }) => {
     const destination = server.id === local?.id ? local : peerDestination(server);
     if (destination === undefined) throw new ServerDocumentError('It has no address.');
-    let reply: ServerReply;
+    let upstream: UpstreamResponse;
     try {
-      reply = await askServer(
+      upstream = await askServer(
         {
           destination,
           target: path,
@@ -40,13 +40,13 @@ export function createDocumentReader(options: DocumentReaderOptions): ReadServer
         options,
       );
     } catch (error) {
-      throw withoutAnswer(error);
+      throw withoutResponse(error);
     }
     try {
-      return await documentOf(reply, maximumBytes);
+      return await documentOf(upstream, maximumBytes);
     } catch (error) {
       if (error instanceof ServerDocumentError) throw error;
-      throw new ServerDocumentError('The answer broke off.', { cause: error });
+      throw new ServerDocumentError('The response broke off.', { cause: error });
     }
   };
 }
@@ -56,7 +56,7 @@ function requestHeaders(accept: string, ifNoneMatch: string | undefined): RawHea
   return ifNoneMatch === undefined ? headers : [...headers, 'if-none-match', ifNoneMatch];
 }
 
-async function documentOf({ response, headers }: ServerReply, limit: number): Promise<ServerDocument> {
+async function documentOf({ response, headers }: UpstreamResponse, limit: number): Promise<ServerDocument> {
   const { status, body } = response;
   const head = {
     status,
@@ -89,9 +89,9 @@ async function readBytes(body: ReadableStream<Uint8Array>, limit: number): Promi
 }
 
 /** In words that name no address: they are shown in the router's status. */
-function withoutAnswer(error: unknown): unknown {
+function withoutResponse(error: unknown): unknown {
   if (error instanceof TransportError) {
-    return new ServerDocumentError(`The server gave no answer: ${error.code}.`, { cause: error });
+    return new ServerDocumentError(`The server did not respond: ${error.code}.`, { cause: error });
   }
   return error instanceof IdentityTokenError
     ? new ServerDocumentError(error.message, { cause: error })

@@ -16,7 +16,7 @@ export interface Choice {
   readonly server: RoutingServer;
   /** `undefined`: it has no address. */
   readonly destination: Destination | undefined;
-  /** The version that answers in place of the preferred one; left out where it does not matter, or it is that one. */
+  /** The version that responds in place of the preferred one; left out where it does not matter, or it is that one. */
   readonly otherVersion?: OtherVersion;
 }
 

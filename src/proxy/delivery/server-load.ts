@@ -32,7 +32,7 @@ export class ServerLoad {
     return this.#inFlight.get(id) ?? 0;
   }
 
-  /** The server answered, whatever it said. */
+  /** The server responded, whatever it said. */
   reached(id: string): void {
     this.#avoidUntil.delete(id);
   }

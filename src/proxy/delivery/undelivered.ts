@@ -4,10 +4,10 @@ import { maySafelyTryAnother } from '../../request/retry.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { TransportError } from '../../request/transport.ts';
 
-/** Seconds after which a client should ask again when no server answered. */
+/** Seconds after which a client should ask again when no server responded. */
 export const retryAfterSeconds = 1;
 
-/** What is answered where the decision was that nobody can be asked. @param reason the decision's */
+/** The response where no server can be asked. @param reason the decision's */
 export function unavailable(reason: string): Response {
   if (reason === 'AlreadyRerouted') return reroutedToGateway();
   if (reason === 'PeerAddressUnknown') return addressUnknown();
@@ -35,7 +35,7 @@ export function addressUnknown(): Response {
   );
 }
 
-/** Nobody else could answer, and what a server says before it is ready is not to be believed. */
+/** Nobody else could respond, and what a server says before it is ready is not to be believed. */
 export function serverNotReady(): Response {
   return statusResponse(
     'ServiceUnavailable',
@@ -76,22 +76,22 @@ export function serviceUnavailable(): Response {
 /**
  * Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error).
  *
- * Retry-After only where it is: client-go repeats whatever is answered with 5xx and Retry-After, writes included
+ * Retry-After only where it is: client-go repeats whatever gets 5xx and Retry-After, writes included
  * (k8s.io/client-go rest/with_retry.go), and one that may have been carried out would be made twice.
  */
-export function noAnswer({ inbound, requestInfo }: AdmittedRequest, error: TransportError): Response {
+export function noResponse({ inbound, requestInfo }: AdmittedRequest, error: TransportError): Response {
   if (error.code === 'RequestHeaderFieldsTooLarge') {
     return statusResponse(
       error.code,
       'the header of this request is larger than the API server that serves this resource takes, please send less of it',
     );
   }
-  // RFC 9110 section 15.6.3: somebody did answer, and this side cannot go by it.
+  // RFC 9110 section 15.6.3: there was a response, and it cannot be used.
   const isInvalid = error.code === 'InvalidResponse';
   const message = isInvalid
-    ? 'the API server that serves this resource gave an answer that is not valid HTTP, or larger than a router takes; the request may have been carried out'
+    ? 'the API server that serves this resource gave a response that is not valid HTTP, or larger than a router takes; the request may have been carried out'
     : error.requestMayHaveArrived
-      ? 'the API server that serves this resource did not answer; the request may have been carried out'
+      ? 'the API server that serves this resource did not respond; the request may have been carried out'
       : 'the API server that serves this resource could not be reached; the request was not carried out';
   const isSafe = maySafelyTryAnother(inbound.method, announcesBody(inbound), error, requestInfo.subresource);
   return statusResponse(isInvalid ? 'BadGateway' : 'ServiceUnavailable', message, {
@@ -99,7 +99,7 @@ export function noAnswer({ inbound, requestInfo }: AdmittedRequest, error: Trans
     causes: [
       {
         reason: error.code,
-        message: isInvalid ? 'an invalid answer of the destination' : 'no answer from the destination',
+        message: isInvalid ? 'an invalid response of the destination' : 'no response from the destination',
       },
     ],
   });

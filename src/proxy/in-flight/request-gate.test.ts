@@ -81,12 +81,12 @@ test('system:masters gets in whatever there is, unless the router ends', async (
   assert.equal(retryAfter, '5');
 });
 
-test('where the end of an exchange cannot be told, a request counts until its answer, well or badly', async () => {
+test('where the end of an exchange cannot be told, a request counts until its response, well or badly', async () => {
   const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
   const { onFinished: _, ...inbound } = requestOf().request.inbound;
   const request = { ...requestOf().request, inbound };
   await gate.pass(request, served);
-  await assert.rejects(gate.pass(request, () => Promise.reject(new Error('no answer'))));
+  await assert.rejects(gate.pass(request, () => Promise.reject(new Error('no response'))));
   assert.equal(gate.inFlight.count('readOnly'), 0);
 });
 

@@ -8,7 +8,7 @@ import { type InFlightLimits, type InFlightReading, RequestsInFlight } from './r
 const overloadedRetryAfter = 1;
 const shuttingDownRetryAfter = 5;
 
-/** Super-users always get an answer: they are who mends an overloaded cluster (maxinflight.go says the same). */
+/** Super-users always get a response: they are who mends an overloaded cluster (maxinflight.go says the same). */
 const exemptGroup = 'system:masters';
 
 /**
@@ -40,13 +40,13 @@ export class RequestGate {
   }
 
   /**
-   * Counts a request in and calls `serve`; answers 429 in its place when it is turned away. It counts until its
-   * exchange is over; on runtimes that cannot tell (no `InboundRequest.onFinished`), until `serve` has answered.
+   * Counts a request in and calls `serve`; responds with 429 in its place when it is turned away. It counts until its
+   * exchange is over; on runtimes that cannot tell (no `InboundRequest.onFinished`), until `serve` has responded.
    */
-  pass<Answer>(
+  pass<Result>(
     { inbound, requestInfo, caller }: AdmittedRequest,
-    serve: () => Promise<Answer>,
-  ): Promise<Answer | Response> {
+    serve: () => Promise<Result>,
+  ): Promise<Result | Response> {
     if (this.#refusing) {
       inbound.observed?.dropped('ShuttingDown');
       return Promise.resolve(shuttingDown());

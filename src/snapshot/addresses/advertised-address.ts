@@ -24,7 +24,7 @@ export interface AdvertisedServer extends AdvertisedAddress {
 }
 
 /**
- * Carries `AdvertisedServer` on every answer below `v1/snapshot`: pushes, renewals, and the question whether the
+ * Carries `AdvertisedServer` on every response below `v1/snapshot`: pushes, renewals, and the question whether the
  * router still holds what it took. So a sync job that has just started, or has just taken the lead, hears it
  * before it makes a snapshot.
  */

@@ -152,7 +152,7 @@ function checkServers(
   givenSets: unknown,
   issues: IssueList,
 ): void {
-  // A control plane without servers answers nobody, so nobody can have made this snapshot of one.
+  // A control plane without servers responds to no one, so this snapshot cannot have been made of one.
   if (Array.isArray(givenServers) && givenServers.length === 0) {
     issues.add('servers', 'must list at least one server');
   }

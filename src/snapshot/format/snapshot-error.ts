@@ -33,7 +33,7 @@ export class SnapshotError extends Error {
   }
 }
 
-/** The `metav1.Status` reason, and with it the HTTP code (401, 413, 422, 409, 405), that a pusher is answered with. */
+/** The `metav1.Status` reason, and with it the HTTP code (401, 413, 422, 409, 405), that a pusher gets. */
 export const snapshotErrorReason: Readonly<Record<SnapshotErrorCode, StatusReason>> = {
   Unsigned: 'Unauthorized',
   UnknownKey: 'Unauthorized',

@@ -26,7 +26,7 @@ export type { PushResult, RefusedPush, RestoreResult, SnapshotReceiverOptions } 
  * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
  *
  * What is taken is written to the store first and then put in use in one assignment. A store that cannot be
- * written does not keep the router on old routes: the snapshot is used all the same, the answer says
+ * written does not keep the router on old routes: the snapshot is used all the same, the response says
  * `persisted: false`, and the next push of it tries to write again.
  */
 export class SnapshotReceiver {

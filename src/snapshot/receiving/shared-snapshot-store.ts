@@ -28,7 +28,7 @@ export async function withinStoreTimeout<Result>(what: string, work: Promise<Res
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new Error(`${what} gave no answer within ${storeTimeout} ms`)),
+      () => reject(new Error(`${what} did not respond within ${storeTimeout} ms`)),
       storeTimeout,
     );
   });

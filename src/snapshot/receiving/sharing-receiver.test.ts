@@ -101,7 +101,7 @@ test('what was tampered with in the store is not used, and can be replaced by a 
   assert.equal(place.stored?.snapshot, jws);
 });
 
-test('while the store is away a push counts in its receiver, and the answer says that it was not kept', async () => {
+test('while the store is away a push counts in its receiver, and the response says that it was not kept', async () => {
   const { place, open } = sharedPlace();
   place.away = true;
   const receiver = receiverOn(open());

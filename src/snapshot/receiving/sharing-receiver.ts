@@ -41,7 +41,7 @@ export class SharingReceiver extends SnapshotReceiver {
 
   async #knowingTheOthers(take: () => Promise<Acceptance>): Promise<Acceptance> {
     for (let attempt = 1; ; attempt++) {
-      // With the store away a push still counts here, and the answer says that it was not stored.
+      // With the store away a push still counts here, and the response says that it was not stored.
       await this.catchUp().catch(() => undefined);
       try {
         return await take();

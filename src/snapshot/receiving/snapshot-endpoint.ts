@@ -32,7 +32,7 @@ export function parseEntityTag(text: string): HeldSnapshot | undefined {
 
 type Body = ReadableStream<Uint8Array> | null;
 
-/** Takes a pushed snapshot; answers why when it does not, and keeps what it had. */
+/** Takes a pushed snapshot; says why when it does not, and keeps what it had. */
 export function putSnapshot(body: Body, receiver: SnapshotReceiver): Promise<Response> {
   return take(body, sealedSnapshotLimit, receiver, (jws) => receiver.accept(jws));
 }

@@ -80,7 +80,7 @@ function routingServer(server: SnapshotServer): RoutingServer {
   const addressSource = advertised === undefined ? server.addressSource : 'advertised';
   return Object.freeze({
     id,
-    // Whoever answers there meanwhile need not be it.
+    // What responds there meanwhile need not be it.
     origin: departed ? undefined : origin,
     ...(departed || addressSource === undefined ? {} : { addressSource }),
     serverName: serverName ?? defaultServerName,

@@ -24,7 +24,7 @@ export interface ServedBy {
   /** Those of `servers` that have an address. */
   readonly reachable: readonly RoutingServer[];
   /**
-   * The same servers by minor version, in the order in which they are to answer where the versions differ and `preferred`
+   * The same servers by minor version, in the order in which they are to serve requests where the versions differ and `preferred`
    * is the one to be shown: it, then newer ones, the nearest first, then older ones, the nearest first; a server of
    * unknown version last. A newer version keeps every field of an older one, an older one may lose some.
    * @param preferred a minor version such as `1.36`; it need not be among them

@@ -39,7 +39,7 @@ const good: LaboratoryRecord = {
   endsWatches: false,
 };
 
-const noAnswer: ServerAnswer = { status: undefined, content: '', end: 'broken', refused: false };
+const noResponse: ServerAnswer = { status: undefined, content: '', end: 'broken', refused: false };
 const events = '{"n":1}\n{"n":2}\n';
 const watched: ServerAnswer = { ...sent, content: events, end: 'broken' };
 
@@ -91,17 +91,17 @@ const violations: Readonly<Record<string, Readonly<Record<string, LaboratoryReco
   },
   'never a write twice': {
     'at two servers': record({
-      seen: [{ server: 'first', answer: noAnswer }, { server: 'second' }],
+      seen: [{ server: 'first', answer: noResponse }, { server: 'second' }],
       got: { method: 'POST' },
     }),
-    'at one server': record({ seen: [{ answer: noAnswer }, {}], got: { method: 'DELETE' } }),
+    'at one server': record({ seen: [{ answer: noResponse }, {}], got: { method: 'DELETE' } }),
   },
   '503 only when no candidate answered': {
     'the answer of a server was dropped': record({
       seen: [{ method: 'POST' }],
       got: { method: 'POST', status: 503, content: 'Status' },
     }),
-    'the other server was not tried': record({ seen: [{ answer: noAnswer }], got: { status: 503 } }),
+    'the other server was not tried': record({ seen: [{ answer: noResponse }], got: { status: 503 } }),
   },
   'a watch sees every event or a clean end': {
     'an event is missing': watch('{"n":2}\n', 'broken'),
@@ -128,7 +128,7 @@ test('a good experiment violates nothing', () => {
 
 const harmless: Readonly<Record<string, LaboratoryRecord>> = {
   'a write that its first server has refused': record({
-    seen: [{ answer: { ...noAnswer, refused: true } }, {}],
+    seen: [{ answer: { ...noResponse, refused: true } }, {}],
     got: { method: 'POST' },
   }),
   'a 503 that a server has answered': record({

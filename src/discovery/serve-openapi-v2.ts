@@ -16,12 +16,12 @@ const offers: readonly Offer[] = [
 ];
 
 /**
- * Answers `/openapi/v2` with what all servers describe together. Whether the caller may read it is not asked here.
+ * Serves `/openapi/v2` with what all servers describe together. Whether the caller may read it is not asked here.
  *
- * @returns `undefined` when the local server is to answer: another path or method, a form that does not exist (its
+ * @returns `undefined` when the local server is to respond: another path or method, a form that does not exist (its
  *   406), or nothing merged yet
  */
-export function answerOpenApiV2(
+export function serveOpenApiV2(
   request: Omit<DiscoveryRequest, 'query'>,
   merged: Pick<MergedOpenApiV2, 'document'>,
 ): Promise<Response | undefined> | undefined {
@@ -29,6 +29,6 @@ export function answerOpenApiV2(
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
   const form = negotiateMediaType(request.accept, offers)?.offer.form;
   if (form === undefined) return undefined;
-  const answer = { contentType: openApiV2Codecs[form].mediaType, cacheControl: 'no-cache, private' };
-  return merged.document(form).then((document) => document && respondWith(document, request, answer));
+  const headers = { contentType: openApiV2Codecs[form].mediaType, cacheControl: 'no-cache, private' };
+  return merged.document(form).then((document) => document && respondWith(document, request, headers));
 }
