@@ -17,7 +17,7 @@ test('one of an older version says which, and that fields may be missing', () =>
   const [name, value = ''] = withVersionWarning([], inbound);
   assert.equal(name, 'warning');
   // k8s.io/apimachinery pkg/util/net ParseWarningHeaders: code, agent, quoted text.
-  assert.match(value, /^299 - "[^"\\]*version 1\.31 answered[^"\\]*missing[^"\\]*"$/);
+  assert.match(value, /^299 - "[^"\\]*version 1\.31 responded[^"\\]*missing[^"\\]*"$/);
 });
 
 test('one of a newer or unknown version does not speak of missing fields', () => {

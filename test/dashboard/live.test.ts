@@ -65,12 +65,12 @@ describe('the status page, live', inChromium, () => {
     await passTimeUntil(page, page.getByRole('heading', { name: 'All on v1.36.0' }));
   });
 
-  it('says that it is not live while the router does not answer, and is live again when it does', async (context) => {
+  it('says that it is not live while the router does not respond, and is live again when it does', async (context) => {
     const router = await startPageRouter(context);
     await router.push(threeServers(router.ports));
     const { page } = await router.open(browser());
     await page.route('**/live?*', (route) => route.abort());
-    await passTimeUntil(page, page.getByText('Not live: the router does not answer'));
+    await passTimeUntil(page, page.getByText('Not live: the router does not respond'));
     await page.unroute('**/live?*');
     await page.route('**/live?*', (route) => route.fulfill({ status: 403, body: '{}' }));
     await passTimeUntil(page, page.getByText('Not live: the router does not let you in any more'));

@@ -79,7 +79,7 @@ inLaboratories(
 );
 
 inLaboratories(
-  'a body that was too large to be kept is answered with 503 and Retry-After in place of a false 404',
+  'a body that was too large to be kept gets 503 and Retry-After in place of a false 404',
   experiments(async (laboratory) => {
     const answer = await laboratory.ask({
       protocol: 'http/1.1',

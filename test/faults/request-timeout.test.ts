@@ -69,7 +69,7 @@ test('--request-timeout', async (context) => {
       assert.match(received, /\r\nRetry-After: 1\r\n/i);
       const { status, body } = await overHttp2.outcome(streams.silent);
       assert.equal(status, 503);
-      assert.match(body, /did not answer within the allotted timeout.*"retryAfterSeconds":1/);
+      assert.match(body, /did not respond within the allotted timeout.*"retryAfterSeconds":1/);
       const written = await stuck.silentWrite.until((text) => text.includes('"code":504'));
       assert.match(written, /^HTTP\/1\.1 504 Gateway Timeout\r\n/);
       assert.match(written, timeoutStatus);

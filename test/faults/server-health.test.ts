@@ -45,7 +45,7 @@ describe('the health of real servers', () => {
     await eventually(() => logLines.some((line) => line.includes('A health check could not reach a server')));
     for (let request = 0; request < 20; request++) assert.equal(await answeredBy(jobs), 'peer-2');
     assert.deepEqual(
-      logLines.filter((line) => line.includes('A destination gave no answer')),
+      logLines.filter((line) => line.includes('A destination did not respond')),
       [],
     );
   });
@@ -111,7 +111,7 @@ describe('the local server is down', () => {
     assert.equal(await answeredBy(pods), 'local');
   });
 
-  test('under the policy unavailable they are answered with 503, and the router is not ready', async (context) => {
+  test('under the policy unavailable they get 503, and the router is not ready', async (context) => {
     const flags = { 'local-server-down-policy': ['unavailable'] };
     const { port, local, answeredBy, becomes } = await startCluster(context, flags);
     await local.stop();

@@ -113,7 +113,7 @@ describe('the moments that observers are told of', () => {
     assert.deepEqual(calls.slice(-3), ['attempt answered 404', 'answered 503', 'finished']);
   });
 
-  it('a fault of the router itself is answered with 500', async () => {
+  it('a fault of the router itself gets 500', async () => {
     const transport = recordingTransport(() => {
       throw new RangeError('a fault');
     });

@@ -38,13 +38,13 @@ async function tracedRouter(
   return router;
 }
 
-/** Asks until the server that does not answer was asked first, and another one in its place. */
+/** Asks until the server that does not respond was asked first, and another one in its place. */
 async function secondTryOf(router: ObservedRouter): Promise<void> {
   for (let tries = 0; tries < 60; tries++) {
     await router.ask('/apis/batch/v1/namespaces/shop/jobs/pay?limit=1&access_token=hunter2', {
       headers: ['user-agent', 'kubectl/v1.33'],
     });
-    if (router.started.logs.some(({ message }) => message === 'A destination gave no answer')) return;
+    if (router.started.logs.some(({ message }) => message === 'A destination did not respond')) return;
   }
   assert.fail('the dead server was never chosen');
 }

@@ -154,7 +154,7 @@ describe('health checks of the local server beside the router’s', () => {
     assert.equal(status, 200);
     assert.deepEqual(lines, [
       '[+]ping ok',
-      'warn: the API server did not show its livez checks: no answer in time, or not to this caller',
+      'warn: the API server did not show its livez checks: no response in time, or not to this caller',
       'livez check passed',
     ]);
   });
@@ -232,7 +232,7 @@ describe('a gateway', () => {
         '[+]poststarthook/start-apiserver-admission-initializer ok',
         'warn: API server a failed its own readyz checks: log',
         'warn: API server b failed its own readyz checks: log,etcd',
-        'warn: API server c did not show its readyz checks: no answer in time, or not to this caller',
+        'warn: API server c did not show its readyz checks: no response in time, or not to this caller',
         'readyz check passed',
       ],
     });

@@ -77,7 +77,7 @@ test('S18: whatever fails, no credential and no key is in a log line or in the b
   // The search has shown something only if there was something to be found.
   for (const message of [
     'Unauthorized',
-    'A destination gave no answer',
+    'A destination did not respond',
     'a pushed snapshot or renewal was refused',
   ]) {
     assert.ok(

@@ -133,7 +133,7 @@ test('where nonces cannot be looked up an assertion is refused for now, everythi
   const { reason, message } = (await response.json()) as { reason: string; message: string };
   assert.deepEqual([reason, message.includes('send the request again')], ['ServiceUnavailable', true]);
   assert.equal(await ask('router-e', pods, verified('CN=jane')), 200);
-  assert.ok(edge.log.some((line) => line.includes('answered with status 412')));
+  assert.ok(edge.log.some((line) => line.includes('responded with status 412')));
 });
 
 async function token(changes: Readonly<Record<string, unknown>>): Promise<string> {

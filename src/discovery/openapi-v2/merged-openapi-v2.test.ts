@@ -49,7 +49,7 @@ function underTest() {
     async read(request) {
       asked.push(request);
       const answer = answers.get(request.server.id);
-      if (answer === undefined) throw new ServerDocumentError('The server gave no answer: ConnectFailed.');
+      if (answer === undefined) throw new ServerDocumentError('The server did not respond: ConnectFailed.');
       return answer(request);
     },
     clock: () => clock.now,
@@ -155,7 +155,7 @@ describe('a server whose document cannot be used', () => {
       body: new TextEncoder().encode('{}'),
     }),
     'a redirect': () => ({ status: 302, contentType: '', etag: undefined, body: new Uint8Array() }),
-    'no answer': () => Promise.reject(new ServerDocumentError('The server gave no answer: ConnectFailed.')),
+    'no answer': () => Promise.reject(new ServerDocumentError('The server did not respond: ConnectFailed.')),
   };
   for (const [what, answer] of Object.entries(garbage)) {
     test(`is left out and named: ${what}`, async () => {
@@ -282,7 +282,7 @@ describe('a document that is asked for', () => {
     assert.ok('/custom' in (await late).paths);
   });
 
-  test('is given as it is when a server does not answer for five seconds, and then at once', async (context) => {
+  test('is given as it is when a server does not respond for five seconds, and then at once', async (context) => {
     const { merged, answers, clock, json } = underTest();
     await merged.update(table);
     context.mock.timers.enable({ apis: ['setTimeout'] });

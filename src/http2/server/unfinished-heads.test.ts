@@ -48,7 +48,7 @@ function manyLines(count: number, path = '/'): string[] {
 }
 
 describe('a head that is too large', () => {
-  test('is answered with 431, and its connection goes on', async (context) => {
+  test('gets 431, and its connection goes on', async (context) => {
     const { client } = await startWithFrames(context, fine);
     client.write(headFrames(1, manyLines(2_000)));
     const { status, body } = await client.outcome(1);

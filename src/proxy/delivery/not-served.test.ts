@@ -92,7 +92,7 @@ test('a write is asked of another server too, for a server without the resource 
   }
 });
 
-test('a write whose body is gone is answered with 503 and Retry-After, for it was not carried out', async () => {
+test('a write whose body is gone gets 503 and Retry-After, for it was not carried out', async () => {
   for (const answer of [plainNotFound, statusNotFound]) {
     const { app, transport } = await start(() => true, answer);
     const response = await app.request(jobs, { method: 'POST', body: '{}' });

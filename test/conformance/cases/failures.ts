@@ -8,7 +8,7 @@ import { assertStatus } from '../status-answer.ts';
 const alice = user('alice');
 
 export const failures: CaseGroup = {
-  title: 'Servers that do not answer',
+  title: 'Servers that do not respond',
   cases: [
     {
       id: 'failures/unreachable',
@@ -31,7 +31,7 @@ export const failures: CaseGroup = {
     },
     {
       id: 'failures/read-second-try',
-      rule: 'A read that one server takes and does not answer is tried at one other, and nowhere else',
+      rule: 'A read that one server takes and does not respond to is tried at one other, and nowhere else',
       citation: 'RFC 9110 section 9.2.2',
       async run(world) {
         breakAllOff(world);

@@ -56,7 +56,7 @@ export const severalVersions: CaseGroup = {
         const response = await world.ask({ target: targets.dead }, alice);
         assert.equal(response.status, 200);
         assert.deepEqual(arrivedAt(world), { local: 1, peers: 0 });
-        assert.match(firstHeader(response.headers, 'warning') ?? '', /^299 .*version 1\.31 answered/);
+        assert.match(firstHeader(response.headers, 'warning') ?? '', /^299 .*version 1\.31 responded/);
       },
     },
   ] satisfies ConformanceCase[],

@@ -14,11 +14,11 @@ export interface Outcome {
 }
 
 const notCarriedOut = /could not be reached; the request was not carried out/;
-const silent = /did not answer within the allotted timeout.*"retryAfterSeconds":1/;
+const silent = /did not respond within the allotted timeout.*"retryAfterSeconds":1/;
 const notInTime = /Timeout: request did not complete within the allotted timeout/;
-const maybeCarriedOut = /did not answer; the request may have been carried out/;
+const maybeCarriedOut = /did not respond; the request may have been carried out/;
 
-const invalid = /gave an answer that is not valid HTTP.*; the request may have been carried out/;
+const invalid = /gave a response that is not valid HTTP.*; the request may have been carried out/;
 
 /** How a request meets a fault. */
 export interface Meeting {
