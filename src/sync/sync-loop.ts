@@ -68,10 +68,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     createTargetDelivery(target, {
       clock,
       logger,
-      backOff: timing.deliveryBackOff,
-      refusalBackOff: timing.refusalBackOff,
-      checkMilliseconds: timing.check,
-      confirmMilliseconds: timing.confirm,
+      timing,
       observer: options.observer,
       mayDeliver: () => leadership.isLeader(),
       onNewerHeld: (generation) => publication.newerHeld(generation),

@@ -1,4 +1,4 @@
-import { type BackOff, type Clock, systemClock } from '../runtime/clock.ts';
+import { type Clock, systemClock } from '../runtime/clock.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { type SteadyClock, steadyClock } from '../runtime/steady-clock.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
@@ -9,10 +9,12 @@ import type { AdvertisedAddresses } from './content/advertised-addresses.ts';
 import type { SnapshotOptions } from './content/build-snapshot.ts';
 import type { SnapshotTarget } from './delivery/deliver.ts';
 import type { SyncObserver } from './delivery/observer.ts';
+import type { DeliveryTiming } from './delivery/target-delivery.ts';
 import { type Leadership, soleLeader } from './election/leader-election.ts';
+import type { ReadTiming } from './servers/server-readers.ts';
 
 /** Milliseconds, unless a name says otherwise. */
-export interface SyncTiming {
+export interface SyncTiming extends ReadTiming, DeliveryTiming {
   /** Between rounds, give or take a tenth. Default 1,000. */
   readonly interval: number;
   /**
@@ -20,8 +22,6 @@ export interface SyncTiming {
    * of watches start a round earlier.
    */
   readonly restInterval?: number | undefined;
-  /** For all documents of one server. Default 15,000. */
-  readonly readTimeout: number;
   /** How long a round waits for slow servers; their readings count in a later round. Default 2,000. */
   readonly patience: number;
   /**
@@ -29,35 +29,10 @@ export interface SyncTiming {
    * two are also read when discovery changes. Default 30,000.
    */
   readonly sharedObjectsRefresh: number;
-  /**
-   * Between reads of a server that fails. Default 400, doubling up to 800: it is due again in the next round, as a healthy
-   * server is.
-   */
-  readonly readBackOff: BackOff;
-  /**
-   * Between deliveries to a target that cannot be reached. Default 250, doubling up to 750: a router that starts late
-   * gets its snapshot within a second, and an attempt without a connection costs little.
-   */
-  readonly deliveryBackOff: BackOff;
-  /**
-   * Between deliveries to a target that refuses them, and between attempts to overtake a newer generation: both need a
-   * change by an operator. Default 500, doubling up to 10,000.
-   */
-  readonly refusalBackOff: BackOff;
-  /** How often a router is asked whether it still holds the snapshot. Default 500. */
-  readonly check: number;
-  /** How often a target that cannot be asked gets its snapshot again. Default 30,000. */
-  readonly confirm: number;
   /** From an event of a watch to the next round, because changes come in bursts. Default 50. */
   readonly settle: number;
   /** How long a new leader waits for the snapshots that routers hold. Default 2,000. */
   readonly adopt: number;
-  /** Servers read at once. Default 16. */
-  readonly concurrentServers: number;
-  /** Documents read at once from one server. Default 8. */
-  readonly concurrentDocuments: number;
-  /** Classic documents read from one server in one round, for the versions that it stores at. Default: all. */
-  readonly maximumHashDocuments: number;
   /** OpenAPI v3 documents read from all servers in one round, to compare schemas. Default: all. */
   readonly maximumSchemaDocuments: number;
 }

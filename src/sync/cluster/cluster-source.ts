@@ -1,4 +1,4 @@
-import type { BackOff, Clock } from '../../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 import type { WatchTiming } from '../documents/object-watch.ts';
@@ -8,7 +8,11 @@ import type { FoundServer } from './cluster-input.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import { initialClusterState, nextClusterState } from './cluster-state.ts';
 import { groupVersionsOfCustomResources } from './custom-resource-groups.ts';
-import { createEndpointIdentities, type EndpointIdentitiesOptions } from './endpoint-identities.ts';
+import {
+  createEndpointIdentities,
+  type EndpointIdentitiesOptions,
+  type IdentityTiming,
+} from './endpoint-identities.ts';
 import type { IdentityLease } from './identity-lease.ts';
 import {
   type DecodableVersions,
@@ -19,16 +23,11 @@ import type { SyncServer } from './sync-server.ts';
 import { allLeases, watchCluster } from './watched-cluster.ts';
 
 /** Milliseconds. */
-export interface ClusterTiming extends WatchTiming {
+export interface ClusterTiming extends WatchTiming, IdentityTiming {
   /** How long a server is kept that nothing names and that cannot be read. Default 5,000. */
   readonly departure: number;
   /** How long the resources of a departed server stay known. 0: not at all. Default 900,000. */
   readonly grace: number;
-  /** For reading the certificate of one endpoint. Default 5,000. */
-  readonly identityTimeout: number;
-  /** How often an endpoint's certificate is read again. Default 600,000. */
-  readonly identityRefresh: number;
-  readonly identityBackOff: BackOff;
 }
 
 export const defaultClusterTiming: ClusterTiming = {
@@ -115,10 +114,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   const identities = createEndpointIdentities({
     servingNames: options.servingNames,
     clock,
-    concurrency: 8,
-    timeoutMilliseconds: timing.identityTimeout,
-    backOff: timing.identityBackOff,
-    refreshMilliseconds: timing.identityRefresh,
+    timing,
     onChange: changed,
   });
   let running: AbortSignal | undefined;

@@ -22,10 +22,11 @@ function identitiesFor(names: Map<string, readonly string[] | Error>) {
       return found;
     },
     clock,
-    concurrency: 2,
-    timeoutMilliseconds: 5000,
-    backOff: { initialMilliseconds: 1000, maximumMilliseconds: 60_000 },
-    refreshMilliseconds: 600_000,
+    timing: {
+      identityTimeout: 5000,
+      identityBackOff: { initialMilliseconds: 1000, maximumMilliseconds: 60_000 },
+      identityRefresh: 600_000,
+    },
     onChange: () => changes++,
   });
   return { clock, asked, identities, changes: () => changes };

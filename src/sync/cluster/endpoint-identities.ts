@@ -4,17 +4,20 @@ import { withReadTimeout } from '../documents/server-documents.ts';
 import type { ApiEndpoint } from './api-endpoints.ts';
 import { serverIdsOf } from './server-id.ts';
 
+/** Milliseconds. */
+export interface IdentityTiming {
+  /** For reading the certificate of one endpoint. Default 5,000. */
+  readonly identityTimeout: number;
+  /** How often an endpoint's certificate is read again: certificates are renewed. Default 600,000. */
+  readonly identityRefresh: number;
+  readonly identityBackOff: BackOff;
+}
+
 export interface EndpointIdentitiesOptions {
   /** The DNS names in the serving certificate of the API server at `address`. Rejects if there is none. */
   readonly servingNames: (address: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly clock: Clock;
-  /** Endpoints read at once. */
-  readonly concurrency: number;
-  /** For one endpoint, milliseconds. */
-  readonly timeoutMilliseconds: number;
-  readonly backOff: BackOff;
-  /** When the certificate of an endpoint is read again: certificates are renewed. */
-  readonly refreshMilliseconds: number;
+  readonly timing: IdentityTiming;
   /** Called when the IDs of an endpoint have changed. */
   readonly onChange: () => void;
 }
@@ -43,25 +46,27 @@ interface Identity {
 
 /** More names than the certificate of any API server has. */
 const maximumNames = 100;
+/** Endpoints read at once. */
+const concurrentEndpoints = 8;
 
 export function createEndpointIdentities(options: EndpointIdentitiesOptions): EndpointIdentities {
-  const { clock, servingNames, timeoutMilliseconds } = options;
-  const limit = createLimiter(options.concurrency);
+  const { clock, timing, servingNames } = options;
+  const limit = createLimiter(concurrentEndpoints);
   const identities = new Map<string, Identity>();
 
   async function identify({ address, hostnames }: ApiEndpoint, identity: Identity, signal: AbortSignal) {
     let names: readonly string[] = [];
     try {
       names = await limit(() =>
-        withReadTimeout(timeoutMilliseconds, signal, (deadline) => servingNames(address, deadline)),
+        withReadTimeout(timing.identityTimeout, signal, (deadline) => servingNames(address, deadline)),
       );
       identity.failures = 0;
-      identity.dueAt = clock.monotonic() + options.refreshMilliseconds;
+      identity.dueAt = clock.monotonic() + timing.identityRefresh;
     } catch {
       // The reader of the server reports the failure; here the endpoint only stays without a name.
       if (signal.aborted) return;
       identity.failures++;
-      const wait = backOffDelay(options.backOff, identity.failures, clock.random());
+      const wait = backOffDelay(timing.identityBackOff, identity.failures, clock.random());
       identity.dueAt = clock.monotonic() + wait;
       if (identity.ids.length > 0) return;
     }

@@ -16,56 +16,49 @@ import type { ServedSet } from '../../snapshot/format/types.ts';
  * go by their APIService.
  */
 export function acceptableSet(set: ServedSet): ServedSet {
+  const { subresources, storageVersionHashes, schemas, undecodableVersions, discovery, openapiV3 } = set;
   return {
     storageVersions: withAcceptableNames(set.storageVersions),
-    ...(set.subresources === undefined
-      ? {}
-      : { subresources: acceptableSubresources(withAcceptableNames(set.subresources)) }),
-    ...(set.storageVersionHashes === undefined
-      ? {}
-      : { storageVersionHashes: acceptableHashes(withAcceptableNames(set.storageVersionHashes)) }),
-    ...(set.schemas === undefined ? {} : { schemas: acceptableSchemas(withAcceptableNames(set.schemas)) }),
-    ...(set.undecodableVersions === undefined
-      ? {}
-      : { undecodableVersions: withAcceptableNames(set.undecodableVersions) }),
-    ...(set.discovery === undefined ? {} : { discovery: acceptableDiscovery(set.discovery) }),
-    ...(set.openapiV3 === undefined ? {} : { openapiV3: acceptableOpenApiPaths(set.openapiV3) }),
+    ...(subresources && {
+      subresources: mapped(withAcceptableNames(subresources), (versions) =>
+        mapped(versions, (names) => names.filter(isSubresourceName)),
+      ),
+    }),
+    ...(storageVersionHashes && {
+      storageVersionHashes: filtered(withAcceptableNames(storageVersionHashes), (_, hash) =>
+        storageVersionHashPattern.test(hash),
+      ),
+    }),
+    ...(schemas && {
+      schemas: mapped(withAcceptableNames(schemas), (digests) => filtered(digests, isDns1035Label)),
+    }),
+    ...(undecodableVersions && { undecodableVersions: withAcceptableNames(undecodableVersions) }),
+    ...(discovery && { discovery: acceptableDiscovery(discovery) }),
+    ...(openapiV3 && { openapiV3: filtered(openapiV3, isAcceptableDocument) }),
   };
 }
 
 /** Upstream's rule for resources in names of StorageVersions (pkg/apis/apiserverinternal/validation). */
 function withAcceptableNames<Value>(byName: Readonly<Record<string, Value>>): Record<string, Value> {
-  return Object.fromEntries(
-    Object.entries(byName).filter(([name]) => isDns1035Label(parseStorageVersionName(name)?.resource ?? '')),
-  );
+  return filtered(byName, (name) => isDns1035Label(parseStorageVersionName(name)?.resource ?? ''));
 }
 
-function acceptableHashes(hashes: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(hashes).filter(([, hash]) => storageVersionHashPattern.test(hash)),
-  );
+function isAcceptableDocument(path: string, url: string): boolean {
+  return path !== '' && !path.startsWith('/') && isVisibleAscii(path) && v.is(serverRelativeURL, url);
 }
 
-function acceptableSchemas(schemas: NonNullable<ServedSet['schemas']>): NonNullable<ServedSet['schemas']> {
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, digests]) => [
-      name,
-      Object.fromEntries(Object.entries(digests).filter(([version]) => isDns1035Label(version))),
-    ]),
-  );
+function filtered<Value>(
+  record: Readonly<Record<string, Value>>,
+  isKept: (key: string, value: Value) => boolean,
+): Record<string, Value> {
+  return Object.fromEntries(Object.entries(record).filter(([key, value]) => isKept(key, value)));
 }
 
-function acceptableSubresources(
-  subresources: NonNullable<ServedSet['subresources']>,
-): NonNullable<ServedSet['subresources']> {
-  return Object.fromEntries(
-    Object.entries(subresources).map(([name, versions]) => [
-      name,
-      Object.fromEntries(
-        Object.entries(versions).map(([version, names]) => [version, names.filter(isSubresourceName)]),
-      ),
-    ]),
-  );
+function mapped<Value, Result>(
+  record: Readonly<Record<string, Value>>,
+  map: (value: Value) => Result,
+): Record<string, Result> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]));
 }
 
 function acceptableDiscovery(groups: readonly APIGroupDiscovery[]): APIGroupDiscovery[] {
@@ -84,13 +77,4 @@ function withAcceptableSubresources(resource: APIResourceDiscovery): APIResource
   if (resource.subresources === undefined) return resource;
   const subresources = resource.subresources.filter(({ subresource }) => isSubresourceName(subresource));
   return { ...resource, subresources };
-}
-
-function acceptableOpenApiPaths(paths: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(paths).filter(
-      ([path, url]) =>
-        path !== '' && !path.startsWith('/') && isVisibleAscii(path) && v.is(serverRelativeURL, url),
-    ),
-  );
 }

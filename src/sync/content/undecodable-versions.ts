@@ -8,6 +8,7 @@ import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import type { GroupAndVersion } from '../cluster/custom-resource-groups.ts';
 import type { DecodableVersions } from '../cluster/storage-versions.ts';
+import { groupVersionsIn } from '../servers/server-reading.ts';
 
 export interface StoringServer {
   readonly id: string;
@@ -87,13 +88,10 @@ async function groupVersionsByHash(
 ): Promise<ReadonlyMap<string, GroupAndVersion>> {
   const kinds = new Map<string, GroupAndVersion & { readonly kind: string }>();
   for (const discovery of new Set(servers.map(({ set }) => set.discovery ?? []))) {
-    for (const { metadata, versions = [] } of discovery) {
-      const group = metadata.name ?? '';
-      for (const { version, resources = [] } of versions) {
-        for (const { responseKind } of resources) {
-          const kind = responseKind?.kind ?? '';
-          kinds.set(`${group}/${version}/${kind}`, { group, version, kind });
-        }
+    for (const { group, version, resources } of groupVersionsIn(discovery)) {
+      for (const { responseKind } of resources) {
+        const kind = responseKind?.kind ?? '';
+        kinds.set(`${group}/${version}/${kind}`, { group, version, kind });
       }
     }
   }

@@ -31,10 +31,12 @@ function setUp(result: (generation: number, attempt: number) => DeliveryResult) 
     },
     {
       clock,
-      backOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
-      refusalBackOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
-      checkMilliseconds: 500,
-      confirmMilliseconds: 30_000,
+      timing: {
+        deliveryBackOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
+        refusalBackOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
+        check: 500,
+        confirm: 30_000,
+      },
       mayDeliver: () => true,
       logger: {
         ...silentLogger,
@@ -196,10 +198,12 @@ function setUpAskable({ holds, result = () => accepted, mayDeliver = () => true 
     },
     {
       clock,
-      backOff: { initialMilliseconds: 100, maximumMilliseconds: 100 },
-      refusalBackOff: { initialMilliseconds: 10_000, maximumMilliseconds: 10_000 },
-      checkMilliseconds: 500,
-      confirmMilliseconds: 30_000,
+      timing: {
+        deliveryBackOff: { initialMilliseconds: 100, maximumMilliseconds: 100 },
+        refusalBackOff: { initialMilliseconds: 10_000, maximumMilliseconds: 10_000 },
+        check: 500,
+        confirm: 30_000,
+      },
       mayDeliver,
       logger: silentLogger,
       onNewerHeld: () => {},

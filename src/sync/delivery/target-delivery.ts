@@ -4,16 +4,27 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from './deliver.ts';
 import type { SyncObserver } from './observer.ts';
 
+/** Milliseconds. */
+export interface DeliveryTiming {
+  /**
+   * Between deliveries to a target that cannot be reached. Default 250, doubling up to 750: a router that starts late
+   * gets its snapshot within a second, and an attempt without a connection costs little.
+   */
+  readonly deliveryBackOff: BackOff;
+  /**
+   * Between deliveries to a target that refuses them, and between attempts to overtake a newer generation: both need a
+   * change by an operator. Default 500, doubling up to 10,000.
+   */
+  readonly refusalBackOff: BackOff;
+  /** How often a target is asked whether it still holds the snapshot, if it has `holds`. Default 500. */
+  readonly check: number;
+  /** How often a target without `holds` gets its snapshot again. Default 30,000. */
+  readonly confirm: number;
+}
+
 export interface TargetDeliveryOptions {
   readonly clock: Clock;
-  /** After a delivery without a response. */
-  readonly backOff: BackOff;
-  /** After a refused delivery. */
-  readonly refusalBackOff: BackOff;
-  /** How often a target is asked whether it still holds the snapshot, if it has `holds`. */
-  readonly checkMilliseconds: number;
-  /** How often a target without `holds` gets the snapshot again. */
-  readonly confirmMilliseconds: number;
+  readonly timing: DeliveryTiming;
   readonly logger: Logger;
   /** Called before each delivery: a process that was suspended may not know that another one leads. */
   readonly mayDeliver: () => boolean;
@@ -45,7 +56,7 @@ export interface TargetDelivery {
 }
 
 export function createTargetDelivery(target: SnapshotTarget, options: TargetDeliveryOptions): TargetDelivery {
-  const { clock, backOff, refusalBackOff, logger, checkMilliseconds, confirmMilliseconds } = options;
+  const { clock, timing, logger } = options;
   let current: Delivery | undefined;
   /** Aborts when another snapshot is offered; ends every wait. */
   let offered = new AbortController();
@@ -105,9 +116,9 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   }
 
   function delay(): number {
-    if (failures === 0) return target.holds === undefined ? confirmMilliseconds : checkMilliseconds;
-    const failed = lastResult?.kind === 'unreachable' ? backOff : refusalBackOff;
-    return backOffDelay(failed, failures, clock.random());
+    if (failures === 0) return target.holds === undefined ? timing.confirm : timing.check;
+    const backOff = lastResult?.kind === 'unreachable' ? timing.deliveryBackOff : timing.refusalBackOff;
+    return backOffDelay(backOff, failures, clock.random());
   }
 
   return {

@@ -3,34 +3,30 @@ import * as v from 'valibot';
 import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
 import type { PemPair } from '../../node/reload/live-credentials.ts';
 
-export interface ServerTls {
-  /** PEM. Default: the public authorities. */
+/** How a server is verified, and how the sync job authenticates there. */
+export interface ServerAccess {
+  /** PEM to verify the serving certificate. Default: the public authorities. */
   readonly certificateAuthorities?: string | undefined;
-  /** The name that the certificate must have. Default: the host. */
+  /** The name that the certificate must have. Default: the host of the URL. */
   readonly serverName?: string | undefined;
+  /** PEM pair of the sync job. */
   readonly clientCertificate?: PemPair | undefined;
-  /** For TCP and TLS, milliseconds. */
-  readonly connectTimeout?: number | undefined;
+  /** Called for each request, since tokens are rotated. */
+  readonly bearerToken?: (() => string | Promise<string>) | undefined;
 }
 
 /**
  * Connections to servers with the same certificates. HTTP/1.1: after a power failure of its machine, an HTTP/2 connection
  * stays in use until TCP gives up, a quarter of an hour; an HTTP/1.1 connection ends with the first timed-out request.
  */
-export function httpsAgent(tls: ServerTls, options: Agent.Options = {}): Agent {
-  const {
-    certificateAuthorities: ca,
-    serverName: servername,
-    clientCertificate,
-    connectTimeout: timeout,
-  } = tls;
+export function httpsAgent(access: ServerAccess, options: Agent.Options = {}): Agent {
+  const { certificateAuthorities: ca, serverName: servername, clientCertificate } = access;
   return new Agent({
     allowH2: false,
     ...options,
     connect: {
       checkServerIdentity,
       ...options.connect,
-      ...(timeout === undefined ? {} : { timeout }),
       ...(ca === undefined ? {} : { ca }),
       ...(servername === undefined ? {} : { servername }),
       ...(clientCertificate === undefined
@@ -40,13 +36,11 @@ export function httpsAgent(tls: ServerTls, options: Agent.Options = {}): Agent {
   });
 }
 
-export interface HttpRequest {
+export interface HttpRequest extends Pick<ServerAccess, 'bearerToken'> {
   readonly agent: Agent;
   readonly method: Dispatcher.HttpMethod;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** Called for each request, since tokens are rotated. */
-  readonly bearerToken?: (() => string | Promise<string>) | undefined;
   readonly timeoutMilliseconds: number;
   readonly signal: AbortSignal;
 }

@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici';
-import type { PemPair } from '../../node/reload/live-credentials.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import {
@@ -19,22 +18,16 @@ import {
   httpsAgent,
   isTransient,
   readText,
+  type ServerAccess,
   sendRequest,
   statusOf,
   type TextResponse,
 } from './http-client.ts';
 
-export interface HttpsTargetOptions {
+/** With a client certificate, a token or both, of an allowed caller of the router. */
+export interface HttpsTargetOptions extends ServerAccess {
   /** `https://host:port` of a router's serving or admin address, or of a Worker. */
   readonly url: string;
-  /** PEM bundle to verify the router's serving certificate. Default: the public authorities. */
-  readonly certificateAuthorities?: string | undefined;
-  /** The name that the router's certificate must have. Default: the host of `url`. */
-  readonly serverName?: string | undefined;
-  /** PEM pair of the sync job, an allowed caller of the router. One of this and `bearerToken`, or both. */
-  readonly clientCertificate?: PemPair | undefined;
-  /** Called for each request, since tokens are rotated. */
-  readonly bearerToken?: (() => string | Promise<string>) | undefined;
   /** Called for each response with the address that the router advertises for peers; `undefined`: none. */
   readonly onAdvertised?: ((advertised: AdvertisedServer | undefined) => void) | undefined;
   /** For one push, milliseconds. Default 10,000. */
@@ -71,11 +64,10 @@ const maximumResponseBytes = 256 * 1024;
  * ```
  */
 export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
-  const { url, certificateAuthorities, serverName, clientCertificate } = options;
-  const { bearerToken, timeoutMilliseconds = 10_000 } = options;
+  const { url, bearerToken, timeoutMilliseconds = 10_000 } = options;
   const snapshotUrl = new URL(`${ownPathsPrefix}/v1/snapshot`, url);
   const renewalUrl = new URL(`${ownPathsPrefix}/v1/snapshot/renewal`, url);
-  const agent = httpsAgent({ certificateAuthorities, serverName, clientCertificate, connectTimeout });
+  const agent = httpsAgent(options, { connect: { timeout: connectTimeout } });
 
   async function send(
     method: 'GET' | 'HEAD' | 'PUT',

@@ -53,10 +53,11 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
     // Certificates were rotated. Requests over the old connections may end normally.
     void known?.agent.close();
     // Each watch has a connection of its own, so that cancelling it closes only that.
-    const agent = httpsAgent(
-      { ...tls, connectTimeout },
-      { headersTimeout: 0, bodyTimeout: 0, connect: { keepAlive: true, keepAliveInitialDelay: 30_000 } },
-    );
+    const agent = httpsAgent(tls, {
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: connectTimeout, keepAlive: true, keepAliveInitialDelay: 30_000 },
+    });
     agents.set(origin, { agent, made });
     return agent;
   }

@@ -1,6 +1,5 @@
 import type { Agent, Dispatcher } from 'undici';
 import * as v from 'valibot';
-import type { PemPair } from '../../node/reload/live-credentials.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { LeaseClient, LeaseRecord, StoredLease } from '../election/lease-record.ts';
 import {
@@ -8,19 +7,17 @@ import {
   httpsAgent,
   isTransient,
   readText,
+  type ServerAccess,
   sendRequest,
   statusOf,
   type TextResponse,
 } from './http-client.ts';
 
-export interface LeaseClientOptions {
+export interface LeaseClientOptions extends Pick<ServerAccess, 'clientCertificate' | 'bearerToken'> {
   /** API servers of the cluster, as `https://host:port`: the Lease is the same through each of them. At least one. */
   readonly servers: readonly { readonly origin: string; readonly serverName?: string | undefined }[];
   /** PEM bundle to verify their certificates. */
   readonly certificateAuthorities: string;
-  readonly clientCertificate?: PemPair | undefined;
-  /** Called for each request, since service account tokens are rotated. */
-  readonly bearerToken?: (() => string | Promise<string>) | undefined;
   readonly namespace: string;
   readonly name: string;
   /** For one request to one server, before the next server is asked. Default 2,500. */
@@ -72,12 +69,7 @@ export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
   const path = `${collection}/${encodeURIComponent(name)}`;
   let servers = options.servers.map(({ origin, serverName = 'kubernetes.default.svc' }) => ({
     origin,
-    agent: httpsAgent({
-      certificateAuthorities: options.certificateAuthorities,
-      serverName,
-      clientCertificate: options.clientCertificate,
-      connectTimeout: timeoutMilliseconds,
-    }),
+    agent: httpsAgent({ ...options, serverName }, { connect: { timeout: timeoutMilliseconds } }),
   }));
 
   async function send(method: Dispatcher.HttpMethod, target: string, object: unknown, signal: AbortSignal) {

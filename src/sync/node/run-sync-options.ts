@@ -1,14 +1,13 @@
 import type { JWK } from 'jose';
-import type { PemPair } from '../../node/reload/live-credentials.ts';
-import type { Logger } from '../../runtime/logger.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
+import type { SnapshotOptions } from '../content/build-snapshot.ts';
 import type { SnapshotTarget } from '../delivery/deliver.ts';
-import type { SyncObserver } from '../delivery/observer.ts';
-import type { SyncTiming } from '../sync-options.ts';
+import type { SyncOptions } from '../sync-options.ts';
 import type { ClusterAccessOptions } from './cluster-access.ts';
 import type { FileTargetOptions } from './file-target.ts';
+import type { ServerAccess } from './http-client.ts';
 import type { WorkersKvTargetOptions } from './workers-kv-target.ts';
 
 /** An API server, listed by hand. */
@@ -47,18 +46,17 @@ export interface RunSyncLeaderElection {
   readonly leaseDuration?: number | undefined;
 }
 
-/** Options to read API servers. */
-export interface ReadingOptions {
+/** Options to read API servers. The client certificate is for routers too, the token only for API servers. */
+export interface ReadingOptions extends Pick<ServerAccess, 'clientCertificate' | 'bearerToken'> {
   readonly servers: readonly RunSyncServer[];
   /** PEM to verify API servers' serving certificates. */
   readonly certificateAuthorities: string;
-  /** PEM pair of the sync job, for API servers and routers. */
-  readonly clientCertificate?: PemPair | undefined;
-  /** For API servers, instead of the certificate or in addition. */
-  readonly bearerToken?: (() => string | Promise<string>) | undefined;
 }
 
-export interface RunSyncOptions extends Omit<ReadingOptions, 'certificateAuthorities'> {
+export interface RunSyncOptions
+  extends Omit<ReadingOptions, 'certificateAuthorities'>,
+    SnapshotOptions,
+    Pick<SyncOptions, 'timing' | 'observer' | 'logger'> {
   /**
    * Finds servers with this kubeconfig, and reads them with its credentials. `certificateAuthorities` are then those of
    * servers at their own addresses; `clientCertificate` and `bearerToken` are for routers only. Each defaults to that of
@@ -81,7 +79,7 @@ export interface RunSyncOptions extends Omit<ReadingOptions, 'certificateAuthori
   /** PEM to verify routers' serving certificates. Default: `certificateAuthorities`. */
   readonly routerCertificateAuthorities?: string | undefined;
   /** For routers, instead of the certificate or in addition. Routers require at least one of them. */
-  readonly routerBearerToken?: (() => string | Promise<string>) | undefined;
+  readonly routerBearerToken?: ServerAccess['bearerToken'];
   /** Private JWK, as `keygen` makes it. */
   readonly signingKey?: JWK | undefined;
   /**
@@ -93,7 +91,6 @@ export interface RunSyncOptions extends Omit<ReadingOptions, 'certificateAuthori
   readonly stateFile?: string | undefined;
   /** Default: this sync job runs alone. */
   readonly leaderElection?: RunSyncLeaderElection | undefined;
-  readonly cluster?: string | undefined;
   /**
    * How long the resources of a departed server stay known: it may be restarting, so requests get 503, not 404. 0: not at
    * all. Servers that are listed by hand never depart. Default 900,000.
@@ -104,11 +101,6 @@ export interface RunSyncOptions extends Omit<ReadingOptions, 'certificateAuthori
    * of earlier releases, which refuse a snapshot with schemas.
    */
   readonly comparesSchemas?: boolean | undefined;
-  /** Default 300. */
-  readonly lifetimeSeconds?: number | undefined;
-  readonly timing?: Partial<SyncTiming> | undefined;
-  readonly observer?: SyncObserver | undefined;
-  readonly logger?: Logger | undefined;
 }
 
 /** Options that were checked. */

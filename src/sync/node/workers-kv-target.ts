@@ -54,11 +54,11 @@ const maximumResponseBytes = 256 * 1024;
  * ```
  */
 export function workersKvTarget(options: WorkersKvTargetOptions): WorkersKvTarget {
-  const { accountId, namespaceId, key = 'snapshot', apiToken, certificateAuthorities } = options;
+  const { accountId, namespaceId, key = 'snapshot', apiToken } = options;
   const { apiUrl = workersKvApiUrl, timeoutMilliseconds = 30_000 } = options;
   const path = ['accounts', accountId, 'storage', 'kv', 'namespaces', namespaceId, 'values', key];
   const url = `${apiUrl.replace(/\/+$/, '')}/${path.map(encodeURIComponent).join('/')}`;
-  const agent = httpsAgent({ certificateAuthorities }, { allowH2: true });
+  const agent = httpsAgent({ certificateAuthorities: options.certificateAuthorities }, { allowH2: true });
   let written: string | undefined;
 
   async function send(method: 'GET' | 'PUT', body: string | undefined, signal: AbortSignal, limit: number) {

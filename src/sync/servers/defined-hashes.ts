@@ -2,6 +2,7 @@ import { storageVersionName } from '../../apimachinery/group-version.ts';
 import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import type { CustomResource } from '../cluster/custom-resource-groups.ts';
+import { groupVersionsIn } from './server-reading.ts';
 
 /** A watched definition is the same object in each round. */
 const hashByDefinition = new WeakMap<CustomResource, string>();
@@ -34,18 +35,16 @@ export function withDefinedHashes(
   set: ServedSet,
   defined: ReadonlyMap<string, string | undefined>,
 ): ServedSet {
-  const { discovery = [], storageVersionHashes } = set;
+  const { discovery, storageVersionHashes } = set;
   if (storageVersionHashes === undefined || defined.size === 0) return set;
   const hashes = { ...storageVersionHashes };
-  for (const { metadata, versions = [] } of discovery) {
-    for (const { resources = [] } of versions) {
-      for (const { resource } of resources) {
-        const name = storageVersionName(metadata.name ?? '', resource);
-        if (!defined.has(name)) continue;
-        const hash = defined.get(name);
-        if (hash === undefined) delete hashes[name];
-        else hashes[name] = hash;
-      }
+  for (const { group, resources } of groupVersionsIn(discovery)) {
+    for (const { resource } of resources) {
+      const name = storageVersionName(group, resource);
+      if (!defined.has(name)) continue;
+      const hash = defined.get(name);
+      if (hash === undefined) delete hashes[name];
+      else hashes[name] = hash;
     }
   }
   return { ...set, storageVersionHashes: hashes };

@@ -9,6 +9,7 @@ import {
 } from '../../../test/support/fake-server-documents.ts';
 import { manualClock, settle } from '../../../test/support/manual-clock.ts';
 import type { ServerDocument } from '../documents/server-documents.ts';
+import { defaultTiming } from '../sync-options.ts';
 import { createServerReaders } from './server-readers.ts';
 
 const responses = classicResponses({ v1: ['pods'] });
@@ -19,10 +20,13 @@ function setUp(servers: Readonly<Record<string, FakeServer>>) {
     Object.entries(servers).map(([id, documents]) => ({ id, documents })),
     {
       clock,
-      readTimeoutMilliseconds: 60_000,
-      concurrentServers: 2,
-      concurrentDocuments: 4,
-      backOff: { initialMilliseconds: 1000, maximumMilliseconds: 4000 },
+      timing: {
+        ...defaultTiming,
+        readTimeout: 60_000,
+        concurrentServers: 2,
+        concurrentDocuments: 4,
+        readBackOff: { initialMilliseconds: 1000, maximumMilliseconds: 4000 },
+      },
     },
   );
   return { clock, readers, signal: new AbortController().signal };

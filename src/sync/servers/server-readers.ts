@@ -10,21 +10,29 @@ import { groupVersionsOf } from './unlisted-group-versions.ts';
 
 export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'incarnation'>;
 
+/** Milliseconds, unless a name says otherwise. */
+export interface ReadTiming {
+  /** For all documents of one server. Default 15,000. */
+  readonly readTimeout: number;
+  /**
+   * Between reads of a server that fails. Default 400, doubling up to 800: it is due again in the next round, as a healthy
+   * server is.
+   */
+  readonly readBackOff: BackOff;
+  /** Servers read at once. Default 16. */
+  readonly concurrentServers: number;
+  /** Documents read at once from one server (classic discovery has one per group version). Default 8. */
+  readonly concurrentDocuments: number;
+  /** Classic documents read from one server in one round, for the versions that it stores at. Default: all. */
+  readonly maximumHashDocuments: number;
+}
+
 export interface ServerReadersOptions {
   readonly clock: Clock;
-  /** For all documents of one server, milliseconds. */
-  readonly readTimeoutMilliseconds: number;
-  /** Servers read at once. */
-  readonly concurrentServers: number;
-  /** Documents read at once from one server (classic discovery has one per group version). */
-  readonly concurrentDocuments: number;
-  /** Between reads of a server that fails. */
-  readonly backOff: BackOff;
+  readonly timing: ReadTiming;
   readonly observer?: Pick<SyncObserver, 'serverRead'> | undefined;
   /** The snapshot of an earlier run: documents that have not changed since are not read again. */
   readonly previous?: Snapshot | undefined;
-  /** Documents read in one reading to learn the versions that a server stores at. Default: no limit. */
-  readonly maximumHashDocuments?: number | undefined;
 }
 
 /** Reads servers, round after round. A slow or failing server does not delay the others. */
@@ -68,8 +76,8 @@ export function createServerReaders(
   servers: readonly ReadableServer[],
   options: ServerReadersOptions,
 ): ServerReaders {
-  const { clock, backOff } = options;
-  const limit = createLimiter(options.concurrentServers);
+  const { clock, timing } = options;
+  const limit = createLimiter(timing.concurrentServers);
   const latest = new Map<string, ServerReading>();
   const states = new Map(servers.map((server) => [server.id, newState(server)]));
 
@@ -83,7 +91,7 @@ export function createServerReaders(
       hashReader: createStorageVersionHashReader({
         clock,
         previous: lastKnown(options.previous, server.id),
-        maximumDocuments: options.maximumHashDocuments,
+        maximumDocuments: timing.maximumHashDocuments,
       }),
       dueAt: -Infinity,
     };
@@ -95,8 +103,8 @@ export function createServerReaders(
       const begun = clock.monotonic();
       const result = await readServer(state.server.documents, {
         signal,
-        timeoutMilliseconds: options.readTimeoutMilliseconds,
-        concurrentDocuments: options.concurrentDocuments,
+        timeoutMilliseconds: timing.readTimeout,
+        concurrentDocuments: timing.concurrentDocuments,
         knownGroupVersions: state.knownGroupVersions,
         hashReader: state.hashReader,
       });
@@ -110,7 +118,7 @@ export function createServerReaders(
     // A server may come back as another process.
     else state.hashReader.outdate();
     state.failures = reading.ok ? 0 : state.failures + 1;
-    const wait = reading.ok ? 0 : backOffDelay(backOff, state.failures, clock.random());
+    const wait = reading.ok ? 0 : backOffDelay(timing.readBackOff, state.failures, clock.random());
     state.dueAt = clock.monotonic() + wait;
   }
 

@@ -1,3 +1,5 @@
+import type { APIGroupDiscovery, APIResourceDiscovery } from '../../apimachinery/discovery-types.ts';
+import { groupVersionString } from '../../apimachinery/group-version.ts';
 import type { ServedSet, Snapshot, SnapshotServer } from '../../snapshot/format/types.ts';
 import type { ReadErrorCode } from '../documents/server-documents.ts';
 
@@ -35,4 +37,25 @@ export function lastKnown(previous: Snapshot | undefined, id: string): LastKnown
   const server = previous?.servers.find((candidate) => candidate.id === id);
   const set = server === undefined ? undefined : previous?.servedSets[server.serves];
   return server === undefined || set === undefined ? undefined : { server, set };
+}
+
+export interface DiscoveredGroupVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly groupVersion: string;
+  readonly resources: readonly APIResourceDiscovery[];
+  readonly isStale: boolean;
+}
+
+/** The group versions of aggregated discovery, one by one. */
+export function* groupVersionsIn(
+  discovery: readonly APIGroupDiscovery[] = [],
+): Generator<DiscoveredGroupVersion> {
+  for (const { metadata, versions = [] } of discovery) {
+    const group = metadata.name ?? '';
+    for (const { version, resources = [], freshness } of versions) {
+      const groupVersion = groupVersionString(group, version);
+      yield { group, version, groupVersion, resources, isStale: freshness === 'Stale' };
+    }
+  }
 }

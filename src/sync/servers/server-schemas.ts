@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 import { createSchemaDocuments, type SchemaDocument, type SchemaDocumentState } from './schema-documents.ts';
 import type { ReadableServer } from './server-readers.ts';
-import { lastKnown, type ServerReading } from './server-reading.ts';
+import { groupVersionsIn, lastKnown, type ServerReading } from './server-reading.ts';
 
 /** `<group>.<resource>` to version to digest, as in `ServedSet.schemas`. */
 export type ServerSchemas = NonNullable<ServedSet['schemas']>;
@@ -96,19 +96,15 @@ function wantedOf(
   const paths = new Map(Object.entries(openApi.kind === 'read' ? openApi.paths : (known ?? {})));
   const groupVersions = new Set<string>();
   const documents: SchemaDocument[] = [];
-  for (const { metadata, versions = [] } of set.discovery ?? []) {
-    const group = metadata.name ?? '';
-    for (const { version: name, resources = [] } of versions) {
-      const groupVersion = groupVersionString(group, name);
-      if (resources.length === 0 || shared.has(groupVersion)) continue;
-      groupVersions.add(groupVersion);
-      const url = paths.get(documentPath(group, name));
-      if (url === undefined) continue;
-      const isImmutable = hasHash(url);
-      // Without a hash, the document may differ between servers, and after each restart.
-      const key = isImmutable ? url : [url, id, version, incarnation].join(' ');
-      documents.push({ group, version: name, url, key, isImmutable, from: [server.documents] });
-    }
+  for (const { group, version: name, groupVersion, resources } of groupVersionsIn(set.discovery)) {
+    if (resources.length === 0 || shared.has(groupVersion)) continue;
+    groupVersions.add(groupVersion);
+    const url = paths.get(documentPath(group, name));
+    if (url === undefined) continue;
+    const isImmutable = hasHash(url);
+    // Without a hash, the document may differ between servers, and after each restart.
+    const key = isImmutable ? url : [url, id, version, incarnation].join(' ');
+    documents.push({ group, version: name, url, key, isImmutable, from: [server.documents] });
   }
   return { id, version, set, groupVersions, documents };
 }
@@ -200,18 +196,15 @@ function digestsOf({ servers, servedSets }: Snapshot): ReadonlyMap<string, Reado
 
 /** The kinds of a set's resources, without kinds of another group version than the resource's. */
 function* kindsOf({
-  discovery = [],
+  discovery,
 }: ServedSet): Generator<{ group: string; version: string; name: string; kind: string }> {
-  for (const { metadata, versions = [] } of discovery) {
-    const group = metadata.name ?? '';
-    for (const { version, resources = [] } of versions) {
-      for (const { resource, responseKind = {} } of resources) {
-        const { group: ofGroup = '', version: ofVersion = '', kind } = responseKind;
-        if (kind === undefined || resource.includes('.')) continue;
-        // If the kind's group and version are left out, they are those of the resource.
-        const isOwn = ofVersion === '' || (ofGroup === group && ofVersion === version);
-        if (isOwn) yield { group, version, name: storageVersionName(group, resource), kind };
-      }
+  for (const { group, version, resources } of groupVersionsIn(discovery)) {
+    for (const { resource, responseKind = {} } of resources) {
+      const { group: ofGroup = '', version: ofVersion = '', kind } = responseKind;
+      if (kind === undefined || resource.includes('.')) continue;
+      // If the kind's group and version are left out, they are those of the resource.
+      const isOwn = ofVersion === '' || (ofGroup === group && ofVersion === version);
+      if (isOwn) yield { group, version, name: storageVersionName(group, resource), kind };
     }
   }
 }

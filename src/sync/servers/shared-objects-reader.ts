@@ -1,8 +1,7 @@
-import { groupVersionString } from '../../apimachinery/group-version.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type ClusterObjects, readClusterObjects } from '../cluster/cluster-objects.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
-import type { ServerReading } from './server-reading.ts';
+import { groupVersionsIn, type ServerReading } from './server-reading.ts';
 
 /** Reads what all servers share, but only when needed: the list of CustomResourceDefinitions can be tens of MB. */
 export interface SharedObjectsReader {
@@ -39,11 +38,8 @@ export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: num
 function groupVersionsOf(readings: ReadonlyMap<string, ServerReading>): string {
   const groupVersions = new Set<string>();
   for (const reading of readings.values()) {
-    for (const group of reading.ok ? (reading.set.discovery ?? []) : []) {
-      for (const { version } of group.versions ?? []) {
-        groupVersions.add(groupVersionString(group.metadata.name ?? '', version));
-      }
-    }
+    if (!reading.ok) continue;
+    for (const { groupVersion } of groupVersionsIn(reading.set.discovery)) groupVersions.add(groupVersion);
   }
   return [...groupVersions].sort().join(' ');
 }

@@ -11,6 +11,7 @@ import {
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import { buildSnapshot } from '../content/build-snapshot.ts';
+import { defaultTiming } from '../sync-options.ts';
 import { createServerReaders } from './server-readers.ts';
 
 const [hashOfV1, hashOfV2] = ['8aSe+NMegvE=', 'dd7pWHUlMKQ='] as const;
@@ -45,14 +46,19 @@ function serverOf(groups: readonly object[], lists: Readonly<Record<string, Fake
   });
 }
 
+const timing = {
+  ...defaultTiming,
+  readTimeout: 60_000,
+  concurrentServers: 1,
+  concurrentDocuments: 4,
+  readBackOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
+};
+
 function setUp(documents: FakeServer) {
   const clock = manualClock();
   const readers = createServerReaders([{ id: 'a', documents }], {
     clock,
-    readTimeoutMilliseconds: 60_000,
-    concurrentServers: 1,
-    concurrentDocuments: 4,
-    backOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
+    timing,
   });
   const { signal } = new AbortController();
   const read = async (): Promise<ServedSet> => {
@@ -142,10 +148,7 @@ test('an earlier run’s snapshot spares the documents that would say the same',
   const { signal } = new AbortController();
   const options = {
     clock: manualClock(),
-    readTimeoutMilliseconds: 60_000,
-    concurrentServers: 1,
-    concurrentDocuments: 4,
-    backOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
+    timing,
   };
   const readings = await createServerReaders([{ id: 'a', documents }], options).round(signal, undefined);
   const { snapshot } = await buildSnapshot({
@@ -171,11 +174,7 @@ test('where few documents may be read at once, every one has its turn', async ()
   const { signal } = new AbortController();
   const readers = createServerReaders([{ id: 'a', documents }], {
     clock: manualClock(),
-    readTimeoutMilliseconds: 60_000,
-    concurrentServers: 1,
-    concurrentDocuments: 4,
-    backOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
-    maximumHashDocuments: 3,
+    timing: { ...timing, maximumHashDocuments: 3 },
   });
   const known: number[] = [];
   for (let round = 0; round < 3; round++) {

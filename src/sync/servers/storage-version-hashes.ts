@@ -1,12 +1,12 @@
-import type { APIGroupDiscovery, APIVersionDiscovery } from '../../apimachinery/discovery-types.ts';
-import { groupVersionString, storageVersionName } from '../../apimachinery/group-version.ts';
+import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
+import { storageVersionName } from '../../apimachinery/group-version.ts';
 import { type ParsedAPIResourceList, parseAPIResourceList } from '../../discovery/forms/parse-classic.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import { getJson } from '../documents/json-document.ts';
 import { ReadError, type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
-import type { LastKnownServer } from './server-reading.ts';
+import { type DiscoveredGroupVersion, groupVersionsIn, type LastKnownServer } from './server-reading.ts';
 
 /** `<group>.<resource>` to `storageVersionHash`, as in `ServedSet.storageVersionHashes`. */
 export type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
@@ -74,9 +74,10 @@ export function createStorageVersionHashReader({
 
   async function readOne(
     { documents, resourceLists }: HashesRequest,
-    { group, version, groupVersion, text }: GroupVersion,
+    discovered: DiscoveredGroupVersion,
     signal: AbortSignal,
   ): Promise<void> {
+    const { group, version, groupVersion } = discovered;
     // It counts as failed until it has arrived: a read can hang for ever.
     const hashes = known.get(groupVersion)?.hashes ?? {};
     known.set(groupVersion, { text: '', hashes, retriedAt: clock.monotonic() + retriedAfter });
@@ -88,7 +89,7 @@ export function createStorageVersionHashReader({
       if (list.groupVersion !== groupVersion) {
         throw new ReadError('InvalidDocument', `${path} is the document of ${list.groupVersion}`);
       }
-      known.set(groupVersion, { text, hashes: hashesOf(group, list), retriedAt: 0 });
+      known.set(groupVersion, { text: textOf(discovered), hashes: hashesOf(group, list), retriedAt: 0 });
     } catch {
       // Hashes do not decide where requests go, so the reading succeeds without them.
     }
@@ -103,12 +104,15 @@ export function createStorageVersionHashReader({
         knownVersion = request.version;
         refreshedAt = now;
       }
-      const served = groupVersionsOf(request.groups);
+      const described = [...groupVersionsIn(request.groups)].filter(({ resources }) => resources.length > 0);
+      const served = new Map(described.map((each) => [each.groupVersion, each]));
       for (const groupVersion of known.keys()) if (!served.has(groupVersion)) known.delete(groupVersion);
-      const due = [...served.values()].filter(({ isStale, groupVersion, text }) => {
-        const entry = known.get(groupVersion);
+      const due = [...served.values()].filter((each) => {
+        const entry = known.get(each.groupVersion);
         // For a group version with freshness Stale, the aggregator would return 503.
-        return !isStale && (entry === undefined || (entry.text !== text && now >= entry.retriedAt));
+        return (
+          !each.isStale && (entry === undefined || (entry.text !== textOf(each) && now >= entry.retriedAt))
+        );
       });
       // If not all can be read at once, chance gives each its turn.
       const first = due.length > maximumDocuments ? Math.floor(clock.random() * due.length) : 0;
@@ -131,52 +135,25 @@ export function createStorageVersionHashReader({
   };
 }
 
-interface GroupVersion {
-  readonly group: string;
-  readonly version: string;
-  readonly groupVersion: string;
-  readonly text: string;
-  readonly isStale: boolean;
-}
-
-function groupVersionsOf(groups: readonly APIGroupDiscovery[]): Map<string, GroupVersion> {
-  const served = new Map<string, GroupVersion>();
-  for (const { metadata, versions = [] } of groups) {
-    const group = metadata.name ?? '';
-    for (const described of versions) {
-      if ((described.resources ?? []).length === 0) continue;
-      const { version, freshness } = described;
-      const groupVersion = groupVersionString(group, version);
-      const text = textOf(described);
-      served.set(groupVersion, { group, version, groupVersion, text, isStale: freshness === 'Stale' });
-    }
-  }
-  return served;
-}
-
 /** Another order of members makes another text: the only effect is one more read. */
-function textOf({ resources }: APIVersionDiscovery): string {
+function textOf({ resources }: DiscoveredGroupVersion): string {
   return JSON.stringify(resources);
 }
 
 /** The hashes of a snapshot, by group version. */
-function knownFrom({ discovery = [], storageVersionHashes }: ServedSet): Map<string, Known> {
+function knownFrom({ discovery, storageVersionHashes }: ServedSet): Map<string, Known> {
   const known = new Map<string, Known>();
   if (storageVersionHashes === undefined) return known;
-  for (const { metadata, versions = [] } of discovery) {
-    const group = metadata.name ?? '';
-    for (const described of versions) {
-      const hashes: Record<string, string> = {};
-      for (const { resource } of described.resources ?? []) {
-        const name = storageVersionName(group, resource);
-        const hash = storageVersionHashes[name];
-        if (hash !== undefined) hashes[name] = hash;
-      }
-      // Without any hash, the document may not have been read yet.
-      if (Object.keys(hashes).length === 0) continue;
-      const groupVersion = groupVersionString(group, described.version);
-      known.set(groupVersion, { text: textOf(described), hashes, retriedAt: 0 });
+  for (const discovered of groupVersionsIn(discovery)) {
+    const hashes: Record<string, string> = {};
+    for (const { resource } of discovered.resources) {
+      const name = storageVersionName(discovered.group, resource);
+      const hash = storageVersionHashes[name];
+      if (hash !== undefined) hashes[name] = hash;
     }
+    // Without any hash, the document may not have been read yet.
+    if (Object.keys(hashes).length === 0) continue;
+    known.set(discovered.groupVersion, { text: textOf(discovered), hashes, retriedAt: 0 });
   }
   return known;
 }

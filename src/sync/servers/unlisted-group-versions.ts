@@ -3,7 +3,7 @@ import { groupVersionString } from '../../apimachinery/group-version.ts';
 import type { ParsedAPIGroupList } from '../../discovery/forms/parse-classic.ts';
 import { groupName, versionName } from '../../discovery/forms/parse-document.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
-import type { OpenApiReading } from './server-reading.ts';
+import { groupVersionsIn, type OpenApiReading } from './server-reading.ts';
 
 /** A path in the index that names a group version, not a group. */
 const groupVersionPath = /^apis\/([^/]+)\/([^/]+)$/;
@@ -19,11 +19,10 @@ export function indexedGroupVersions(openApi: OpenApiReading): readonly string[]
 }
 
 /** The group versions of a served set, without those of the legacy group. */
-export function groupVersionsOf({ discovery = [] }: Pick<ServedSet, 'discovery'>): readonly string[] {
-  return discovery.flatMap(({ metadata, versions = [] }) => {
-    const group = metadata?.name ?? '';
-    return group === '' ? [] : versions.map(({ version }) => groupVersionString(group, version));
-  });
+export function groupVersionsOf({ discovery }: Pick<ServedSet, 'discovery'>): readonly string[] {
+  return [...groupVersionsIn(discovery)].flatMap(({ group, groupVersion }) =>
+    group === '' ? [] : groupVersion,
+  );
 }
 
 /** The list with these group versions, behind its own: the order of those is the server's preference. */
