@@ -13,7 +13,7 @@ import { assetsOfEnvironment } from '../find-assets.ts';
 import { endOfLog, startLoggedProcess } from '../logged-process.ts';
 import { inOwnNetwork } from '../own-network.ts';
 import { type ClientProgram, type ClientPrograms, findClientPrograms } from './client-programs.ts';
-import type { WorkByKind } from './work.ts';
+import { describeWork, figuresOf, type WorkByKind } from './work.ts';
 
 /**
  * The upgrades that are compared. `routers`, `gateway`: two servers of three go from the oldest to the newest version.
@@ -61,12 +61,8 @@ async function runUpgrades(live: LiveAssets): Promise<void> {
         await writeFile(`${values.output}-${upgrade}.json`, `${JSON.stringify(counted, undefined, 1)}\n`);
       }
       for (const [client, kinds] of Object.entries(counted)) {
-        for (const [kind, { done, errors, gaps, duplicates }] of Object.entries(kinds)) {
-          const failures = Object.values(errors).reduce((sum, times) => sum + times, 0);
-          console.log(
-            `${upgrade}, ${client}, ${kind}: ${done} done, ${failures} errors, ${gaps} gaps, ${duplicates} duplicates`,
-          );
-          for (const [error, times] of Object.entries(errors)) console.log(`  ${times} × ${error}`);
+        for (const [kind, work] of Object.entries(kinds)) {
+          console.log(`${upgrade}, ${client}, ${kind}: ${describeWork(work)}`);
         }
       }
     }
@@ -130,25 +126,13 @@ async function runUpgrade(
       await Promise.all(
         clients.map(async (client) => {
           await client.stop(clientGrace);
-          return [
-            client.name,
-            resultOf(client.log()) ?? { program: brokenProgram(endOfLog(client)) },
-          ] as const;
+          return [client.name, figuresOf(client.log(), endOfLog(client))] as const;
         }),
       ),
     );
   } finally {
     await controlPlane.close();
   }
-}
-
-function resultOf(log: string): WorkByKind | undefined {
-  const line = log.split('\n').findLast((each) => each.startsWith('{'));
-  return line === undefined ? undefined : (JSON.parse(line) as WorkByKind);
-}
-
-function brokenProgram(said: string): WorkByKind[string] {
-  return { done: 0, errors: { [said]: 1 }, gaps: 0, duplicates: 0 };
 }
 
 function isUpgrade(name: string): name is Upgrade {

@@ -11,6 +11,27 @@ export interface Work {
 
 export type WorkByKind = Readonly<Record<string, Work>>;
 
+/**
+ * What a program printed at its end: the last line that is JSON. One that broke before has that as its only error.
+ *
+ * @param log all that it printed
+ * @param said the end of it, for the error
+ */
+export function figuresOf(log: string, said: string): WorkByKind {
+  const line = log.split('\n').findLast((each) => each.startsWith('{'));
+  if (line !== undefined) return JSON.parse(line) as WorkByKind;
+  return { program: { done: 0, errors: { [said]: 1 }, gaps: 0, duplicates: 0 } };
+}
+
+/** A line of counts, and one for each error. */
+export function describeWork({ done, errors, gaps, duplicates }: Work): string {
+  const failures = Object.values(errors).reduce((sum, times) => sum + times, 0);
+  return [
+    `${done} done, ${failures} errors, ${gaps} gaps, ${duplicates} duplicates`,
+    ...Object.entries(errors).map(([error, times]) => `  ${times} × ${error}`),
+  ].join('\n');
+}
+
 /** Counts, for the programs in TypeScript. */
 export function newWork() {
   const errors: Record<string, number> = {};

@@ -13,7 +13,8 @@ export interface StoredObject {
 export interface ObjectClient {
   create(collection: string, object: object): Promise<StoredObject>;
   get(path: string): Promise<StoredObject | undefined>;
-  put(path: string, object: object): Promise<void>;
+  /** Gives an object a status, unless its `status` is already not empty; read anew for each try. */
+  putStatus(path: string, subresource: string, status: object): Promise<void>;
   /** @param body `DeleteOptions` */
   remove(path: string, body?: object): Promise<void>;
 }
@@ -44,12 +45,20 @@ export function objectClient(origin: string, admin: TlsCredentials): ObjectClien
       return made;
     },
     async get(path) {
-      const { statusCode, text } = await send('GET', path);
-      return statusCode === 200 ? (JSON.parse(text) as StoredObject) : undefined;
+      let found: StoredObject | undefined;
+      await waitUntil(`${path} is read`, async () => {
+        const { statusCode, text } = await send('GET', path);
+        if (statusCode === 200) found = JSON.parse(text) as StoredObject;
+        else if (statusCode !== 404) throw new Error(`${statusCode}: ${text}`);
+        return true;
+      });
+      return found;
     },
-    async put(path, object) {
-      await waitUntil(`${path} is written`, async () => {
-        const { statusCode, text } = await send('PUT', path, object);
+    async putStatus(path, subresource, status) {
+      await waitUntil(`${path}/${subresource} is written`, async () => {
+        const found = JSON.parse((await send('GET', path)).text) as StoredObject;
+        if (Object.keys(found.status ?? {}).length > 0) return true;
+        const { statusCode, text } = await send('PUT', `${path}/${subresource}`, { ...found, status });
         if (statusCode !== 200) throw new Error(`${statusCode}: ${text}`);
         return true;
       });

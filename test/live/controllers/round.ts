@@ -115,14 +115,8 @@ export async function actOnRound(round: number, { tried }: RoundClients): Promis
     kind: 'DeleteOptions',
     propagationPolicy: 'Background',
   });
-  const path = `${signingRequests}/round-${round}`;
-  const request = await tried.get(path);
-  if (request === undefined) return;
-  await tried.put(`${path}/approval`, {
-    ...request,
-    status: {
-      conditions: [{ type: 'Approved', status: 'True', reason: 'Live', message: 'approved by the suite' }],
-    },
+  await tried.putStatus(`${signingRequests}/round-${round}`, 'approval', {
+    conditions: [{ type: 'Approved', status: 'True', reason: 'Live', message: 'approved by the suite' }],
   });
 }
 
