@@ -80,14 +80,12 @@ export type {
   DecisionContext,
   DecisionReason,
   DecisionStep,
+  PreferredVersion,
+  PreferredVersionOptions,
   StalePolicy,
   VersionChoice,
 } from './routing/decision.ts';
-export {
-  defaultPreferredVersion,
-  type PreferredVersion,
-  type PreferredVersionOptions,
-} from './routing/preferred-version.ts';
+export { defaultPreferredVersion } from './routing/preferred-version.ts';
 export type { Logger } from './runtime/logger.ts';
 export { createAddressPolicy } from './snapshot/addresses/address-policy.ts';
 export { parseSnapshot } from './snapshot/format/parse-snapshot.ts';

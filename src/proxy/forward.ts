@@ -5,7 +5,7 @@ import type { Transport } from '../request/transport.ts';
 import { withVersionWarning } from '../request/version-warning.ts';
 import { denialOfWhatSnapshotSays } from './delivery/not-served.ts';
 import { refuseRedirect } from './delivery/redirect.ts';
-import type { Replacement } from './replacement.ts';
+import type { Replacement } from './merged-document.ts';
 
 /**
  * Sends an admitted request where its decision says and passes the response on, streamed and untouched

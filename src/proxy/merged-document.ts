@@ -9,7 +9,9 @@ import type { Snapshot } from '../snapshot/format/types.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
-import type { Replacement } from './replacement.ts';
+
+/** Given the code of a server's response: the response in its place, or `undefined` to pass it on. */
+export type Replacement = (status: number) => Response | undefined;
 
 /** What of a router's options a merged document is made with. */
 export type MergedDocumentOptions = Pick<

@@ -2,10 +2,7 @@ import type { AdmittedRequest } from '../request/router.ts';
 import { ledByPreference } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { knowledgeMissing } from './delivery/undelivered.ts';
-import type { MergedDocumentOptions } from './merged-document.ts';
-
-/** Given the code of a server's response: the response in its place, or `undefined` to pass it on. */
-export type Replacement = (status: number) => Response | undefined;
+import type { MergedDocumentOptions, Replacement } from './merged-document.ts';
 
 /**
  * The replacement of the response of the local server, or of the one that was asked in its place. Only a

@@ -1,6 +1,23 @@
 import type { SnapshotApiService } from '../snapshot/format/types.ts';
 import type { RoutingServer, ServersOfVersion } from '../snapshot/routing-table/routing-table.ts';
-import type { PreferredVersionOptions } from './preferred-version.ts';
+
+/**
+ * The version of which a cluster is to look while its servers have several: the one that most servers have, the newest,
+ * the oldest, a minor version such as `1.36`, or whatever the server has that is asked (`local`).
+ */
+export type PreferredVersion = 'majority' | 'newest' | 'oldest' | 'local' | `${number}.${number}`;
+
+export interface PreferredVersionOptions {
+  /** Default `majority`. */
+  readonly version: PreferredVersion;
+  /**
+   * Of what: resources that servers understand differently, or all that several versions serve, since feature gates show
+   * in no schema. Default `differing`.
+   */
+  readonly scope: 'differing' | 'all';
+  /** A write is refused (503) when only servers of older versions than the preferred one are left. Default false. */
+  readonly required: boolean;
+}
 
 /**
  * What to do with a snapshot that is past its lifetime: go on by it (`serve-stale`); give the local server all but what

@@ -8,13 +8,8 @@ import type { ServedSet } from '../snapshot/format/types.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { decide } from './decide.ts';
-import type { Decision, DecisionContext } from './decision.ts';
-import {
-  goesElsewhere,
-  isPreferredVersion,
-  ledByPreference,
-  type PreferredVersion,
-} from './preferred-version.ts';
+import type { Decision, DecisionContext, PreferredVersion } from './decision.ts';
+import { goesElsewhere, isPreferredVersion, ledByPreference } from './preferred-version.ts';
 
 const serves = ['v1/pods', 'v1/pods/status', 'v1/pods/exec', 'autoscaling/v2/horizontalpodautoscalers'];
 const autoscalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web';

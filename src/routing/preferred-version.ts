@@ -7,25 +7,13 @@ import type {
   ServedBy,
   ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
-import type { Decision, DecisionContext, DecisionReason } from './decision.ts';
-
-/**
- * The version of which a cluster is to look while its servers have several: the one that most servers have, the newest,
- * the oldest, a minor version such as `1.36`, or whatever the server has that is asked (`local`).
- */
-export type PreferredVersion = 'majority' | 'newest' | 'oldest' | 'local' | `${number}.${number}`;
-
-export interface PreferredVersionOptions {
-  /** Default `majority`. */
-  readonly version: PreferredVersion;
-  /**
-   * Of what: resources that servers understand differently, or all that several versions serve, since feature gates show
-   * in no schema. Default `differing`.
-   */
-  readonly scope: 'differing' | 'all';
-  /** A write is refused (503) when only servers of older versions than the preferred one are left. Default false. */
-  readonly required: boolean;
-}
+import type {
+  Decision,
+  DecisionContext,
+  DecisionReason,
+  PreferredVersion,
+  PreferredVersionOptions,
+} from './decision.ts';
 
 export const defaultPreferredVersion: PreferredVersionOptions = Object.freeze({
   version: 'majority',

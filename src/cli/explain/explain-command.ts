@@ -1,8 +1,9 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type Explanation, explainRequest, type RequestToExplain } from '../../proxy/explain.ts';
+import type { PreferredVersion } from '../../routing/decision.ts';
 import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
-import { isPreferredVersion, type PreferredVersion } from '../../routing/preferred-version.ts';
+import { isPreferredVersion } from '../../routing/preferred-version.ts';
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';

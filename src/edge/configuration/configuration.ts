@@ -2,8 +2,7 @@ import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts
 import type { AllowedCallers } from '../../identity/authorize.ts';
 import type { IdentityMode } from '../../identity/identity-token.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
-import type { StalePolicy } from '../../routing/decision.ts';
-import type { PreferredVersionOptions } from '../../routing/preferred-version.ts';
+import type { PreferredVersionOptions, StalePolicy } from '../../routing/decision.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';

@@ -1,9 +1,6 @@
+import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
-import {
-  defaultPreferredVersion,
-  isPreferredVersion,
-  type PreferredVersionOptions,
-} from '../../routing/preferred-version.ts';
+import { defaultPreferredVersion, isPreferredVersion } from '../../routing/preferred-version.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';

@@ -6,8 +6,7 @@ import type {
   IdentityTokenSigners,
 } from '../../identity/identity-token.ts';
 import type { OidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
-import type { StalePolicy } from '../../routing/decision.ts';
-import type { PreferredVersionOptions } from '../../routing/preferred-version.ts';
+import type { PreferredVersionOptions, StalePolicy } from '../../routing/decision.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
 import type {

@@ -5,7 +5,8 @@ import {
   createDocumentReader,
   type DocumentReaderOptions,
 } from '../../proxy/delivery/read-server-document.ts';
-import { ledByPreference, type PreferredVersionOptions } from '../../routing/preferred-version.ts';
+import type { PreferredVersionOptions } from '../../routing/decision.ts';
+import { ledByPreference } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
