@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Agent, request } from 'undici';
-import { askRouter, eventuallyAnswers, startSync, syncCluster } from './support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 /** Only the newer one of the two servers here serves it. */
 const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
@@ -65,7 +65,7 @@ test('an address given to a router is what peers dial, for as long as its operat
     (await client.status()).servers.find((known) => known.id === id);
   const isAt = (address: string) => (known: KnownServer | undefined) => known?.address === address;
   const advertised = `127.0.0.1:${mapping.port}`;
-  const known = await eventuallyAnswers(() => server(b.serverId), isAt(advertised));
+  const known = await eventuallyReturns(() => server(b.serverId), isAt(advertised));
   assert.equal(known?.addressSource, 'advertised');
   assert.equal(known?.stale, false, 'it is read at its own address');
   // What a router falls back to, here the address that it listens on, is no reason to pass the Lease over.
@@ -89,7 +89,7 @@ test('an address given to a router is what peers dial, for as long as its operat
   await routerB.close();
   await first.stop();
   const second = await startSync(context, options);
-  await eventuallyAnswers(
+  await eventuallyReturns(
     async () => second.loop.status(),
     ({ targets }) =>
       targets.some(({ heldGeneration }) => heldGeneration !== undefined) &&
@@ -99,7 +99,7 @@ test('an address given to a router is what peers dial, for as long as its operat
 
   // Its operator does.
   await cluster.startRouter(b, { 'secure-port': [String(mapping.to)] });
-  const back = await eventuallyAnswers(() => server(b.serverId), isAt(`127.0.0.1:${b.port}`));
+  const back = await eventuallyReturns(() => server(b.serverId), isAt(`127.0.0.1:${b.port}`));
   assert.equal(back?.addressSource, 'lease');
 });
 
@@ -118,7 +118,7 @@ test('an address given to a router goes before the one that its server is listed
     timing: { interval: 50 },
   });
   const client = askRouter(context, routerA.origin, cluster);
-  const { servers } = await eventuallyAnswers(client.status, (status) =>
+  const { servers } = await eventuallyReturns(client.status, (status) =>
     status.servers.some(({ addressSource }: KnownServer) => addressSource === 'advertised'),
   );
   // Of routers that share a port each is pushed to at its admin address.

@@ -9,7 +9,7 @@ import { syncCatalogue } from '../src/node/metrics/sync-catalogue.ts';
 import { eventually } from './support/eventually.ts';
 import { parseScrape, sampleValue } from './support/prometheus-text.ts';
 import { startRouterProcess } from './support/router-process.ts';
-import { askRouter, eventuallyAnswers, startSync, syncCluster } from './support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 /** Only the newer one of the two servers here serves it. */
 const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
@@ -25,7 +25,7 @@ test('a router with a kubeconfig and nothing else reads the cluster and sends re
   const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
   const router = await cluster.startRouter(a, await readingBy(cluster, a));
   const client = askRouter(context, router.origin, cluster);
-  const status = await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
+  const status = await eventuallyReturns(client.status, ({ servers }) => servers.length === 2);
   assert.deepEqual(
     status.warnings.filter((warning) => warning.includes('be read')),
     [],
@@ -53,10 +53,10 @@ test('every router reads for itself: none knows of another, and each knows a ser
   const flags = await readingBy(cluster, a);
   const routers = await Promise.all([a, b].map((server) => cluster.startRouter(server, flags)));
   const clients = routers.map(({ origin }) => askRouter(context, origin, cluster));
-  for (const { status } of clients) await eventuallyAnswers(status, ({ servers }) => servers.length === 2);
+  for (const { status } of clients) await eventuallyReturns(status, ({ servers }) => servers.length === 2);
   const c = await cluster.startServer({ version: '1.36', name: 'cp-c' });
   for (const { explain } of clients) {
-    const told = await eventuallyAnswers(
+    const told = await eventuallyReturns(
       () => explain(flowSchemas),
       ({ candidates }) => candidates.length > 0,
     );
@@ -83,7 +83,7 @@ test('the local server is read where the router reaches it, and asked first for 
   // The kubeconfig names the other one.
   const router = await cluster.startRouter(a, await readingBy(cluster, b));
   const client = askRouter(context, router.origin, cluster);
-  await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
+  await eventuallyReturns(client.status, ({ servers }) => servers.length === 2);
   const watches = (records: readonly RequestRecord[]) => records.filter(({ url }) => url.includes('watch='));
   await eventually(() => watches(asked.a).length >= 5);
   assert.deepEqual(watches(asked.b), []);
@@ -109,7 +109,7 @@ test('a kubeconfig that leads to the router itself is passed over: the local ser
     'secure-port': [port],
   });
   const client = askRouter(context, router.origin, cluster);
-  const status = await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
+  const status = await eventuallyReturns(client.status, ({ servers }) => servers.length === 2);
   assert.deepEqual(status.servers.map(({ id }) => id).sort(), [a.serverId, b.serverId].sort());
 });
 
@@ -124,7 +124,7 @@ test('a gateway reads the cluster itself, too, and stays with what it knows whil
     gateway: ['true'],
   });
   const client = askRouter(context, router.origin, cluster);
-  await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
+  await eventuallyReturns(client.status, ({ servers }) => servers.length === 2);
   // The kubeconfig's server: what all share is watched through the other one from then on.
   await a.close();
   const { candidates } = await client.explain(flowSchemas);
@@ -133,7 +133,7 @@ test('a gateway reads the cluster itself, too, and stays with what it knows whil
     [b.serverId],
   );
   const c = await cluster.startServer({ version: '1.25', name: 'cp-c' });
-  await eventuallyAnswers(client.status, ({ servers }) => servers.some(({ id }) => id === c.serverId));
+  await eventuallyReturns(client.status, ({ servers }) => servers.some(({ id }) => id === c.serverId));
 });
 
 test('nothing can be pushed to a router that reads the cluster itself, whoever signed it', async (context) => {
@@ -141,7 +141,7 @@ test('nothing can be pushed to a router that reads the cluster itself, whoever s
   const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
   const router = await cluster.startRouter(a, await readingBy(cluster, a));
   const client = askRouter(context, router.origin, cluster);
-  const { snapshot } = await eventuallyAnswers(client.status, ({ servers }) => servers.length === 1);
+  const { snapshot } = await eventuallyReturns(client.status, ({ servers }) => servers.length === 1);
   const { loop } = await startSync(context, {
     ...cluster.credentials,
     servers: [{ id: 'evil', url: a.url }],
@@ -178,7 +178,7 @@ test('what a router knew outlives its restart, and a file that others may write 
   const flags = { ...(await readingBy(cluster, a)), 'snapshot-file': [file] };
   const first = await cluster.startRouter(a, flags);
   const client = askRouter(context, first.origin, cluster);
-  const before = await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
+  const before = await eventuallyReturns(client.status, ({ servers }) => servers.length === 2);
   await first.close();
   // What only it served must not become a 404 because of a restart.
   await b.close();
@@ -186,7 +186,7 @@ test('what a router knew outlives its restart, and a file that others may write 
   const again = askRouter(context, second.origin, cluster);
   const restored = await again.status();
   assert.equal(restored.snapshot?.generation, before.snapshot?.generation);
-  const told = await eventuallyAnswers(
+  const told = await eventuallyReturns(
     again.status,
     ({ servers }) => servers.find(({ id }) => id === b.serverId)?.departedAt !== null,
   );
@@ -196,7 +196,7 @@ test('what a router knew outlives its restart, and a file that others may write 
 
   await chmod(file, 0o666);
   const third = await cluster.startRouter(a, flags);
-  const last = await eventuallyAnswers(
+  const last = await eventuallyReturns(
     askRouter(context, third.origin, cluster).status,
     ({ snapshot }) => snapshot !== null,
   );
@@ -218,7 +218,7 @@ test('another kubeconfig under the same name is taken on SIGHUP, and one that is
     'snapshot-keys': undefined,
   });
   const client = askRouter(context, `https://127.0.0.1:${router.port}`, cluster);
-  await eventuallyAnswers(client.status, ({ servers }) => servers.length === 1);
+  await eventuallyReturns(client.status, ({ servers }) => servers.length === 1);
   await writeFile(kubeconfig, 'clusters: []');
   router.signal('SIGHUP');
   await eventually(() => /cannot be used, the old content stays/.test(router.log()));
@@ -233,14 +233,14 @@ test('another kubeconfig under the same name is taken on SIGHUP, and one that is
     ),
   );
   router.signal('SIGHUP');
-  const refused = await eventuallyAnswers(client.status, ({ warnings }) =>
+  const refused = await eventuallyReturns(client.status, ({ warnings }) =>
     warnings.some((warning) => warning.includes('cannot be read')),
   );
   assert.match(refused.warnings.join('; '), /cannot be read/);
   assert.equal(refused.servers.length, 1);
   await writeFile(kubeconfig, whole);
   router.signal('SIGHUP');
-  await eventuallyAnswers(client.status, ({ warnings }) => warnings.length === 0);
+  await eventuallyReturns(client.status, ({ warnings }) => warnings.length === 0);
   router.signal('SIGTERM');
   assert.equal(await router.ended, 0);
 });

@@ -7,7 +7,7 @@ import type { Snapshot } from '../src/snapshot/format/types.ts';
 import { runRecording, snapshotFromFolder } from '../src/sync/node/index.ts';
 import { createAuthority } from './support/certificates.ts';
 import { httpsServer } from './support/https-server.ts';
-import { askRouter, eventuallyAnswers, startSync, syncCluster } from './support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 const authority = await createAuthority('extension-ca');
 
@@ -114,7 +114,7 @@ test('what the sync job finds out of a cluster leads a router straight to extens
     kubernetes: { kubeconfig: await cluster.kubeconfig(server) },
     routers: [{ url: router.origin }],
   });
-  await eventuallyAnswers(client.status, ({ snapshot }) => snapshot !== null);
+  await eventuallyReturns(client.status, ({ snapshot }) => snapshot !== null);
 
   const path = (name: string) => `/apis/${name}.example.com/v1/things`;
   for (const [name, { arrived }] of Object.entries({ metrics, headless })) {

@@ -10,7 +10,7 @@ import { commandContext } from './support/command-context.ts';
 import { startCommandProcess } from './support/command-process.ts';
 import { eventually } from './support/eventually.ts';
 import { writeKubeadmLayout } from './support/kubeadm-layout.ts';
-import { askRouter, eventuallyAnswers, syncCluster } from './support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, syncCluster } from './support/sync-cluster.ts';
 
 /** A command line in this process, with the files of this machine. */
 async function run(...args: string[]) {
@@ -47,7 +47,7 @@ async function served(router: { log(): string; isRunning(): boolean }): Promise<
 }
 
 const statusOf = (context: TestContext, origin: string, cluster: EmbeddedCluster) =>
-  eventuallyAnswers(askRouter(context, origin, cluster).status, ({ servers }) => servers.length === 2);
+  eventuallyReturns(askRouter(context, origin, cluster).status, ({ servers }) => servers.length === 2);
 
 test('on a node of kubeadm a router needs a kubeconfig: it finds its server, its ID and all files, and tells them', async (context) => {
   const { cluster, own, manifest, flags } = await node(context);

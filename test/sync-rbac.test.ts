@@ -6,7 +6,7 @@ import type { RequestRecord } from '../demo/example-api-server/index.ts';
 import { parseRequestInfo } from '../src/apimachinery/request-info.ts';
 import { runRecording } from '../src/sync/node/index.ts';
 import { permissionsOf } from './support/rbac.ts';
-import { askRouter, eventuallyAnswers, startSync, syncCluster } from './support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 test('the manifest allows every request of the sync job, and nothing that it does not ask for', async (context) => {
   const manifest = await readFile(join(import.meta.dirname, '..', 'deploy', 'sync', 'rbac.yaml'), 'utf8');
@@ -53,13 +53,13 @@ test('the manifest allows every request of the sync job, and nothing that it doe
     leaderElection: { namespace: 'kube-system', name: 'mixed-version-proxy-sync', leaseDuration: 1000 },
   });
   const client = askRouter(context, router.origin, cluster);
-  await eventuallyAnswers(client.status, ({ servers }) => servers.length === 2);
-  await eventuallyAnswers(
+  await eventuallyReturns(client.status, ({ servers }) => servers.length === 2);
+  await eventuallyReturns(
     async () => loop.status().servers,
     (servers) => servers.every(({ state }) => state === 'current'),
   );
   // Held, renewed and given back.
-  await eventuallyAnswers(
+  await eventuallyReturns(
     async () => requests.filter(({ method }) => method === 'PUT').length,
     (renewals) => renewals > 2,
   );

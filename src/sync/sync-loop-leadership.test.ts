@@ -87,7 +87,7 @@ function job(
 
 const noon = Date.UTC(2026, 0, 31, 12);
 
-test('a sync job that stands by reads and delivers nothing, and takes over at once with a rising generation', async () => {
+test('a standby reads and delivers nothing, and becomes leader at once with a rising generation', async () => {
   const held = router();
   const leadershipOfA = switchable(true);
   const leadershipOfB = switchable(false);
@@ -124,7 +124,7 @@ test('a sync job that stands by reads and delivers nothing, and takes over at on
   await Promise.all([a.stop(), b.stop()]);
 });
 
-test('a leader takes over what is known of a server that it never could read itself', async () => {
+test('a new leader keeps the resources of a server that it could never read', async () => {
   const held = router();
   const leadershipOfA = switchable(true);
   const leadershipOfB = switchable(false);
@@ -145,7 +145,7 @@ test('a leader takes over what is known of a server that it never could read its
   await Promise.all([a.stop(), b.stop()]);
 });
 
-test('a leader that has not heard a router goes by what the leader before it heard, not by what it heard itself once', async () => {
+test('a new leader uses the advertised addresses of the last leader, not those of its own earlier term', async () => {
   const held = router();
   const leadershipOfA = switchable(true);
   const leadershipOfB = switchable(false);

@@ -84,7 +84,7 @@ function serves(snapshot: Snapshot | undefined, id: string): string[] {
   );
 }
 
-test('an upgrade and a fault in its middle reach the router, and the fault un-routes nothing', async () => {
+test('an upgrade and a fault during it reach the router, and the fault removes no route', async () => {
   const a = fakeServer(older);
   const b = fakeServer(older);
   const target = recordingTarget();
@@ -115,7 +115,7 @@ test('an upgrade and a fault in its middle reach the router, and the fault un-ro
   assert.equal(warnings.filter((warning) => warning.startsWith('server b cannot be read')).length, 1);
 });
 
-test('the first snapshot of all waits for the slowest server, and lacks nobody', async () => {
+test('the very first snapshot waits for the slowest server', async () => {
   const a = fakeServer(older);
   const b = fakeServer(newer);
   const released = Promise.withResolvers<void>();
@@ -150,7 +150,7 @@ test('a restart while a server is down keeps the server, from the snapshot of th
   assert.deepEqual(serves(target.taken[0], 'b'), serves(previous, 'b'));
 });
 
-test('what an earlier run left is delivered though nothing has changed', async () => {
+test('the snapshot of an earlier run is delivered without any change', async () => {
   const servers = { a: fakeServer(older) };
   const { snapshot: previous } = await syncOnce(optionsFor(servers, {}), never);
   const target = recordingTarget();
@@ -186,7 +186,7 @@ test('shared objects are read again when discovery shows something new, not in e
 
 const never = new AbortController().signal;
 
-test('one round ends with what was read and what became of each delivery', async () => {
+test('one round returns the readings and the result of each delivery', async () => {
   const servers = { a: fakeServer(older), b: fakeServer({ '/apis': refusesConnections }) };
   const refusing = recordingTarget(() => ({ kind: 'refused', message: '401 unknown key' }));
   const result = await syncOnce(optionsFor(servers, { targets: [recordingTarget(), refusing] }), never);

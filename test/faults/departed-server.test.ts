@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Agent, request } from 'undici';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
-import { askRouter, eventuallyAnswers, startSync, syncCluster } from '../support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/sync-cluster.ts';
 
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const version = '/apis/flowcontrol.apiserver.k8s.io/v1beta3';
@@ -50,7 +50,7 @@ async function upgrading(context: Parameters<typeof syncCluster>[0]) {
 test('what only a server serves that ends in order is 503 and Stale until it is back, and 404 once it is back without it', async (context) => {
   const { cluster, old, job, ask, freshness, client } = await upgrading(context);
   const first = await startSync(context, job);
-  await eventuallyAnswers(
+  await eventuallyReturns(
     () => ask(schemas),
     ({ status }) => status === 200,
   );
@@ -58,7 +58,7 @@ test('what only a server serves that ends in order is 503 and Stale until it is 
   // As at SIGTERM: its identity Lease goes with it.
   await old.close();
   const codes = new Set<number>();
-  await eventuallyAnswers(
+  await eventuallyReturns(
     async () => {
       for (const method of ['GET', 'DELETE']) codes.add((await ask(`${schemas}/none`, method)).status);
       return client.explain(schemas);
@@ -82,14 +82,14 @@ test('what only a server serves that ends in order is 503 and Stale until it is 
   // The sync job is restarted meanwhile, and reads back from the router what there was.
   await first.stop();
   const second = await startSync(context, job);
-  await eventuallyAnswers(
+  await eventuallyReturns(
     async () => second.loop.status(),
     ({ servers }) => servers.some(({ state }) => state === 'departed'),
   );
   assert.equal((await ask(schemas)).status, 503);
 
   await cluster.startServer({ version: '1.36', name: 'cp-b', port: old.port });
-  await eventuallyAnswers(
+  await eventuallyReturns(
     () => ask(schemas),
     (answer) => answer.status === 404,
   );

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { askRouter, eventuallyAnswers, syncCluster } from '../support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, syncCluster } from '../support/sync-cluster.ts';
 import { startSyncProcess } from '../support/sync-process.ts';
 
 // A limit on the size of files (RLIMIT_FSIZE) stands for the full disk: the write fails in its middle with EFBIG, as
@@ -34,6 +34,6 @@ for (const [form, flags] of [
     assert.equal(await readFile(file, 'utf8'), 'what was there before\n');
     assert.deepEqual(await readdir(folder), ['snapshot'], 'no half file is left beside it');
     const client = askRouter(context, router.origin, cluster);
-    await eventuallyAnswers(client.status, ({ snapshot }) => snapshot !== null);
+    await eventuallyReturns(client.status, ({ snapshot }) => snapshot !== null);
   });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { askRouter, eventuallyAnswers, syncCluster } from '../support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, syncCluster } from '../support/sync-cluster.ts';
 import { startSyncProcess } from '../support/sync-process.ts';
 
 const groupVersion = 'autoscaling/v2beta2';
@@ -22,7 +22,7 @@ for (const [signal, what] of [
     const options = { servers: [older, newer], flags };
     const jobs = [startSyncProcess(context, cluster, options), startSyncProcess(context, cluster, options)];
     const client = askRouter(context, router.origin, cluster);
-    const before = await eventuallyAnswers(client.status, ({ snapshot }) => snapshot !== null);
+    const before = await eventuallyReturns(client.status, ({ snapshot }) => snapshot !== null);
     const leader = jobs.find(({ log }) => log().includes('started leading'));
     const follower = jobs.find((job) => job !== leader);
     assert.ok(leader !== undefined && follower !== undefined);
@@ -32,7 +32,7 @@ for (const [signal, what] of [
     const code = await leader.ended;
     assert.equal(code, signal === 'SIGKILL' ? null : 0);
     older.setGroupVersion(groupVersion, false);
-    await eventuallyAnswers(
+    await eventuallyReturns(
       () => client.explain(url),
       ({ reason }) => reason === 'NotServedByAnyServer',
     );

@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
-import { askRouter, eventuallyAnswers, startSync, syncCluster } from '../support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/sync-cluster.ts';
 
 /**
  * A TCP connection between sync job and router that is cut, once, after so many bytes on their way to the router.
@@ -60,7 +60,7 @@ test('a push that is cut in the middle changes nothing, and the next one arrives
     timing: { interval: 50 },
   });
   const client = askRouter(context, router.origin, cluster);
-  const { snapshot } = await eventuallyAnswers(client.status, (status) => status.snapshot !== null);
+  const { snapshot } = await eventuallyReturns(client.status, (status) => status.snapshot !== null);
   assert.equal(proxy.cuts.length, 1);
   assert.equal(snapshot?.generation, loop.status().generation);
 });
@@ -75,7 +75,7 @@ test('half a push leaves the router with the snapshot it had', async (context) =
     routers: [{ url: router.origin }],
   });
   const client = askRouter(context, router.origin, cluster);
-  await eventuallyAnswers(client.status, (status) => status.snapshot !== null);
+  await eventuallyReturns(client.status, (status) => status.snapshot !== null);
   const generation = loop.status().generation ?? 0;
   await stop();
 
@@ -114,16 +114,16 @@ test('a router that is restarted without what it held, or comes late, gets the s
     routers: [{ url: router.origin }],
   });
   const client = askRouter(context, router.origin, cluster);
-  await eventuallyAnswers(client.status, (status) => status.snapshot !== null);
+  await eventuallyReturns(client.status, (status) => status.snapshot !== null);
   const generation = loop.status().generation;
   for (let restart = 0; restart < 2; restart++) {
     await router.close();
-    await eventuallyAnswers(
+    await eventuallyReturns(
       async () => loop.status().targets[0],
       (target) => restart === 0 || target?.lastResult?.kind === 'unreachable',
     );
     const restarted = await cluster.startRouter(server, { 'secure-port': [port] });
-    const { snapshot } = await eventuallyAnswers(client.status, (status) => status.snapshot !== null);
+    const { snapshot } = await eventuallyReturns(client.status, (status) => status.snapshot !== null);
     assert.equal(snapshot?.generation, generation);
     await restarted.close();
   }
@@ -143,12 +143,12 @@ test('a router that is down for long costs the other routers nothing', async (co
   });
   const client = askRouter(context, router.origin, cluster);
   const url = '/apis/autoscaling/v2beta2/horizontalpodautoscalers';
-  await eventuallyAnswers(
+  await eventuallyReturns(
     () => client.explain(url),
     ({ reason }) => reason === 'ServedLocally',
   );
   server.setGroupVersion('autoscaling/v2beta2', false);
-  await eventuallyAnswers(
+  await eventuallyReturns(
     () => client.explain(url),
     ({ reason }) => reason === 'NotServedByAnyServer',
   );

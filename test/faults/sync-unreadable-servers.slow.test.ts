@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { classicResponses } from '../support/fake-server-documents.ts';
 import { httpsServer } from '../support/https-server.ts';
-import { askRouter, eventuallyAnswers, startSync, syncCluster } from '../support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/sync-cluster.ts';
 
 // Real HTTPS on both sides: a server that can be made to fail in the middle of its life, and a router that must go
 // on sending to it what it alone serves.
@@ -72,7 +72,7 @@ for (const [name, fault] of Object.entries(faults)) {
       timing: { interval: 50, readTimeout: 300, patience: 100 },
     });
     const client = askRouter(context, router.origin, cluster);
-    await eventuallyAnswers(
+    await eventuallyReturns(
       () => client.explain(widgets),
       ({ decision }) => decision === 'peer',
     );
@@ -80,11 +80,11 @@ for (const [name, fault] of Object.entries(faults)) {
 
     behaviour = fault;
     const isStale = ({ id, stale }: { id: string; stale: boolean }) => id === 'failing' && stale;
-    await eventuallyAnswers(client.status, ({ servers }) => servers.some(isStale));
+    await eventuallyReturns(client.status, ({ servers }) => servers.some(isStale));
     // Some more rounds of it: nothing is lost with time either.
     const failures = () => loop.status().lastRoundAt ?? 0;
     const since = failures();
-    await eventuallyAnswers(
+    await eventuallyReturns(
       async () => failures(),
       (at) => at > since + 500,
     );
@@ -92,7 +92,7 @@ for (const [name, fault] of Object.entries(faults)) {
     assert.deepEqual([decision, candidates.map(({ id }) => id)], ['peer', ['failing']]);
 
     behaviour = respond;
-    const healthy = await eventuallyAnswers(client.status, ({ servers }) => !servers.some(isStale));
+    const healthy = await eventuallyReturns(client.status, ({ servers }) => !servers.some(isStale));
     assert.ok((healthy.snapshot?.generation ?? 0) > generation);
   });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { askRouter, eventuallyAnswers, startSync, syncCluster } from '../support/sync-cluster.ts';
+import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/sync-cluster.ts';
 
 const groupVersion = 'autoscaling/v2beta2';
 const url = '/apis/autoscaling/v2beta2/namespaces/default/horizontalpodautoscalers';
@@ -20,28 +20,28 @@ test('the API server that is watched through dies and comes back, and meanwhile 
   const client = askRouter(context, router.origin, cluster);
   const goesToOlder = ({ candidates }: { candidates: readonly { readonly id: string }[] }) =>
     candidates.some(({ id }) => id === older.serverId);
-  await eventuallyAnswers(() => client.explain(url), goesToOlder);
-  await eventuallyAnswers(client.status, ({ servers }) => servers.length === 3);
+  await eventuallyReturns(() => client.explain(url), goesToOlder);
+  await eventuallyReturns(client.status, ({ servers }) => servers.length === 3);
 
   await watched.close();
-  await eventuallyAnswers(
+  await eventuallyReturns(
     async () => loop.status().servers.find(({ id }) => id === watched.serverId),
     (server) => server?.state !== 'current',
   );
   assert.ok(goesToOlder(await client.explain(url)));
   // What the other servers serve is still followed.
   older.setGroupVersion(groupVersion, false);
-  await eventuallyAnswers(
+  await eventuallyReturns(
     () => client.explain(url),
     ({ reason }) => reason === 'NotServedByAnyServer',
   );
 
   const { version, port } = watched;
   await cluster.startServer({ version, name: 'watched', port });
-  await eventuallyAnswers(
+  await eventuallyReturns(
     async () => loop.status(),
     ({ servers, warnings }) => servers.every(({ state }) => state === 'current') && warnings.length === 0,
   );
   older.setGroupVersion(groupVersion, true);
-  await eventuallyAnswers(() => client.explain(url), goesToOlder);
+  await eventuallyReturns(() => client.explain(url), goesToOlder);
 });

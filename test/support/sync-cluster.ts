@@ -38,19 +38,19 @@ export function askRouter(context: TestContext, origin: string, cluster: Embedde
   return client;
 }
 
-/** Waits for an answer for which `condition` holds. Fails after twenty seconds, far longer than any takes. */
-export async function eventuallyAnswers<Answer>(
-  ask: () => Promise<Answer>,
-  condition: (answer: Answer) => boolean,
-): Promise<Answer> {
+/** Repeats a request until `condition` holds for its result. Fails after twenty seconds, far longer than any takes. */
+export async function eventuallyReturns<Result>(
+  request: () => Promise<Result>,
+  condition: (result: Result) => boolean,
+): Promise<Result> {
   const giveUpAt = Date.now() + 20_000;
   for (;;) {
-    // A router that is down has no answer yet.
-    const answer = await ask().catch((error: unknown) => new Error(String(error)));
-    if (!(answer instanceof Error) && condition(answer)) return answer;
+    // A router that is down does not respond yet.
+    const result = await request().catch((error: unknown) => new Error(String(error)));
+    if (!(result instanceof Error) && condition(result)) return result;
     if (Date.now() > giveUpAt) {
-      const last = answer instanceof Error ? answer.message : JSON.stringify(answer).slice(0, 500);
-      throw new Error(`never came true: ${condition}; last answer: ${last}`);
+      const last = result instanceof Error ? result.message : JSON.stringify(result).slice(0, 500);
+      throw new Error(`never came true: ${condition}; last result: ${last}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { request } from 'undici';
 import { runCommand } from '../../../test/support/command-context.ts';
-import { eventuallyAnswers, syncCluster } from '../../../test/support/sync-cluster.ts';
+import { eventuallyReturns, syncCluster } from '../../../test/support/sync-cluster.ts';
 import { startSyncProcess } from '../../../test/support/sync-process.ts';
 
 const fixtures = resolve(import.meta.dirname, '..', '..', '..', 'test', 'fixtures');
@@ -25,7 +25,7 @@ test('a sync job as a process answers for its health and metrics, and ends with 
     const { statusCode, body } = await request(`http://127.0.0.1:${port}${path}`);
     return { status: statusCode, body: await body.text() };
   };
-  await eventuallyAnswers(
+  await eventuallyReturns(
     () => get('/readyz'),
     ({ status }) => status === 200,
   );

@@ -26,7 +26,7 @@ test('a slice without endpoints, ports or usable addresses holds none', () => {
   assert.throws(() => parseApiEndpoints({ endpoints: 'none' }), { code: 'InvalidDocument' });
 });
 
-test('the ID of an endpoint is one that snapshots take', () => {
+test('the ID of an endpoint is valid in a snapshot', () => {
   assert.equal(endpointServerId('10.0.0.1:6443'), 'endpoint-10-0-0-1-6443');
   for (const address of ['10.0.0.1:6443', '[fd00::1]:6443', '[::1]:1', 'API.example.com:443']) {
     assert.ok(isDns1123Subdomain(endpointServerId(address)), address);

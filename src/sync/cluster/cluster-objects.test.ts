@@ -89,7 +89,7 @@ test('an APIService whose bundle is no certificate is not reached, rather than r
   }
 });
 
-test('an APIService that no router would take is left out and the others are kept', async () => {
+test('an APIService that routers would refuse is left out, and the others are kept', async () => {
   const { apiServices, warnings } = await apiServicesOf(
     { spec: { group: 'odd.example.com', version: 'v1', service: { namespace: 'No Namespace', name: 'x' } } },
     { spec: { group: 'apps', version: 'v1' } },
@@ -115,7 +115,7 @@ test('every version of a CustomResourceDefinition counts, each group version onc
   ]);
 });
 
-test('what one server does not give is asked of the next', async () => {
+test('objects that one server does not return are read from the next', async () => {
   const broken = fakeServer({
     [apiServicesPath]: refusesConnections,
     [customResourceDefinitionsPath]: () => jsonDocument({ kind: 'Status', code: 403 }, 403),
@@ -132,7 +132,7 @@ test('what one server does not give is asked of the next', async () => {
   });
 });
 
-test('what no server gives is unknown, not empty', async () => {
+test('objects that no server returns are unknown, not empty', async () => {
   const healthyButForbidding = fakeServer({
     [apiServicesPath]: { items: [] },
     [customResourceDefinitionsPath]: () => jsonDocument({ kind: 'Status', code: 403 }, 403),

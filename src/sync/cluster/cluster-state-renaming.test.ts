@@ -25,7 +25,7 @@ describe('an upgrade that changes the ID of a host', () => {
     assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
   });
 
-  it('does not let two servers that both renew take turns', () => {
+  it('does not let two servers that both renew supersede each other', () => {
     const { look } = clusterStates();
     for (let round = 0; round < 6; round++) {
       const renewedAt = (server: number) => leaseOf(a).renewedAt + (round * 2 + server) * 5000;

@@ -45,14 +45,14 @@ describe('a server is found', () => {
     assert.deepEqual(state.warnings, []);
   });
 
-  it('by its endpoint alone, where nothing leads to a Lease', () => {
+  it('by its endpoint, if nothing leads to a Lease', () => {
     const { look } = clusterStates();
     const state = look({ leases: [leaseOf(a)], endpoints: ['10.0.0.1:6443'] });
     assert.deepEqual(placesOf(state), ['endpoint-10-0-0-1-6443@10.0.0.1:6443']);
     assert.match(state.warnings.join(), new RegExp(`no address is known for identity Lease ${a}`));
   });
 
-  it('without an address, where StorageVersions tell what it serves', () => {
+  it('without an address, if StorageVersions say what it serves', () => {
     const { look } = clusterStates();
     const state = look({ leases: [leaseOf(a), leaseOf(b)], hasStorageVersions: (id) => id === a });
     assert.deepEqual(placesOf(state), [`${a}@nowhere`]);
@@ -68,7 +68,7 @@ describe('a server is found', () => {
     assert.deepEqual(placesOf(state), [`${a}@[fd00::1]:6443`]);
   });
 
-  it('not by a Lease that nobody holds', () => {
+  it('not by a Lease without a holder', () => {
     const { look } = clusterStates();
     const state = look({ leases: [leaseOf(a, { address: '10.0.0.1:6443', holderIdentity: '' })] });
     assert.deepEqual(state.servers, []);
@@ -90,7 +90,7 @@ describe('no address is guessed', () => {
     ]);
   });
 
-  it('where two endpoints lead to the same Lease', () => {
+  it('if two endpoints lead to the same Lease', () => {
     const { look } = clusterStates();
     const state = look({
       leases: [leaseOf(a)],
@@ -165,7 +165,7 @@ describe('a server stays', () => {
     assert.equal(look({ at: 120_000 }).servers.length, 1);
   });
 
-  it('for a moment when its Lease is gone and it is silent: it may only be restarting', () => {
+  it('for a short time when its Lease is gone and it cannot be read: it may only be restarting', () => {
     const { look } = clusterStates();
     look({ leases });
     assert.equal(look({ readable: down, at: 1000 }).servers.length, 1);
@@ -250,7 +250,7 @@ describe('a server that has departed', () => {
     return states;
   }
 
-  it('is known until the grace is over, with what it was', () => {
+  it('is known until the grace period ends', () => {
     const { look } = afterDeparture();
     const state = look({ readable: silent, at: 5000 + grace - 1 });
     assert.deepEqual(departedOf(state), { [a]: 5000 });
@@ -259,7 +259,7 @@ describe('a server that has departed', () => {
     assert.deepEqual(look({ readable: silent, at: 5000 + grace }).servers, []);
   });
 
-  it('is known for as long as nobody can say what the cluster has now', () => {
+  it('is known while Leases or endpoints cannot be listed', () => {
     const { look } = afterDeparture();
     const late = { readable: silent, at: 5000 + 2 * grace };
     assert.deepEqual(departedOf(look({ ...late, isUpToDate: false })), { [a]: 5000 });
@@ -301,7 +301,7 @@ describe('a server that has departed', () => {
     });
   }
 
-  it('stays departed in a sync job that starts anew, by the time that the one before has written', () => {
+  it('stays departed after a restart of the sync job, from the time in the snapshot', () => {
     const known = { id: a, address: '10.0.0.1:6443', departedAt: startOfTime - 600_000 };
     const { look } = clusterStates(initialClusterState([known]));
     assert.deepEqual(departedOf(look({})), { [a]: -600_000 });
@@ -311,7 +311,7 @@ describe('a server that has departed', () => {
     assert.deepEqual(departedOf(ahead.look({})), { [a]: 0 });
   });
 
-  it('goes at once where there is no grace', () => {
+  it('is removed at once without a grace period', () => {
     const { look } = clusterStates();
     look({ leases: [lease] });
     look({ readable: silent, graceMilliseconds: 0 });

@@ -43,7 +43,7 @@ test('an endpoint leads to the IDs of every name in its certificate and in the E
   assert.equal(changes(), 1);
 });
 
-test('an endpoint that cannot be asked is asked again later, and keeps what it led to', async () => {
+test('an endpoint that cannot be read is read again later, and keeps its IDs', async () => {
   const names = new Map<string, readonly string[] | Error>([['10.0.0.1:6443', new Error('refused')]]);
   const { identities, clock, asked } = identitiesFor(names);
   const resolve = () => identities.resolve([endpoint('10.0.0.1', ['node-a'])], signal);

@@ -58,7 +58,7 @@ test('two servers of 1.26: both are found by their hosts', async () => {
   assert.deepEqual(state.warnings, []);
 });
 
-test('without endpoints, as recorded, servers that tell no address are listed by hand or not at all', async () => {
+test('without endpoints, as recorded, servers without an advertised address must be listed by hand', async () => {
   const { leases, endpoints, now } = await recorded('kubernetes-1.25-1.26');
   assert.deepEqual(endpoints, []);
   const { look } = clusterStates();

@@ -55,7 +55,7 @@ test('the address of a headless Service is a ready endpoint, with the port that 
   assert.deepEqual(await resolve({ ...headless, ...three }, '10.1.0.9:10250'), { address: '10.1.0.7:10250' });
 });
 
-test('a Service that cannot be reached has no address, and says why', async () => {
+test('a Service without an address has a reason', async () => {
   assert.match((await resolve({})).fault ?? '', /no such Service/);
   assert.match(
     (await resolve(service({ clusterIP: '10.96.0.7', ports: [{ port: 80 }] }))).fault ?? '',

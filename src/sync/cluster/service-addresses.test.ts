@@ -57,7 +57,7 @@ test('APIServices get the addresses of their Services, those without a Service s
   assert.deepEqual(warnings, []);
 });
 
-test('a sync job that may not read Services leaves the address out, and says what it lacks', async () => {
+test('without permission to read Services there is no address, and a warning says so', async () => {
   const { resolve } = reader();
   const { apiServices, warnings } = await resolve([fakeServer({ [path]: forbidden })]);
   assert.deepEqual(apiServices, [local, metrics]);
@@ -65,7 +65,7 @@ test('a sync job that may not read Services leaves the address out, and says wha
   assert.match(warnings[0] ?? '', /monitoring\/metrics.* has no address: .*returned 403/);
 });
 
-test('a Service that cannot be read keeps its address; one that is gone has none', async () => {
+test('a Service that cannot be read keeps its address; a deleted one has none', async () => {
   for (const response of [refusesConnections, hangs, forbidden]) {
     const kept = await reader().resolve([fakeServer({ [path]: response })], '10.96.0.7:443');
     assert.deepEqual(kept.apiServices, [local, withAddress('10.96.0.7:443')]);

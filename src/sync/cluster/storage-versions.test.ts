@@ -28,7 +28,7 @@ test('served versions are filed by server, under the group that serves them', ()
   });
 });
 
-test('what servers before 1.28 can decode is never taken for what they serve', async () => {
+test('what servers before 1.28 can decode is not what they serve', async () => {
   for (const cluster of ['kubernetes-1.25-1.26', 'kubernetes-1.26-batch-disabled']) {
     const recorded = await readFile(`test/fixtures/${cluster}/storageversions.json`, 'utf8');
     const items: readonly unknown[] = JSON.parse(recorded).items;
@@ -37,7 +37,7 @@ test('what servers before 1.28 can decode is never taken for what they serve', a
   }
 });
 
-test('a contradiction names what differs, and not what StorageVersions cannot know', () => {
+test('a contradiction names the differences, without resources that are not stored', () => {
   const discovered = { 'apps.deployments': ['v1'], 'core.bindings': ['v1'], 'batch.jobs': ['v1'] };
   assert.equal(contradiction({ 'apps.deployments': ['v1'] }, discovered), undefined);
   assert.equal(

@@ -32,14 +32,14 @@ function addresses(advertised: AdvertisedAddresses, previous?: Snapshot) {
   return Object.fromEntries([...addresses].map(([id, { address }]) => [id, address]));
 }
 
-test('an address that an operator gave to a router goes before the cluster’s own', () => {
+test('an address that an operator gave to a router has priority over the cluster’s own', () => {
   const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
   advertised.heard('router-a', says('cp-a', '10.1.0.1:7443'));
   advertised.heard('router-b', says('cp-b', '10.1.0.2:7443', 'advertise-address'));
   assert.deepEqual(addresses(advertised), { 'cp-a': '10.1.0.1:7443', 'cp-b': '10.1.0.2:7443' });
 });
 
-test('what a router falls back to goes before nothing, and fills in where there is no address at all', () => {
+test('the default address of a router is used only for a server without any address', () => {
   const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
   advertised.heard('router-a', says('cp-a', '10.1.0.1:7443', 'default-interface'));
   advertised.heard('router-b', says('cp-b', '10.1.0.2:7443', 'bind-address'));
@@ -48,14 +48,14 @@ test('what a router falls back to goes before nothing, and fills in where there 
   assert.deepEqual([...found.keys()], ['cp-a', 'cp-b']);
 });
 
-test('nobody is heard but the routers that are pushed to, and no server comes into being by what they say', () => {
+test('only routers that are pushed to can advertise, and they add no server', () => {
   const advertised = createAdvertisedAddresses(['router-a']);
   advertised.heard('https://edge.example.com', says('cp-a', '10.6.6.6:7443'));
   advertised.heard('router-a', says('cp-z', '10.1.0.26:7443'));
   assert.deepEqual(addresses(advertised), {});
 });
 
-test('a router that claims the server of another one is not believed, and takes nothing away', () => {
+test('a router that claims the server of another one changes nothing', () => {
   const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
   advertised.heard('router-b', says('cp-b', '10.1.0.2:7443'));
   advertised.heard('router-a', says('cp-b', '10.6.6.6:7443'));
@@ -68,7 +68,7 @@ test('a router that claims the server of another one is not believed, and takes 
   );
 });
 
-test('a router that claims a server whose own router was given no address is not believed', () => {
+test('a router cannot claim a server whose own router was given no address', () => {
   const advertised = createAdvertisedAddresses(['router-a', 'router-b']);
   advertised.heard('router-b', says('cp-b', '10.0.0.2:7443', 'bind-address'));
   advertised.heard('router-a', says('cp-b', '10.6.6.6:7443'));
@@ -89,7 +89,7 @@ test('the address of a router that does not respond stays; another response repl
   assert.deepEqual(addresses(advertised, before), { 'cp-a': '10.1.0.1:7443' });
 });
 
-test('an address goes with the router: it stands in front of another server now, or is pushed to no longer', () => {
+test('an address disappears when its router is in front of another server, or is no longer pushed to', () => {
   const before = snapshotWith({ address: '10.1.0.2:7443', by: 'peer-advertise-ip' });
   const moved = createAdvertisedAddresses(['router']);
   moved.heard('router', says('cp-a', '10.1.0.2:7443'));
@@ -97,7 +97,7 @@ test('an address goes with the router: it stands in front of another server now,
   assert.deepEqual(addresses(createAdvertisedAddresses([]), before), {});
 });
 
-test('a new leader goes by what the one before it published, until routers have spoken to it', () => {
+test('a new leader uses the published addresses until routers have responded', () => {
   const advertised = createAdvertisedAddresses(['router-b']);
   advertised.heard('router-b', says('cp-b', '10.1.0.9:7443'));
   advertised.forget();
@@ -105,7 +105,7 @@ test('a new leader goes by what the one before it published, until routers have 
   assert.deepEqual(addresses(advertised, before), { 'cp-b': '10.1.0.2:7443' });
 });
 
-test('what is new is told, and what is said again is not', () => {
+test('only a changed address calls listeners', () => {
   const advertised = createAdvertisedAddresses(['router-a']);
   let told = 0;
   const stop = advertised.onChange(() => told++);

@@ -29,7 +29,7 @@ async function build(
 const setOf = (snapshot: Snapshot | undefined, id: string) =>
   snapshot?.servedSets[snapshot.servers.find((server) => server.id === id)?.serves ?? ''];
 
-test('a server that was never read serves what its StorageVersions say, and nothing is claimed of subresources', async () => {
+test('a server that was never read serves what its StorageVersions say, without subresources', async () => {
   const { snapshot, warnings } = await build({ a: failed }, { a: { 'core.pods': ['v1'] } });
   assert.deepEqual(setOf(snapshot, 'a'), { storageVersions: { 'core.pods': ['v1'] } });
   assert.equal(snapshot?.servers[0]?.stale, undefined);
@@ -53,7 +53,7 @@ test('it follows its StorageVersions until it is read, and its discovery from th
   assert.equal(fourth.snapshot?.servers[0]?.stale, true);
 });
 
-test('both sources are named where both speak, and what they contradict each other in', async () => {
+test('both sources are named, with their contradictions', async () => {
   const same = await build({ a: read({ 'core.pods': ['v1'] }) }, { a: { 'core.pods': ['v1'] } });
   assert.equal(same.snapshot?.metadata.source, 'both');
   assert.deepEqual(same.warnings, []);

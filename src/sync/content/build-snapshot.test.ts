@@ -84,7 +84,7 @@ test('a changed lifetime or cluster name is other content', async () => {
   }
 });
 
-test('the next generation is above what a router holds', async () => {
+test('the next generation is higher than that of any router', async () => {
   const previous = await snapshotOf({ a: pods });
   const heldGeneration = previous.metadata.generation + 100;
   const next = await snapshotOf({ a: podsAndJobs }, { previous, heldGeneration });
@@ -119,7 +119,7 @@ test('a server that was never read is left out, with a warning', async () => {
   assert.match(warnings.join(), /server b is left out.*connection refused/);
 });
 
-test('a server that is listed no more is gone', async () => {
+test('a server that is no longer listed is removed', async () => {
   const previous = await snapshotOf({ a: pods, b: podsAndJobs });
   assert.deepEqual(
     (await snapshotOf({ a: pods }, { previous })).servers.map(({ id }) => id),
@@ -127,7 +127,7 @@ test('a server that is listed no more is gone', async () => {
   );
 });
 
-test('where nothing is known of any server there is no snapshot', async () => {
+test('without a known server there is no snapshot', async () => {
   const { snapshot, changed } = await build({ a: failed });
   assert.equal(snapshot, undefined);
   assert.equal(changed, false);
@@ -154,7 +154,7 @@ test('an OpenAPI index and a version that cannot be read stay as they were', asy
   assert.match(next.warnings.join(), /OpenAPI v3 index of server a is unknown: too slow/);
 });
 
-test('group versions of extension servers and custom resources are nobody’s own, but still discovered', async () => {
+test('group versions of extension servers and custom resources belong to no server, but stay in discovery', async () => {
   const service = { namespace: 'kube-system', name: 'metrics-server', port: 443 };
   const discovery = [{ metadata: { name: 'metrics.k8s.io' }, versions: [{ version: 'v1beta1' }] }];
   const all = reading(
@@ -226,7 +226,7 @@ const rounds = fc.array(
   { minLength: 2, maxLength: 6 },
 );
 
-test('no sequence of faults un-routes what a server was last known to serve', async () => {
+test('no sequence of faults removes the last known resources of a server', async () => {
   await fc.assert(
     fc.asyncProperty(rounds, async (sequence) => {
       const lastKnown = new Map<string, ServedSet['storageVersions']>();
@@ -251,7 +251,7 @@ test('no sequence of faults un-routes what a server was last known to serve', as
   );
 });
 
-test('what a server cannot decode is told while schemas are compared, also of one that cannot be read now', async () => {
+test('undecodable versions are in the snapshot while schemas are compared, also of a stale server', async () => {
   const group = 'flowcontrol.apiserver.k8s.io';
   const name = `${group}.flowschemas`;
   const storing = async (version: string, storedAt: string, ...served: string[]): Promise<ServerReading> =>

@@ -5,7 +5,7 @@ import { nextGeneration } from './build-snapshot.ts';
 
 const now = Date.UTC(2026, 0, 31, 12, 0, 0);
 
-test('goes on from the previous generation by one', () => {
+test('is one more than the previous generation', () => {
   assert.equal(nextGeneration(7, undefined, now), 8);
 });
 
@@ -20,7 +20,7 @@ test('a run without state is ahead of one that changed once a second since it be
   assert.ok(nextGeneration(undefined, undefined, now + seconds * 1000) > generation);
 });
 
-test('is above both what went before and what a router holds', () => {
+test('is higher than the previous one and than that of any router', () => {
   const generation = fc.option(fc.integer({ min: 1, max: 2 ** 40 }), { nil: undefined });
   fc.assert(
     fc.property(generation, generation, fc.integer({ min: 0, max: 2 ** 42 }), (previous, held, time) => {

@@ -37,7 +37,7 @@ const none = new Set<string>();
 const found = async (...servers: StoringServer[]) =>
   Object.fromEntries(await undecodableVersions(servers, new Map(), none));
 
-describe('who cannot decode what others store', () => {
+describe('versions that a server cannot decode', () => {
   test('an older server that does not serve the version', async () => {
     assert.deepEqual(await found(v128, v131), { a: { [name]: [`${group}/v1`] } });
   });
@@ -46,15 +46,15 @@ describe('who cannot decode what others store', () => {
     assert.deepEqual(await found(v129, v131), {});
   });
 
-  test('not a newer server: it decodes what older releases stored, though it does not serve it any more', async () => {
+  test('a newer server decodes what older releases stored, though it no longer serves it', async () => {
     assert.deepEqual(await found(v129, v132), {});
   });
 
-  test('nobody among servers of one version', async () => {
+  test('servers of one version decode everything of each other', async () => {
     assert.deepEqual(await found(v128, { ...v128, id: 'e' }), {});
   });
 
-  test('a server whose StorageVersions say that it decodes it can, whatever it serves', async () => {
+  test('StorageVersions decide, whatever the server serves', async () => {
     const decodable = new Map([['a', new Map([[name, [`${group}/v1beta3`, `${group}/v1`]]])]]);
     assert.equal((await undecodableVersions([v128, v131], decodable, none)).size, 0);
   });
@@ -66,16 +66,16 @@ describe('who cannot decode what others store', () => {
     });
   });
 
-  test('nobody of what is a custom resource or an extension API server’s', async () => {
+  test('custom resources and resources of extension API servers do not count', async () => {
     assert.equal((await undecodableVersions([v128, v131], new Map(), new Set([`${group}/v1`]))).size, 0);
   });
 
-  test('nobody of a hash that no served version explains: it is not guessed', async () => {
+  test('a hash of no served version does not count', async () => {
     const unexplained = { ...v131, set: { ...v131.set, storageVersionHashes: { [name]: 'AAAAAAAAAAA=' } } };
     assert.deepEqual(await found(v128, unexplained), {});
   });
 
-  test('a resource that is stored under another group is looked up there', async () => {
+  test('a resource can be stored under another group', async () => {
     // Events of events.k8s.io are stored as those of the legacy group, which all serve.
     const events = (id: string, version: string): StoringServer => ({
       id,

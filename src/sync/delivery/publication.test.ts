@@ -26,7 +26,7 @@ async function setUp() {
   return { clock, offered, publication, snapshot, keys: parsed.keys };
 }
 
-test('seals what it publishes', async () => {
+test('seals a snapshot that it publishes', async () => {
   const { offered, publication, snapshot, keys } = await setUp();
   await publication.publish(snapshot);
   const opened = await openSnapshot(offered[0]?.sealed?.snapshot ?? '', keys);

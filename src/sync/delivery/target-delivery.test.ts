@@ -65,7 +65,7 @@ function setUp(result: (generation: number, attempt: number) => DeliveryResult) 
   };
 }
 
-test('delivers what is offered at once, and only the newest', async () => {
+test('delivers an offered snapshot at once, and only the newest', async () => {
   const { target, puts, asleep, stop } = setUp(() => accepted);
   await asleep();
   target.offer(delivery(1));
@@ -90,7 +90,7 @@ test('a router that comes late gets the current snapshot, not the one it missed'
   await stop();
 });
 
-test('the wait between deliveries grows while they fail, and the log tells it once', async () => {
+test('the back-off grows while deliveries fail, and the log has the failure once', async () => {
   const { clock, target, warnings, asleep, stop } = setUp(() => unreachable);
   await asleep();
   target.offer(delivery(1));
@@ -106,7 +106,7 @@ test('the wait between deliveries grows while they fail, and the log tells it on
   assert.equal(warnings.length, 1);
 });
 
-test('what was refused is tried again when there is something newer', async () => {
+test('after a refusal, a newer snapshot is delivered at once', async () => {
   const { target, puts, asleep, stop } = setUp((generation) =>
     generation === 1 ? { kind: 'refused', message: '422' } : accepted,
   );
@@ -120,7 +120,7 @@ test('what was refused is tried again when there is something newer', async () =
   assert.deepEqual(puts, [1, 2]);
 });
 
-test('that a router does not take schemas for part of a snapshot is told with the flag that leaves them out', async () => {
+test('a refusal of schemas is logged with the flag that leaves them out', async () => {
   const refused: DeliveryResult = {
     kind: 'refused',
     message: '422 schemas: unknown member',
@@ -144,7 +144,7 @@ test('that a router does not take schemas for part of a snapshot is told with th
   }
 });
 
-test('a router that holds something newer is told of, with our generation where it names none', async () => {
+test('a newer generation of a router is reported, or ours if it names none', async () => {
   const { clock, target, held, asleep, stop } = setUp((_, attempt) => ({
     kind: 'newer-held',
     generation: attempt === 1 ? 9 : undefined,
@@ -161,7 +161,7 @@ test('a router that holds something newer is told of, with our generation where 
   assert.equal(target.status().heldGeneration, undefined);
 });
 
-test('a router that holds the snapshot is handed it again from time to time', async () => {
+test('a target without a check gets its snapshot again from time to time', async () => {
   const { clock, target, puts, asleep, stop } = setUp(() => accepted);
   await asleep();
   target.offer(delivery(1));
@@ -222,7 +222,7 @@ function setUpAskable({ holds, result = () => accepted, mayDeliver = () => true 
   };
 }
 
-test('a router that says it holds the snapshot is asked twice a second and handed nothing', async () => {
+test('a router that holds the snapshot is checked twice a second and gets no delivery', async () => {
   const { clock, target, puts, questions, stop } = setUpAskable({ holds: () => true });
   await settle();
   target.offer(delivery(1));
@@ -232,7 +232,7 @@ test('a router that says it holds the snapshot is asked twice a second and hande
   await stop();
 });
 
-test('a router that was restarted without what it held is handed it again within a second', async () => {
+test('a router that has lost its snapshot in a restart gets it again within a second', async () => {
   let holds = true;
   const { clock, target, puts, stop } = setUpAskable({ holds: () => holds });
   await settle();
@@ -244,7 +244,7 @@ test('a router that was restarted without what it held is handed it again within
   await stop();
 });
 
-test('a router that cannot be asked is handed the snapshot, which finds out what is wrong', async () => {
+test('after a failed check the snapshot is delivered, which shows the fault', async () => {
   const { clock, target, puts, stop } = setUpAskable({
     holds: () => {
       throw new Error('connection reset');
@@ -275,7 +275,7 @@ test('the back-off is longer for a router that refuses than for one that does no
   await refused.stop();
 });
 
-test('who does not lead hands over nothing, not even what was offered while it did', async () => {
+test('a standby delivers nothing, not even a snapshot of its own term as leader', async () => {
   let leads = true;
   const { clock, target, puts, stop } = setUpAskable({ holds: () => false, mayDeliver: () => leads });
   await settle();
@@ -291,7 +291,7 @@ test('who does not lead hands over nothing, not even what was offered while it d
   await stop();
 });
 
-test('what is withdrawn is delivered no more', async () => {
+test('a withdrawn snapshot is not delivered', async () => {
   const { clock, target, puts, stop } = setUpAskable({ holds: () => false });
   await settle();
   target.offer(delivery(1));

@@ -74,7 +74,7 @@ test('lists, then watches from where the list ends, for a time and with bookmark
   });
 });
 
-test('follows what is added, modified and deleted, in its order, and tells what is news', async (context) => {
+test('follows added, modified and deleted objects in order, and reports changes', async (context) => {
   const { current, names, changes } = await watching(context);
   assert.equal(changes(), 1);
   current().send(added('one', '11'), added('two', '12'));
@@ -103,7 +103,7 @@ test('events in pieces are put together, and half an event is none', async (cont
   assert.equal(current().query.get('resourceVersion'), '11');
 });
 
-test('a watch that ends goes on from the last event or bookmark, without another list', async (context) => {
+test('after the end of a watch, the next starts from the last event or bookmark, without a list', async (context) => {
   const { script, current, clock } = await watching(context);
   current().send(added('one', '11'), { type: 'BOOKMARK', object: { metadata: { resourceVersion: '40' } } });
   await settle();
@@ -159,7 +159,7 @@ test('410 as an event or as the status makes a new list, and objects deleted mea
   assert.equal(script.lists.length, 3);
 });
 
-test('a server that returns 410 for every watch is asked less and less often', async (context) => {
+test('a server that returns 410 for every watch gets a growing back-off', async (context) => {
   const { script, clock } = await watching(context, (script) => {
     script.watchStatus = 410;
   });
@@ -167,7 +167,7 @@ test('a server that returns 410 for every watch is asked less and less often', a
   assert.ok(script.lists.length >= 8 && script.lists.length <= 20, `${script.lists.length} lists`);
 });
 
-test('a server that ends every watch at once is asked less and less often', async (context) => {
+test('a server that ends every watch at once gets a growing back-off', async (context) => {
   const { script, clock } = await watching(context);
   const seen = new Set<object>();
   for (let second = 0; second < 60; second++) {
@@ -180,7 +180,7 @@ test('a server that ends every watch at once is asked less and less often', asyn
   assert.ok(seen.size >= 8 && seen.size <= 30, `${seen.size} watches`);
 });
 
-test('what is known stays while the server is away, and is put right when it is back', async (context) => {
+test('known objects stay while the server is away, and are updated when it is back', async (context) => {
   const { script, current, clock, names, watch, changes } = await watching(context, (script) => {
     script.list = () => listAnswer([thing('one', '7')]);
   });
@@ -249,7 +249,7 @@ test('a line that is no event makes a new list: something may be missing', async
   }
 });
 
-test('a kind that the server does not serve is empty, and what was known of it stays', async (context) => {
+test('a kind that is not served is empty, and known objects of it stay', async (context) => {
   const { watch, names } = await watching(context, (script) => {
     script.list = () => plainNotFound;
   });
@@ -265,7 +265,7 @@ test('a kind that the server does not serve is empty, and what was known of it s
   assert.deepEqual(second.names(), ['/one']);
 });
 
-test('a watch through a server that lacks the kind is no failure: a list tells who has it', async (context) => {
+test('a watch through a server without the kind is no failure: it is listed again', async (context) => {
   const { script, clock, names, watch } = await watching(context, (script) => {
     script.list = () => listAnswer([thing('one', '7')]);
     script.watchStatus = 404;

@@ -65,7 +65,7 @@ function candidate(identity: string, lease: LeaseClient, clock: ManualClock): Ca
   };
 }
 
-test('of two the first leads, and goes on leading as long as it renews', async () => {
+test('the first of two leads as long as it renews', async () => {
   const server = leaseServer();
   const clock = manualClock();
   const a = candidate('a', server.client, clock);
@@ -118,7 +118,7 @@ test('times that another clock wrote into the Lease decide nothing', async () =>
   await Promise.all([a.stop(), b.stop()]);
 });
 
-test('a clock that is set back takes the lead from nobody and gives it to nobody', async () => {
+test('a clock that is set back does not change the leader', async () => {
   const server = leaseServer();
   const clock = manualClock();
   const a = candidate('a', server.client, clock);
@@ -148,7 +148,7 @@ test('a leader that cannot renew stops before another may begin', async () => {
   await a.stop();
 });
 
-test('a process that was stopped for a while does not take itself for the leader when it goes on', async () => {
+test('a process that was suspended does not believe that it still leads', async () => {
   const clock = manualClock();
   let stopped = 0;
   const asked = { ...clock, monotonic: () => clock.monotonic() + stopped };

@@ -27,7 +27,7 @@ test('a kubeconfig gives authorities, certificate, headers and name', async (con
   assert.equal(certificateAuthorities, undefined);
 });
 
-test('a kubeconfig that cannot be used is refused, with what to do', async (context) => {
+test('a kubeconfig that cannot be used is an error that says what to do', async (context) => {
   const { kubeconfig } = await exampleCluster(context);
   const url = 'https://127.0.0.1:6443';
   const broken = await kubeconfig(url);

@@ -111,7 +111,7 @@ test('a server that appears is in the snapshot, by either generation of its Leas
   assert.deepEqual(set?.storageVersions['flowcontrol.apiserver.k8s.io.flowschemas'], ['v1']);
 });
 
-test('a server that is killed stays, stale, until its Lease is gone; then it is departed', async (context) => {
+test('a killed server stays, marked stale, until its Lease is gone; then it is departed', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const b = await cluster.start('cp-b', '1.36');
@@ -126,7 +126,7 @@ test('a server that is killed stays, stale, until its Lease is gone; then it is 
   assert.ok(serves(b.serverId, 'core.pods', 'v1'));
 });
 
-test('a server that ends in order and comes back as another version: departed, then what it is now', async (context) => {
+test('a server that is shut down and returns as another version is departed, then that version', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const b = await cluster.start('cp-b', '1.26');
@@ -154,7 +154,7 @@ test('a server that ends in order and comes back as another version: departed, t
   assert.ok(!second.serves(b.serverId, 'flowcontrol.apiserver.k8s.io.flowschemas', 'v1beta3'));
 });
 
-test('a server that was restarted with other group versions is read anew, and was never away', async (context) => {
+test('a server that was restarted with other group versions is read again, and never departs', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const b = await cluster.start('cp-b', '1.26');
@@ -169,7 +169,7 @@ test('a server that was restarted with other group versions is read anew, and wa
   assertBothStayed(taken);
 });
 
-test('what StorageVersions told of a server stays known when they go with its Lease, one by one', async (context) => {
+test('what a server served by its StorageVersions stays known while these are removed with its Lease, one by one', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.25');
   const leases = { group: 'coordination.k8s.io', resource: 'leases' };
@@ -257,7 +257,7 @@ test('while the API that is watched through is away, another server is watched t
   assert.ok(ids().includes(b.serverId));
 });
 
-test('a control plane that dies as a whole and comes back is put right, though its history is gone', async (context) => {
+test('a control plane that stops and returns without its history is read correctly', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const b = await cluster.start('cp-b', '1.36');
@@ -290,7 +290,7 @@ test('endpoints find the Leases that name no address, by the host names in certi
   assert.equal(server(b.serverId)?.address, `127.0.0.1:${b.port}`);
 });
 
-test('a server that nothing names is known by its endpoint, and departs when that goes', async (context) => {
+test('a server without a Lease is known by its endpoint, and departs without it', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   // Its certificate is for another host than the one its Lease speaks of.
@@ -318,7 +318,7 @@ test('servers listed by hand keep their names beside those that are found', asyn
   assert.equal(server('mine')?.hostname, 'cp-a');
 });
 
-test('a restart while the control plane is away keeps what the run before knew', async (context) => {
+test('a restart without a reachable control plane keeps the snapshot of the earlier run', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const kubeconfig = await cluster.kubeconfig(a.url);
@@ -356,7 +356,7 @@ test('one round lists everything, reads everyone, and leaves nothing open', asyn
   assert.equal(failed.ok, false);
 });
 
-test('one round after another: what has left is departed, is no fault, and goes with its grace', async (context) => {
+test('in single rounds, a server that left is departed, is no fault, and is removed after the grace period', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const b = await cluster.start('cp-b', '1.26');
@@ -382,7 +382,7 @@ test('one round after another: what has left is departed, is no fault, and goes 
   );
 });
 
-test('a token in place of a certificate reads servers and watches', async (context) => {
+test('a token instead of a certificate reads servers and watches', async (context) => {
   const cluster = await exampleCluster(context);
   const tokens = new Map([['secret', { name: 'sync-job', uid: '', groups: [], extra: {} }]]);
   const a = await cluster.start('cp-a', '1.36', { tokens });

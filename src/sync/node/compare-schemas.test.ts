@@ -29,7 +29,7 @@ async function mixedCluster(context: TestContext) {
   return { once, asked, ids: servers.map(({ id }) => id) };
 }
 
-test('of servers of several versions the snapshot tells which of their resources differ', async (context) => {
+test('with servers of several versions, the snapshot shows which resources differ', async (context) => {
   const { once, ids } = await mixedCluster(context);
   const snapshot = await once();
   const [a, b, c] = ids.map(
@@ -52,7 +52,7 @@ test('of servers of several versions the snapshot tells which of their resources
   assert.deepEqual(differing, ['autoscaling.horizontalpodautoscalers v2']);
 });
 
-test('where schemas are not to be compared no document is read, and routers of earlier releases take the snapshot', async (context) => {
+test('without a comparison of schemas no document is read, and routers of earlier releases accept the snapshot', async (context) => {
   const { once, asked } = await mixedCluster(context);
   const snapshot = await once(false);
   assert.deepEqual(

@@ -29,7 +29,7 @@ test('writes the sealed snapshot and its renewal, in the form that routers store
   assert.equal(await readFile(file, 'utf8'), `${renewed.sealed?.snapshot}\n${renewed.sealed?.renewal}\n`);
 });
 
-test('writes plain JSON only when asked to, for nobody else to read, and leaves nothing beside it', async (context) => {
+test('writes plain JSON only on request, readable by its owner only, and leaves no other file', async (context) => {
   const folder = await temporaryFolder(context);
   const file = join(folder, 'snapshot.json');
   const unsigned = await sealDelivery(snapshot, undefined);

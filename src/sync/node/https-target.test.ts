@@ -68,7 +68,7 @@ async function routerTarget(context: TestContext, router: SetUp, bearerToken?: (
   return { log, target, connections };
 }
 
-test('a router is asked in one line whether it still holds what it took, and says no once it has lost it', async (context) => {
+test('a HEAD request shows whether a router still holds a snapshot, and that it has lost it', async (context) => {
   const router: SetUp = { receiver: await newReceiver() };
   const { log, target, connections } = await routerTarget(context, router);
   const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), key);
@@ -100,7 +100,7 @@ test('a router is asked in one line whether it still holds what it took, and say
   assert.ok(connections.size < 3, `${log.length} requests on ${connections.size} connections`);
 });
 
-test('a token in place of a certificate is read anew for each request', async (context) => {
+test('a token instead of a certificate is read again for each request', async (context) => {
   const router: SetUp = { receiver: await newReceiver(), token: 'first' };
   let current = 'first';
   const { target } = await routerTarget(context, router, () => current);
@@ -115,7 +115,7 @@ test('a token in place of a certificate is read anew for each request', async (c
   assert.equal(await target.holds(delivery, signal), true);
 });
 
-test('a token file that is gone is a delivery that failed, with the reason', async (context) => {
+test('a missing token file makes the delivery fail, with the reason', async (context) => {
   const { target } = await routerTarget(context, { receiver: await newReceiver() }, () => {
     throw new Error('ENOENT: no such file or directory');
   });

@@ -81,7 +81,7 @@ test('tokens and certificates that are rotated are used from the next request on
   assert.deepEqual(seen, ['Bearer one false', 'Bearer two false', 'Bearer two true']);
 });
 
-test('a server that is away, or says that it is going, is left for the next, round and round', async (context) => {
+test('after a failure or a 5xx the next server is used, in turn', async (context) => {
   const goes = await apiServer(context, (_, response) => {
     response.statusCode = 503;
     response.end();

@@ -33,7 +33,7 @@ function client(context: TestContext, { credentials }: EmbeddedCluster, origins:
   return made;
 }
 
-test('a Lease is created, read and replaced, and what others keep in it stays', async (context) => {
+test('a Lease is created, read and replaced, and fields of others stay', async (context) => {
   const cluster = await syncCluster(context);
   const { url } = await cluster.startServer({ version: '1.36', name: 'server' });
   const one = client(context, cluster, [url]);
@@ -54,7 +54,7 @@ test('a Lease is created, read and replaced, and what others keep in it stays', 
   assert.equal((await one.get(signal))?.record.holderIdentity, 'b');
 });
 
-test('who replaces what somebody else has replaced meanwhile is told of the conflict, through whichever server', async (context) => {
+test('a Lease that was replaced meanwhile is a conflict, through any server', async (context) => {
   const cluster = await syncCluster(context);
   const a = await cluster.startServer({ version: '1.25', name: 'a' });
   const b = await cluster.startServer({ version: '1.36', name: 'b' });
@@ -96,7 +96,7 @@ test('servers that are down, hang or return 503 are skipped, and the one that re
   await assert.rejects(client(context, cluster, origins).get(signal), /127\.0\.0\.1:1: .*ECONNREFUSED/);
 });
 
-test('a 404 that no API server made is not taken for a Lease that does not exist', async (context) => {
+test('a 404 of an intermediary does not mean that the Lease does not exist', async (context) => {
   const cluster = await syncCluster(context);
   const { apiServer } = cluster.certificates;
   const tls = {

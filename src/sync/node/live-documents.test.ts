@@ -73,7 +73,7 @@ test('reads a server over mTLS under the name kubernetes.default.svc, as the syn
   assert.deepEqual([...seen], ['sync-job Bearer a-token']);
 });
 
-test('a server with another name than kubernetes.default.svc is not believed', async (context) => {
+test('a certificate without the name kubernetes.default.svc is refused', async (context) => {
   const documents = await apiServer(context, ({ url }, response) => serve(url, response), {
     serverName: 'other.example.com',
   });
@@ -82,7 +82,7 @@ test('a server with another name than kubernetes.default.svc is not believed', a
   assert.equal(reading.code, 'Unreachable');
 });
 
-test('what has not changed is not sent again, what has is', async (context) => {
+test('an unchanged document is not sent again, a changed one is', async (context) => {
   const sent: number[] = [];
   let etag = '"one"';
   const documents = await apiServer(context, ({ headers }, response) => {

@@ -31,7 +31,7 @@ const failing: SnapshotHolder = {
   held: () => Promise.reject(new Error('connection refused')),
 };
 
-test('the newest of what the state file and the targets hold is gone on from, and a target that fails costs nothing', async () => {
+test('the newest snapshot of the state file and the targets is used, and a target that fails is skipped', async () => {
   const stored = await (await holder('file', 3)).held(signal);
   const sources = {
     store: createMemorySnapshotStore({ snapshot: stored ?? '' }),
@@ -48,7 +48,7 @@ test('the newest of what the state file and the targets hold is gone on from, an
   assert.equal((await previousSnapshot({ ...sources, holders: [failing] }, signal))?.metadata.generation, 3);
 });
 
-test('in a rotation the new key goes on from what the old one signed, if that is still trusted', async () => {
+test('in a rotation the new key continues a snapshot of the old one, if that is still trusted', async () => {
   const holders = [await holder('a', 5, old)];
   const rest = { store: undefined, holders, logger: silentLogger };
   const both = { ...rest, keys: await pinned(next.publicJwk, old.publicJwk) };

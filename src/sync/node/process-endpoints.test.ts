@@ -93,7 +93,7 @@ for (const [what, status, failing] of unhealthy) {
   });
 }
 
-test('a sync job that stands by is ready without delivering, and a check can be left out', async (context) => {
+test('a standby is ready without delivering, and a check can be excluded', async (context) => {
   const { target, ...rest } = held ?? missed ?? assert.fail();
   const idle = {
     ...healthy,
@@ -106,7 +106,7 @@ test('a sync job that stands by is ready without delivering, and a check can be 
   assert.equal((await get('/readyz?exclude=rounds')).status, 200);
 });
 
-test('metrics tell generation, leadership, servers by state, reads and deliveries', async (context) => {
+test('metrics have generation, leadership, servers by state, reads and deliveries', async (context) => {
   const { get, metrics } = await endpoints(context, healthy);
   metrics.serverRead({ seconds: 0.03, result: 'success' });
   metrics.serverRead({ seconds: 15, result: 'failure' });
@@ -150,7 +150,7 @@ test('with a certificate the endpoints are HTTPS, and anything else is a 404', a
   assert.deepEqual([unknown.status, JSON.parse(unknown.body).reason], [404, 'NotFound']);
 });
 
-test('a port that is taken is an error that names it', async (context) => {
+test('a port in use is an error that names it', async (context) => {
   const { origin } = await endpoints(context, healthy);
   const port = Number(new URL(origin).port);
   await assert.rejects(endpoints(context, healthy, { port }), new RegExp(`:${port} is in use`));

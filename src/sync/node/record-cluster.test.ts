@@ -111,7 +111,7 @@ test('a recording holds the recorded form, file for file', async (context) => {
   );
 });
 
-test('nothing is asked for that could hold a secret, and nothing of the credentials is written', async (context) => {
+test('no request could return a secret, and no credentials are written', async (context) => {
   const cluster = await syncCluster(context);
   const urls: string[] = [];
   const server = await cluster.startServer({
@@ -146,7 +146,7 @@ test('a folder that holds something is left as it is', async (context) => {
   assert.deepEqual(await readdir(folder), ['notes.txt']);
 });
 
-test('what cannot be read is named, and the rest is recorded', async (context) => {
+test('documents that cannot be read are named, and the others are recorded', async (context) => {
   const cluster = await syncCluster(context);
   const server = await cluster.startServer({ version: '1.26', name: 'server' });
   const folder = join(cluster.directory, 'recording');

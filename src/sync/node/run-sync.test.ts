@@ -116,7 +116,7 @@ async function running(context: TestContext, options: RunSyncOptions): Promise<S
 const older = classicResponses({ v1: ['pods'], 'batch/v1beta1': ['cronjobs'] });
 const newer = classicResponses({ v1: ['pods'], 'batch/v1': ['cronjobs'] });
 
-test('what two API servers serve arrives in the router’s table', async (context) => {
+test('the resources of two API servers are in the router’s table', async (context) => {
   const receiver = await newReceiver();
   const a = await apiServer(context, older);
   const b = await apiServer(context, newer);
@@ -150,7 +150,7 @@ test('a change on a server reaches the router as the next generation', async (co
   assert.equal(receiver.current()?.generation, before + 1);
 });
 
-test('a router that starts after the sync job gets the snapshot, and a router that is down delays nobody', async (context) => {
+test('a router that starts after the sync job gets the snapshot, and a router that is down does not delay others', async (context) => {
   const late = await newReceiver();
   const early = await newReceiver();
   const placeholder = await router(context, async () => new Response(null, { status: 503 }));
@@ -169,7 +169,7 @@ test('a router that starts after the sync job gets the snapshot, and a router th
   assert.match(JSON.stringify(loop.status().targets[0]?.lastResult), /503/);
 });
 
-test('a restart without a state file goes on from what the routers hold', async (context) => {
+test('a restart without a state file starts from the snapshot that routers hold', async (context) => {
   const receiver = await newReceiver();
   const address = await apiServer(context, older);
   const known = snapshotOf({ a: ['v1/pods'], gone: ['v1/pods', 'batch/v1/jobs'] }, { generation: 2 ** 40 });
@@ -187,7 +187,7 @@ test('a restart without a state file goes on from what the routers hold', async 
   assert.equal(receiver.current()?.server('gone')?.stale, true);
 });
 
-test('a restart with a state file goes on from it', async (context) => {
+test('a restart with a state file starts from it', async (context) => {
   const folder = await temporaryDirectory(context);
   const stateFile = join(folder, 'state');
   const servers = [{ id: 'a', address: await apiServer(context, older) }];
@@ -231,7 +231,7 @@ test('a router gets the snapshot once, then renewals; one that lost it gets both
   ]);
 });
 
-test('a router that holds a newer snapshot says which', async (context) => {
+test('the response of a router that holds a newer snapshot has its generation', async (context) => {
   const receiver = await newReceiver();
   await receiver.accept(await sealSnapshot(snapshotOf({ a: ['v1/pods'] }, { generation: 40 }), signingKey));
   const target = targetFor(context, await router(context, routerHandler(receiver)));

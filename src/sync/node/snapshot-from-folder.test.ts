@@ -52,7 +52,7 @@ function sizeOf(set: ServedSet | undefined): number {
 }
 
 for (const cluster of clusters) {
-  test(`${cluster}: each server serves exactly what its recorded documents say`, async () => {
+  test(`${cluster}: each server serves exactly its recorded documents`, async () => {
     const { snapshot, ok } = await snapshotFromFolder(join(fixtures, cluster));
     assert.ok(ok && snapshot !== undefined);
     const table = buildRoutingTable(snapshot);
@@ -184,7 +184,7 @@ test('a recorded failure makes the server unknown, not smaller', async () => {
   assert.match(JSON.stringify(readings.get('b')), /503 instead of 200/);
 });
 
-test('a recorded v2 document, which may hold what peers serve, is passed over for the classic ones', async () => {
+test('a recorded v2 document may have resources of peers, so the classic ones are read', async () => {
   const v2 = '200 application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
   const merged = {
     kind: 'APIGroupDiscoveryList',

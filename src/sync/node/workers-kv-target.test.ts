@@ -72,7 +72,7 @@ async function kv(context: TestContext, failure?: () => { status: number; body: 
 
 const path = '/client/v4/accounts/account/storage/kv/namespaces/namespace/values/clusters%2Fblue';
 
-test('a snapshot is written under its key, then only what has changed', async (context) => {
+test('a snapshot is written under its key, then only changes', async (context) => {
   const { values, asked, target } = await kv(context);
   const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), key);
   assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
@@ -88,7 +88,7 @@ test('a snapshot is written under its key, then only what has changed', async (c
   });
 });
 
-test('what is held can be read back, for the sync job that goes on from it', async (context) => {
+test('the stored snapshot can be read, for the next sync job', async (context) => {
   const { target } = await kv(context);
   assert.equal(await target.held(signal), undefined);
   const delivery = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), key);
@@ -96,7 +96,7 @@ test('what is held can be read back, for the sync job that goes on from it', asy
   assert.equal(await target.held(signal), delivery.sealed?.snapshot);
 });
 
-test('a refusal carries the reason of the API, and what was refused is written when it may be', async (context) => {
+test('a refusal has the reason of the API, and the snapshot is written once it is allowed', async (context) => {
   let failure: { status: number; body: string } | undefined = {
     status: 403,
     body: '{"success":false,"errors":[{"code":10000,"message":"Authentication error"}],"messages":[],"result":null}',
@@ -136,7 +136,7 @@ test('a value over the limit of Workers KV is refused before it is sent', async 
   assert.deepEqual(asked, []);
 });
 
-test('what is not signed is not for Workers', async (context) => {
+test('an unsigned snapshot is refused', async (context) => {
   const { asked, target } = await kv(context);
   const unsigned = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), undefined);
   assert.equal((await target.put(unsigned, signal)).kind, 'refused');

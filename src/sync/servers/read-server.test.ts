@@ -81,7 +81,7 @@ test('an unlisted group version stays served while the OpenAPI index cannot be r
   assert.deepEqual(successful(reading).set.storageVersions['batch.things'], ['v1beta1']);
 });
 
-test('asks for the own view of the server first and for what older servers have last', async () => {
+test('accepts the server’s own view first, and the form of older servers last', async () => {
   const accepts = new Set<string>();
   const server = fakeServer(classicResponses(served));
   await readServer({
@@ -201,7 +201,7 @@ const faults: Record<string, readonly [ReadErrorCode, FakeResponse]> = {
 
 for (const [name, [code, response]] of Object.entries(faults)) {
   for (const path of ['/api', '/apis', '/api/v1', '/apis/apps/v1', '/apis/batch/v1']) {
-    test(`a server whose ${path} ${name} is not taken to serve less`, async () => {
+    test(`a server whose ${path} ${name} does not count as serving less`, async () => {
       const server = fakeServer({ ...classicResponses(served), [path]: response });
       const reading = await readServer(server, { timeoutMilliseconds: 50 });
       assert.equal(reading.ok, false);
@@ -210,7 +210,7 @@ for (const [name, [code, response]] of Object.entries(faults)) {
   }
 }
 
-test('a server without /api is not taken to serve no core group', async () => {
+test('a server without /api does not count as serving no core group', async () => {
   const server = fakeServer({ ...classicResponses(served), '/api': () => plainNotFound });
   assert.equal((await readServer(server)).ok, false);
 });

@@ -164,7 +164,7 @@ test('a server with a new address is read there, and one that is gone is forgott
   assert.equal((await readers.round(signal, undefined)).size, 0);
 });
 
-test('a group version that a server had before is asked for again, though nothing lists it any more', async () => {
+test('a group version of the last reading is read again, though nothing lists it', async () => {
   const list = (groupVersion: string) => ({
     kind: 'APIResourceList',
     groupVersion,

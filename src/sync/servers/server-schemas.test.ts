@@ -131,14 +131,14 @@ function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncOp
   return state;
 }
 
-test('servers of one minor version are asked for no document, and their snapshot tells of no schema', async () => {
+test('with one minor version no document is read, and the snapshot has no schemas', async () => {
   const cluster = setUp({ a: older, b: { ...older, version: 'v1.31.9' } });
   await cluster.round();
   assert.deepEqual(cluster.asked(), []);
   assert.deepEqual(cluster.schemas(), { a: undefined, b: undefined });
 });
 
-test('a second version has each document read once, wherever it is, and digests that differ where the kinds do', async () => {
+test('with a second version each document is read once, and digests differ where the kinds do', async () => {
   const cluster = setUp({ a: older, b: older, c: older });
   await cluster.round();
   cluster.become('c', newer);
@@ -159,7 +159,7 @@ test('a second version has each document read once, wherever it is, and digests 
   assert.equal(cluster.asked().length, 3);
 });
 
-test('when all have one version again, nothing tells of schemas any longer', async () => {
+test('when all have one version again, the snapshot has no schemas', async () => {
   const cluster = setUp({ a: older, b: newer });
   const before = setUp({ a: newer, b: newer });
   await cluster.round();
@@ -185,7 +185,7 @@ test('a server that cannot be read keeps its schemas, and loses them with the ot
   assert.deepEqual(alone.asked(), []);
 });
 
-test('a document that cannot be read leaves its resources unknown, is told, and tried again after half a minute', async () => {
+test('a document that cannot be read is a warning, its resources are unknown, and it is read again after half a minute', async () => {
   const cluster = setUp({ a: older, b: newer });
   cluster.server('b').responses.set('/openapi/v3/apis/apps/v1', refusesConnections);
   const { warnings } = await cluster.round();
@@ -207,7 +207,7 @@ test('a document that cannot be read leaves its resources unknown, is told, and 
   assert.deepEqual(Object.keys(cluster.schemas()['b'] ?? {}), ['apps.things', 'batch.things']);
 });
 
-test('what one server does not give is asked of another that has it', async () => {
+test('a document that one server does not return is read from another that has it', async () => {
   const cluster = setUp({ a: older, b: newer, c: newer });
   cluster.server('b').responses.set('/openapi/v3/apis/apps/v1', refusesConnections);
   await cluster.round();
@@ -291,7 +291,7 @@ test('a restarted server of the same version keeps its schemas; one of another v
   }
 });
 
-test('a URL that says nothing of its content is read for each server and start, and again after ten minutes', async () => {
+test('a document whose URL has no hash is read for each server and process, and again after ten minutes', async () => {
   const unnamed = (served: Served): Served => ({ ...served, hashes: false });
   const cluster = setUp({ a: unnamed(older), b: unnamed(newer), c: unnamed(newer) });
   await cluster.round();
@@ -330,7 +330,7 @@ test('custom resources and those of extension API servers are not among them', a
   );
 });
 
-test('where few documents may be read at once, sync jobs that start anew for each round get to the end', async () => {
+test('with a limit of documents, sync jobs that start again for each round read all in the end', async () => {
   const groups = Object.fromEntries(
     Array.from({ length: 7 }, (_, index) => [`g${index}.example.com`, { a: 'string' }]),
   );

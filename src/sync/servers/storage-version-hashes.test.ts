@@ -89,7 +89,7 @@ test('a classic document is read again when its group version is described other
   assert.deepEqual([asked('apps'), asked('batch')], [2, 1]);
 });
 
-test('a document that cannot be read leaves what was known, and is tried again after half a minute', async () => {
+test('a document that cannot be read keeps its known hashes, and is read again after half a minute', async () => {
   const documents = serverOf([group('apps', ['deployments'])], {
     '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
   });
@@ -122,7 +122,7 @@ test('a document that hangs costs the reading nothing but itself, and not again 
   assert.equal(asked('slow.example.com'), 1);
 });
 
-test('another version of a server, or one that was away, is read anew though it describes itself in the same words', async () => {
+test('a new version of a server, or one that was away, is read again with the same discovery', async () => {
   const documents = serverOf([group('apps', ['deployments'])], {
     '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
   });
@@ -141,7 +141,7 @@ test('another version of a server, or one that was away, is read anew though it 
   assert.equal((await read()).storageVersionHashes?.['apps.deployments'], hashOfV1);
 });
 
-test('an earlier run’s snapshot spares the documents that would say the same', async () => {
+test('documents that have not changed since an earlier run are not read', async () => {
   const documents = serverOf([group('apps', ['deployments'])], {
     '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
   });
@@ -165,7 +165,7 @@ test('an earlier run’s snapshot spares the documents that would say the same',
   assert.equal(documents.asked.filter((path) => path === '/apis/apps/v1').length, 1);
 });
 
-test('where few documents may be read at once, every one has its turn', async () => {
+test('with a limit of documents, each has its turn', async () => {
   const names = Array.from({ length: 7 }, (_, index) => `group-${index}.example.com`);
   const documents = serverOf(
     names.map((name) => group(name, ['things'])),
@@ -217,7 +217,7 @@ test('a custom resource has the hash of the version that its definition stores, 
   assert.deepEqual(await hashWhenStoredAs(undefined), {});
 });
 
-test('what is no hash reaches no snapshot', async () => {
+test('an invalid hash is in no snapshot', async () => {
   const documents = serverOf([group('example.com', ['things', 'queue_depth'])], {
     '/apis/example.com/v1': list('example.com', { things: 'not a hash', queue_depth: hashOfV1 }),
   });

@@ -9,7 +9,7 @@ test('of an OpenAPI v3 index only the paths of group versions count', () => {
   assert.deepEqual(indexedGroupVersions({ kind: 'read', paths }), ['apps/v1']);
 });
 
-test('what is no name of a group or a version is not asked for', () => {
+test('an invalid name of a group or version is not requested', () => {
   const paths = { 'apis/../v1': url, 'apis/a?b/v1': url, 'apis/apps/v1#': url, 'apis/a%2fb/v1': url };
   assert.deepEqual(indexedGroupVersions({ kind: 'read', paths }), []);
 });
@@ -32,7 +32,7 @@ test('group versions that are not listed come behind those that are, each once',
   );
 });
 
-test('a served set tells its group versions, the legacy group left out', () => {
+test('the group versions of a served set, without the legacy group', () => {
   const discovery = [
     { metadata: {}, versions: [{ version: 'v1' }] },
     { metadata: { name: 'batch' }, versions: [{ version: 'v1' }, { version: 'v1beta1' }] },
