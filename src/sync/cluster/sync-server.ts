@@ -1,17 +1,9 @@
-import type { AddressSource } from '../../snapshot/format/types.ts';
+import type { SnapshotServer } from '../../snapshot/format/types.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
 
 /** An API server as the sync job knows it before reading it. */
-export interface ServerDescription {
-  readonly id: string;
-  /** `host:port`, for routers. At most one of `address` and `url`. */
-  readonly address?: string | undefined;
-  readonly url?: string | undefined;
-  /** Source of the address. */
-  readonly addressSource?: AddressSource | undefined;
-  /** TLS name; default `kubernetes.default.svc`. */
-  readonly serverName?: string | undefined;
-  readonly hostname?: string | undefined;
+export interface ServerDescription
+  extends Pick<SnapshotServer, 'id' | 'address' | 'url' | 'addressSource' | 'serverName' | 'hostname'> {
   /** When it departed, milliseconds since the epoch; it may come back. */
   readonly departedAt?: number | undefined;
 }

@@ -4,20 +4,19 @@ import { systemClock } from '../../runtime/clock.ts';
 import { snapshotLimits } from '../../snapshot/format/limits.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
+import type { SnapshotOptions } from '../content/build-snapshot.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
+import type { SyncOptions } from '../sync-options.ts';
 import { type FileTargetOptions, fileTarget } from './file-target.ts';
 import { recordedDocuments } from './recorded-documents.ts';
 
-export interface SnapshotFromFolderOptions {
+export interface SnapshotFromFolderOptions extends SnapshotOptions, Pick<SyncOptions, 'comparesSchemas'> {
   /**
    * Further descriptions of the servers, by ID (the name of the folder). A server without an address here gets
    * `<id>.recorded.invalid:6443`, a name that never resolves (RFC 6761 section 6.4): decisions name it as a peer, and no
    * request is ever sent there.
    */
   readonly servers?: Readonly<Record<string, Omit<ServerDescription, 'id'>>> | undefined;
-  readonly cluster?: string | undefined;
-  /** As in `SyncOptions`; documents that were not recorded are unknown. Default true. */
-  readonly comparesSchemas?: boolean | 'always' | undefined;
   /** Default: ten years, because a recording does not age. */
   readonly lifetimeSeconds?: number | undefined;
   /** Files to write the snapshot to. The results are in `deliveries`. */
