@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { parse, ValiError } from 'valibot';
 import { barChart } from '../../scripts/bench/report/bar-chart.ts';
 import { performanceChart } from '../../scripts/bench/report/performance-chart.ts';
-import { fillPage } from '../../scripts/bench/report/write-report.ts';
+import { fillPage, tablesPage } from '../../scripts/bench/report/write-report.ts';
 import { throughputResultsSchema } from '../../scripts/bench/throughput/results.ts';
 import { throughputRows } from '../../scripts/bench/throughput/throughput-table.ts';
 import { transferResultsSchema } from '../../scripts/bench/transfer/transfer-results.ts';
@@ -79,27 +79,29 @@ test('the page: what stands between the markers is replaced, all else stays', ()
   assert.throws(() => replaceBetweenMarkers(page, 'b', ''), /no place between/);
 });
 
-test('docs/explanation/performance.md has a place for every kind of results', async () => {
+test('docs/explanation/performance.md and bench/results/README.md have a place for every kind of results', async () => {
   const page = await readFile(join(docs, 'explanation', 'performance.md'), 'utf8');
   const empty = { kind: 'watches', modes: {} } as const;
   const transfer = { kind: 'transfer', slowMegabytes: 1, slowRate: 1, rounds: [] } as const;
   const { measuredAt, machine, versions } = workloadOf([]);
-  const filled = fillPage(page, {
+  const recorded = {
     throughput: results,
     quick: results,
     watches: empty,
     transfer: { ...transfer, measuredAt, machine, versions, rounds: [] },
     profile: {
-      kind: 'profile',
+      kind: 'profile' as const,
       measuredAt,
       machine,
       versions,
-      workloads: [{ name: 'http1-get', contenders: {} }],
+      workloads: [{ name: 'http1-get' as const, contenders: {} }],
     },
-  });
-  assert.match(filled, /^### Where it goes: GET 1 KB, HTTP\/1\.1\n\n\| µs of a request \|/m);
-  assert.match(filled, /^### GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/m);
-  assert.match(filled, /^### Under steady load: GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/m);
+  };
+  assert.match(fillPage(page, recorded), /^\| GET 1 KB, HTTP\/1\.1 \| 75\.0 \| 42\.5 \|/m);
+  const tables = tablesPage(recorded);
+  assert.match(tables, /^### Where it goes: GET 1 KB, HTTP\/1\.1\n\n\| µs of a request \|/m);
+  assert.match(tables, /^### GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/m);
+  assert.match(tables, /^### Under steady load: GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/m);
   assert.equal(fillPage(page, {}), page);
 });
 

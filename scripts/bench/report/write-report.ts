@@ -12,7 +12,7 @@ import {
   throughputResultsSchema,
   type WorkloadResults,
 } from '../throughput/results.ts';
-import { throughputRows } from '../throughput/throughput-table.ts';
+import { summaryRows, throughputRows } from '../throughput/throughput-table.ts';
 import { type Workload, workloads } from '../throughput/workloads.ts';
 import { type TransferResults, transferResultsSchema } from '../transfer/transfer-results.ts';
 import { transferRows } from '../transfer/transfer-table.ts';
@@ -24,7 +24,10 @@ import { performanceChart } from './performance-chart.ts';
 const quietShare = 0.5;
 const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 
-/** Brings the tables of docs/explanation/performance.md and its plot up to what is recorded in bench/results. */
+/**
+ * Brings docs/explanation/performance.md, its plot, and bench/results/README.md, which has every contender of every
+ * workload, up to what is recorded in bench/results.
+ */
 export async function writeReport(): Promise<void> {
   const [throughput, quick, watches, transfer, profile] = await Promise.all([
     readResults(join(resultsDirectory, 'throughput.json'), throughputResultsSchema),
@@ -36,6 +39,7 @@ export async function writeReport(): Promise<void> {
   const page = join(docs, 'explanation', 'performance.md');
   const recorded = { throughput, quick, watches, transfer, profile };
   await writeFile(page, fillPage(await readFile(page, 'utf8'), recorded));
+  await writeFile(join(resultsDirectory, 'README.md'), tablesPage(recorded));
   const chart = join(docs, 'images', 'performance.svg');
   await mkdir(dirname(chart), { recursive: true });
   await writeFile(chart, performanceChart(throughput, watches));
@@ -51,19 +55,30 @@ export interface RecordedResults {
 }
 
 /** The page with the tables of what is recorded; where nothing is, its place stays as it is. */
-export function fillPage(page: string, recorded: RecordedResults): string {
-  const { throughput, quick, watches, transfer, profile } = recorded;
+export function fillPage(page: string, { throughput, watches, transfer }: RecordedResults): string {
   const texts = {
-    throughput: throughput && throughputText(throughput, ''),
-    quick: quick && throughputText(quick, 'Under steady load: '),
+    throughput: throughput && markdownTable(summaryRows(throughput)),
     watches: watches && watchText(watches),
     transfer: transfer && transferText(transfer),
-    profile: profile && profileText(profile),
   };
   return Object.entries(texts).reduce(
     (filled, [place, text]) => (text === undefined ? filled : replaceBetweenMarkers(filled, place, text)),
     page,
   );
+}
+
+/** Every figure of requests that is recorded, for who wants more than the page's summary. */
+export function tablesPage({ throughput, quick, profile }: RecordedResults): string {
+  return [
+    '# Recorded figures of requests',
+    'Every contender in every workload. `npm run bench:report` writes this page; [performance](../../docs/explanation/performance.md) says how the figures come about and what they mean.',
+    throughput && throughputText(throughput, ''),
+    quick && throughputText(quick, 'Under steady load: '),
+    profile && profileText(profile),
+  ]
+    .filter((text) => text !== undefined)
+    .map((text) => `${text.trimEnd()}\n`)
+    .join('\n');
 }
 
 /** @param prefix of each table's heading, so that no two on the page are the same. */

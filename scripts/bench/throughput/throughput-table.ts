@@ -3,7 +3,10 @@ import type { Rows } from '../../report/text-table.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
 import { titleOf } from '../rivals/contenders.ts';
 import { addedOver, cpuTime, type FigurePick, leastCpuTime, ratioOver, spreadOver } from './ratios.ts';
-import type { WorkloadResults } from './results.ts';
+import type { ThroughputResults, WorkloadResults } from './results.ts';
+import { workloads } from './workloads.ts';
+
+const summarized: readonly ContenderName[] = ['router', 'go', 'nginx', 'haproxy', 'hono-fetch'];
 
 /** One row for each contender that was measured with the workload. */
 export function throughputRows({ rounds }: WorkloadResults): Rows {
@@ -37,6 +40,24 @@ export function throughputRows({ rounds }: WorkloadResults): Rows {
     ];
   };
   return [[...headings, ...(hasLatency ? ['p50, ms', 'p99, ms'] : [])], ...names.map(row)];
+}
+
+/** One row for each workload: CPU time of the contenders that readers know, and what else the router takes. */
+export function summaryRows(results: ThroughputResults): Rows {
+  const headings = ['CPU, µs a request', ...summarized.map(titleOf), 'requests/s', 'peak memory, MiB'];
+  const rows = workloads.flatMap(({ name, title }) => {
+    const rounds = results.workloads[name]?.rounds;
+    if (rounds === undefined) return [];
+    return [
+      [
+        title,
+        ...summarized.map((contender) => median(rounds, contender, cpuTime)),
+        median(rounds, 'router', ({ requestsPerSecond }) => requestsPerSecond),
+        median(rounds, 'router', ({ peakMemory }) => peakMemory / 1024),
+      ],
+    ];
+  });
+  return [headings, ...rows];
 }
 
 /** Without a proxy as it is, with one what it adds to that. */
