@@ -5,6 +5,7 @@ import type { Transport } from '../request/transport.ts';
 import { withVersionWarning } from '../request/version-warning.ts';
 import { denialOfWhatSnapshotSays } from './delivery/not-served.ts';
 import { refuseRedirect } from './delivery/redirect.ts';
+import { refusalOfServerThatEnds } from './delivery/shutting-down.ts';
 import type { Replacement } from './merged-document.ts';
 
 /**
@@ -25,7 +26,7 @@ export function forward(
   return router.deliver(request, (outbound) =>
     transport.send(outbound, inbound, (head) => {
       observed?.attemptResponded(head.status);
-      const denial = denialOfWhatSnapshotSays(request, head);
+      const denial = denialOfWhatSnapshotSays(request, head) ?? refusalOfServerThatEnds(request, head);
       if (denial !== undefined) return { kind: 'replace', response: denial };
       const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
       // Here, for the response may go past the `Response` that this way ends in.

@@ -8,6 +8,7 @@ import { type AttemptOptions, createAttempt } from './attempt.ts';
 import { extensionDestination } from './destinations.ts';
 import { mayBeDenied, NotServedResponse, servedSetsChanging } from './not-served.ts';
 import { type Candidates, type Choice, everyCandidate, ServerChoice } from './server-choice.ts';
+import { ShuttingDownResponse } from './shutting-down.ts';
 import {
   addressUnknown,
   knowledgeMissing,
@@ -80,40 +81,43 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     noteVersion(request, chosen);
     const othersLeft = (): boolean => mayTryAnother(candidates, server);
     return attempt(request, destination, send, othersLeft).then((result) => {
-      if (result instanceof NotServedResponse) return askAnother(request, candidates, server, result, send);
+      if (isRefusal(result)) return askAnother(request, candidates, server, result, send);
       if (!(result instanceof TransportError)) return result;
       return tryAnother(request, candidates, server, result, send);
     });
   }
 
   /**
-   * A server does not have what the snapshot says it serves. Another one that should have it is asked, without a
-   * withdrawal from the budget: the first had nothing to do. That holds for writes as it does for reads, since nothing
-   * was carried out. Only when there is no other the 404 is the response.
-   * @param denying the server that does not have it, if it is among the candidates.
+   * A server does not have what the snapshot says it serves, or ends. Another one that should have it is asked, without
+   * a withdrawal from the budget: the first had nothing to do. That holds for writes as it does for reads, since nothing
+   * was carried out. Only when there is no other the refusal is the response.
+   * @param refusing the server that refused, if it is among the candidates.
    */
   async function askAnother<Result>(
     request: AdmittedRequest,
     candidates: Candidates,
-    denying: RoutingServer | undefined,
-    denial: NotServedResponse,
+    refusing: RoutingServer | undefined,
+    refusal: NotServedResponse | ShuttingDownResponse,
     send: (outbound: OutboundRequest) => Promise<Result>,
   ): Promise<Result | Response> {
-    logger.debug({ target: request.inbound.target }, 'A server does not serve what the snapshot says of it');
-    const others = everyCandidate(candidates).filter((candidate) => candidate !== denying);
-    const second = choice.choose(candidates, denying);
+    const isEnding = refusal instanceof ShuttingDownResponse;
+    const text = isEnding ? 'A server ends' : 'A server does not serve what the snapshot says of it';
+    logger.debug({ target: request.inbound.target }, text);
+    const others = everyCandidate(candidates).filter((candidate) => candidate !== refusing);
+    const second = choice.choose(candidates, refusing);
     const destination = second?.destination;
     if (second === undefined || destination === undefined) {
+      if (isEnding) return refusal;
       const isKnown = others.length > 0 || options.isServedByDepartedServer?.(request) === true;
-      return isKnown ? servedSetsChanging(retryAfterSeconds) : denial;
+      return isKnown ? servedSetsChanging(retryAfterSeconds) : refusal;
     }
     // A body that was too large to be kept has gone to the first one.
-    if (!canBeSentAgain(request.inbound)) return servedSetsChanging(retryAfterSeconds);
+    if (!canBeSentAgain(request.inbound)) return isEnding ? refusal : servedSetsChanging(retryAfterSeconds);
     noteVersion(request, second);
     const result = await attempt(request, destination, send);
     if (result instanceof TransportError) return noResponse(request, result);
     if (!(result instanceof NotServedResponse) || !result.isCertain) return result;
-    return others.length > 1 || options.isServedByDepartedServer?.(request) === true
+    return isEnding || others.length > 1 || options.isServedByDepartedServer?.(request) === true
       ? servedSetsChanging(retryAfterSeconds)
       : result;
   }
@@ -154,7 +158,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
     const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal?.(request) ?? nobody);
     return attempt(request, destination, send, othersLeft).then((result) => {
-      if (result instanceof NotServedResponse) {
+      if (isRefusal(result)) {
         return askAnother(request, othersThanLocal?.(request) ?? nobody, undefined, result, send);
       }
       if (!(result instanceof TransportError)) return result;
@@ -212,6 +216,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
         return Promise.resolve(unavailable(decision.reason));
     }
   };
+}
+
+/** Whether nothing was carried out because of what the server is, or is doing. */
+function isRefusal(result: unknown): result is NotServedResponse | ShuttingDownResponse {
+  return result instanceof NotServedResponse || result instanceof ShuttingDownResponse;
 }
 
 const nobody: Candidates = { candidates: [] };

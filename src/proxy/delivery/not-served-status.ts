@@ -16,7 +16,7 @@ const notServedProtobufLength = 116;
 const namedProtobufLength = 68;
 
 /** Subresources that respond with what a kubelet, or an application, has said. */
-const passedOn: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
+export const passedOn: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
 /** Names whose length in bytes, in JSON too, is that of the text. */
 const plainName = /^[A-Za-z0-9.:_-]*$/;
