@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { shuttingDownStatus } from '../../src/proxy/delivery/shutting-down.ts';
 import { protocols } from '../support/security/recording-backend.ts';
 import { answerNotServed } from './laboratory/answer-faults.ts';
+import type { Script } from './laboratory/asked.ts';
 import { inLaboratories, type Laboratory } from './laboratory/laboratory.ts';
 
 const resource = 'faults.example.com/v1/things';
@@ -10,8 +12,13 @@ const bodies = { small: 'a'.repeat(1_000), streamed: 'b'.repeat(40_000), large: 
 
 type Experiment = (laboratory: Laboratory, denying: 'local' | 'peer') => Promise<void>;
 
-/** One server that has become another version, and one that serves the resource. */
-function experiments(body: Experiment): Record<string, (laboratory: Laboratory) => Promise<void>> {
+const denies: Script = (asked) => answerNotServed(asked, '404 page not found\n', 'text/plain; charset=utf-8');
+
+/** One server that has become another version, or does what `script` says, and one that serves the resource. */
+function experiments(
+  body: Experiment,
+  script: Script = denies,
+): Record<string, (laboratory: Laboratory) => Promise<void>> {
   const places = ['local', 'peer'] as const;
   return Object.fromEntries(
     protocols.flatMap((protocol) =>
@@ -20,7 +27,7 @@ function experiments(body: Experiment): Record<string, (laboratory: Laboratory) 
         async (laboratory: Laboratory) => {
           const changed = await laboratory.startServer('changed', {
             protocols: [protocol],
-            script: (asked) => answerNotServed(asked, '404 page not found\n', 'text/plain; charset=utf-8'),
+            script,
           });
           const healthy = await laboratory.startServer('healthy', { protocols: [protocol] });
           const other = { name: 'healthy', port: healthy.port, serves: [resource], isHealthy: true };
@@ -40,42 +47,77 @@ function experiments(body: Experiment): Record<string, (laboratory: Laboratory) 
   );
 }
 
+/** As kube-apiserver does while its last requests are carried out. */
+const refusesAsItEnds: Script = (asked) => {
+  asked.seen.answer.refused = true;
+  asked.begin(503, {
+    'content-type': 'application/json',
+    'content-length': String(shuttingDownStatus.length),
+    'retry-after': '1',
+  });
+  asked.send(shuttingDownStatus);
+  asked.end();
+};
+
+const reachesAnother: Experiment = async (laboratory) => {
+  for (const [method, body] of [
+    ['POST', bodies.small],
+    ['PUT', bodies.streamed],
+    ['PATCH', bodies.small],
+    ['DELETE', undefined],
+    ['DELETE', '{"kind":"DeleteOptions"}'],
+  ] as const) {
+    const answer = await laboratory.ask({
+      protocol: 'http/1.1',
+      caller: 'admin',
+      method,
+      target,
+      ...(body === undefined ? {} : { body }),
+    });
+    assert.equal(answer.status, 200, `${method}: ${answer.content}`);
+    const [first, second] = laboratory.arrived(answer);
+    assert.deepEqual([first?.server, second?.server], ['changed', 'healthy'], method);
+    assert.equal(second?.body, body ?? '', method);
+  }
+  // In one frame, and with a length only the framing tells.
+  const answer = await laboratory.ask({
+    protocol: 'h2',
+    caller: 'admin',
+    method: 'POST',
+    target,
+    body: '{}',
+  });
+  assert.equal(answer.status, 200, answer.content);
+  assert.deepEqual(
+    laboratory.arrived(answer).map((seen) => seen.body),
+    ['{}', '{}'],
+  );
+};
+
 inLaboratories(
   'a write to a server that does not have the resource any more reaches another one, its body whole',
+  experiments(reachesAnother),
+);
+
+inLaboratories(
+  'a write to a server that ends reaches another one, its body whole',
+  experiments(reachesAnother, refusesAsItEnds),
+);
+
+inLaboratories(
+  'a body that was too large to be kept gets 503 and Retry-After from a server that ends',
   experiments(async (laboratory) => {
-    for (const [method, body] of [
-      ['POST', bodies.small],
-      ['PUT', bodies.streamed],
-      ['PATCH', bodies.small],
-      ['DELETE', undefined],
-      ['DELETE', '{"kind":"DeleteOptions"}'],
-    ] as const) {
-      const answer = await laboratory.ask({
-        protocol: 'http/1.1',
-        caller: 'admin',
-        method,
-        target,
-        ...(body === undefined ? {} : { body }),
-      });
-      assert.equal(answer.status, 200, `${method}: ${answer.content}`);
-      const [first, second] = laboratory.arrived(answer);
-      assert.deepEqual([first?.server, second?.server], ['changed', 'healthy'], method);
-      assert.equal(second?.body, body ?? '', method);
-    }
-    // In one frame, and with a length only the framing tells.
     const answer = await laboratory.ask({
-      protocol: 'h2',
+      protocol: 'http/1.1',
       caller: 'admin',
       method: 'POST',
       target,
-      body: '{}',
+      body: bodies.large,
     });
-    assert.equal(answer.status, 200, answer.content);
-    assert.deepEqual(
-      laboratory.arrived(answer).map((seen) => seen.body),
-      ['{}', '{}'],
-    );
-  }),
+    assert.equal(answer.status, 503);
+    assert.equal(answer.content, shuttingDownStatus);
+    assert.equal(laboratory.arrived(answer).length, 1);
+  }, refusesAsItEnds),
 );
 
 inLaboratories(
