@@ -15,6 +15,7 @@ const rooms = [
   'src/cli/explain',
   'src/cli/commands',
   'src/cli/sync',
+  'src/cli/install',
   'src/cli/serve',
   'src/cli/completion',
   'src/cli/config',

@@ -4,6 +4,7 @@ import { registerValidate } from './commands/validate.ts';
 import { registerCompletion } from './completion/register-completion.ts';
 import { registerDoctor } from './doctor/register-doctor.ts';
 import { registerExplain } from './explain/explain-command.ts';
+import { registerInstall } from './install/register-install.ts';
 import { registerServe } from './serve/serve-command.ts';
 import { registerStatus } from './status/register-status.ts';
 import { registerSync } from './sync/sync-command.ts';
@@ -51,6 +52,7 @@ export function createProgram(
   registerValidate(program, context, report);
   registerStatus(program, context, report);
   registerDoctor(program, context, report);
+  registerInstall(program, context, report);
   registerKeygen(program, context, report);
   registerCompletion(program, context, report);
   registerVersion(program, context, report);

@@ -55,7 +55,7 @@ ${Object.entries(all)
     livenessProbe:${probe}
     name: kube-apiserver
     ports:
-    - { containerPort: 6443, name: probe-port, protocol: TCP }
+    - { containerPort: ${securePort}, name: probe-port, protocol: TCP }
     volumeMounts:
     - { mountPath: /etc/ssl/certs, name: ca-certs, readOnly: true }
     - { mountPath: /etc/kubernetes/pki, name: k8s-certs, readOnly: true }

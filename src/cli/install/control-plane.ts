@@ -1,0 +1,132 @@
+import * as v from 'valibot';
+import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
+import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
+import { messageOf } from '../terminal/command-context.ts';
+import { InstallationRefused } from './kubeadm-plan.ts';
+import { readerRights } from './reader-rights.ts';
+
+/** The cluster, as the administrator's kubeconfig on the node reaches it. */
+export interface ControlPlane {
+  /** The ClusterConfiguration that kubeadm keeps. */
+  clusterConfiguration(): Promise<string>;
+  /** Why other control-plane nodes are not ready to do without this one; empty when they are. */
+  othersNotReady(port: number): Promise<readonly string[]>;
+  /** Makes or replaces the rights of the routers' user. */
+  grantRights(): Promise<void>;
+  /** Why what listens on a port of this node is not ready; `undefined` when it is. */
+  notReady(port: number): Promise<string | undefined>;
+}
+
+/** Milliseconds for one answer. */
+const patience = 5_000;
+const longestAnswer = 16 * 1024 * 1024;
+
+const nodeList = v.object({
+  items: v.array(
+    v.object({
+      metadata: v.object({ name: v.string() }),
+      status: v.object({
+        addresses: v.nullish(v.array(v.object({ type: v.string(), address: v.string() })), []),
+        conditions: v.nullish(v.array(v.object({ type: v.string(), status: v.string() })), []),
+      }),
+    }),
+  ),
+});
+const kubeadmConfig = v.object({ data: v.object({ ClusterConfiguration: v.string() }) });
+
+interface Asked {
+  readonly origin?: string;
+  readonly method?: string;
+  readonly object?: object;
+}
+
+/** @param ownAddress where kube-apiserver of this node is reached */
+export function controlPlaneBy(access: ClusterAccess, ownAddress: string): ControlPlane {
+  async function ask(path: string, { origin, method, object }: Asked = {}): Promise<HttpsAnswer> {
+    const { certificateAuthorities, clientCertificate, headers, serverName } = await access.credentials();
+    const body = object === undefined ? undefined : JSON.stringify(object);
+    return askOverHttps({
+      url: `${origin ?? access.server}${path}`,
+      ...(method === undefined ? {} : { method }),
+      body,
+      // Every API server has that name in its certificate, and so has a router in front of it.
+      serverName: origin === undefined ? serverName : 'kubernetes.default.svc',
+      certificateAuthorities,
+      clientCertificate,
+      headers: [
+        ...headers,
+        'accept',
+        'application/json',
+        ...(body === undefined
+          ? []
+          : ['content-type', 'application/json', 'content-length', String(Buffer.byteLength(body))]),
+      ],
+      patience,
+      longestAnswer,
+    });
+  }
+
+  async function get<Schema extends v.GenericSchema>(
+    path: string,
+    schema: Schema,
+  ): Promise<v.InferOutput<Schema>> {
+    const { status, text } = await ask(path).catch((cause: unknown) => {
+      throw new InstallationRefused(`the cluster cannot be asked at ${access.server}: ${messageOf(cause)}`, {
+        cause,
+      });
+    });
+    if (status !== 200) throw new InstallationRefused(`${access.server}${path} is answered with ${status}`);
+    const result = v.safeParse(schema, JSON.parse(text));
+    if (!result.success) throw new InstallationRefused(`${access.server}${path} is not what it should be`);
+    return result.output;
+  }
+
+  async function notReadyAt(address: string, port: number): Promise<string | undefined> {
+    const origin = `https://${address.includes(':') ? `[${address}]` : address}:${port}`;
+    try {
+      const { status } = await ask('/readyz', { origin });
+      return status === 200 ? undefined : `${origin}/readyz is answered with ${status}`;
+    } catch (error) {
+      return `${origin}/readyz has no answer: ${messageOf(error)}`;
+    }
+  }
+
+  return {
+    async clusterConfiguration() {
+      const path = '/api/v1/namespaces/kube-system/configmaps/kubeadm-config';
+      return (await get(path, kubeadmConfig)).data.ClusterConfiguration;
+    },
+    async othersNotReady(port) {
+      const selector = encodeURIComponent('node-role.kubernetes.io/control-plane');
+      const { items } = await get(`/api/v1/nodes?labelSelector=${selector}`, nodeList);
+      const reasons = items.map(async ({ metadata, status }) => {
+        const addresses = status.addresses
+          .filter(({ type }) => type === 'InternalIP')
+          .map(({ address }) => address);
+        if (addresses.includes(ownAddress)) return undefined;
+        const isReady = status.conditions.some((each) => each.type === 'Ready' && each.status === 'True');
+        if (!isReady) return `node ${metadata.name} is not Ready`;
+        const [address] = addresses;
+        if (address === undefined) return `node ${metadata.name} has no InternalIP`;
+        const reason = await notReadyAt(address, port);
+        return reason && `node ${metadata.name}: ${reason}`;
+      });
+      return (await Promise.all(reasons)).filter((reason) => reason !== undefined);
+    },
+    async grantRights() {
+      for (const { collection, object } of readerRights) {
+        const made = await ask(collection, { method: 'POST', object });
+        const { status } =
+          made.status === 409
+            ? await ask(`${collection}/${object.metadata.name}`, { method: 'PUT', object })
+            : made;
+        if (status !== 200 && status !== 201) {
+          throw new InstallationRefused(
+            `${object.kind} ${object.metadata.name} cannot be made: the API server answers with ${status}`,
+          );
+        }
+      }
+    },
+    notReady: (port) => notReadyAt(ownAddress, port),
+  };
+}

@@ -1,0 +1,202 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
+import { messageOf } from '../terminal/command-context.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { diffText, type FileChange } from './file-change.ts';
+import { type Journal, parseJournal, planUndo, withChange } from './journal.ts';
+import type { KubeadmNode } from './kubeadm-node.ts';
+import {
+  changesOf,
+  type InstallationPlan,
+  InstallationRefused,
+  type InstallationWish,
+  planInstallation,
+} from './kubeadm-plan.ts';
+import { routerPaths } from './router-files.ts';
+
+/** Milliseconds between two looks at what has been started. */
+const interval = 500;
+
+/** What an installation works on. */
+export interface InstallationSite {
+  readonly node: KubeadmNode;
+  /** Reached only when something is really done. */
+  readonly controlPlane: () => Promise<ControlPlane>;
+  /** A line for whoever watches. */
+  readonly say: (line: string) => Promise<void>;
+  /** Milliseconds until what has been started, or ended, has to be so. */
+  readonly patience: number;
+}
+
+/** What `install` would change, as a diff; empty when all is there. */
+export async function diffOfInstallation(wish: InstallationWish, node: KubeadmNode): Promise<string> {
+  return diffText(changesOf((await planOf(wish, node)).plan));
+}
+
+/** What `install --undo` would change, as a diff; empty when nothing is installed. */
+export async function diffOfUndo(node: KubeadmNode): Promise<string> {
+  const journal = await journalOf(node);
+  return journal === undefined ? '' : diffText(planUndo(journal, await filesOf(node, journal)));
+}
+
+/**
+ * Moves kube-apiserver to its other port and puts a router on the one that clients know. All is put back when one of
+ * them does not become ready.
+ * @throws {InstallationRefused} when nothing has been changed, or everything has been put back
+ */
+export async function install(wish: InstallationWish, site: InstallationSite): Promise<void> {
+  const { node, say } = site;
+  const { plan, journal } = await planOf(wish, node);
+  const controlPlane = await site.controlPlane();
+  if (changesOf(plan).length === 0) {
+    await waitUntilReady(controlPlane, plan.port, site.patience);
+    await say(`nothing to do: the router is installed, and ready on ${plan.port}`);
+    return;
+  }
+  await refuseUnlessPossible(plan, wish, node, controlPlane);
+  await controlPlane.grantRights();
+  const preparations = await withKubeconfig(plan.preparations, node, controlPlane);
+  let recorded: Journal = journal ?? { version: 1, port: plan.port, files: [] };
+  const apply = async (change: FileChange): Promise<void> => {
+    recorded = withChange(recorded, change);
+    await writeJournal(node, recorded);
+    await node.write(change);
+    await say(`written: ${change.path}`);
+  };
+  try {
+    for (const change of preparations) await apply(change);
+    if (plan.kubeApiServer !== undefined) await apply(plan.kubeApiServer);
+    await say(`waiting for kube-apiserver on ${wish.kubeApiServerPort}`);
+    await waitUntilReady(controlPlane, wish.kubeApiServerPort, site.patience);
+    if (plan.router !== undefined) await apply(plan.router);
+    await say(`waiting for the router on ${plan.port}`);
+    await waitUntilReady(controlPlane, plan.port, site.patience);
+  } catch (cause) {
+    await say(`failed: ${messageOf(cause)}`);
+    await putBack(recorded, controlPlane, site).catch((error: unknown) => {
+      throw new InstallationRefused(
+        `${messageOf(cause)}\nnot everything could be put back: ${messageOf(error)}. See to it, then: install kubeadm --undo`,
+        { cause: error },
+      );
+    });
+    throw new InstallationRefused(`${messageOf(cause)}\neverything has been put back`, { cause });
+  }
+  await say(
+    `installed: the router is ready on ${plan.port}, kube-apiserver on ${wish.kubeApiServerPort}. From now on: kubeadm upgrade … --patches /etc/kubernetes/patches`,
+  );
+}
+
+/** Takes an installation back. @throws {InstallationRefused} */
+export async function undo(site: InstallationSite): Promise<void> {
+  const journal = await journalOf(site.node);
+  if (journal === undefined) {
+    await site.say(`nothing to do: ${routerPaths.journal} is not there, so nothing is installed`);
+    return;
+  }
+  await putBack(journal, await site.controlPlane(), site);
+  await site.say(
+    `removed: kube-apiserver is ready on ${journal.port}. The ClusterRole, Roles and bindings mixed-version-proxy-router stay for other nodes`,
+  );
+}
+
+async function putBack(
+  journal: Journal,
+  controlPlane: ControlPlane,
+  { node, say, patience }: InstallationSite,
+): Promise<void> {
+  for (const change of planUndo(journal, await filesOf(node, journal))) {
+    // The router ends its requests first; kube-apiserver cannot have the port before that.
+    if (change.path === kubeAdmManifest && journal.files.some(({ path }) => path === routerPaths.manifest)) {
+      await say(`waiting until ${journal.port} is free`);
+      await waitUntil(patience, async () =>
+        (await node.isTaken(journal.port)) ? `something still listens on ${journal.port}` : undefined,
+      );
+    }
+    await node.write(change);
+    await say(`${change.after === undefined ? 'removed' : 'put back'}: ${change.path}`);
+  }
+  await say(`waiting for kube-apiserver on ${journal.port}`);
+  await waitUntilReady(controlPlane, journal.port, patience);
+  await node.write({ path: routerPaths.journal, after: undefined, mode: 0o600 });
+}
+
+async function planOf(
+  wish: InstallationWish,
+  node: KubeadmNode,
+): Promise<{ readonly plan: InstallationPlan; readonly journal: Journal | undefined }> {
+  const journal = await journalOf(node);
+  return { plan: planInstallation(wish, await filesOf(node, journal), journal?.port), journal };
+}
+
+async function refuseUnlessPossible(
+  plan: InstallationPlan,
+  { kubeApiServerPort }: InstallationWish,
+  node: KubeadmNode,
+  controlPlane: ControlPlane,
+): Promise<void> {
+  const reasons = (await controlPlane.othersNotReady(plan.port)).map(
+    (reason) => `${reason}: one node at a time, while all others are ready`,
+  );
+  if (plan.kubeApiServer !== undefined && (await node.isTaken(kubeApiServerPort))) {
+    reasons.push(
+      `something listens on ${kubeApiServerPort} already: give another with --kube-apiserver-port`,
+    );
+  }
+  if (reasons.length > 0) throw new InstallationRefused(reasons.join('\n'));
+}
+
+/** The certificate is made before anything is changed: without the CA's key there is none. */
+async function withKubeconfig(
+  changes: readonly FileChange[],
+  node: KubeadmNode,
+  controlPlane: ControlPlane,
+): Promise<readonly FileChange[]> {
+  if (!changes.some(({ path }) => path === routerPaths.kubeconfig)) return changes;
+  const after = await node.makeKubeconfig(await controlPlane.clusterConfiguration());
+  return changes.map((change) => (change.path === routerPaths.kubeconfig ? { ...change, after } : change));
+}
+
+async function journalOf(node: KubeadmNode): Promise<Journal | undefined> {
+  const text = await node.read(routerPaths.journal);
+  return text === undefined ? undefined : parseJournal(routerPaths.journal, text);
+}
+
+function writeJournal(node: KubeadmNode, journal: Journal): Promise<void> {
+  const after = `${JSON.stringify(journal, null, 2)}\n`;
+  return node.write({ path: routerPaths.journal, after, mode: 0o600 });
+}
+
+async function filesOf(
+  node: KubeadmNode,
+  journal: Journal | undefined,
+): Promise<ReadonlyMap<string, string>> {
+  const { journal: _, ...own } = routerPaths;
+  const paths = new Set([
+    kubeAdmManifest,
+    ...Object.values(own),
+    ...(journal?.files.map(({ path }) => path) ?? []),
+  ]);
+  const files = new Map<string, string>();
+  for (const path of paths) {
+    const text = await node.read(path);
+    if (text !== undefined) files.set(path, text);
+  }
+  return files;
+}
+
+function waitUntilReady(controlPlane: ControlPlane, port: number, patience: number): Promise<void> {
+  return waitUntil(patience, () => controlPlane.notReady(port));
+}
+
+/** @param reasonNot why it is not so yet @throws {InstallationRefused} with the last reason */
+async function waitUntil(patience: number, reasonNot: () => Promise<string | undefined>): Promise<void> {
+  const giveUpAt = performance.now() + patience;
+  for (;;) {
+    const reason = await reasonNot();
+    if (reason === undefined) return;
+    if (performance.now() > giveUpAt) {
+      throw new InstallationRefused(`${reason} (waited ${Math.round(patience / 1000)} s)`);
+    }
+    await sleep(interval);
+  }
+}

@@ -1,0 +1,98 @@
+import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
+import type { FileChange } from './file-change.ts';
+import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
+import { flagPatch, probePatch, routerConfiguration, routerManifest, routerPaths } from './router-files.ts';
+
+/** What is to be on the node. */
+export interface InstallationWish {
+  /** Image of the router; `undefined`: the one that the router's static pod has already. */
+  readonly image: string | undefined;
+  /** Where kube-apiserver goes. */
+  readonly kubeApiServerPort: number;
+}
+
+/** Changes in the order in which they are made: kube-apiserver leaves its port before the router takes it. */
+export interface InstallationPlan {
+  /** The port that clients know: kube-apiserver's until now, the router's from now on. */
+  readonly port: number;
+  readonly preparations: readonly FileChange[];
+  readonly kubeApiServer: FileChange | undefined;
+  readonly router: FileChange | undefined;
+}
+
+/** What stands in the way. The message tells what to do. */
+export class InstallationRefused extends Error {
+  override readonly name = 'InstallationRefused';
+}
+
+/** Stands for the kubeconfig in a plan until kubeadm has made it. */
+export const kubeconfigToBeMade = '(made by kubeadm)\n';
+
+/**
+ * What has to change on a node of kubeadm. Pure.
+ * @param files what is there, by path
+ * @param installedPort the port that clients know, where an installation has recorded it
+ * @throws {InstallationRefused}
+ */
+export function planInstallation(
+  { image, kubeApiServerPort }: InstallationWish,
+  files: ReadonlyMap<string, string>,
+  installedPort: number | undefined,
+): InstallationPlan {
+  const manifest = files.get(kubeAdmManifest);
+  if (manifest === undefined) {
+    throw new InstallationRefused(
+      `${kubeAdmManifest} is not there: this is no control-plane node of kubeadm. Run it on one, as root`,
+    );
+  }
+  const { present, moved } = movedManifest(manifest, kubeApiServerPort);
+  const port = installedPort ?? present;
+  if (port === kubeApiServerPort) {
+    throw new InstallationRefused(
+      `kube-apiserver listens on ${port} already, and nothing has recorded which port clients use: give another with --kube-apiserver-port, or move it back first`,
+    );
+  }
+  const change = (path: string, after: string, mode: number, isSecret = false): FileChange[] => {
+    const before = files.get(path);
+    return before === after ? [] : [{ path, before, after, mode, isSecret }];
+  };
+  /** Somebody's own, once it is there. */
+  const made = (...[path, ...rest]: Parameters<typeof change>) =>
+    files.has(path) ? [] : change(path, ...rest);
+  const [router] = change(routerPaths.manifest, manifestOf(image, files, port), 0o600);
+  const [kubeApiServer] = change(kubeAdmManifest, moved, 0o600);
+  return {
+    port,
+    preparations: [
+      ...made(routerPaths.kubeconfig, kubeconfigToBeMade, 0o600, true),
+      ...made(routerPaths.configuration, routerConfiguration(port), 0o644),
+      ...change(routerPaths.flagPatch, flagPatch(kubeApiServerPort), 0o644),
+      ...change(routerPaths.probePatch, probePatch(kubeApiServerPort), 0o644),
+    ],
+    kubeApiServer,
+    router,
+  };
+}
+
+/** Of a plan, in their order. */
+export function changesOf({ preparations, kubeApiServer, router }: InstallationPlan): readonly FileChange[] {
+  return [...preparations, kubeApiServer, router].filter((change) => change !== undefined);
+}
+
+function movedManifest(manifest: string, to: number): { readonly present: number; readonly moved: string } {
+  try {
+    return { present: securePortOf(manifest), moved: moveKubeApiServer(manifest, to) };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new InstallationRefused(`${kubeAdmManifest} ${error.message}`, { cause: error });
+  }
+}
+
+function manifestOf(image: string | undefined, files: ReadonlyMap<string, string>, port: number): string {
+  const present = files.get(routerPaths.manifest);
+  if (image !== undefined) return routerManifest(image, port);
+  if (present !== undefined) return present;
+  throw new InstallationRefused(
+    'give --image: the image of the router, by digest, from a registry that this node reaches',
+  );
+}

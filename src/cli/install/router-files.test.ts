@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
+import { readerName, readerRights } from './reader-rights.ts';
+import { flagPatch, probePatch, routerConfiguration, routerManifest } from './router-files.ts';
+
+const deploy = (path: string) => readFileSync(join(import.meta.dirname, '../../../deploy', path), 'utf8');
+const fileOf = (path: string) => parse(deploy(`static-pod/${path}`));
+
+test('what is written to a node is what deploy/static-pod has for it', () => {
+  assert.deepEqual(
+    parse(routerManifest('mixed-version-proxy:0.1.0', 6443)),
+    fileOf('mixed-version-proxy.yaml'),
+  );
+  const { serving, ...configuration } = parse(routerConfiguration(6443));
+  assert.deepEqual(serving, { port: 6443 });
+  assert.deepEqual(configuration, fileOf('config.yaml'));
+  assert.deepEqual(parse(probePatch(6444)).spec, fileOf('kube-apiserver+strategic.yaml').spec);
+});
+
+test('an image is a name and nothing else, whatever is in it', () => {
+  const image = 'a: "b"\n  x: # y';
+  assert.equal(parse(routerManifest(image, 6443)).spec.containers[0].image, image);
+});
+
+test('the patch of the flag is appended to the command, whatever kubeadm has written there', () => {
+  assert.deepEqual(parse(flagPatch(6444)), [
+    { op: 'add', path: '/spec/containers/0/command/-', value: '--secure-port=6444' },
+  ]);
+});
+
+test('the user of a router has the rules of deploy/sync/rbac.yaml, but for leader election', () => {
+  const objects = parseAllDocuments(deploy('sync/rbac.yaml')).map((document) => document.toJS());
+  const key = ({ kind, metadata }: { kind: string; metadata: { namespace?: string } }) =>
+    `${kind} ${metadata.namespace}`;
+  const shipped = objects.filter(
+    ({ kind, metadata }) => kind.endsWith('Role') && !metadata.name.endsWith('leader-election'),
+  );
+  const granted = readerRights.map(({ object }) => object);
+  assert.deepEqual(
+    new Map(granted.flatMap((each) => (each['rules'] === undefined ? [] : [[key(each), each['rules']]]))),
+    new Map(shipped.map((each) => [key(each), each.rules])),
+  );
+  for (const { subjects, roleRef, kind } of granted.map((each) => JSON.parse(JSON.stringify(each)))) {
+    if (!kind.endsWith('Binding')) continue;
+    assert.deepEqual(
+      subjects.map(({ name }: { name: string }) => name),
+      [readerName],
+    );
+    assert.equal(`${roleRef.kind}Binding`, kind);
+  }
+});

@@ -1,0 +1,124 @@
+/** Where the router's own files are on a node, and what they hold. */
+export const routerPaths = {
+  kubeconfig: '/etc/mixed-version-proxy/sync.kubeconfig',
+  configuration: '/etc/mixed-version-proxy/config.yaml',
+  manifest: '/etc/kubernetes/manifests/mixed-version-proxy.yaml',
+  flagPatch: '/etc/kubernetes/patches/kube-apiserver-mixed-version-proxy+json.yaml',
+  probePatch: '/etc/kubernetes/patches/kube-apiserver-mixed-version-proxy+strategic.yaml',
+  journal: '/var/lib/mixed-version-proxy-install/journal.json',
+} as const;
+
+/** Appended by kubeadm behind its own flag: of two the last one counts. */
+export function flagPatch(port: number): string {
+  return `# For kubeadm (--patches): kube-apiserver listens on ${port}, for the router has the port that clients know.
+- op: add
+  path: /spec/containers/0/command/-
+  value: --secure-port=${port}
+`;
+}
+
+export function probePatch(port: number): string {
+  return `# For kubeadm (--patches): the probes of kube-apiserver ask where it listens.
+spec:
+  containers:
+    - name: kube-apiserver
+      startupProbe:
+        httpGet: { port: ${port} }
+      livenessProbe:
+        httpGet: { port: ${port} }
+      readinessProbe:
+        httpGet: { port: ${port} }
+`;
+}
+
+/** All else is found on the node. */
+export function routerConfiguration(port: number): string {
+  return `# Written by mixed-version-proxy install kubeadm. The local server, its ID, certificates and authorities are found on the
+# node: mixed-version-proxy serve --config ${routerPaths.configuration} --dry-run shows them.
+apiVersion: mixed-version-proxy/v1alpha1
+kind: RouterConfiguration
+serving:
+  port: ${port}
+apiServers:
+  kubeconfig: ${routerPaths.kubeconfig}
+snapshot:
+  file: /var/lib/mixed-version-proxy/snapshot
+shutdown:
+  # Longer than a load balancer takes to notice a failing /readyz.
+  delay: 15s
+logging:
+  format: json
+`;
+}
+
+/** The static pod of deploy/static-pod, on this port. */
+export function routerManifest(image: string, port: number): string {
+  const probe = (path: string) => `httpGet: { host: 127.0.0.1, path: ${path}, port: ${port}, scheme: HTTPS }`;
+  return `# Written by mixed-version-proxy install kubeadm, which takes it back with --undo.
+apiVersion: v1
+kind: Pod
+metadata:
+  name: mixed-version-proxy
+  namespace: kube-system
+  labels:
+    app.kubernetes.io/name: mixed-version-proxy
+    tier: control-plane
+spec:
+  hostNetwork: true
+  priorityClassName: system-node-critical
+  # 60 s for requests, 15 s of delay, and some to spare.
+  terminationGracePeriodSeconds: 90
+  securityContext:
+    seccompProfile:
+      type: RuntimeDefault
+  containers:
+    - name: router
+      image: ${JSON.stringify(image)}
+      args:
+        - serve
+        - --config=/etc/mixed-version-proxy/config.yaml
+      ports:
+        - { name: https, containerPort: ${port}, hostPort: ${port}, protocol: TCP }
+      startupProbe:
+        ${probe('/livez')}
+        periodSeconds: 2
+        failureThreshold: 30
+      # The process alone: an API server that is down does not restart the router.
+      livenessProbe:
+        ${probe('/livez')}
+        periodSeconds: 10
+        timeoutSeconds: 5
+        failureThreshold: 6
+      readinessProbe:
+        ${probe('/readyz')}
+        periodSeconds: 5
+        timeoutSeconds: 5
+      resources:
+        requests: { cpu: 250m, memory: 256Mi }
+        # No CPU limit: throttling would slow down every request.
+        limits: { memory: 4Gi }
+      securityContext:
+        # kubeadm writes its keys for root alone. Without a capability root here is only their owner.
+        runAsUser: 0
+        runAsGroup: 0
+        allowPrivilegeEscalation: false
+        readOnlyRootFilesystem: true
+        capabilities:
+          drop: [ALL]
+      volumeMounts:
+        - { name: config, mountPath: /etc/mixed-version-proxy, readOnly: true }
+        - { name: pki, mountPath: /etc/kubernetes/pki, readOnly: true }
+        # The flags of kube-apiserver, which the router finds its own settings in.
+        - { name: manifests, mountPath: /etc/kubernetes/manifests, readOnly: true }
+        - { name: state, mountPath: /var/lib/mixed-version-proxy }
+  volumes:
+    - name: config
+      hostPath: { path: /etc/mixed-version-proxy, type: Directory }
+    - name: pki
+      hostPath: { path: /etc/kubernetes/pki, type: Directory }
+    - name: manifests
+      hostPath: { path: /etc/kubernetes/manifests, type: Directory }
+    - name: state
+      hostPath: { path: /var/lib/mixed-version-proxy, type: DirectoryOrCreate }
+`;
+}

@@ -1,0 +1,320 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { writeKubeconfig } from '../demo/kubeconfig.ts';
+import { type KubeadmNode, kubeadmNode } from '../src/cli/install/kubeadm-node.ts';
+import { registerInstall } from '../src/cli/install/register-install.ts';
+import { routerPaths } from '../src/cli/install/router-files.ts';
+import { CliCommand } from '../src/cli/terminal/cli-command.ts';
+import { CommandFailure } from '../src/cli/terminal/command-context.ts';
+import { commandContext } from './support/command-context.ts';
+import { kubeadmManifest } from './support/kubeadm-layout.ts';
+import { startKubelet } from './support/kubelet.ts';
+import { syncCluster } from './support/sync-cluster.ts';
+
+const image = 'registry.example/mixed-version-proxy:0.1.0';
+const kubeApiServerManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+
+/** Its last flag names a configuration, which it shows in place of a kubeconfig. */
+const kubeadmScript = 'echo "hunter2: $*"; for flag; do :; done; cat "$(echo $flag | cut -d= -f2)"';
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : assert.fail();
+}
+
+/** Every file of a folder with its text and mode, by path. */
+async function filesIn(root: string): Promise<Record<string, string>> {
+  const files: Record<string, string> = {};
+  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const { mode } = await stat(path);
+    files[path.slice(root.length)] = `${(mode & 0o777).toString(8)}\n${await readFile(path, 'utf8')}`;
+  }
+  return files;
+}
+
+interface NodeOptions {
+  /** What stands in for kubeadm: a shell script. */
+  readonly kubeadm?: string;
+  /** A second control-plane node. */
+  readonly other?: ReturnType<typeof nodeObject>;
+}
+
+/** A control-plane node in a folder, with a kubelet, in a cluster that keeps what kubeadm keeps in one. */
+async function controlPlaneNode(context: TestContext, options: NodeOptions = {}) {
+  const cluster = await syncCluster(context);
+  const api = await cluster.startServer({ version: '1.36', name: 'cp-a' });
+  cluster.store.create(
+    { group: '', resource: 'configmaps' },
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'kubeadm-config', namespace: 'kube-system' },
+      data: { ClusterConfiguration: 'kind: ClusterConfiguration\n' },
+    },
+  );
+  const nodes = [nodeObject('cp-a', '127.0.0.1'), ...(options.other === undefined ? [] : [options.other])];
+  for (const node of nodes) {
+    cluster.store.create({ group: '', resource: 'nodes' }, { apiVersion: 'v1', kind: 'Node', ...node });
+  }
+  const root = join(cluster.directory, 'node');
+  const [port, otherPort] = [await freePort(), await freePort()];
+  const manifest = kubeadmManifest({
+    pki: '/etc/kubernetes/pki',
+    securePort: port,
+    flags: { 'advertise-address': '127.0.0.1' },
+  });
+  const write = async (path: string, text: string, mode = 0o600): Promise<void> => {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text, { mode });
+  };
+  await write(kubeApiServerManifest, manifest);
+  await writeKubeconfig(join(root, 'etc/kubernetes/admin.conf'), {
+    servers: { kubernetes: api.url },
+    certificateAuthority: cluster.certificates.clusterCa,
+    users: { admin: cluster.certificates.admin },
+  });
+  const kubeadm = join(cluster.directory, 'kubeadm');
+  await writeFile(kubeadm, `#!/bin/sh\n${options.kubeadm ?? kubeadmScript}\n`);
+  await chmod(kubeadm, 0o755);
+  const { certificate, privateKey } = cluster.certificates.apiServer;
+  const unready = new Set<string>();
+  const kubelet = await startKubelet({
+    manifests: join(root, 'etc/kubernetes/manifests'),
+    tls: { cert: await readFile(certificate, 'utf8'), key: await readFile(privateKey, 'utf8') },
+    unready,
+  });
+  context.after(() => kubelet.stop());
+  const before = await filesIn(root);
+
+  async function run(args: readonly string[], node: KubeadmNode = kubeadmNode({ root, kubeadm })) {
+    const { context: command, written } = commandContext(new Map());
+    const program = new CliCommand('mixed-version-proxy').exitOverride();
+    registerInstall(program, command, () => {}, node);
+    const failure = await program
+      .parseAsync(['install', 'kubeadm', `--kube-apiserver-port=${otherPort}`, '--timeout=2s', ...args], {
+        from: 'user',
+      })
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+    if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
+    return { output: written.output, errors: failure?.lines.join('\n') ?? '' };
+  }
+
+  return {
+    cluster,
+    root,
+    port,
+    otherPort,
+    before,
+    started: kubelet.started,
+    /** What is started and never ready, as it stands in `started`. */
+    unready,
+    files: () => filesIn(root),
+    write,
+    text: (path: string) => readFile(join(root, path), 'utf8'),
+    node: kubeadmNode({ root, kubeadm }),
+    run,
+    install: (...args: string[]) => run([`--image=${image}`, ...args]),
+    undo: (...args: string[]) => run(['--undo', ...args]),
+  };
+}
+
+function nodeObject(name: string, address: string, ready = 'True') {
+  return {
+    metadata: { name, labels: { 'node-role.kubernetes.io/control-plane': '' } },
+    status: {
+      addresses: [{ type: 'InternalIP', address }],
+      conditions: [{ type: 'Ready', status: ready }],
+    },
+  };
+}
+
+test('one command puts a router on the port that clients know, and one takes it off: every file is as before', async (context) => {
+  const node = await controlPlaneNode(context);
+  const { errors, output } = await node.install();
+  assert.equal(errors, '');
+  assert.match(output, /installed: the router is ready on \d+, kube-apiserver on \d+\..* --patches/);
+  assert.deepEqual(node.started, [
+    `kube-apiserver.yaml:${node.port}`,
+    `kube-apiserver.yaml:${node.otherPort}`,
+    `mixed-version-proxy.yaml:${node.port}`,
+  ]);
+  const kubeconfig = await node.text(routerPaths.kubeconfig);
+  assert.match(
+    kubeconfig,
+    /^hunter2: kubeconfig user --client-name=mixed-version-proxy-sync .*\nkind: Cluster/,
+  );
+  assert.equal((await stat(join(node.root, routerPaths.kubeconfig))).mode & 0o777, 0o600);
+  assert.equal((await stat(join(node.root, dirname(routerPaths.journal)))).mode & 0o777, 0o700);
+  const bindings = node.cluster.store.list({
+    group: 'rbac.authorization.k8s.io',
+    resource: 'clusterrolebindings',
+  });
+  assert.ok(JSON.stringify(bindings).includes('mixed-version-proxy-router'));
+
+  const undone = await node.undo();
+  assert.equal(undone.errors, '');
+  assert.match(undone.output, new RegExp(`removed: kube-apiserver is ready on ${node.port}`));
+  assert.deepEqual(await node.files(), node.before);
+  assert.equal(node.started.at(-1), `kube-apiserver.yaml:${node.port}`);
+  assert.match((await node.undo()).output, /nothing to do/);
+});
+
+test('a dry run shows every file as a diff, shows no key, and changes nothing', async (context) => {
+  const node = await controlPlaneNode(context);
+  const { output, errors } = await node.install('--dry-run');
+  assert.equal(errors, '');
+  for (const path of [kubeApiServerManifest, ...Object.values(routerPaths)]) {
+    if (path !== routerPaths.journal) assert.ok(output.includes(`+++ ${path}\n`), path);
+  }
+  assert.ok(output.includes(`-    - --secure-port=${node.port}\n+    - --secure-port=${node.otherPort}\n`));
+  assert.match(output, /sync\.kubeconfig\n\(mode 600; it holds a private key/);
+  assert.deepEqual(await node.files(), node.before);
+
+  await node.install();
+  const installed = await node.files();
+  const undo = await node.undo('--dry-run');
+  assert.ok(undo.output.includes(`+++ /dev/null\n(removed; it holds a private key`));
+  assert.ok(!undo.output.includes('hunter2'));
+  assert.deepEqual(await node.files(), installed);
+  assert.equal((await node.install('--dry-run')).output, 'nothing would change\n');
+});
+
+test('repeated, it changes nothing, and with another image only the router', async (context) => {
+  const node = await controlPlaneNode(context);
+  await node.install();
+  const installed = await node.files();
+  assert.match((await node.run([])).output, /^nothing to do: the router is installed, and ready/);
+  assert.deepEqual(await node.files(), installed);
+  assert.equal((await node.run(['--image=registry.example/other:1'])).errors, '');
+  const changed = await node.files();
+  assert.deepEqual(
+    Object.keys(changed).filter((path) => changed[path] !== installed[path]),
+    [routerPaths.manifest, routerPaths.journal],
+  );
+  await node.undo();
+  assert.deepEqual(await node.files(), node.before);
+});
+
+test('everything is put back when kube-apiserver does not become ready on its other port', async (context) => {
+  const node = await controlPlaneNode(context);
+  node.unready.add(`kube-apiserver.yaml:${node.otherPort}`);
+  const { errors } = await node.install();
+  assert.match(errors, /\/readyz is answered with 500 \(waited 2 s\)\neverything has been put back/);
+  assert.deepEqual(await node.files(), node.before);
+  assert.deepEqual(
+    node.started.filter((name) => !name.startsWith('kube-apiserver.yaml')),
+    [],
+  );
+});
+
+test('everything is put back when the router does not become ready', async (context) => {
+  const node = await controlPlaneNode(context);
+  node.unready.add(`mixed-version-proxy.yaml:${node.port}`);
+  const { errors } = await node.install();
+  assert.match(errors, /\/readyz is answered with 500 \(waited 2 s\)\neverything has been put back/);
+  assert.deepEqual(await node.files(), node.before);
+  assert.equal(node.started.at(-1), `kube-apiserver.yaml:${node.port}`);
+});
+
+test('it refuses, and changes nothing, where the other port is taken', async (context) => {
+  const node = await controlPlaneNode(context);
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(node.otherPort, '127.0.0.1', resolve));
+  context.after(() => other.close());
+  const { errors } = await node.install();
+  assert.match(errors, /something listens on \d+ already: give another with --kube-apiserver-port/);
+  assert.deepEqual(await node.files(), node.before);
+});
+
+test('it refuses, and changes nothing, while another control-plane node is not ready', async (context) => {
+  const other = { ...nodeObject('cp-b', '127.0.0.2', 'Unknown') };
+  const node = await controlPlaneNode(context, { other });
+  assert.match((await node.install()).errors, /node cp-b is not Ready: one node at a time/);
+  const silent = await controlPlaneNode(context, { other: nodeObject('cp-b', '127.0.0.2') });
+  assert.match(
+    (await silent.install()).errors,
+    /node cp-b: https:\/\/127\.0\.0\.2:\d+\/readyz has no answer/,
+  );
+  assert.deepEqual(await node.files(), node.before);
+  assert.deepEqual(await silent.files(), silent.before);
+});
+
+test('it refuses, and changes nothing, where the key of the CA is missing, and tells the other way', async (context) => {
+  const kubeadm = 'echo "error: failed to load CA key" >&2; exit 1';
+  const node = await controlPlaneNode(context, { kubeadm });
+  const { errors } = await node.install();
+  assert.match(
+    errors,
+    /kubeadm cannot make a client certificate: error: failed to load CA key\. .*sync\.kube/,
+  );
+  assert.deepEqual(await node.files(), node.before);
+  await node.write(routerPaths.kubeconfig, 'made elsewhere\n');
+  assert.equal((await node.install()).errors, '');
+  await node.undo();
+  assert.equal(await node.text(routerPaths.kubeconfig), 'made elsewhere\n');
+});
+
+test('it refuses what is no control-plane node of kubeadm, and a first installation without an image', async (context) => {
+  const node = await controlPlaneNode(context);
+  assert.match((await node.run([])).errors, /give --image/);
+  assert.match((await node.install(`--kube-apiserver-port=${node.port}`)).errors, /listens on \d+ already/);
+  const elsewhere = kubeadmNode({ root: join(node.root, 'nowhere') });
+  assert.match((await node.run([`--image=${image}`], elsewhere)).errors, /no control-plane node of kubeadm/);
+  assert.match(
+    (await node.install('--kubeconfig=/nowhere')).errors,
+    /\/nowhere is not there: name the kubeconfig/,
+  );
+  assert.deepEqual(await node.files(), node.before);
+});
+
+test('half an installation is finished by the next one, or taken back, whenever it was cut off', async (context) => {
+  const node = await controlPlaneNode(context);
+  for (const writes of [1, 4, 9, 11]) {
+    for (const isUndone of [true, false]) {
+      let left = writes;
+      // As one that is killed: from then on nothing is written any more, and nothing put back.
+      const cutOff: KubeadmNode = {
+        ...node.node,
+        write: async (change) => {
+          left -= 1;
+          if (left < 0) throw new Error('killed');
+          await node.node.write(change);
+        },
+      };
+      const { errors } = await node.run([`--image=${image}`], cutOff);
+      assert.match(errors, /killed/, String(writes));
+      if (!isUndone) assert.equal((await node.install()).errors, '', String(writes));
+      assert.equal((await node.undo()).errors, '', String(writes));
+      assert.deepEqual(await node.files(), node.before, String(writes));
+    }
+  }
+});
+
+test('what kubeadm has written since stays: an upgraded kube-apiserver is moved back, not set back', async (context) => {
+  const node = await controlPlaneNode(context);
+  await node.install();
+  const upgraded = (await node.text(kubeApiServerManifest))
+    .replace('kube-apiserver:v1.36.0', 'kube-apiserver:v1.37.0')
+    // As kubeadm writes it, with the patches applied.
+    .replace(
+      `    - --secure-port=${node.otherPort}\n`,
+      `    - --secure-port=${node.port}\n    - --tls-min-version=VersionTLS13\n    - --secure-port=${node.otherPort}\n`,
+    );
+  await node.write(kubeApiServerManifest, upgraded);
+  const { errors } = await node.undo();
+  assert.equal(errors, '');
+  const back = await node.text(kubeApiServerManifest);
+  assert.ok(back.includes('kube-apiserver:v1.37.0'));
+  assert.deepEqual(back.match(/--secure-port=\d+/g), [`--secure-port=${node.port}`]);
+});
