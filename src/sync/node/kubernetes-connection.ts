@@ -1,7 +1,7 @@
 import type { Agent, Dispatcher } from 'undici';
 import { unreachable, type WatchConnection } from '../documents/server-documents.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
-import { httpsAgent, readBody } from './http-client.ts';
+import { httpsAgent, readBody, type ServerAccess } from './http-client.ts';
 import type { LocalApiServer } from './run-sync-options.ts';
 
 export interface KubernetesConnectionOptions {
@@ -31,10 +31,8 @@ const peerServerName = 'kubernetes.default.svc';
 const connectTimeout = 5_000;
 
 /** A server, and how it is verified. */
-interface Endpoint {
+interface Endpoint extends Pick<ServerAccess, 'certificateAuthorities' | 'serverName'> {
   readonly origin: string;
-  readonly ca: string | undefined;
-  readonly serverName: string | undefined;
 }
 
 /** Lists and watches through the server of a kubeconfig, and through other API servers while that cannot be reached. */
@@ -45,15 +43,18 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
   /** Index of the endpoint in use; rises with each failure. */
   let turn = 0;
 
-  function agentFor({ origin, ca, serverName }: Endpoint, credentials: ClusterCredentials): Agent {
-    const tls = { certificateAuthorities: ca, serverName, clientCertificate: credentials.clientCertificate };
-    const made = JSON.stringify(tls);
+  function agentFor(
+    { origin, certificateAuthorities, serverName }: Endpoint,
+    { clientCertificate }: ClusterCredentials,
+  ): Agent {
+    const server = { certificateAuthorities, serverName, clientCertificate };
+    const made = JSON.stringify(server);
     const known = agents.get(origin);
     if (known?.made === made) return known.agent;
     // Certificates were rotated. Requests over the old connections may end normally.
     void known?.agent.close();
     // Each watch has a connection of its own, so that cancelling it closes only that.
-    const agent = httpsAgent(tls, {
+    const agent = httpsAgent(server, {
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: { timeout: connectTimeout, keepAlive: true, keepAliveInitialDelay: 30_000 },
@@ -64,20 +65,14 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
 
   /** In order of preference. */
   function endpoints({ certificateAuthorities, serverName }: ClusterCredentials): readonly Endpoint[] {
-    const named = { origin: access.server, ca: certificateAuthorities, serverName };
-    const { local } = options;
-    const ca = options.peerCertificateAuthorities ?? certificateAuthorities;
+    const named = { origin: access.server, certificateAuthorities, serverName };
+    const { local, peerCertificateAuthorities = certificateAuthorities } = options;
     const others = otherAddresses().map((address) => ({
       origin: `https://${address}`,
-      ca,
+      certificateAuthorities: peerCertificateAuthorities,
       serverName: peerServerName,
     }));
-    const own = local && {
-      origin: local.origin,
-      ca: local.certificateAuthorities,
-      serverName: local.serverName,
-    };
-    const all = own === undefined ? [named, ...others] : [own, ...others, named];
+    const all = local === undefined ? [named, ...others] : [local, ...others, named];
     return [
       ...new Map(all.toReversed().map((endpoint) => [endpoint.origin, endpoint])).values(),
     ].toReversed();

@@ -133,7 +133,7 @@ export async function prepareSync(
 ): Promise<PreparedSync> {
   const { options: filled, access } = await withClusterAccess(given);
   const options = checkRunSyncOptions(filled);
-  const { stateFile, logger = silentLogger } = options;
+  const { stateFile, departedServerGraceMilliseconds: grace, logger = silentLogger } = options;
   const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
   const keys = new Map([...(options.snapshotKeys ?? []), ...(await ownKeys(options.signingKey))]);
   const cluster =
@@ -143,7 +143,7 @@ export async function prepareSync(
           access,
           certificateAuthorities: given.certificateAuthorities,
           servers: options.servers,
-          timing: { ...timing, ...graceOf(options) },
+          timing: grace === undefined ? timing : { ...timing, grace },
           local: options.local,
           via: options.via,
         });
@@ -184,10 +184,6 @@ export async function prepareSync(
       await Promise.all([leaseClient?.close(), ...pushed.map((target) => target.close())]);
     },
   };
-}
-
-function graceOf({ departedServerGraceMilliseconds: grace }: RunSyncOptions): Partial<ClusterTiming> {
-  return grace === undefined ? {} : { grace };
 }
 
 function httpsTargets(options: RunSyncOptions, advertised: AdvertisedAddresses) {
