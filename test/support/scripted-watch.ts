@@ -35,7 +35,7 @@ export function scriptedWatch(): ScriptedWatch {
     watches: [],
     watchStatus: 200,
     hangs: false,
-    list: () => listAnswer([]),
+    list: () => listResponse([]),
     async get(path) {
       script.lists.push(path);
       return script.list();
@@ -80,6 +80,6 @@ export function thing(name: string, resourceVersion: string, rest: object = {}):
   return { metadata: { name, resourceVersion }, ...rest };
 }
 
-export function listAnswer(items: readonly object[], resourceVersion = '10'): ServerDocument {
+export function listResponse(items: readonly object[], resourceVersion = '10'): ServerDocument {
   return jsonDocument({ kind: 'ThingList', metadata: { resourceVersion }, items });
 }

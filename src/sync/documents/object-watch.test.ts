@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { jsonDocument, plainNotFound } from '../../../test/support/fake-server-documents.ts';
 import { manualClock, settle } from '../../../test/support/manual-clock.ts';
-import { listAnswer, scriptedWatch, thing } from '../../../test/support/scripted-watch.ts';
+import { listResponse, scriptedWatch, thing } from '../../../test/support/scripted-watch.ts';
 import { createObjectWatch } from './object-watch.ts';
 import { ReadError } from './server-documents.ts';
 import { objectKey } from './watch-events.ts';
@@ -60,7 +60,7 @@ const added = (name: string, version: string) => ({ type: 'ADDED', object: thing
 
 test('lists, then watches from where the list ends, for a time and with bookmarks', async (context) => {
   const { script, current, names, watch } = await watching(context, (script) => {
-    script.list = () => listAnswer([thing('one', '7')], '12');
+    script.list = () => listResponse([thing('one', '7')], '12');
   });
   await watch.attempted;
   assert.deepEqual(names(), ['/one']);
@@ -146,9 +146,9 @@ test('a watch without a response ends after the time of silence', async (context
 
 test('410 as an event or as the status makes a new list, and objects deleted meanwhile are gone', async (context) => {
   const { script, current, clock, names } = await watching(context, (script) => {
-    script.list = () => listAnswer([thing('one', '7'), thing('two', '8')]);
+    script.list = () => listResponse([thing('one', '7'), thing('two', '8')]);
   });
-  script.list = () => listAnswer([thing('two', '8')], '90');
+  script.list = () => listResponse([thing('two', '8')], '90');
   current().send({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } });
   await clock.advance(1000);
   assert.deepEqual(names(), ['/two']);
@@ -182,7 +182,7 @@ test('a server that ends every watch at once gets a growing back-off', async (co
 
 test('known objects stay while the server is away, and are updated when it is back', async (context) => {
   const { script, current, clock, names, watch, changes } = await watching(context, (script) => {
-    script.list = () => listAnswer([thing('one', '7')]);
+    script.list = () => listResponse([thing('one', '7')]);
   });
   current().send({ type: 'ERROR', object: { kind: 'Status', code: 410 } });
   script.list = () => {
@@ -192,7 +192,7 @@ test('known objects stay while the server is away, and are updated when it is ba
   assert.deepEqual(names(), ['/one']);
   assert.equal(watch.failure(), 'connection refused');
   const before = changes();
-  script.list = () => listAnswer([thing('three', '70')], '70');
+  script.list = () => listResponse([thing('three', '70')], '70');
   await clock.advance(15_000);
   assert.deepEqual(names(), ['/three']);
   assert.equal(watch.failure(), undefined);
@@ -215,7 +215,7 @@ test('attempts at a server that is away come at growing, random distances', asyn
 
 test('everything is listed again now and then, though the watch works', async (context) => {
   const { script, current, clock, names } = await watching(context);
-  script.list = () => listAnswer([thing('missed', '20')], '20');
+  script.list = () => listResponse([thing('missed', '20')], '20');
   for (let minute = 0; minute < 10; minute++) {
     current().send({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '15' } } });
     await clock.advance(60_000);
@@ -257,7 +257,7 @@ test('a kind that is not served is empty, and known objects of it stay', async (
   assert.equal(watch.failure(), undefined);
 
   const second = await watching(context, (script) => {
-    script.list = () => listAnswer([thing('one', '7')]);
+    script.list = () => listResponse([thing('one', '7')]);
   });
   second.script.list = () => plainNotFound;
   second.current().send({ type: 'ERROR', object: { kind: 'Status', code: 410 } });
@@ -267,7 +267,7 @@ test('a kind that is not served is empty, and known objects of it stay', async (
 
 test('a watch through a server without the kind is no failure: it is listed again', async (context) => {
   const { script, clock, names, watch } = await watching(context, (script) => {
-    script.list = () => listAnswer([thing('one', '7')]);
+    script.list = () => listResponse([thing('one', '7')]);
     script.watchStatus = 404;
   });
   script.list = () => plainNotFound;
@@ -275,7 +275,7 @@ test('a watch through a server without the kind is no failure: it is listed agai
   assert.equal(script.lists.length, 2);
   assert.deepEqual(names(), ['/one']);
   assert.equal(watch.failure(), undefined);
-  script.list = () => listAnswer([thing('two', '9')]);
+  script.list = () => listResponse([thing('two', '9')]);
   script.watchStatus = 200;
   await clock.advance(61_000);
   assert.deepEqual(names(), ['/two']);

@@ -83,12 +83,12 @@ function targetFor(context: TestContext, { url, serverName }: { url: string; ser
   return target;
 }
 
-async function apiServer(context: TestContext, answers: Record<string, object>) {
+async function apiServer(context: TestContext, documents: Record<string, object>) {
   const { port } = await httpsServer(context, tls, ({ url }, response) => {
-    const answer = answers[url?.split('?')[0] ?? ''];
-    response.statusCode = answer === undefined ? 404 : 200;
+    const document = documents[url?.split('?')[0] ?? ''];
+    response.statusCode = document === undefined ? 404 : 200;
     response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify(answer ?? { kind: 'Status', code: 404 }));
+    response.end(JSON.stringify(document ?? { kind: 'Status', code: 404 }));
   });
   return `127.0.0.1:${port}`;
 }
@@ -136,8 +136,8 @@ test('the resources of two API servers are in the router’s table', async (cont
 
 test('a change on a server reaches the router as the next generation', async (context) => {
   const receiver = await newReceiver();
-  const answers = { ...older };
-  const address = await apiServer(context, answers);
+  const documents = { ...older };
+  const address = await apiServer(context, documents);
   await running(context, {
     ...base,
     servers: [{ id: 'a', address }],
@@ -145,7 +145,7 @@ test('a change on a server reaches the router as the next generation', async (co
   });
   await eventually(() => receiver.current() !== undefined);
   const before = receiver.current()?.generation ?? 0;
-  Object.assign(answers, newer);
+  Object.assign(documents, newer);
   await eventually(() => receiver.current()?.resource('batch', 'v1', 'cronjobs') !== undefined);
   assert.equal(receiver.current()?.generation, before + 1);
 });
