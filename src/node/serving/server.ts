@@ -11,6 +11,7 @@ import { limitConnections } from './connection-limit.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions, secureContextOf } from './https-server.ts';
 import { OneAtATime } from './one-at-a-time.ts';
+import { answerPlainHttp } from './plain-http.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { ServerConnections } from './server-connections.ts';
 import { certificateError, listenError } from './server-error.ts';
@@ -139,7 +140,10 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     if (socket.alpnProtocol !== 'h2' && !isVerified(socket)) unfinishedHeads.opened(socket);
     observer?.secured(socket);
   });
-  server.on('tlsClientError', (error) => observer?.handshakeFailed(error));
+  server.on('tlsClientError', (error, socket) => {
+    observer?.handshakeFailed(error);
+    answerPlainHttp(error, socket);
+  });
   server.on('clientError', (error: Error, socket: Duplex) => {
     // The response to the last request ends the connection.
     if (isAfterLastRequest(error)) return;
