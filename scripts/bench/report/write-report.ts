@@ -17,7 +17,7 @@ import { type Workload, workloads } from '../throughput/workloads.ts';
 import { type TransferResults, transferResultsSchema } from '../transfer/transfer-results.ts';
 import { transferRows } from '../transfer/transfer-table.ts';
 import { type WatchResults, watchModes, watchResultsSchema } from '../watches/watch-results.ts';
-import { watchRows } from '../watches/watch-table.ts';
+import { watchRows, watchSummaryRows } from '../watches/watch-table.ts';
 import { performanceChart } from './performance-chart.ts';
 
 /** Of the cores: what ran in the minute before is in the load average for minutes. */
@@ -58,7 +58,7 @@ export interface RecordedResults {
 export function fillPage(page: string, { throughput, watches, transfer }: RecordedResults): string {
   const texts = {
     throughput: throughput && markdownTable(summaryRows(throughput)),
-    watches: watches && watchText(watches),
+    watches: watches && markdownTable(watchSummaryRows(watches)),
     transfer: transfer && transferText(transfer),
   };
   return Object.entries(texts).reduce(
@@ -67,14 +67,15 @@ export function fillPage(page: string, { throughput, watches, transfer }: Record
   );
 }
 
-/** Every figure of requests that is recorded, for who wants more than the page's summary. */
-export function tablesPage({ throughput, quick, profile }: RecordedResults): string {
+/** Every figure of requests and watches that is recorded, for readers who want more than the page's summary. */
+export function tablesPage({ throughput, quick, watches, profile }: RecordedResults): string {
   return [
-    '# Recorded figures of requests',
+    '# Recorded figures of requests and watches',
     'Every contender in every workload. `npm run bench:report` writes this page; [performance](../../docs/explanation/performance.md) says how the figures come about and what they mean.',
     throughput && throughputText(throughput, ''),
     quick && throughputText(quick, 'Under steady load: '),
     profile && profileText(profile),
+    watches && watchText(watches),
   ]
     .filter((text) => text !== undefined)
     .map((text) => `${text.trimEnd()}\n`)

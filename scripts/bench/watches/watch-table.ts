@@ -3,7 +3,7 @@ import { figure, spreadText } from '../../report/format.ts';
 import type { Rows } from '../../report/text-table.ts';
 import { contenderNames } from '../rivals/contender.ts';
 import { titleOf } from '../rivals/contenders.ts';
-import type { WatchFigures, WatchResults } from './watch-results.ts';
+import { type WatchFigures, type WatchResults, watchModes } from './watch-results.ts';
 
 type ModeResults = NonNullable<WatchResults['modes']['http2']>;
 
@@ -36,6 +36,29 @@ export function watchRows(results: ModeResults): Rows {
     ];
   });
   return [headings, ...rows];
+}
+
+/** One row for each contender, with the medians that readers compare, of both modes. */
+export function watchSummaryRows({ modes }: WatchResults): Rows {
+  const measuredModes = watchModes.flatMap((mode) =>
+    modes[mode] === undefined ? [] : [{ mode, results: modes[mode] }],
+  );
+  const headings = measuredModes.flatMap(({ mode }) => {
+    const protocol = mode === 'http1' ? 'HTTP/1.1' : 'HTTP/2';
+    return [`KiB a watch, ${protocol}`, `event p99, ms, ${protocol}`];
+  });
+  const rows = contenderNames.flatMap((name) => {
+    const cells = measuredModes.flatMap(({ results }) => {
+      const measured = results.rounds.flatMap((round) => round[name] ?? []);
+      const memory = spreadOf(measured.map(({ memoryPerWatch }) => memoryPerWatch));
+      const p99 = spreadOf(measured.flatMap(({ arrivals }) => arrivals.map(({ p99: each }) => each)));
+      return [name === 'direct' ? undefined : memory, p99].map((spread) =>
+        spread ? figure(spread.median) : '–',
+      );
+    });
+    return cells.every((cell) => cell === '–') ? [] : [[titleOf(name), ...cells]];
+  });
+  return [['', ...headings], ...rows];
 }
 
 /** Over all events of all rounds. */
