@@ -22,6 +22,10 @@ export const reasons: readonly Reason[] = [
     tests: /exceeds active deadline|can dry-run update Pods/,
     why: 'in run 1 the stand-in for kubelets did not let a pod go that was deleted before it ran',
   },
+  {
+    tests: /life of a custom resource/,
+    why: 'kube-controller-manager waited 30 s for a custom resource that another test had just removed: discovery through a router is some moments behind',
+  },
   { tests: /MutatingAdmissionPolicy/, why: 'the server that was asked is of 1.31, which does not serve it' },
   { tests: /volume attributes class/, why: 'the server that was asked is of 1.31, which refuses the scope' },
   {
