@@ -26,7 +26,12 @@ def new_work():
 
 
 def failed(work, error):
-    text = f"{type(error).__name__}: {getattr(error, 'status', '')} {getattr(error, 'reason', '') or error}"[:160]
+    said = getattr(error, "body", None) or getattr(error, "reason", None) or error
+    try:
+        said = json.loads(said)["message"]
+    except (TypeError, ValueError, KeyError):
+        pass
+    text = f"{type(error).__name__}: {getattr(error, 'status', None) or ''} {said}"[:160]
     work["errors"][text] = work["errors"].get(text, 0) + 1
 
 

@@ -23,5 +23,8 @@ describe('figures of a client program', () => {
     assert.equal(await count(refuse), false);
     assert.equal(await count(refuse), false);
     assert.equal(describeWork(work), '1 done, 2 errors, 0 gaps, 0 duplicates\n  2 × connection refused');
+    const body = JSON.stringify(JSON.stringify({ kind: 'Status', message: 'please try again' }));
+    await count(() => Promise.reject(new Error(`HTTP-Code: 503\nBody: ${body}`)));
+    assert.equal(work.errors['please try again'], 1);
   });
 });

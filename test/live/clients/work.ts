@@ -44,7 +44,7 @@ export function newWork() {
         work.done++;
         return true;
       } catch (error) {
-        const text = (error instanceof Error ? error.message : String(error)).slice(0, 160);
+        const text = wordsOf(error);
         errors[text] = (errors[text] ?? 0) + 1;
         return false;
       }
@@ -59,4 +59,11 @@ export function untilSignal(): { readonly isOver: () => boolean } {
     isOver = true;
   });
   return { isOver: () => isOver };
+}
+
+/** What a Status in the message says, where the client shows it as JSON within JSON; else the first words. */
+function wordsOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const said = /\\?"message\\?":\\?"([^"\\]+)/.exec(text)?.[1];
+  return (said ?? text).slice(0, 160);
 }
