@@ -24,7 +24,7 @@ export const reasons: readonly Reason[] = [
   },
   {
     tests: /life of a custom resource/,
-    why: 'kube-controller-manager waited 30 s for a custom resource that another test had just removed: discovery through a router is some moments behind',
+    why: 'kube-controller-manager waited 30 s for a custom resource that another test had just removed; its log shows such waits by `balancer` too',
   },
   { tests: /MutatingAdmissionPolicy/, why: 'the server that was asked is of 1.31, which does not serve it' },
   { tests: /volume attributes class/, why: 'the server that was asked is of 1.31, which refuses the scope' },
