@@ -87,7 +87,7 @@ function discoveryDocument(
   const version = group.versions?.find((candidate) => candidate.version === path.version);
   if (version === undefined) return undefined;
   // This form cannot say "stale", and an empty list says "nothing here": the namespace controller would then
-  // leave the objects behind. The local server's aggregator knows to respond with 503.
+  // leave the objects behind. The local server's aggregator responds with 503.
   const isUnknown = version.freshness === 'Stale' && (version.resources ?? []).length === 0;
   if (isUnknown) return undefined;
   return apiResourceListDocument(path.group, version, (resource) =>

@@ -6,7 +6,7 @@ import type { HandlerEnvironment } from '../request/handler-environment.ts';
 const cacheControl = 'public, max-age=300';
 
 /**
- * The issuer's discovery document and its public keys, open to everyone: API servers fetch them as nobody.
+ * The issuer's discovery document and its public keys, open to everyone: API servers fetch them anonymously.
  * @param accept stands before each of them
  */
 export function oidcDocuments(

@@ -31,7 +31,7 @@ const gateIsOff: Decision = Object.freeze({
 });
 
 /**
- * Builds the way of one request from what the runtime injects.
+ * Builds the router from what the runtime injects.
  * @throws {TypeError} when the options mix the sidecar form with the gateway form.
  */
 export function createRouter(options: MixedVersionProxyOptions): Router {
@@ -78,7 +78,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     monotonicClock,
   });
 
-  /** The same request, decided anew. What a peer has rerouted stays here whatever the version. */
+  /** The same request, decided anew. A request that a peer has rerouted stays here, at any version. */
   function isMisplaced(requestInfo: RequestInfo, before: Decision, { id, kind }: Destination): boolean {
     if (!enabled || before.reason === 'AlreadyRerouted') return false;
     const now = decide(requestInfo, routingTable.current(), {
@@ -130,7 +130,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
 
   const refuseCaller = (inbound: InboundRequest, error: unknown): Response => {
     if (!(error instanceof AuthenticationError)) throw error;
-    // Logged by whoever could not judge them: 401 would make clients give up.
+    // The authenticator has logged why it could not judge them. 401 would make clients give up.
     if (error.isTemporary) {
       return statusResponse('ServiceUnavailable', error.message, { retryAfterSeconds: 1 });
     }
@@ -142,8 +142,8 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
       },
       'Unauthorized',
     );
-    // Says which class of fault it is, so that an operator can mend it; kubectl shows it. What helps an attacker
-    // (contents of credentials, keys, addresses) is in no such message.
+    // The message names the class of error for the operator; kubectl shows it. It never holds what helps an attacker
+    // (contents of credentials, keys, addresses).
     return statusResponse('Unauthorized', `Unauthorized: ${error.message}`);
   };
 
@@ -232,7 +232,7 @@ function checkForm({ serverId, local, stalePolicy, enabled }: MixedVersionProxyO
   }
 }
 
-/** Asking again would go round again: there is no Retry-After. */
+/** Without Retry-After: a repeated request would loop again. */
 function loopDetected(): Response {
   return statusResponse(
     'ServiceUnavailable',

@@ -3,8 +3,8 @@ import type { Logger } from '../runtime/logger.ts';
 import { isExpired, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
 /**
- * Says in the log when the snapshot in use is past its lifetime, and when one in force has come again: once each.
- * Looked at with the requests that are decided by it, so that every runtime has it, with timers or without.
+ * Logs once when the snapshot in use has expired, and once when a valid one has arrived.
+ * Requests trigger the check, so that it needs no timer of the runtime.
  */
 export function createExpiryLog(
   stalePolicy: StalePolicy,

@@ -17,12 +17,12 @@ import { extensionDestination, peerDestination } from './delivery/destinations.t
 /** A request to explain. Nothing is sent anywhere. */
 export interface RequestToExplain {
   readonly method: string;
-  /** A path with its query, or an absolute `https://` URL, whose authority plays no part. */
+  /** A path with its query, or an absolute `https://` URL, whose authority is ignored. */
   readonly url: string;
   readonly headers?: RawHeaders | undefined;
 }
 
-/** As a decision depends on it; `reroutedByVerifiedPeer` comes out of the request's headers. */
+/** What the decision depends on; `reroutedByVerifiedPeer` is read from the request's headers. */
 export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'query' | 'trace'> {
   /** Take the request as one that a verified peer sent, so that its reroute mark counts. */
   readonly fromVerifiedPeer: boolean;
@@ -36,22 +36,22 @@ export interface ExplainedCandidate {
   readonly address: string;
   /** The name its serving certificate must carry. */
   readonly serverName: string;
-  /** As the router that explains finds it; left out where it does not know. */
+  /** The server's health as this router sees it; left out while unknown. */
   readonly health?: HealthStatus;
 }
 
 /** Where a request would go, and why. */
 export interface Explanation {
-  /** `null` for a request that is refused before anything looks at it. */
+  /** `null` for a request that is refused before it is decided. */
   readonly requestInfo: RequestInfo | null;
   readonly decision: Decision['decision'] | 'refused';
   readonly reason: DecisionReason | RequestInfoErrorCode;
-  /** Why it is refused. */
+  /** Why the request is refused. */
   readonly message?: string;
   readonly candidates: readonly ExplainedCandidate[];
   /** What a reader might otherwise overlook. */
   readonly notes: readonly string[];
-  /** The rules that were looked at, in order. */
+  /** The rules that were evaluated, in order. */
   readonly trace: readonly DecisionStep[];
 }
 
@@ -137,8 +137,8 @@ function candidatesOf(
 }
 
 /**
- * Cuts a URL down to what its client would send as the request target. No URL parser is asked: it would resolve
- * dot segments and turn backslashes, and hide what the router refuses.
+ * Cuts a URL down to what its client would send as the request target. A URL parser is not used: it would resolve
+ * dot segments and convert backslashes, and so hide what the router refuses.
  */
 function requestTarget(url: string): string {
   const authority = /^https?:\/\/[^/?#\\]*/i.exec(url)?.[0];

@@ -12,8 +12,8 @@ import type { Replacement } from './merged-document.ts';
  * Sends an admitted request where its decision says and passes the response on, streamed and untouched
  * whatever its code, unless it redirects the client to another server or `replacement` has one to give in its place.
  *
- * A response of the router's own (`InboundRequest.isPassedOn` tells) has no audit ID yet: handlers and the direct lane
- * name every one of those at the end of their ways.
+ * A response of the router's own (`InboundRequest.isPassedOn` tells) has no audit ID yet: handlers and
+ * upgrades add one when they send it.
  */
 export function forward(
   request: AdmittedRequest,
@@ -29,7 +29,7 @@ export function forward(
       const denial = denialOfWhatSnapshotSays(request, head) ?? refusalOfServerThatEnds(request, head);
       if (denial !== undefined) return { kind: 'replace', response: denial };
       const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
-      // Here, for the response may go past the `Response` that this way ends in.
+      // Here, because the response may bypass the returned `Response`.
       observed?.responded(response?.status ?? head.status);
       if (response !== undefined) return { kind: 'replace', response };
       inbound.isPassedOn = true;

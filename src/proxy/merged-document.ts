@@ -13,7 +13,7 @@ import type { MixedVersionProxyOptions } from './options.ts';
 /** Given the code of a server's response: the response in its place, or `undefined` to pass it on. */
 export type Replacement = (status: number) => Response | undefined;
 
-/** What of a router's options a merged document is made with. */
+/** The router's options that a merged document needs. */
 export type MergedDocumentOptions = Pick<
   MixedVersionProxyOptions,
   'serverId' | 'openApiV2' | 'openApiV3' | 'stalePolicy' | 'preferredVersion' | 'clock'
@@ -67,8 +67,8 @@ export async function mergedDocument(
 const tablesWithoutPeers = new WeakMap<Snapshot, RoutingTable>();
 
 /**
- * The table as an expired snapshot leaves it where the policy is not to go by it: what peers serve is known, and
- * nobody says that they still can be reached. Made once for each snapshot: a router has one local server.
+ * The table of an expired snapshot that the policy does not trust: it tells what peers serve, but not whether they
+ * can still be reached. Built once for each snapshot: a router has one local server.
  */
 function withoutPeers({ snapshot }: RoutingTable, serverId: string | undefined): RoutingTable {
   const known = tablesWithoutPeers.get(snapshot);

@@ -12,9 +12,9 @@ import { forward } from './forward.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 import { replacementFor } from './replacement.ts';
 
-/** What the runtime's adapter knows better than the web standard, where there is one. */
+/** What the runtime's adapter knows beyond the web standard. */
 export interface MiddlewareOptions extends MixedVersionProxyOptions {
-  /** Default: what `Request` still has. */
+  /** Default: what `Request` holds. */
   readonly inbound?: GetInboundRequest;
 }
 
@@ -22,8 +22,8 @@ export interface MiddlewareOptions extends MixedVersionProxyOptions {
  * The routing filter for an API server written with Hono: requests for what only a peer serves go to that
  * peer, everything else goes on to `next()`, the local handler chain.
  *
- * What goes on is the request as the client sent it, X-Remote headers included: a handler asks
- * `context.var.caller`, which was established, and never a header, which anyone can write.
+ * `next()` gets the request as the client sent it, X-Remote headers included. A handler reads the caller from
+ * `context.var.caller`, which the router has authenticated, and never from a header, which anyone can write.
  *
  * @example
  * ```ts

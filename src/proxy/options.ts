@@ -20,7 +20,7 @@ export interface RoutingTableSource {
   current(): RoutingTable | undefined;
 }
 
-/** What becomes of requests for the local server while it is down: a peer that can serve them does, or 503. */
+/** How requests for the local server are served while it is down: by a peer that can, or with 503. */
 export type LocalServerDownPolicy = 'peer' | 'unavailable';
 
 /** What the routing filter needs. Everything that reaches outside is injected. */
@@ -44,20 +44,20 @@ export interface MixedVersionProxyOptions {
    * snapshot, which is as old as the sync job's last look.
    */
   readonly openApiV3?: Pick<OpenApiV3Indexes, 'document'> | undefined;
-  /** Asked in order; the first opinion counts. Default: none, so that every caller passes through. */
+  /** Tried in order; the first verdict counts. Default: none, so that every caller passes through. */
   readonly authenticators?: readonly Authenticator[];
-  /** Whether the connection itself belongs to a front proxy whose word counts. Default: none does. */
+  /** Whether the connection belongs to a trusted front proxy. Default: none does. */
   readonly isVerifiedPeer?: (inbound: InboundRequest) => boolean;
   /** This router's name in `Via`, by which it notices a request that comes back. Default: a random one. */
   readonly pseudonym?: string;
   /** Default: the names Kubernetes uses. */
   readonly identityHeaderNames?: IdentityHeaderNames;
   /**
-   * For destinations that are told by a signed token who calls. Default: none, so that all are told by X-Remote
-   * headers over connections with the front-proxy certificate.
+   * Signs a token that names the caller, for destinations that accept one. Default: none; all destinations get
+   * X-Remote headers over connections with the front-proxy certificate.
    */
   readonly identityTokens?: IdentityTokenSigners;
-  /** Default `serve-stale`: on with the last snapshot, whatever its age. The gateway form knows no `local`. */
+  /** Default `serve-stale`: the last snapshot stays in use at any age. The gateway form does not support `local`. */
   readonly stalePolicy?: StalePolicy;
   /**
    * Of which version the cluster is to look while its servers have several. Default: that of the majority, for resources
@@ -72,21 +72,21 @@ export interface MixedVersionProxyOptions {
   readonly health?: ServerHealth | undefined;
   /** Whether peers take the place of a local server that is down, where they can. Default `peer`. */
   readonly localServerDownPolicy?: LocalServerDownPolicy | undefined;
-  /** Milliseconds since the epoch, for what a snapshot says of time. Default `Date.now`. */
+  /** Milliseconds since the epoch, compared with a snapshot's times. Default `Date.now`. */
   readonly clock?: () => number;
-  /** Milliseconds of a clock that only rises, for durations. Default `performance.now`. */
+  /** Milliseconds of a monotonic clock, for durations. Default `performance.now`. */
   readonly monotonicClock?: () => number;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
   /** Default: logs nothing. */
   readonly logger?: Logger;
   /**
-   * Requests in flight by server. Default: one of its own; given, others can look at it.
+   * Requests in flight by server. Default: a new one; pass one to read it elsewhere.
    */
   readonly load?: ServerLoad | undefined;
-  /** For second tries. Default: one of its own; given, others can look at it. */
+  /** Budget for second tries. Default: a new one; pass one to read it elsewhere. */
   readonly retryBudget?: RetryBudget | undefined;
-  /** Told of every request: metrics, traces, audit. Default: nobody. */
+  /** Told of every request: metrics, traces, audit. Default: none. */
   readonly observers?: readonly RequestObserver[];
   /** Limits requests in flight. Default: there is no limit. */
   readonly gate?: RequestGate | undefined;

@@ -5,8 +5,8 @@ import { knowledgeMissing } from './delivery/undelivered.ts';
 import type { MergedDocumentOptions, Replacement } from './merged-document.ts';
 
 /**
- * The replacement of the response of the local server, or of the one that was asked in its place. Only a
- * merged document has to be waited for.
+ * The replacement for the response of the local server, or of the server that took its place. Only a
+ * merged document is asynchronous.
  */
 export function replacementFor(
   request: AdmittedRequest,

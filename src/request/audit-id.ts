@@ -8,11 +8,11 @@ export const auditIdHeader = 'Audit-ID';
 const acceptableId = /^[\w.:-]{1,64}$/;
 
 /**
- * What names this request in log lines, audit events, traces, and on the servers behind. Made on first need, so
- * that a request that nobody writes about costs nothing; from then on it travels with the request.
+ * The ID of this request in log lines, audit events, traces, and on upstream servers. Created on first use, so
+ * that a request that is not logged costs nothing; from then on it travels with the request.
  *
  * As in kube-apiserver an ID counts from anyone (pkg/endpoints/filters/audit_init.go): a client's own tools
- * correlate by it, and the API server behind would take it anyway. It proves nothing. One that is long, or could
+ * correlate by it, and the upstream API server would accept it anyway. It proves nothing. One that is long, or could
  * look like something else in a log, is replaced (docs/decisions/0013).
  */
 export function auditIdOf(inbound: InboundRequest): string {

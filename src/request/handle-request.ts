@@ -5,16 +5,16 @@ import { internalError } from './internal-error.ts';
 import type { Admission, AdmittedRequest, Router } from './router.ts';
 
 /**
- * What becomes of an admitted request: it is forwarded, or tunnelled, or served by the handlers of a library's own
- * app. `Outcome` is what is no `Response`: an upgrade that the server has made.
+ * Serves an admitted request: forwards it, tunnels it, or passes it to the handlers of a library's own app.
+ * `Outcome` is a result other than a `Response`: an upgrade that the server has accepted.
  */
 export type Carry<Outcome> = (request: AdmittedRequest) => Response | Outcome | Promise<Response | Outcome>;
 
 /**
- * The way of every request, in its order, for fetch handlers and upgrades alike: accept, identify and decide
- * (`Router.admit`), carry, then name and observe the response. Never rejects: what fails is a 500 Status.
+ * The steps of every request in order, for fetch handlers and upgrades alike: accept, identify and decide
+ * (`Router.admit`), serve, then add the audit ID and observe the response. Never rejects: a failure becomes a 500 Status.
  *
- * No `async`, and one `then` for all of it: each promise more would cost every request.
+ * No `async`, and a single `then`: each further promise would cost every request.
  */
 export function handleRequest<Outcome = never>(
   inbound: InboundRequest,

@@ -3,7 +3,7 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { type InboundRequest, inboundFromRequest } from './inbound.ts';
 import type { Caller } from './user-info.ts';
 
-/** What handlers know of a request, each set once by the one that establishes it. */
+/** Variables of a request that handlers can read; each is set once. */
 export interface HandlerVariables {
   inbound: InboundRequest;
   requestInfo: RequestInfo;
@@ -21,5 +21,5 @@ export type HandlerContext = Context<HandlerEnvironment>;
 /** Gives the request as it stood on the wire: the runtime's adapter, as `GetConnInfo` is in Hono. */
 export type GetInboundRequest = (context: HandlerContext) => InboundRequest;
 
-/** What the web's `Request` still has of a request, where the runtime's adapter has no more to give. */
+/** What the web's `Request` holds of a request, for runtimes whose adapter provides no more. */
 export const webInbound: GetInboundRequest = (context) => inboundFromRequest(context.req.raw);

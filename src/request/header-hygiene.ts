@@ -107,11 +107,11 @@ function withoutConnectionHeaders(headers: RawHeaders, fateOf: NameHygiene): str
     else if (fate === 'connection') hasConnection = true;
     else if (fate === 'transfer-encoding') hasTransferEncoding = true;
   }
-  // Most messages have neither. What either takes away may stand before it, so that it goes behind the last line.
+  // Most messages have neither. Either may remove lines before it, so the check comes after the last line.
   if (!hasConnection && !hasTransferEncoding) return kept;
   const unwanted = connectionOptions(headers);
   // RFC 9112 section 6.1: Transfer-Encoding overrides Content-Length, which an intermediary must not forward
-  // then; two parsers behind each other could otherwise find two ends of one body.
+  // then; two parsers in a row could otherwise find two ends of one body.
   if (hasTransferEncoding) unwanted.add('content-length');
   return kept.filter((_, index) => !unwanted.has((kept[index - (index % 2)] as string).toLowerCase()));
 }

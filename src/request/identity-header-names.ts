@@ -52,7 +52,7 @@ export function checkIdentityHeaderNames(names: IdentityHeaderNames): void {
   }
 }
 
-/** Tells whether a header, named in lower case, could be read as an identity by anyone behind this router. */
+/** Tells whether a header, named in lower case, could be read as an identity by any server upstream. */
 export type IdentityHeaderMatcher = (lowerCaseName: string) => boolean;
 
 const matchers = new WeakMap<IdentityHeaderNames, IdentityHeaderMatcher>();

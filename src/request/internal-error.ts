@@ -4,7 +4,7 @@ import { auditIdOf } from './audit-id.ts';
 import type { InboundRequest } from './inbound.ts';
 
 /**
- * A fault of the router itself: told to its operator, not to the client.
+ * An internal error of the router: logged for its operator, not shown to the client.
  * @param inbound left out where it came before the request was read.
  */
 export function internalError(error: unknown, logger: Logger, inbound?: InboundRequest): Response {

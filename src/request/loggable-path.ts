@@ -26,6 +26,6 @@ function isProxied(requestInfo: Pick<RequestInfo, 'verb' | 'subresource'> | unde
 function withoutProxiedPath(path: string): string {
   const begin = /^.*?\/proxy(?=\/)/.exec(path)?.[0];
   if (begin !== undefined) return `${begin}/…`;
-  // Spelled with an escape, or with nothing behind it.
+  // Spelled with an escape, or with nothing after it.
   return path.endsWith('/proxy') ? path : '/…';
 }

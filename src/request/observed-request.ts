@@ -7,9 +7,8 @@ import type { ByteCounter, Destination } from './transport.ts';
 import type { Caller } from './user-info.ts';
 
 /**
- * One request as its observers see it: passes each moment on to all of them, and the ones that come once only
- * once, whoever tells of them first. Stands in `InboundRequest.observed`; a request without observers has none,
- * so that it costs one look at a field.
+ * Passes each event of one request on to all its observers. An event that happens once is passed on once, even when
+ * two places report it. Kept in `InboundRequest.observed`; a request without observers has none and costs one check.
  */
 export class ObservedRequest implements Required<RequestObservation> {
   readonly #observations: readonly RequestObservation[];
@@ -79,7 +78,7 @@ export class ObservedRequest implements Required<RequestObservation> {
     for (const observation of this.#observations) observation.panicked?.(error);
   }
 
-  /** The first call counts: a `Response` that only stands for a response sent past it carries no code of its own. */
+  /** The first call counts: a placeholder `Response` for one that was sent directly has no code of its own. */
   responded(status: number): void {
     if (this.#hasResponded || this.#isFinished) return;
     this.#hasResponded = true;

@@ -2,10 +2,10 @@
 export const ownPathsPrefix = '/.mixed-version-proxy';
 
 /**
- * - `none`: some other path; it means nothing to a router, however it is read.
+ * - `none`: any other path, however it is decoded.
  * - `own`: under the prefix, spelled out.
  * - `disguised`: under the prefix only to a reader that decodes escapes or merges slashes. Hono decodes before
- *   it matches, and a server behind this one may do either, so that such a target could be one thing to a check
+ *   it matches, and an upstream server may do either, so that such a target could be one thing to a check
  *   and another to a handler: it is refused.
  */
 export type OwnPathSpelling = 'none' | 'own' | 'disguised';
@@ -15,7 +15,7 @@ export type OwnPathSpelling = 'none' | 'own' | 'disguised';
  * @param path the target's path, decoded once (`RequestInfo.path`).
  */
 export function ownPathSpelling(target: string, path: string): OwnPathSpelling {
-  // Asked for every request; nearly none goes on.
+  // Called for every request; nearly all return here.
   if (!path.includes(ownPathsPrefix)) return 'none';
   const merged = path.replaceAll(/\/{2,}/g, '/');
   if (merged !== ownPathsPrefix && !merged.startsWith(`${ownPathsPrefix}/`)) return 'none';

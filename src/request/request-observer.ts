@@ -13,7 +13,7 @@ import type { Caller } from './user-info.ts';
 export interface RequestObserver {
   /**
    * A request has come in, before anything of it has been looked at.
-   * @returns what is told of the rest of its life; `undefined`: nothing of it is of interest (not sampled).
+   * @returns the observer of this request; `undefined` to skip it (not sampled).
    */
   begin(inbound: InboundRequest): RequestObservation | undefined;
 }
@@ -24,7 +24,7 @@ export type DropReason =
   | 'Overloaded'
   /** The router is shutting down (429). */
   | 'ShuttingDown'
-  /** Whoever could respond was restarted and is not ready yet (503). */
+  /** The only server that could respond was restarted and is not ready yet (503). */
   | 'ServerNotReady'
   /** Only servers of older versions are left than the preferred one, and `--preferred-version-required` (503). */
   | 'PreferredVersionUnavailable'
@@ -36,7 +36,7 @@ export type AttemptFailure =
   | TransportErrorCode
   /** The caller's identity does not fit into the token for this destination: nothing was sent. */
   | 'IdentityTokenTooLarge'
-  /** A fault of the router itself. */
+  /** An internal error of the router. */
   | 'InternalError';
 
 /**
@@ -50,11 +50,11 @@ export interface RequestObservation {
   identified?(caller: Caller): void;
   /** Where it goes and why. Left out for health and the router's own paths. */
   decided?(decision: Decision): void;
-  /** It is turned away, for the router's own sake; `responded` follows unless the response had begun. */
+  /** The router rejects it to protect itself; `responded` follows unless the response had begun. */
   dropped?(reason: DropReason): void;
   /**
-   * Header lines for the request that is about to leave for `destination`: trace context, audit ID. They take the
-   * place of whatever the client sent under those names, on every way out (`buildOutboundRequest`). Called between
+   * Header lines for the request that is about to leave for `destination`: trace context, audit ID. They
+   * replace the client's lines of those names on every outbound request (`buildOutboundRequest`). Called between
    * `attemptBegun` and `attemptResponded`. Names of identity headers have no effect.
    */
   outboundHeaders?(destination: Destination): RawHeaders;
@@ -76,7 +76,7 @@ export interface RequestObservation {
   aggregatedDiscovery?(wasMade: boolean): void;
   /** The destination of the last `attemptBegun` did not respond. */
   attemptFailed?(failure: AttemptFailure): void;
-  /** A fault of the router itself ends it, where upstream would panic; `responded` follows with 500. */
+  /** An internal error of the router ends it, where kube-apiserver would panic; `responded` follows with 500. */
   panicked?(error: unknown): void;
   /** The head of the client's response: its first byte. Exactly once, unless the client went away before. */
   responded?(status: number): void;

@@ -2,14 +2,14 @@ import type { TransportError } from './transport.ts';
 
 /** Share of requests that may be tried a second time; a struggling cluster must not get double load. */
 const share = 0.2;
-/** Second tries that may be saved up, and that are there at the start. */
+/** Capacity of the budget, which starts full. */
 const reserve = 10;
 
 /** A budget for second tries, filled by requests and drained by tries. */
 export class RetryBudget {
   #tokens = reserve;
 
-  /** Second tries that may be made now; below 1 there is none. */
+  /** Second tries left; below 1 none is allowed. */
   get left(): number {
     return this.#tokens;
   }
@@ -32,7 +32,7 @@ export function isRead(method: string): boolean {
 }
 
 /**
- * Whether another server may be tried after `error`: only if the first one provably got nothing, or if the
+ * Whether another server may be tried after `error`: only if the first one provably received nothing, or if the
  * request is a bodiless read. A write that may have arrived is never sent twice (RFC 9110 section 9.2.2).
  * @param subresource of the request: a GET of some of them is a read in name only.
  */

@@ -4,7 +4,7 @@ import type { InboundRequest } from './inbound.ts';
 import type { OutboundRequest } from './transport.ts';
 import type { Caller } from './user-info.ts';
 
-/** A request that passed the door: its path is unambiguous, its caller is known, its way is decided. */
+/** An admitted request: its path is unambiguous, its caller is known, its destination is decided. */
 export interface AdmittedRequest {
   readonly inbound: InboundRequest;
   readonly requestInfo: RequestInfo;
@@ -14,24 +14,24 @@ export interface AdmittedRequest {
 
 export type Admission =
   | { readonly kind: 'admitted'; readonly request: AdmittedRequest }
-  /** Refused at the door (400, 401, 500, 503): this is the whole response. */
+  /** Refused before forwarding (400, 401, 500, 503): this is the whole response. */
   | { readonly kind: 'refused'; readonly response: Response };
 
 /**
- * The way of one request, shared by the fetch handler and by upgrades: both enter at `admit` and leave
- * through `deliver`, so neither can skip path acceptance, authentication, header hygiene or stamping.
+ * The steps of one request, shared by the fetch handler and by upgrades: both start with `admit` and end
+ * with `deliver`, so neither can skip path acceptance, authentication, header hygiene or stamping.
  */
 export interface Router {
   /** Path acceptance and request info; the refusal (400, 500) when the target cannot be accepted. */
   accept(inbound: InboundRequest): RequestInfo | Response;
-  /** Who calls; the refusal (401) when the credentials are wrong. A promise only where that has to be waited for. */
+  /** Who calls; the refusal (401) when the credentials are wrong. A promise only where the check is asynchronous. */
   identify(inbound: InboundRequest): Caller | Response | Promise<Caller | Response>;
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
   /** The three above, in order; a promise only where `identify` gives one. */
   admit(inbound: InboundRequest): Admission | Promise<Admission>;
   /**
    * Chooses a destination, builds the outbound request and sends it; where the rules allow it, tries one
-   * other candidate. Resolves with what `send` gave, or with a 503 Status when no destination responded.
+   * other candidate. Resolves with the result of `send`, or with a 503 Status when no destination responded.
    * `send` throws `TransportError`.
    */
   deliver<Result>(

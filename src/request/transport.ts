@@ -22,9 +22,9 @@ export interface Destination {
   readonly kind: 'local' | 'peer' | 'extension';
   /** API server ID, or `<service>.<namespace>` of an extension server. */
   readonly id: string;
-  /** `https://host:port`, nothing behind it. */
+  /** `https://host:port`, without a path. */
   readonly origin: string;
-  /** The name the serving certificate must carry (`kubernetes.default.svc` for peers), whatever the address. */
+  /** The name the serving certificate must carry (`kubernetes.default.svc` for peers), at any address. */
   readonly serverName: string;
   readonly trust: DestinationTrust;
 }
@@ -47,13 +47,13 @@ export interface OutboundRequest {
   /** Its response is a stream of watch events, which can be ended between two of them. */
   readonly isWatch?: boolean;
   /**
-   * Of a watch: whether it would go to a server of another version by now. A transport that can ends it then between two
-   * events, so that its client watches on from there. Left out: it stays where it is.
+   * For a watch: whether it would now go to a server of another version. A transport that supports it then ends the
+   * watch between two events, and its client resumes from there. Left out: the watch stays.
    */
   readonly isMisplaced?: (() => boolean) | undefined;
   /**
-   * Of a read: whether another destination could be asked, now that this one has been silent for long. While it says
-   * no, waiting goes on. Left out: none could.
+   * Of a read: whether another destination could be asked, now that this one has been silent for long. While it returns
+   * false, the router keeps waiting. Left out: none could.
    */
   readonly othersLeft?: (() => boolean) | undefined;
 }
@@ -64,14 +64,14 @@ export interface ResponseHead {
   readonly headers: RawHeaders;
 }
 
-/** Is told of bytes as they pass, a chunk at a time. */
+/** Counts bytes as they pass, a chunk at a time. */
 export interface ByteCounter {
   add(bytes: number): void;
 }
 
-/** What becomes of a response, decided on its head alone. */
+/** How a response is handled, decided by its head alone. */
 export type ResponseDisposition =
-  /** Pass it on with these header lines. A transport through whose hands the body goes tells `bytes` of it. */
+  /** Pass it on with these header lines. A transport that handles the body reports its size to `bytes`. */
   | { readonly kind: 'forward'; readonly headers: RawHeaders; readonly bytes?: ByteCounter | undefined }
   /** Drop the destination's response, pass on none of its body, and send this instead. */
   | { readonly kind: 'replace'; readonly response: Response };
@@ -89,9 +89,9 @@ export type TransportErrorCode =
   | 'Timeout'
   /** The client went away. */
   | 'ClientGone'
-  /** What came back is not valid HTTP, or larger than a router takes: 502 when no other server is tried. */
+  /** What came back is not valid HTTP, or exceeds the router's limits: 502 when no other server is tried. */
   | 'InvalidResponse'
-  /** The request's head is more than the destination takes: the response is 431, never tried elsewhere. */
+  /** The request's head exceeds the destination's limit: the response is 431, never tried elsewhere. */
   | 'RequestHeaderFieldsTooLarge';
 
 /** A destination that did not respond. The message may name addresses: for logs, never for clients. */
@@ -111,7 +111,7 @@ export class TransportError extends Error {
   }
 }
 
-/** There was no connection to be had: refused, no route, TLS failure, dial time-out. What comes next would fare no better. */
+/** No connection could be made: refused, no route, TLS failure, dial timeout. The next request would fail as well. */
 export function foundNoConnection(error: TransportError): boolean {
   return !error.requestMayHaveArrived && ['ConnectFailed', 'TLSFailed', 'Timeout'].includes(error.code);
 }

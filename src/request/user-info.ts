@@ -8,9 +8,9 @@ export interface UserInfo {
   readonly extra: ReadonlyMap<string, readonly string[]>;
 }
 
-/** What the door established about the caller of one request. */
+/** The caller of one request, as the router has authenticated it. */
 export type Caller =
-  /** Authenticated here. `viaVerifiedPeer`: the connection itself belongs to a front proxy whose word counts. */
+  /** Authenticated here. `viaVerifiedPeer`: the connection belongs to a trusted front proxy. */
   | {
       readonly kind: 'authenticated';
       readonly user: UserInfo;
@@ -18,7 +18,7 @@ export type Caller =
       readonly viaVerifiedPeer: boolean;
     }
   /**
-   * Not established here: no credentials, or ones that only the API server can check. They pass through
+   * Not authenticated here: no credentials, or ones that only the API server can check. They pass through
    * untouched, on a connection without the front-proxy certificate and without any X-Remote header.
    */
   | { readonly kind: 'passthrough' };

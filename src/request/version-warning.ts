@@ -1,8 +1,8 @@
 import type { InboundRequest } from './inbound.ts';
 
 /**
- * The header lines of a response, which it may change, with a warning for the caller where a server of another version gave it than the one
- * that the cluster shows. `kubectl` and client-go print it (RFC 7234 section 5.5, KEP-1693; 299 is their one code).
+ * Adds a warning to the header lines of a response that came from a server of another version than the cluster
+ * shows. May change the given lines. `kubectl` and client-go print it (RFC 7234 section 5.5, KEP-1693; 299 is their one code).
  */
 export function withVersionWarning(headers: string[], { otherVersion }: InboundRequest): string[] {
   if (otherVersion === undefined) return headers;

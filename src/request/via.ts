@@ -2,7 +2,7 @@ import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
 
 /**
  * Gateways must write it (RFC 9110 section 7.6.3). Here it is also what ends loops: the reroute mark counts
- * from verified peers only, and a caller whose token nobody here could check does not travel as one.
+ * from verified peers only, and a caller whose token this router could not check is not forwarded as a peer's.
  */
 export const viaHeader = 'Via';
 
@@ -13,8 +13,8 @@ export function newPseudonym(): string {
 }
 
 /**
- * Whether a request has been through the router of that name already. Whoever forges the name gets a refusal
- * and nothing else: routing never depends on it.
+ * Whether a request has been through the router of that name already. A client that forges the name is only
+ * refused: routing never depends on it.
  */
 export function hasPassedThrough(headers: RawHeaders, pseudonym: string): boolean {
   return allHeaders(headers, viaHeader).some((value) => value.split(/[\s,]+/).includes(pseudonym));

@@ -18,7 +18,7 @@ export function inPlaceOfLocal(
   }
   if (localServerIsDown !== true) return local;
   const others = candidates.filter(({ id }) => id !== serverId);
-  // With nobody else to ask the local server is asked all the same: it may be back.
+  // Without another candidate the local server is tried nevertheless: it may be back.
   if (others.length === 0) return local;
   // A merged document stays one: what the server says is only whether the caller may read it.
   if (local.reason === 'MergedDocument') {

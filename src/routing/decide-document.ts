@@ -23,10 +23,10 @@ const documentOfExpiredSnapshot = unavailable('SnapshotExpired');
 /**
  * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller
  * read the path; an OpenAPI v3 document is one server's own and comes from a server that holds it. `undefined`
- * for everything else, and for whoever is to see the local view: a peer that rerouted the request, or anyone
+ * for everything else, and for a caller that must see the local view: a peer that rerouted the request, or anyone
  * while nothing is known of the cluster. Pure.
  *
- * What was known stays merged past the snapshot's lifetime, whatever the policy: a group that goes from discovery is
+ * What was known stays merged past the snapshot's lifetime, under every policy: a group that goes from discovery is
  * taken for deleted, with all its objects (`standInFor` marks what can no longer be counted on).
  */
 export function decideDocument(

@@ -75,7 +75,7 @@ export function decide(
     matched: context.reroutedByVerifiedPeer,
     detail: context.reroutedByVerifiedPeer ? 'marked by a verified peer' : 'no mark from a verified peer',
   });
-  // A gateway has nobody to handle it: whoever sent it takes the gateway for an API server.
+  // A gateway has no local server for it: the sender mistakes the gateway for an API server.
   if (context.reroutedByVerifiedPeer)
     return context.serverId === undefined ? reroutedToGateway : alreadyRerouted;
 
@@ -135,7 +135,7 @@ export function decide(
   }
 
   trace?.push({
-    rule: '9 nobody serves it',
+    rule: '9 no server serves it',
     matched: true,
     detail: `${serverId === undefined ? 'any' : 'the local'} server responds with 404 itself`,
   });
@@ -161,7 +161,7 @@ function decideAmongVersions(
     byPreference &&
     decideByVersion(byPreference, requestInfo, table, context, isCustom ? 'CustomResource' : 'ServedLocally');
   context.trace?.push({
-    rule: '3a it matters which version answers',
+    rule: '3a it matters which version responds',
     matched: decision !== undefined,
     detail: describePreference(byPreference, context),
   });
@@ -212,7 +212,7 @@ function decideWithoutKnowledge(
         ? `no snapshot; policy ${stalePolicy}`
         : `generation ${table.generation}, ${expired ? `expired; policy ${stalePolicy}` : 'current'}`,
   });
-  // A gateway has no local server to fall back to, whatever the policy.
+  // A gateway has no local server to fall back to, under any policy.
   const refuses = stalePolicy === 'unavailable' || context.serverId === undefined;
   // `serve-stale` has nothing to serve from: the local server is all that is left.
   if (table === undefined) return refuses ? unavailableWithoutSnapshot : localWithoutSnapshot;

@@ -3,7 +3,7 @@ import type { RoutingServer, ServersOfVersion } from '../snapshot/routing-table/
 
 /**
  * The version of which a cluster is to look while its servers have several: the one that most servers have, the newest,
- * the oldest, a minor version such as `1.36`, or whatever the server has that is asked (`local`).
+ * the oldest, a minor version such as `1.36`, or the version of the server that is asked (`local`).
  */
 export type PreferredVersion = 'majority' | 'newest' | 'oldest' | 'local' | `${number}.${number}`;
 

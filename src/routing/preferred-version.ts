@@ -93,7 +93,7 @@ export function serversByPreference(
     : decodingFirst(byPreference, cannotDecode);
 }
 
-/** Servers that cannot decode what others have stored come last, whatever their version: they respond 500 for it. */
+/** Servers that cannot decode what others have stored come last, at any version: they respond with 500 for it. */
 function decodingFirst(
   byPreference: readonly ServersOfVersion[],
   cannotDecode: ReadonlySet<string>,
@@ -107,7 +107,7 @@ function decodingFirst(
   return [...those(true), ...those(false)];
 }
 
-/** Admission looks at these whatever their verb: the operation is CONNECT (k8s.io/apiserver pkg/endpoints/installer.go). */
+/** Admission checks these for every verb: the operation is CONNECT (k8s.io/apiserver pkg/endpoints/installer.go). */
 const connecting = new Set(['exec', 'attach', 'portforward', 'proxy']);
 
 /** Whether admission looks at it: everything but reads. */

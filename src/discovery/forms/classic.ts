@@ -40,7 +40,7 @@ export function apiGroupDocument(group: APIGroupDiscovery): object | undefined {
 }
 
 /**
- * `/apis/<group>/<version>` and `/api/<version>`, each subresource behind its resource.
+ * `/apis/<group>/<version>` and `/api/<version>`, each subresource after its resource.
  *
  * @param storageVersionHashOf by resource; `undefined` for what is not stored
  */

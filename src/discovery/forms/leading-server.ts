@@ -13,7 +13,7 @@ interface Candidate {
  *
  * Upstream lets the lowest server ID lead the merge; its design speaks of the local server. Neither will do
  * here. A document that each router worded after its own server would carry another ETag on each, so that a
- * client behind a load balancer would never get a 304. An older server cannot describe what it does not
+ * client of a load balancer would never get a 304. An older server cannot describe what it does not
  * know, and the server of requests is what documents should describe. So the order comes from the snapshot alone and is
  * the same wherever that snapshot is.
  *

@@ -50,7 +50,7 @@ export function contentType(form: DocumentForm): string {
 /**
  * Which form of a document the client gets.
  *
- * Under `/api` and `/apis` a clause for an aggregated form is looked for first, whatever stands before it;
+ * Under `/api` and `/apis` a clause for an aggregated form is looked for first, even if others precede it;
  * only where there is none does the plain form count (upstream wrapper.go negotiates twice). With a trailing
  * slash, and everywhere else, there is only the plain form.
  */
@@ -65,7 +65,7 @@ export function negotiateForm(path: DiscoveryPath, accept: string | undefined): 
     const pretty = negotiated.parameters.get('pretty') === '1';
     return { outcome: 'merged', form: negotiated.offer.form, pretty };
   }
-  // The index is JSON whatever is asked for (k8s.io/kube-openapi pkg/handler3/handler.go).
+  // The index is always JSON (k8s.io/kube-openapi pkg/handler3/handler.go).
   if (path.kind === 'openapi-v3') return { outcome: 'merged', form: 'plain', pretty: false };
   const isLocal = negotiateMediaType(
     accept,

@@ -39,7 +39,7 @@ export function parseDocument<const Schema extends v.GenericSchema>(
     const given = JSON.stringify(document.kind.slice(0, 60));
     throw new DiscoveryDocumentError('NotTheDocument', `This is no ${kind} but of kind ${given}.`);
   }
-  // One fault says enough, and a document could be made of nothing else.
+  // One error is enough: a hostile document could consist of nothing else.
   const result = v.safeParse(schema, document, { abortEarly: true });
   if (result.success) return result.output;
   const [issue] = result.issues;

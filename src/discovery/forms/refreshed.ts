@@ -1,7 +1,7 @@
 /** Milliseconds that a response of a server may be old when it is given on. */
 const maximumAge = 1_000;
 /** Milliseconds that a request waits for a look at the servers; then what is there has to do. */
-const patience = 5_000;
+const maximumWait = 5_000;
 
 export interface RefreshedOptions {
   /** Looks at the servers. Must not reject. */
@@ -58,8 +58,8 @@ export class Refreshed {
   async ready(): Promise<void> {
     const looked = this.look();
     const { clock } = this.#options;
-    // Behind a server that hangs the first one waits, and not each one anew.
-    const left = patience - (clock() - (this.#running?.startedAt ?? clock()));
+    // When a server hangs, only the first request waits for the whole time.
+    const left = maximumWait - (clock() - (this.#running?.startedAt ?? clock()));
     if (left <= 0) return;
     const { promise: over, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, left);

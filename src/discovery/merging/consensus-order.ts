@@ -1,7 +1,7 @@
 /**
  * One order for the names of several lists. Deterministic; the first list keeps its order whole.
  *
- * A name that the first list lacks goes in behind the neighbour it follows in its own list. Where names
+ * A name that the first list lacks goes in after the neighbour it follows in its own list. Where names
  * already stand there that its list does not know, it goes among them by name. Groups come ordered by
  * priority, resources by name; both survive, which a plain sort would not let groups do.
  *

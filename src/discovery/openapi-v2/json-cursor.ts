@@ -107,7 +107,7 @@ export class JsonCursor {
     for (;;) {
       end = this.#json.indexOf(quote, end + 1);
       if (end === -1) throw this.#broken();
-      // A quote behind an odd number of backslashes is part of the string.
+      // A quote after an odd number of backslashes is part of the string.
       let before = end;
       while (this.#json[before - 1] === backslash) before--;
       if ((end - before) % 2 === 0) break;

@@ -23,7 +23,7 @@ export interface ServerDocument {
 }
 
 /**
- * Reads an OpenAPI document of one server itself, never of what stands together behind it.
+ * Reads an OpenAPI document of one server itself, never of its aggregated API servers.
  * @throws {ServerDocumentError} (rejects) when no whole response arrived
  */
 export type ReadServerDocument = (request: ServerDocumentRequest) => Promise<ServerDocument>;

@@ -30,7 +30,7 @@ const describedKind = v.object({
 /**
  * Digests of the kinds of one group version, by kind: the first eight bytes, in base64, of a SHA-256 over what
  * `schemaStructure` says of the kind and of everything that it refers to. Equal digests, equal fields, types, defaults
- * and rules, whatever the definitions are called, in whichever document and version they stand.
+ * and rules, independent of the definitions' names, documents and versions.
  *
  * Each definition is digested once, however many refer to it, and others can run in between.
  *

@@ -1,7 +1,7 @@
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 
-/** Levels of schemas within schemas, without those behind references. Generated documents have 6. */
+/** Levels of schemas within schemas, without those that references lead to. Generated documents have 6. */
 const maximumDepth = 64;
 const referencePrefix = '#/components/schemas/';
 
@@ -36,9 +36,9 @@ const impliedTypes = { 'x-kubernetes-list-type': 'atomic', 'x-kubernetes-map-typ
 
 /**
  * Writes out the structure of one schema of an OpenAPI v3 document, always in the same words: what a server takes,
- * keeps, fills in and merges. Whatever else stands in it makes no other text:
+ * keeps, fills in and merges. Everything else is left out:
  *
- * - descriptions, titles, examples and the order of members, which nobody enforces;
+ * - descriptions, titles, examples and the order of members, which no server enforces;
  * - `x-kubernetes-group-version-kind`: on types that many kinds share (DeleteOptions, WatchEvent) it lists every group
  *   version of the server, of which another version has others;
  * - `x-kubernetes-unions`, which nothing ever read and newer servers no longer write;

@@ -16,7 +16,7 @@ export interface HealthEndpointsOptions {
   /** Stands before each of them. Default: nothing does. */
   readonly accept?: MiddlewareHandler<HandlerEnvironment> | undefined;
   readonly logger?: Logger;
-  /** Asks API servers for their own checks, where `?verbose` or an exclusion calls for it. Default: nobody is asked. */
+  /** Asks API servers for their own checks, where `?verbose` or an exclusion calls for it. Default: none is asked. */
   readonly askServers?: AskServerChecks | undefined;
   /** Told of each check that was run, for metrics. */
   readonly onChecked?: ((endpoint: HealthEndpoint, name: string, healthy: boolean) => void) | undefined;

@@ -2,7 +2,7 @@ import type { CheckOutcome, ServerReport } from './server-checks.ts';
 
 /** Who asks, as far as a check depends on it. */
 export interface HealthQuestion {
-  /** A peer asks: whatever it sends here, the local server would have to serve. */
+  /** A peer asks: the local server would have to serve all that it sends here. */
   readonly byPeer: boolean;
 }
 

@@ -33,7 +33,7 @@ export interface ServerChecksOptions {
   readonly routingTable: { current(): RoutingTable | undefined };
 }
 
-/** Milliseconds for all servers: a health check responds, whatever hangs. As long as kube-apiserver gives its etcd. */
+/** Milliseconds for all servers: a health check responds even if a server hangs. As long as kube-apiserver gives its etcd. */
 const timeout = 2_000;
 /** Bytes of a response; a kube-apiserver names some 60 checks in 3,000. */
 const maximumBytes = 64 * 1024;

@@ -9,7 +9,7 @@ export interface ServersCheckOptions
 
 /**
  * Ready while a server that this router could use is healthy: any of them in the gateway form; else the local one,
- * or under the policy `peer` one that takes its place. One peer that is down makes nobody unready.
+ * or under the policy `peer` one that takes its place. A single peer that is down does not make the router unready.
  *
  * A peer that asks is told of the local server alone, which is all that what it sends here may be served by. With
  * routers that count each other, a control plane whose API servers are all down would be ready for ever.

@@ -79,7 +79,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
     }
   }
 
-  /** @throws what is a fault of the router itself. */
+  /** @throws an internal error of the router. */
   function failedAttempt(
     inbound: InboundRequest,
     destination: Destination,
@@ -122,7 +122,7 @@ function failureOf(error: unknown): AttemptFailure {
   return error instanceof IdentityTokenError ? 'IdentityTokenTooLarge' : 'InternalError';
 }
 
-/** Says nothing of the destination: counted against it, whoever likes could have it avoided. */
+/** Not evidence against the destination: if it counted, any client could make the router avoid a server. */
 function isClientsDoing({ code }: TransportError): boolean {
   return code === 'ClientGone' || code === 'RequestHeaderFieldsTooLarge';
 }

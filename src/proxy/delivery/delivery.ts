@@ -23,9 +23,9 @@ import {
 export interface DeliveryOptions extends AttemptOptions {
   /** Left out in the gateway form, in which nothing is decided to be local. */
   readonly local?: Destination | undefined;
-  /** Who else may serve a request that the local server did not; `undefined` when nobody may. */
+  /** Servers that may serve a request in place of the local server; `undefined` when none may. */
   readonly inPlaceOfLocal?: ((request: AdmittedRequest) => Candidates | undefined) | undefined;
-  /** Who else serves what the local server should and does not. Default: nobody. */
+  /** Other servers of a resource that the local server should serve and does not. Default: none. */
   readonly othersThanLocal?: ((request: AdmittedRequest) => Candidates | undefined) | undefined;
   /** Whether a server that has left for a while is known to serve what is asked for. Default: none is. */
   readonly isServedByDepartedServer?: ((request: AdmittedRequest) => boolean) | undefined;
@@ -152,14 +152,14 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     destination: Destination,
     send: (outbound: OutboundRequest) => Promise<Result>,
   ): Promise<Result | Response> {
-    // By the decision nobody can take its place.
+    // By the decision no server can take its place.
     if (isRestarting(destination.id)) return Promise.resolve(notReady(request));
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
-    const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal?.(request) ?? nobody);
+    const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal?.(request) ?? noCandidates);
     return attempt(request, destination, send, othersLeft).then((result) => {
       if (isRefusal(result)) {
-        return askAnother(request, othersThanLocal?.(request) ?? nobody, undefined, result, send);
+        return askAnother(request, othersThanLocal?.(request) ?? noCandidates, undefined, result, send);
       }
       if (!(result instanceof TransportError)) return result;
       const others = inPlaceOfLocal?.(request);
@@ -223,4 +223,4 @@ function isRefusal(result: unknown): result is NotServedResponse | ShuttingDownR
   return result instanceof NotServedResponse || result instanceof ShuttingDownResponse;
 }
 
-const nobody: Candidates = { candidates: [] };
+const noCandidates: Candidates = { candidates: [] };

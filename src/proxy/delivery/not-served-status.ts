@@ -10,9 +10,9 @@ type NamedRequest = Pick<RequestInfo, 'apiGroup' | 'resource' | 'subresource' | 
 export const notServedStatus =
   '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}\n';
 
-/** Bytes of it in protobuf, behind the four of the magic number. */
+/** Its bytes in protobuf, after the four of the magic number. */
 const notServedProtobufLength = 116;
-/** Of a NotFound Status in protobuf, what is the same whatever it names (k8s.io/apimachinery meta/v1 generated.proto). */
+/** The part of a NotFound Status in protobuf that is the same for every object (k8s.io/apimachinery meta/v1 generated.proto). */
 const namedProtobufLength = 68;
 
 /** Subresources that respond with what a kubelet, or an application, has said. */

@@ -62,7 +62,7 @@ export function denialOfWhatSnapshotSays(
 export function mayBeDenied(decision: Decision): boolean {
   const { reason } = decision;
   if (reason === 'ServedLocally' || reason === 'ServedByPeer' || reason === 'PreferredVersion') return true;
-  // What nobody serves goes to whichever peer is up, and its 404 is right.
+  // A resource that no server serves goes to any peer that is up, whose 404 is right.
   return decision.decision === 'peer' && decision.inPlaceOf === 'ServedLocally';
 }
 

@@ -60,7 +60,7 @@ function ready(
   const isWatch = requestInfo.verb === 'watch';
   const cleaned = cleanRequestHeaders(inbound.headers, identityHeaderNames);
   const named = withAuditIdForDestination(cleaned, inbound);
-  // Before the stamp: whatever an observer adds, nothing but the stamp says who calls.
+  // Before the stamp: only the stamp may name the caller, even if an observer adds such a header.
   const observed = withObserversLines(named, inbound.observed?.outboundHeaders(destination));
   const headers = stampIdentity(observed, caller, identityHeaderNames, token);
   const forwardedFor = withForwardedFor(headers, inbound.connection.remoteAddress);

@@ -7,7 +7,7 @@ import { type AskOptions, askServer } from './ask-server.ts';
 export interface ProbeOptions extends AskOptions {
   /** Milliseconds for the whole probe, a connection that it has to open included. Asked for before each. */
   readonly timeoutMilliseconds: () => number;
-  /** It found no connection, and a request would have fared no better. Default: nobody is told. */
+  /** The probe could not connect, and neither could a request. Default: ignored. */
   readonly onNotConnected?: (id: string) => void;
   readonly logger: Logger;
 }
@@ -57,14 +57,14 @@ export function createProbe(
       return outcomeOf(response.status);
     } catch (error) {
       if (error instanceof TransportError) {
-        // Not of a probe that was given up because nobody wants to know of the server any more.
+        // Not for a probe that was cancelled because the server is no longer watched.
         if (!signal.aborted) {
           failures.warn(...unreachable(destination, error));
           if (foundNoConnection(error)) onNotConnected?.(destination.id);
         }
         return 'unreachable';
       }
-      // A fault of the router itself says nothing against the server.
+      // An internal error of the router is not evidence against the server.
       logger.error({ err: error, destination: destination.id }, 'A server could not be probed');
       return 'alive';
     }

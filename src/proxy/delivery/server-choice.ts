@@ -89,7 +89,7 @@ export class ServerChoice {
   }
 }
 
-/** All servers that a decision names, whatever their version. */
+/** All servers that a decision names, of any version. */
 export function everyCandidate({ candidates, versions }: Candidates): readonly RoutingServer[] {
   if (versions === undefined || versions.others.length === 0) return candidates;
   return [...candidates, ...versions.others.flatMap(({ reachable }) => reachable)];

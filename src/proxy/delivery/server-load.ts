@@ -32,7 +32,7 @@ export class ServerLoad {
     return this.#inFlight.get(id) ?? 0;
   }
 
-  /** The server responded, whatever it said. */
+  /** The server responded, with any status code. */
   reached(id: string): void {
     this.#avoidUntil.delete(id);
   }

@@ -35,7 +35,7 @@ export function addressUnknown(): Response {
   );
 }
 
-/** Nobody else could respond, and what a server says before it is ready is not to be believed. */
+/** No other server could respond, and a response from before a server is ready cannot be trusted. */
 export function serverNotReady(): Response {
   return statusResponse(
     'ServiceUnavailable',
@@ -76,7 +76,7 @@ export function serviceUnavailable(): Response {
 /**
  * Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error).
  *
- * Retry-After only where it is: client-go repeats whatever gets 5xx and Retry-After, writes included
+ * Retry-After only where it is: client-go repeats every request that gets 5xx and Retry-After, writes included
  * (k8s.io/client-go rest/with_retry.go), and one that may have been carried out would be made twice.
  */
 export function noResponse({ inbound, requestInfo }: AdmittedRequest, error: TransportError): Response {

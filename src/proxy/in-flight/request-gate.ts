@@ -24,7 +24,7 @@ export class RequestGate {
     this.#inFlight = new RequestsInFlight(limits);
   }
 
-  /** For metrics and for whoever waits until nothing is left. */
+  /** For metrics and for draining. */
   get inFlight(): InFlightReading {
     return this.#inFlight;
   }

@@ -88,7 +88,7 @@ const metadataNames = new Set([
  * Whether a router may dial `address` (`host:port`, or `https://host[:port]`). Pure.
  *
  * A DNS name passes unless it is known to mean this machine or a metadata service: what it resolves to must
- * be checked with `checkIpAddress` at the moment of connecting, or a changed DNS answer gets round this check.
+ * be checked with `checkIpAddress` at the moment of connecting, or a changed DNS response bypasses this check.
  *
  * @returns why not, as a sentence without its subject; `undefined` when it may.
  */
