@@ -2,7 +2,7 @@ import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
 
 /**
  * Gateways must write it (RFC 9110 section 7.6.3). Here it is also what ends loops: the reroute mark counts
- * from verified peers only, and a caller whose token this router could not check is not forwarded as a peer's.
+ * from verified peers only, and a request whose token this router could not check is not forwarded as a peer's.
  */
 export const viaHeader = 'Via';
 
