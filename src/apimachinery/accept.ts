@@ -46,7 +46,7 @@ const qualityWhenUnreadable = Number.MIN_VALUE;
  * Clauses are tried in the order of their quality, equals with the more specific first and else as they
  * stand; for each, offers in their given order. A clause with any of `g`, `v` and `as` takes only an offer
  * with exactly that conversion, a clause without them only plain offers. Parameters that say nothing here
- * are ignored. An offer whose most specific clause has q=0 is refused, whatever a wildcard allows (RFC 9110
+ * are ignored. An offer whose most specific clause has q=0 is refused, even if a wildcard allows it (RFC 9110
  * section 12.4.2).
  *
  * @param accept the header; empty or absent means the first plain offer

@@ -1,5 +1,5 @@
 const decimalInteger = /^[+-]?[0-9]+$/;
-// 2^63 - 1 and, behind a minus sign, 2^63.
+// 2^63 - 1 and, after a minus sign, 2^63.
 const largestMagnitude = '9223372036854775807';
 const largestNegativeMagnitude = '9223372036854775808';
 

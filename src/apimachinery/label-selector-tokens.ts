@@ -29,7 +29,7 @@ const word = /[^=!()<>, \t\r\n\0]+/y;
  * Cuts a label selector into tokens, the last one `end` (k8s.io/apimachinery pkg/labels/selector.go, Lexer).
  *
  * Upstream's lexer marks the end of its input by a zero byte and cannot tell it from one in the input: a NUL
- * right behind a token is swallowed, one where a token would begin ends the selector.
+ * right after a token is swallowed, one where a token would begin ends the selector.
  */
 export function labelSelectorTokens(selector: string): readonly LabelToken[] {
   const tokens: LabelToken[] = [];

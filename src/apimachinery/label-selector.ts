@@ -94,7 +94,7 @@ function endsRequirement(token: LabelToken): boolean {
   return token.kind === ',' || token.kind === 'end';
 }
 
-/** `in` and `notin` are operators only behind a key; elsewhere they are words like any other. */
+/** `in` and `notin` are operators only after a key; elsewhere they are words like any other. */
 function isWord(token: LabelToken): boolean {
   return token.kind === 'identifier' || token.kind === 'in' || token.kind === 'notin';
 }

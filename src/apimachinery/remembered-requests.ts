@@ -15,8 +15,8 @@ interface RememberedRequest {
  * new ones. Nothing is kept of a refused target, nor of a request that came once: that would outlive it, and what
  * outlives requests is dear to collect.
  *
- * Each request has one slot by its hash. Whoever chooses targets to fall into another's slot keeps that one from being
- * remembered and gets nothing else: a request is known by the whole of its method and target.
+ * Each request has one slot by its hash. A client that chooses targets with another's slot only keeps that one from being
+ * remembered: a request is known by the whole of its method and target.
  * @param slots how many requests are kept at most, a power of two. Default 4096, below 2 MiB when full.
  * @returns as `parseRequestInfo`, with the same responses and errors.
  */

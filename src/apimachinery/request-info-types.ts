@@ -16,7 +16,7 @@ export interface RequestInfo {
   readonly resource: string;
   readonly subresource: string;
   readonly name: string;
-  /** Resource, name, subresource and whatever follows. */
+  /** Resource, name, subresource and all that follows. */
   readonly parts: readonly string[];
   /** The query parameter, unparsed and possibly malformed; only for list, watch and deletecollection. */
   readonly fieldSelector: string;
@@ -27,7 +27,7 @@ export interface RequestInfo {
 export type RequestInfoErrorCode =
   /** The request target is malformed, or two parsers could read it differently. The response is 400. */
   | 'AmbiguousRequestTarget'
-  /** A path verb (`watch`, `proxy`) with nothing behind it. Kubernetes responds with 500. */
+  /** A path verb (`watch`, `proxy`) with nothing after it. Kubernetes responds with 500. */
   | 'UnableToDetermineResource';
 
 export class RequestInfoError extends Error {

@@ -17,7 +17,7 @@ const noParts: readonly string[] = Object.freeze([]);
  * @param method The HTTP method as sent; methods are case-sensitive (RFC 9110 section 9.1).
  * @param pathWithQuery The request target in origin-form, undecoded.
  * @throws {RequestInfoError} `AmbiguousRequestTarget` for a target that `acceptRequestTarget` refuses,
- *   `UnableToDetermineResource` for a path verb with nothing behind it.
+ *   `UnableToDetermineResource` for a path verb with nothing after it.
  *
  * @example
  * ```ts
@@ -32,7 +32,7 @@ export function parseRequestInfo(method: string, pathWithQuery: string): Request
   if (segments.length < 3 || (apiPrefix !== 'api' && apiPrefix !== 'apis')) {
     return nonResourceRequest(method, path, '');
   }
-  // Behind `api` stands the version of the legacy group, behind `apis` a group and its version.
+  // After `api` comes the version of the legacy group, after `apis` a group and its version.
   const versionIndex = apiPrefix === 'api' ? 1 : 2;
   if (segments.length < versionIndex + 2) return nonResourceRequest(method, path, apiPrefix);
 
@@ -62,7 +62,7 @@ export function parseRequestInfo(method: string, pathWithQuery: string): Request
     apiVersion: segments[versionIndex] ?? '',
     namespace,
     resource,
-    // Behind a proxied object comes the path on that object.
+    // After a proxied object comes the path on that object.
     subresource: methodVerb === 'proxy' ? '' : subresource,
     name: collection?.name ?? nameInPath,
     parts,
@@ -98,7 +98,7 @@ function nonResourceRequest(method: string, path: string, apiPrefix: string): Re
   };
 }
 
-/** `watch` and `proxy` in front of the resource are the verb, whatever the method. */
+/** `watch` and `proxy` in front of the resource are the verb for every method. */
 function pathVerb(segment: string | undefined): 'watch' | 'proxy' | '' {
   return segment === 'watch' || segment === 'proxy' ? segment : '';
 }
@@ -121,7 +121,7 @@ function verbOfMethod(method: string): string {
   }
 }
 
-/** Where the resource stands: behind `namespaces/<name>`, unless the namespace itself is what is asked for. */
+/** Index of the resource: after `namespaces/<name>`, unless the namespace itself is requested. */
 function resourceIndex(segments: readonly string[], scopeIndex: number): number {
   if (segments[scopeIndex] !== 'namespaces') return scopeIndex;
   const next = segments[scopeIndex + 2];

@@ -5,7 +5,7 @@ import { RequestInfoError } from './request-info-types.ts';
 export interface RequestTarget {
   /** The path as received, undecoded. */
   readonly rawPath: string;
-  /** What follows the first `?`, undecoded: empty behind a bare `?`, `undefined` when there is none. */
+  /** What follows the first `?`, undecoded: empty after a bare `?`, `undefined` when there is none. */
   readonly rawQuery: string | undefined;
   /** The path, percent-decoded once: Go's `URL.Path`. A `%2F` in it has become a `/`, as it does there. */
   readonly path: string;
@@ -24,12 +24,12 @@ const controlCharacter = /\p{Cc}/u;
  *
  * Accepted is the origin-form (RFC 9112 section 3.2.1) in visible ASCII whose path means the same to Go's
  * `net/url`, to WHATWG URL parsers and to proxies that resolve dot segments. `%2F`, `;`, `//` and a trailing
- * slash are accepted and mean what they mean to Go. The query is opaque: malformed pairs are for whoever reads
+ * slash are accepted and mean what they mean to Go. The query is opaque: malformed pairs are left to the code that reads
  * it. The empty string is accepted, as upstream's factory accepts it, and is no resource.
  *
  * Join a target to an origin as text, never by `new URL(target, origin)`: there `//host/path` names a host.
  *
- * @throws {RequestInfoError} `AmbiguousRequestTarget`; the message names the fault and its remedy, and quotes
+ * @throws {RequestInfoError} `AmbiguousRequestTarget`; the message names the error and its remedy, and quotes
  *   nothing of the target.
  */
 export function acceptRequestTarget(target: string): RequestTarget {
@@ -49,7 +49,7 @@ export function acceptRequestTarget(target: string): RequestTarget {
   if (path.includes('\\')) {
     throw ambiguous("its path holds a backslash, plain or as %5C: separate segments with '/'");
   }
-  // Judged after decoding: `%2e%2e` and `..%2F` are dot segments to WHATWG and to whoever decodes first
+  // Judged after decoding: `%2e%2e` and `..%2F` are dot segments to WHATWG and to servers that decode first
   // (GHSA-2q7r-29rg-6m5h). The plain search comes first: nearly no path has a segment that begins with a dot.
   if (path.includes('/.') && dotSegment.test(path)) {
     throw ambiguous("its path holds a segment '.' or '..', plain or encoded: send the path already resolved");

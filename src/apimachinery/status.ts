@@ -82,7 +82,7 @@ function failureStatus(reason: StatusReason, message: string, options: StatusOpt
   };
 }
 
-/** Status line, header lines and body of a failure, for whoever writes it: a `Response` or a raw socket. */
+/** Status line, header lines and body of a failure, to be written as a `Response` or to a raw socket. */
 export function statusParts(
   reason: StatusReason,
   message: string,

@@ -3,7 +3,7 @@
  * between two of them: its client then goes on from its last resourceVersion, as after any end of a watch.
  */
 export interface WatchEventBoundary {
-  /** Takes the next piece. @returns the offset behind the last event that ends in it; 0 when none does. */
+  /** Takes the next piece. @returns the offset after the last event that ends in it; 0 when none does. */
   follow(chunk: Uint8Array): number;
   /** Whether what came so far ends with an event. */
   readonly isAtEnd: boolean;

@@ -72,13 +72,13 @@ function certificateRefused(cause: string): AuthenticationError {
   );
 }
 
-/** @throws what is a fault of the router, not of the credentials, or is final: fail closed, at once. */
+/** @throws errors of the router rather than of the credentials, and final refusals: fail closed, at once. */
 function refusalOf(error: unknown): AuthenticationError {
   if (!(error instanceof AuthenticationError) || error.isFinal) throw error;
   return error;
 }
 
-/** What becomes of a caller for whom no authenticator spoke. */
+/** The caller when no authenticator recognised the credentials. */
 function unidentified(inbound: InboundRequest, refusals: readonly AuthenticationError[]): Caller {
   const [refusal] = refusals;
   if (refusal === undefined) return passthrough;
@@ -103,7 +103,7 @@ function admitted(caller: Extract<Caller, { kind: 'authenticated' }>): Caller {
     throw new AuthenticationError(error.message, { cause: error });
   }
   const result = { ...caller, user: withAuthenticatedGroup(caller.user) };
-  // An authenticator may use one object again, for whoever comes next: only what cannot change is remembered.
+  // An authenticator may use one object again, for the next caller: only frozen objects are cached.
   if (Object.isFrozen(caller) && Object.isFrozen(caller.user)) {
     Object.freeze(result.user);
     knownAdmitted.set(caller, result);

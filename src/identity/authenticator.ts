@@ -3,7 +3,7 @@ import type { Caller } from '../request/user-info.ts';
 
 /**
  * Thrown for credentials that are present and wrong: the request ends with 401, and its sender is told the
- * message. It names the class of the fault and repeats nothing of a credential, a key, a file or an address.
+ * message. It names the class of the error and contains nothing of a credential, a key, a file or an address.
  */
 export class AuthenticationError extends Error {
   override readonly name = 'AuthenticationError';

@@ -6,14 +6,14 @@ export interface AllowedCallers {
   readonly groups: readonly string[];
 }
 
-/** Kubernetes' own super-users; whoever may change the control plane may look at its router. */
+/** Kubernetes' own super-users: those who may change the control plane may inspect its router. */
 export const defaultAllowedCallers: AllowedCallers = { users: [], groups: ['system:masters'] };
 
 export type Authorization = 'allowed' | 'forbidden' | 'unauthenticated';
 
 /**
- * Pure. Only callers that this router authenticated itself can be allowed. A front proxy may vouch for an
- * anonymous caller too: its word makes the caller known, not authenticated, whatever is allowed.
+ * Pure. Only callers that this router authenticated itself can be allowed. A front proxy may also forward an
+ * anonymous caller. Such a caller is never authenticated, even if its user is allowed.
  */
 export function authorizeOwnPaths(caller: Caller, allowed: AllowedCallers): Authorization {
   if (caller.kind !== 'authenticated') return 'unauthenticated';

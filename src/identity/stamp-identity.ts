@@ -21,7 +21,7 @@ import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bea
  * (kubernetes/kubernetes#81146). For a caller that was not established here the credentials stay as they are,
  * and nothing is asserted.
  *
- * Either way no identity header that came with the request leaves with it, whatever happened before: a missing
+ * Either way no identity header that came with the request leaves with it, even if an earlier step failed: a missing
  * user is the very branch in which others forgot to clear them.
  * @param token signed for this caller, request and destination; default: X-Remote headers.
  * @throws {IdentityTextError} when a value cannot be carried by a header line unchanged.

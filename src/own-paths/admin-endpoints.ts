@@ -65,7 +65,7 @@ export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvi
 
 /**
  * `v1/snapshot` (PUT; HEAD: which one is held) and `v1/snapshot/renewal` (PUT). What a snapshot holds is for allowed
- * callers, on the serving port. One push at a time: nobody is asked who they are, and a snapshot can be large.
+ * callers, on the serving port. One push at a time: callers are not authenticated, and a snapshot can be large.
  */
 function pushedSnapshots(
   receiver: SnapshotReceiver,

@@ -20,7 +20,7 @@ export function onlyAllowedCallers(allowed: AllowedCallers): MiddlewareHandler<H
     // Worded as kube-apiserver does for paths that are no resources (apimachinery pkg/api/errors NewForbidden).
     const forbidden = `forbidden: User ${JSON.stringify(caller.user.name)} cannot ${method.toLowerCase()} path ${JSON.stringify(path)}`;
     if (authorization === 'forbidden') return statusResponse('Forbidden', forbidden);
-    // Only an API server can tell whom a caller may impersonate. To respond as if the headers were not there would
+    // Only an API server knows which users a caller may impersonate. To respond as if the headers were not there would
     // give the caller's own rights to somebody who is to be held to another's.
     if (asksForImpersonation(inbound.headers)) {
       return statusResponse(

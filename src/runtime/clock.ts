@@ -53,7 +53,7 @@ export async function waitAtMost<Result>(
 ): Promise<Result | 'timed-out'> {
   const decided = new AbortController();
   const timer = clock.sleep(milliseconds, AbortSignal.any([signal, decided.signal]));
-  // Nobody listens to a task that fails after the time is over.
+  // A task that fails after its time is ignored.
   task.catch(() => {});
   try {
     return await Promise.race([task, timer.then(() => 'timed-out' as const)]);

@@ -13,7 +13,7 @@ export async function withDeadline<Result>(
   const timer = setTimeout(() => deadline.abort(timedOut()), milliseconds);
   const either = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
   const { promise, resolve, reject } = Promise.withResolvers<Result>();
-  // Whoever does the task may not listen to the signal: nothing must hang with it.
+  // The task may ignore the signal, and must not block its caller then.
   const giveUp = () => reject(either.reason);
   either.addEventListener('abort', giveUp);
   try {

@@ -3,7 +3,7 @@ import type { Logger } from './logger.ts';
 /** Milliseconds in which one kind of failure is told of once. */
 const interval = 10_000;
 
-/** Kinds that are kept apart; more come only of a fault that makes its own names. */
+/** Kinds that are kept apart. More appear only when an error makes up names. */
 const mostKinds = 1_000;
 
 interface Told {

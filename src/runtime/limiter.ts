@@ -6,7 +6,7 @@ export function createLimiter(limit: number): Limiter {
   let running = 0;
   const waiting: (() => void)[] = [];
   return async (task) => {
-    // A finished task hands its place on without giving it up, so nobody can overtake those who wait.
+    // A finished task passes its place to the next in the queue, so that no newcomer overtakes it.
     if (running < limit) running++;
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {

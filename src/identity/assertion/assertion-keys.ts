@@ -19,7 +19,7 @@ export function isIssuerName(text: string): boolean {
 
 /**
  * Reads the public keys of other routers: a JWKS file (RFC 7517 section 5) in which every key has one member
- * more, `issuer`, the router that it speaks for. Every fault is reported, with its path.
+ * more, `issuer`, the router that it speaks for. Every error is reported with its path.
  *
  * @example
  * ```ts

@@ -25,7 +25,7 @@ export type PeerAssertionErrorCode =
 
 /**
  * An assertion that is not believed. It ends the request: its sender meant to speak for somebody else, and the
- * request must not run under whatever other identity the connection has.
+ * request must not run under another identity that the connection has.
  */
 export class PeerAssertionError extends AuthenticationError {
   override readonly isFinal = true;

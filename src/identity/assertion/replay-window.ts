@@ -56,7 +56,7 @@ export class ReplayWindow {
   #size = 0;
   /** What was due by this second has been looked at. */
   #lookedUntil = 0;
-  /** The deadlines whose nonces have been forgotten, whatever the clock says since. */
+  /** The deadlines whose nonces have been forgotten; a clock set back does not revive them. */
   readonly #forgotten = new SecondRanges();
 
   /** @param capacity nonces; some 70 bytes each. */

@@ -54,7 +54,7 @@ export class AssertionVerifier {
   readonly #options: AssertionVerifierOptions;
   readonly #clock: () => number;
   readonly #logger: Logger;
-  /** One for each issuer, so that one that floods stops nobody but itself. */
+  /** One for each issuer, so that an issuer that floods blocks only itself. */
   readonly #windows = new Map<string, ReplayWindow>();
   #lastComplaint = Number.NEGATIVE_INFINITY;
 
@@ -101,7 +101,7 @@ export class AssertionVerifier {
     checkAdmission(admission);
   }
 
-  /** After the own window: a nonce that was used here is a replay, whatever others know. */
+  /** After the own window: a nonce that was used here is a replay, even if unknown elsewhere. */
   async #takeSharedNonce({ iss, jti, exp }: PeerAssertionClaims): Promise<void> {
     const { sharedNonces } = this.#options;
     if (sharedNonces === undefined) return;
@@ -165,7 +165,7 @@ function checkRequest(claims: PeerAssertionClaims, request: AssertedRequest): vo
   if (method !== request.method || path !== request.target) {
     throw refused('RequestMismatch', 'was made for another method or path');
   }
-  // The mark decides whether the request may travel on, so whoever is between must not add or remove it.
+  // The mark decides whether the request may travel on, so nothing in between may add or remove it.
   if (rerouted !== request.rerouted) throw refused('RequestMismatch', 'contradicts the reroute mark');
 }
 

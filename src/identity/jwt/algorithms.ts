@@ -25,7 +25,7 @@ function isSignatureAlgorithm(alg: string): alg is SignatureAlgorithm {
 
 /**
  * The algorithm a token says it is signed with.
- * @throws {TokenError} for `none` and HMAC, which would turn a public key into the secret of whoever has read it
+ * @throws {TokenError} for `none` and HMAC, which would make a public key a secret that every reader knows
  *   (RFC 8725 section 2.1), and for algorithms that cannot be checked here.
  */
 export function requireSignatureAlgorithm(alg: string): SignatureAlgorithm {

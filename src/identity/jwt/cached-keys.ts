@@ -8,7 +8,7 @@ export interface CachedKeysOptions {
   readonly issuer: string;
   readonly load: LoadKeys;
   /**
-   * Milliseconds between two attempts to load, successful or not: nobody can make this router ask an issuer more
+   * Milliseconds between two attempts to load, successful or not: no client can make this router ask an issuer more
    * often by sending tokens with made-up key IDs. Default 30,000, as jose has it.
    */
   readonly coolDown?: number;
@@ -21,7 +21,7 @@ export interface CachedKeysOptions {
 
 /**
  * Keys that are loaded when they are first needed and again when a token names one that is not among them. While
- * the issuer cannot be reached the known ones stay in use: a fault there must not lock out everyone here.
+ * the issuer cannot be reached the known ones stay in use: its outage must not lock out every caller.
  */
 export class CachedKeys implements KeySource {
   readonly #issuer: string;
@@ -47,7 +47,7 @@ export class CachedKeys implements KeySource {
 
   async current(): Promise<KeySet> {
     if (this.#keys === undefined) await this.refresh();
-    // Nobody waits for keys that are only due: the ones at hand are good until newer ones are there.
+    // A refresh that is due blocks no request: the cached keys stay valid until newer ones arrive.
     else if (this.#hasPassed(this.#maximumAge, this.#loadedAt)) void this.refresh();
     if (this.#keys === undefined) {
       throw new TokenError(

@@ -44,7 +44,7 @@ function username(claims: Claims, reference: PrefixedClaimReference): string {
   // An empty X-Remote-User is no user at all, or anonymous, depending on who reads it.
   if (value === '') throw invalid(reference, 'is empty');
   if (isClaim(reference, 'email') && Object.hasOwn(claims, 'email_verified')) {
-    // OpenID Connect Core 1.0 section 5.1; an address that anyone may claim is nobody's name.
+    // OpenID Connect Core 1.0 section 5.1; an unverified address does not identify a user.
     if (claims['email_verified'] !== true) {
       throw new TokenError('EmailNotVerified', 'holds an e-mail address that is not verified');
     }

@@ -46,7 +46,7 @@ const defaultTimeout = 10_000;
 /**
  * Fetches a JSON document from an issuer.
  *
- * Redirects are followed within the origin only: what is fetched decides who may sign for whom, and an open
+ * Redirects are followed within the origin only: the document decides which keys are trusted, and an open
  * redirect of the issuer would otherwise hand that to anyone.
  * @param timeout milliseconds for all of it, body and redirects included
  * @throws {KeyLoadError}

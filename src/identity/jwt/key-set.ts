@@ -72,7 +72,7 @@ async function readKey(jwk: unknown, path: string, issues: IssueList): Promise<V
   }
   const privateMember = privateMembers.find((member) => Object.hasOwn(jwk, member));
   if (privateMember !== undefined) {
-    // Whoever can read the set could sign tokens with it.
+    // Every reader of the set could sign tokens with it.
     issues.add(
       fieldPath(path, privateMember),
       'must not be here: this is a private or secret key; put its public half here',

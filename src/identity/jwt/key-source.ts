@@ -1,6 +1,6 @@
 import type { KeySet } from './key-set.ts';
 
-/** Where the keys of an issuer come from, behind one face: a file, a URL, OIDC discovery or the configuration itself. */
+/** One interface for the sources of an issuer's keys: a file, a URL, OIDC discovery or the configuration itself. */
 export interface KeySource {
   /** The keys as they are known now. @throws {TokenError} `KeysUnavailable`, while there are none. */
   current(): Promise<KeySet>;

@@ -25,7 +25,7 @@ export type ParseConfigurationResult =
       /** What is written there and has no effect here. */
       readonly warnings: readonly SnapshotIssue[];
     }
-  /** Every fault, each with its path. */
+  /** Every error with its path. */
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
 
 /**

@@ -1,6 +1,6 @@
 /** Why a token does not establish the caller. */
 export type TokenErrorCode =
-  // The token is wrong, whoever looks at it: 401.
+  // The token is wrong for every verifier: 401.
   | 'MalformedToken'
   /** `none`, an HMAC, or an algorithm that the named key is not for. */
   | 'ForbiddenAlgorithm'

@@ -56,7 +56,7 @@ export function createOidcIssuer({ url, publicKeys }: OidcIssuerOptions): OidcIs
 /**
  * Checks an issuer URL: what kube-apiserver demands of one (k8s.io/apiserver pkg/apis/apiserver/validation), and
  * that the documents' paths follow from it without doubt.
- * @returns what it must be, for a message behind the name of the setting; `undefined` when it is all right.
+ * @returns what it must be, for a message after the name of the setting; `undefined` when it is valid.
  */
 export function checkIssuerUrl(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -41,7 +41,7 @@ const maximumBytes = 64 * 1024;
 const maximumQuestions = 8;
 
 /**
- * The servers' own health checks, asked for in the name of the caller like any other request, so that nobody sees
+ * The servers' own health checks, asked for in the name of the caller like any other request, so that no caller sees
  * here what a server would not show them (by default everybody may, ClusterRole `system:public-info-viewer`).
  */
 export function createServerChecks({

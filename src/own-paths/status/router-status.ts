@@ -76,7 +76,7 @@ export interface RouterStatus extends DocumentStatus {
     readonly id: string;
     readonly local: boolean;
     readonly address: string | null;
-    /** Who says so (`RoutingServer.addressSource`); `null` where nobody is known to. */
+    /** Who says so (`RoutingServer.addressSource`); `null` when unknown. */
     readonly addressSource: string | null;
     readonly version: string | null;
     /** The sync job could not read it lately; what it serves is the last that is known. */
@@ -88,7 +88,7 @@ export interface RouterStatus extends DocumentStatus {
   /** Empty on runtimes that read no certificates from files. */
   readonly certificates: readonly CertificateStatus[];
   readonly keyFiles: readonly KeyFileStatus[];
-  /** Settings that nobody has given, with where each was found. */
+  /** Settings that were detected, with the source of each. */
   readonly found: readonly FoundSetting[];
   /** What the configuration file says now and only a restart can take into use. */
   readonly needsRestart: readonly SettingChange[];

@@ -19,11 +19,11 @@ export function describeSettingChange({ flag, key, inUse, configured }: SettingC
 export interface SettingsState {
   /** What the configuration file says now and only a restart can take into use. */
   needsRestart(): readonly SettingChange[];
-  /** What nobody has given and was found on this machine, or in the cluster. */
+  /** Settings that were detected on this machine or in the cluster. */
   found(): readonly FoundSetting[];
 }
 
-/** A setting that nobody has given. */
+/** A setting that was detected, not configured. */
 export interface FoundSetting {
   /** With its dashes. */
   readonly flag: string;

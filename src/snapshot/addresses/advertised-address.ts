@@ -17,7 +17,7 @@ export interface AdvertisedAddress {
   readonly by: AdvertisedBy;
 }
 
-/** What a router says of itself to whoever may push snapshots to it. */
+/** What a router tells about itself to callers that may push snapshots to it. */
 export interface AdvertisedServer extends AdvertisedAddress {
   /** ID of the API server that the router stands in front of. */
   readonly serverId: string;

@@ -7,7 +7,7 @@ export interface Cidr {
   readonly prefixLength: number;
 }
 
-/** `10.0.0.0/8`, `fd00::/8`. `undefined` when it is none, or has bits set behind its prefix. */
+/** `10.0.0.0/8`, `fd00::/8`. `undefined` when it is invalid, or has bits set after its prefix. */
 export function parseCidr(text: string): Cidr | undefined {
   const [address = '', length = '', ...rest] = text.split('/');
   const parsed = parseIpAddress(address);

@@ -38,7 +38,7 @@ export function parseHostPort(text: string, defaultPort?: number): HostPortResul
 }
 
 /**
- * Reads an origin, `https://host[:port]` and nothing behind it. No user information, path, query or fragment:
+ * Reads an origin, `https://host[:port]` without a path. No user information, path, query or fragment:
  * the address says where a server is, the request says the rest.
  */
 export function parseHttpsOrigin(text: string): HostPortResult {

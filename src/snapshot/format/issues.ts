@@ -1,6 +1,6 @@
 import { snapshotLimits } from './limits.ts';
 
-/** One fault of a document: where, and what a reader has to change. */
+/** One error in a document: its path, and what to change. */
 export interface SnapshotIssue {
   /** For example `servers[3].address`; empty for the document as a whole. */
   readonly path: string;

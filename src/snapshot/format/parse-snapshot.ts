@@ -37,7 +37,7 @@ export async function parseSnapshotText(text: string): Promise<ParseSnapshotResu
 
 /**
  * Checks a snapshot, the whole of it: shape, names, limits, references between its parts, and that each
- * set's key is the hash of its content. Strict: a field that is not known is a fault. Never throws for bad
+ * set's key is the hash of its content. Strict: an unknown field is an error. Never throws for bad
  * input. Both forms are read: the plain one and, as it is signed, the packed one (`packSnapshot`); what comes back
  * is plain, with groups that several sets hold as one object.
  *
@@ -130,7 +130,7 @@ async function readServedSets(
   for (const [key, { value, path }] of given) {
     const faultsBefore = reader.issues.count;
     const set = await readServedSet(reader, value, path, groups, slice);
-    // A set with faults has no content to speak of: that its hash differs would be one more fault that says nothing.
+    // The hash of an invalid set is not compared: a second error would not help.
     if (set === undefined || reader.issues.count > faultsBefore) continue;
     sets.set(key, set);
     for (const group of set.discovery ?? []) characters += textOf(group).length;

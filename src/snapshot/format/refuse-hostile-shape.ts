@@ -8,7 +8,7 @@ const prototypeKeys = new Set(['__proto__', 'constructor', 'prototype']);
 interface Pending {
   readonly value: object;
   readonly depth: number;
-  /** Where it stands, told only when there is a fault: most snapshots have none. */
+  /** Its path, built only for an error: most snapshots have none. */
   readonly key: string | number;
   readonly parent: Pending | undefined;
 }

@@ -7,7 +7,7 @@ import { snapshotLimits } from './limits.ts';
 
 export { isJsonObject } from './json-object.ts';
 
-// The vocabulary of the snapshot's schema. Every message is a predicate (`must be …`), to be read behind its path.
+// The vocabulary of the snapshot's schema. Every message is a predicate (`must be …`), which follows the path.
 
 /** `must be <what>, not <what it is>`; `is required` where nothing stands. */
 export function expected(what: string): (issue: { readonly input: unknown }) => string {

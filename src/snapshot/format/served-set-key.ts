@@ -5,7 +5,7 @@ import type { ServedSet } from './types.ts';
 
 /**
  * The key of a set in `servedSets`: `sha256:<hex>` over its canonical JSON. Because the key is the content,
- * servers that serve the same share one set, and a set can never be exchanged behind a key.
+ * servers that serve the same share one set, and the set of a key can never be replaced.
  */
 export function servedSetKey(set: ServedSet): Promise<string> {
   return keyOfText(servedSetText(set, canonicalJson));

@@ -40,7 +40,7 @@ export interface SnapshotServer {
   readonly address?: string | undefined;
   /** `https://host:port`, where a scheme is wanted. At most one of `address` and `url`. */
   readonly url?: string | undefined;
-  /** Of `address` or `url`. Left out where nobody said. */
+  /** Source of `address` or `url`. Left out when unknown. */
   readonly addressSource?: AddressSource | undefined;
   /** What the router in front of the server advertises; where there is one, peers call this address. */
   readonly advertised?: AdvertisedAddress | undefined;
@@ -54,8 +54,8 @@ export interface SnapshotServer {
   /** True when `serves` is the last known set of a server that could not be read this time. */
   readonly stale?: boolean | undefined;
   /**
-   * RFC 3339: when it was found to have left in order. What it served is known and nobody serves it: its address is that
-   * of nobody, until it is back.
+   * RFC 3339: when the sync job found that the server had left in order. What it served stays known, but no request
+   * goes to its address until it is back.
    */
   readonly departedAt?: string | undefined;
 }
@@ -71,19 +71,19 @@ export interface ServedSet {
   readonly subresources?: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> | undefined;
   /**
    * `<group>.<resource>` to the `storageVersionHash` of its classic discovery (`storageVersionHash` makes it): which
-   * version the server stores it at, whatever versions it serves. Missing for what is not stored. Custom resources and
+   * version the server stores it at, among all that it serves. Missing for what is not stored. Custom resources and
    * those of extension API servers are in it, as they are in `discovery`.
    */
   readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
   /**
    * `<group>.<resource>` to version to a digest of the schema that the server has for it: equal digests, equal fields,
-   * types, defaults and rules (`schemaDigests` makes them). Absent: nobody compared this server with others. Present, a
+   * types, defaults and rules (`schemaDigests` makes them). Absent: this server was not compared with others. Present, a
    * resource or version missing in it could not be read: it counts as another one than that of other minor versions.
    */
   readonly schemas?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
   /**
    * `<group>.<resource>` to the group versions (`batch/v1`, of the legacy group `v1`) that another server stores it at and
-   * this one cannot decode: it responds 500 for such an object. Left out where there are none, or nobody compared.
+   * this one cannot decode: it responds with 500 for such an object. Left out where there are none, or none were compared.
    */
   readonly undecodableVersions?: Readonly<Record<string, readonly string[]>> | undefined;
   /** The server's own groups in aggregated form (`apidiscovery.k8s.io/v2`), the legacy group under the empty name. */

@@ -22,10 +22,10 @@ export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: 
 }
 
 /**
- * The snapshot without what the policy refuses and the snapshot need not be refused for: the address of an extension API
- * server, for a cluster IP outside the blocks of a router's peers is nobody's fault, and it is reached through the
- * aggregator; what a router advertises, for the flags of one must not cost the others their snapshot, and its server
- * has an address of its own.
+ * Removes addresses that the policy refuses where the snapshot can do without them:
+ * - of an extension API server: a cluster IP outside the address blocks of the peers is no mistake, and the aggregator
+ *   reaches it;
+ * - advertised by a router: the flags of one must not cost the others their snapshot, and its server has its own address.
  */
 export function withoutRefusedAddresses(snapshot: Snapshot, policy: AddressPolicy): Snapshot {
   const isRefused = (address: string | undefined): boolean =>

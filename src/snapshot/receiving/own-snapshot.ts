@@ -6,8 +6,8 @@ import type { OpenedSnapshot } from '../signing/open.ts';
 
 /**
  * Opens a snapshot that the sync job in this very process has made, or that it had made before a restart: size, then
- * content, as for a pushed one. There is no signature: nobody else can hand one over (`SnapshotReceiver.acceptOwn`), and
- * the file is one that nobody else may write.
+ * content, as for a pushed one. There is no signature: only this process calls `SnapshotReceiver.acceptOwn`, and only
+ * this user may write the file.
  *
  * @returns with a digest that a renewal does not change: all but the time of making is in it
  * @throws {SnapshotError} `Invalid`

@@ -22,7 +22,7 @@ export interface SnapshotReceiverOptions {
   readonly onPush?: ((result: PushResult) => void) | undefined;
 }
 
-/** How a push has ended: taken, refused for a reason, or failed by a fault of this side. */
+/** How a push has ended: accepted, refused for a reason, or failed by an internal error. */
 export type PushResult = Acceptance['result'] | SnapshotErrorCode | 'InternalError';
 
 /** A push that was refused since the last one that was taken. */

@@ -77,7 +77,7 @@ export class SnapshotReceiver {
 
   /**
    * Takes a sealed snapshot if its signature and content hold and its generation rises. The held snapshot
-   * sent again is `unchanged`, by whomever it is signed; other content needs a higher generation, even if
+   * sent again is `unchanged`, under any valid signature; other content needs a higher generation, even if
    * it was made later.
    * @throws {SnapshotError} with the reason; nothing has changed then.
    */
@@ -263,7 +263,7 @@ export class SnapshotReceiver {
       try {
         listener(held.table);
       } catch (error) {
-        // The table is in use whatever a listener makes of it.
+        // The table stays in use even if a listener fails.
         this.#logger.error({ err: error }, 'a listener failed on a new snapshot');
       }
     }
@@ -278,7 +278,7 @@ export class SnapshotReceiver {
         this.#refusedPush = undefined;
         return acceptance;
       } catch (error) {
-        // That another one came first is no fault of anybody's.
+        // Losing to a newer snapshot is not an error.
         if (error instanceof SnapshotError && error.code !== 'NotNewer') {
           this.#refusedPush = { code: error.code, message: error.message, at: this.#now() };
         }

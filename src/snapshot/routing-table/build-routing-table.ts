@@ -6,7 +6,7 @@ import type { RoutingServer, RoutingTable } from './routing-table.ts';
 import { servedByServers } from './served-by.ts';
 import { compareVersions } from './version-comparison.ts';
 
-/** The name every kube-apiserver's serving certificate carries, whatever address it is reached at (KEP-4020). */
+/** The name every kube-apiserver's serving certificate carries, at every address (KEP-4020). */
 const defaultServerName = 'kubernetes.default.svc';
 
 /**

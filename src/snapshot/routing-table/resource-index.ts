@@ -112,14 +112,14 @@ function routeOf(
   // A server that knows nothing of subresources is taken to serve this one too (see ServedSet.subresources).
   const subresources = mapValues(entry.subresources, (sets) => servedBy([...sets, ...entry.unknowing]));
   return Object.freeze<ResourceRoute>({
-    ...(servedBy(entry.sets) ?? nobody),
+    ...(servedBy(entry.sets) ?? servedByNone),
     differs: isDiffering,
     cannotDecode,
     subresource: (name) => subresources.get(name) ?? fallback,
   });
 }
 
-const nobody = servedByServers([]);
+const servedByNone = servedByServers([]);
 
 /** Makes one `ServedBy` for each combination of sets that occurs, and hands the same one out ever after. */
 function servedBySets(

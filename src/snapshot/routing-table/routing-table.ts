@@ -5,14 +5,14 @@ export interface RoutingServer {
   readonly id: string;
   /** `https://host:port`; `undefined` when the snapshot has no usable address. */
   readonly origin: string | undefined;
-  /** Where `origin` comes from: `advertised` by the router in front of it. `undefined`: there is none, or nobody said. */
+  /** Where `origin` comes from: `advertised` by the router in front of it. `undefined`: none, or unknown. */
   readonly addressSource?: AddressSource | 'advertised' | undefined;
   readonly serverName: string;
   readonly version: string | undefined;
   /** `1.36`; `undefined` when the version is not known. */
   readonly minor: string | undefined;
   readonly stale: boolean;
-  /** It has left and may come back: `origin` is `undefined`, whatever its address was. */
+  /** It has left and may come back; `origin` is `undefined` meanwhile. */
   readonly departed: boolean;
 }
 
@@ -64,7 +64,7 @@ export interface RoutingTable {
   readonly servers: readonly RoutingServer[];
   /** Those of `servers` that have an address. */
   readonly reachable: readonly RoutingServer[];
-  /** All of them: whoever serves custom resources. */
+  /** All servers of custom resources. */
   readonly everyServer: ServedBy;
   /** What the sync job has compared; `undefined` when it has compared nothing, or all servers are of one minor version. */
   readonly comparison: VersionComparison | undefined;

@@ -34,12 +34,12 @@ function understandingOf(
   return schema && `${schema} ${own(storageVersionHashes, name)}`;
 }
 
-const nobody: ReadonlySet<string> = new Set();
+const noServers: ReadonlySet<string> = new Set();
 
 /** Which servers cannot decode every object of a resource. @param name `<group>.<resource>` */
 export function cannotDecode(compared: readonly ComparedServers[], name: string): ReadonlySet<string> {
   const failing = compared.filter(({ set }) => own(set.undecodableVersions, name) !== undefined);
-  if (failing.length === 0) return nobody;
+  if (failing.length === 0) return noServers;
   return new Set(failing.flatMap(({ servers }) => servers.map(({ id }) => id)));
 }
 

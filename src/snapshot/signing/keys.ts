@@ -7,7 +7,7 @@ import { isJsonObject } from '../format/schema-parts.ts';
 export const snapshotAlgorithms = ['EdDSA', 'ES256'] as const;
 export type SnapshotAlgorithm = (typeof snapshotAlgorithms)[number];
 
-/** A public key whose signature counts. The algorithm is the key's own, whatever a header says. */
+/** A trusted public key. The algorithm is the key's own; the header's is never used. */
 export interface PinnedKey {
   readonly kid: string;
   readonly alg: SnapshotAlgorithm;
@@ -52,7 +52,7 @@ export function parseSnapshotKeys(text: string): Promise<ParseKeysResult> {
 
 /**
  * Reads a JWKS file (RFC 7517 section 5) of public keys. Every key must be usable: one that is left out
- * silently would be missed on the day of a rotation. Every fault is reported, with its path.
+ * silently would be missed on the day of a rotation. Every error is reported with its path.
  */
 export async function parsePinnedKeys<Key extends PinnedKey>(
   text: string,
@@ -149,7 +149,7 @@ async function importPublicKey(
     const key = await importJWK(bare, alg);
     return key instanceof Uint8Array ? undefined : key;
   } catch {
-    // Whatever the runtime's own words for it: the caller names the key.
+    // The runtime's message is left out: the caller names the key.
     return undefined;
   }
 }

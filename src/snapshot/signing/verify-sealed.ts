@@ -15,7 +15,7 @@ export interface SealRules {
 
 export interface VerifiedPayload {
   readonly text: string;
-  /** `sha256:<hex>` of the payload's bytes: names the content, whoever signed it and however often. */
+  /** `sha256:<hex>` of the payload's bytes: names the content, independent of its signatures. */
   readonly digest: string;
   /** The key that signed it. */
   readonly kid: string;
@@ -51,7 +51,7 @@ export async function verifySealed(
   if (typeof alg !== 'string' || alg.toLowerCase() === 'none') {
     throw new SnapshotError('Unsigned', `${subject} is not signed: its header names no algorithm.`);
   }
-  // RFC 7515 section 4.1.11: whoever does not understand a critical extension must refuse. None is understood.
+  // RFC 7515 section 4.1.11: a recipient must refuse critical extensions that it does not support. None is supported.
   if (Object.hasOwn(header, 'crit')) {
     throw new SnapshotError('BadSignature', `${subject} has a crit header; no extension is understood here.`);
   }
