@@ -1,5 +1,5 @@
 import type { FlagGroup } from './flag.ts';
-import { boolean, duration, file, ipAddress, number, text, wholeNumber } from './flag-types.ts';
+import { boolean, choice, duration, file, ipAddress, list, number, text, wholeNumber } from './flag-types.ts';
 
 /** Where the router listens, what clients see of it, and how its files are kept up to date. */
 export const servingFlagGroup = {
@@ -38,6 +38,22 @@ export const servingFlagGroup = {
       default: 'false',
       description:
         'Offer clients HTTP/1.1 only, as the same flag of kube-apiserver does: the way back should reading their HTTP/2 be at fault.',
+    },
+    {
+      name: 'tls-min-version',
+      key: 'serving.tlsMinVersion',
+      value: choice('VersionTLS12', 'VersionTLS13'),
+      change: 'restart',
+      default: 'VersionTLS12',
+      description: 'Lowest version of TLS that clients may use.',
+    },
+    {
+      name: 'tls-cipher-suites',
+      key: 'serving.tlsCipherSuites',
+      value: list('suite'),
+      change: 'restart',
+      description:
+        "Cipher suites for TLS 1.2, by their names in kube-apiserver; only those that HTTP/2 allows. Those of TLS 1.3 are always offered. Default: OpenSSL's choice.",
     },
     {
       name: 'tls-cert-file',

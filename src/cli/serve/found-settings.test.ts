@@ -130,6 +130,15 @@ describe('what a router finds on its node', () => {
     assert.deepEqual(found(reading, manifest).values, without('client-ca-file'));
   });
 
+  it('is what kube-apiserver asks of TLS, so that its port takes no more than before', () => {
+    const flags = {
+      'tls-min-version': 'VersionTLS13',
+      'tls-cipher-suites': 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256',
+    };
+    const manifest = kubeadmManifest({ pki: '/pki', securePort: 6444, flags });
+    assert.deepEqual(found(reading, manifest).values, { ...everything, ...flags });
+  });
+
   it('is the address that kube-apiserver is bound to, and loopback where it listens everywhere', () => {
     const origin = (flags: Record<string, string | undefined>) =>
       found(reading, kubeadmManifest({ pki: '/pki', securePort: 6444, flags })).values['local-server'];

@@ -79,6 +79,9 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
   const addSame = (name: ServeFlagName): void =>
     add(name, foundValue(manifest, name), `--${name} of kube-apiserver in ${path}`);
 
+  // A router that took less than kube-apiserver would open its port to clients that it refuses.
+  addSame('tls-min-version');
+  addSame('tls-cipher-suites');
   add('local-server', originOf(manifest.flags), `--secure-port of kube-apiserver in ${path}`);
   for (const names of together) {
     const isGiven = (name: ServeFlagName): boolean => given[name] !== undefined;

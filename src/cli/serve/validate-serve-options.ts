@@ -19,6 +19,7 @@ import { readJwtFlags } from './jwt-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
 import { readRequestRecordsFlags } from './request-records-flags.ts';
 import { readSnapshotFlags } from './snapshot-flags.ts';
+import { readTlsFlags } from './tls-flags.ts';
 import { readTrafficFlags } from './traffic-flags.ts';
 
 /** Under which name a gateway's assertions are signed unless it is given another. */
@@ -54,6 +55,7 @@ export async function validateServeOptions(
   const { serverId, localServerDownPolicy } = form;
   const health = readHealthFlags(values, report, featureGateEnabled);
   const addresses = readAddressFlags(values, report, environment.network);
+  const tls = readTlsFlags(values, report);
   const admin = readAdminFlags(values, report);
   const serving = readServingPair(values, files);
   if (!form.isGateway && addresses !== undefined && serving !== undefined) {
@@ -107,6 +109,7 @@ export async function validateServeOptions(
     localServerDownPolicy !== undefined &&
     health !== undefined &&
     addresses !== undefined &&
+    tls !== undefined &&
     serving !== undefined &&
     destinationIdentity !== undefined &&
     snapshot !== undefined &&
@@ -125,6 +128,7 @@ export async function validateServeOptions(
     localServerDownPolicy,
     health: health === 'off' ? undefined : health,
     ...addresses,
+    tls,
     admin,
     serving,
     peerCa: peerCa === undefined ? undefined : pemOf(peerCa),

@@ -74,6 +74,13 @@ export interface AdvertisedAddress {
   readonly source: AdvertisedBy;
 }
 
+/** What a client has to offer in its handshake. */
+export interface TlsParameters {
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
+  /** OpenSSL's list; `undefined`: Node's own. */
+  readonly ciphers: string | undefined;
+}
+
 /** An address for the router's own endpoints. Plain HTTP on loopback, else HTTPS with the serving pair. */
 export interface AdminAddress {
   /** An IP address, IPv6 without brackets. */
@@ -162,6 +169,8 @@ export interface ServeConfig {
   /** Where health, metrics and z-pages are served without asking who calls; `undefined`: nowhere. */
   readonly admin: AdminAddress | undefined;
   readonly serving: CertificatePair;
+  /** What clients have to offer there. */
+  readonly tls: TlsParameters;
   /** What peers' serving certificates are checked against; `undefined` with the gate off. */
   readonly peerCa: PemFile | undefined;
   /**

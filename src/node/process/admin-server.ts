@@ -1,4 +1,4 @@
-import type { ServeConfig } from '../configuration/serve-config.ts';
+import type { ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
 import type { PemPair } from '../reload/live-credentials.ts';
 import type { RouterHandlers } from '../reload/router-handlers.ts';
 import { isLoopback } from '../serving/default-interface.ts';
@@ -12,7 +12,7 @@ import { type EndpointServer, startEndpointServer } from '../serving/endpoint-se
 export async function startAdminServer(
   { admin }: Pick<ServeConfig, 'admin'>,
   { admin: fetch }: Pick<RouterHandlers, 'admin'>,
-  serving: PemPair,
+  serving: PemPair & TlsParameters,
 ): Promise<EndpointServer | undefined> {
   if (admin === undefined) return undefined;
   const { host, port } = admin;

@@ -3,7 +3,7 @@ import type { DestinationTrust } from '../../request/transport.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { type ClientAuthorities, readClientAuthorities } from '../callers/client-authorities.ts';
 import { ClientCertificateReader, clientCertificateTlsOptions } from '../callers/client-certificate.ts';
-import type { ServeConfig } from '../configuration/serve-config.ts';
+import type { ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
 import type { TransportCredentials } from '../destinations/tls-dialer.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
 import type { ServerTlsOptions } from '../serving/server.ts';
@@ -16,7 +16,7 @@ export interface PemPair {
 
 /** What the router trusts and proves itself with. Every text PEM, each part replaced whole. */
 export interface Credentials {
-  readonly serving: PemPair;
+  readonly serving: PemPair & TlsParameters;
   readonly clientAuthorities: ClientAuthorities;
   /** `undefined` only where no caller is authenticated. */
   readonly frontProxy: PemPair | undefined;
@@ -38,7 +38,7 @@ export function credentialsOf(config: ServeConfig): Credentials {
   const peerAuthorities = (peerCa ?? local?.ca)?.pem;
   if (peerAuthorities === undefined) throw new TypeError('There is no CA bundle for any API server.');
   return {
-    serving: { certificate: serving.certificate.pem, key: serving.privateKey.pem },
+    serving: { certificate: serving.certificate.pem, key: serving.privateKey.pem, ...config.tls },
     clientAuthorities: readClientAuthorities({
       clientCa: clientCa?.pem,
       requestHeaderCa: requestHeader?.clientCa.pem,
@@ -94,7 +94,8 @@ export function serverTlsOf({
   serving,
   clientAuthorities,
 }: Pick<Credentials, 'serving' | 'clientAuthorities'>): ServerTlsOptions {
-  return { cert: serving.certificate, key: serving.key, ...clientCertificateTlsOptions(clientAuthorities) };
+  const { certificate: cert, key, minVersion, ciphers } = serving;
+  return { cert, key, minVersion, ciphers, ...clientCertificateTlsOptions(clientAuthorities) };
 }
 
 /** The transport's side of the credentials. */

@@ -2,11 +2,13 @@ import { createServer, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import type { TlsParameters } from '../configuration/serve-config.ts';
 import { everyConnectionOf } from '../exchange/every-connection.ts';
 import { certificateError, listenError } from './server-error.ts';
+import { defaultTlsParameters } from './tls-parameters.ts';
 
 /** A serving certificate with its chain, and its key; PEM. */
-export interface EndpointTls {
+export interface EndpointTls extends Partial<TlsParameters> {
   readonly certificate: string;
   readonly key: string;
 }
@@ -85,7 +87,6 @@ function newTlsServer(tls: EndpointTls, listener: ReturnType<typeof getRequestLi
   }
 }
 
-/** TLS 1.2 or later, as in kube-apiserver. */
-function contextOf({ certificate, key }: EndpointTls) {
-  return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
+function contextOf({ certificate: cert, key, ...parameters }: EndpointTls) {
+  return { cert, key, ...defaultTlsParameters, ...parameters };
 }

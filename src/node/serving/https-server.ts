@@ -2,20 +2,23 @@ import { constants } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { SecureContextOptions, TLSSocket, TlsOptions } from 'node:tls';
+import type { TlsParameters } from '../configuration/serve-config.ts';
 import { maximumHeaderBytesOf, maximumHeaderLines, type ServerLimits } from '../exchange/serving-limits.ts';
 import { certificateError } from './server-error.ts';
+import { defaultTlsParameters } from './tls-parameters.ts';
 
 /** The serving pair, PEM, and the options of `clientCertificateTlsOptions`. */
 export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
-  Pick<TlsOptions, 'requestCert' | 'rejectUnauthorized' | 'ca' | 'secureOptions'>;
+  Pick<TlsOptions, 'requestCert' | 'rejectUnauthorized' | 'ca' | 'secureOptions'> &
+  Partial<TlsParameters>;
 
 /**
- * TLS versions as in kube-apiserver, and no renegotiation (RFC 9113 section 9.2.1): a client cannot replace the certificate
+ * TLS versions as in kube-apiserver unless others are given, and no renegotiation (RFC 9113 section 9.2.1): a client cannot replace the certificate
  * that was verified. Node would allow three renegotiations.
  */
 export function secureContextOf(tls: ServerTlsOptions): SecureContextOptions & ServerTlsOptions {
   const secureOptions = (tls.secureOptions ?? 0) | constants.SSL_OP_NO_RENEGOTIATION;
-  return { ...tls, minVersion: 'TLSv1.2', secureOptions };
+  return { ...defaultTlsParameters, ...tls, secureOptions };
 }
 
 export interface HttpsServerListeners {
