@@ -21,7 +21,7 @@ export interface OwnAppOptions extends AppOptions {
   readonly toApiServer: Handler<HandlerEnvironment>;
 }
 
-/** What the router answers itself. Each part has before it what it needs: accept for all, identify for its own paths. */
+/** The paths that the router serves itself. Each part follows what it needs: accept for all, identify for its own paths. */
 export function createOwnApp(options: OwnAppOptions): Hono<HandlerEnvironment> {
   const { router, toApiServer, allowedCallers = defaultAllowedCallers } = options;
   const { inbound = webInbound, logger = silentLogger, clock = Date.now } = options;

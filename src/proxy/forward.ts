@@ -10,7 +10,7 @@ import type { Replacement } from './merged-document.ts';
 
 /**
  * Sends an admitted request where its decision says and passes the response on, streamed and untouched
- * whatever its code, unless it redirects the client to another server or `replacement` has one to give in its place.
+ * for every code, unless it redirects the client to another server or `replacement` has one to give in its place.
  *
  * A response of the router's own (`InboundRequest.isPassedOn` tells) has no audit ID yet:
  * `handleRequest` adds one.
