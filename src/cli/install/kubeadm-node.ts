@@ -36,9 +36,7 @@ export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptio
         return await readFile(at(path), 'utf8');
       } catch (error) {
         if (isMissing(error)) return undefined;
-        throw new InstallationRefused(`${path} cannot be read: ${messageOf(error)}: run it as root`, {
-          cause: error,
-        });
+        throw new InstallationRefused(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
       }
     },
     async write({ path, after, mode }) {
@@ -46,9 +44,7 @@ export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptio
         if (after === undefined) await rm(at(path), { force: true });
         else await replace(at(path), after, mode);
       } catch (cause) {
-        throw new InstallationRefused(`${path} cannot be written: ${messageOf(cause)}: run it as root`, {
-          cause,
-        });
+        throw new InstallationRefused(`${path} cannot be written: ${reasonOf(cause)}`, { cause });
       }
     },
     isTaken: (port) =>
@@ -61,12 +57,12 @@ export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptio
   };
 }
 
-/** Beside the folder first: the kubelet runs whatever appears in that of the manifests. */
+/** Under a name with a dot first: the kubelet passes such files over (pkg/kubelet/config/file_linux.go). */
 async function replace(path: string, text: string, mode: number): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: mode === 0o600 ? 0o700 : 0o755 });
   const present = await stat(path).catch(() => undefined);
-  const temporary = join(dirname(folder), `.mixed-version-proxy-${process.pid}`);
+  const temporary = join(folder, `.mixed-version-proxy-${process.pid}`);
   await writeFile(temporary, text, { mode: 0o600, flag: 'w', flush: true });
   await chmod(temporary, present === undefined ? mode : present.mode & 0o777);
   await rename(temporary, path);
@@ -95,6 +91,11 @@ async function kubeconfigBy(kubeadm: string, clusterConfiguration: string): Prom
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function reasonOf(error: unknown): string {
+  const isDenied = error instanceof Error && 'code' in error && error.code === 'EACCES';
+  return isDenied ? `${error.message}: run it as root` : messageOf(error);
 }
 
 function isMissing(error: unknown): boolean {
