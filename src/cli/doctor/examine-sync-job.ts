@@ -17,7 +17,7 @@ export function examineSyncJob(
   kubeconfig: string,
   servers: readonly ExaminedServer[],
 ): Promise<readonly Finding[]> {
-  return examineRights('--sync-kubeconfig', { kubeconfig }, servers, false);
+  return examineRights('--sync-kubeconfig', { kubeconfig }, servers, { isSpare: false, electsLeader: true });
 }
 
 /**
@@ -36,17 +36,22 @@ export async function examineEmbeddedSync(
         '--kubeconfig',
         { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context },
         servers,
-        isSpare,
+        { isSpare, electsLeader: false },
       )
-    : examineRights('--in-cluster', access, servers, isSpare);
+    : examineRights('--in-cluster', access, servers, { isSpare, electsLeader: false });
 }
 
-/** @param isSpare whether it does not matter that the server that is named cannot be asked */
+interface ExaminedAs {
+  /** Whether it does not matter that the server that is named cannot be asked. */
+  readonly isSpare: boolean;
+  readonly electsLeader: boolean;
+}
+
 async function examineRights(
   flag: string,
   options: ClusterAccessOptions,
   servers: readonly ExaminedServer[],
-  isSpare: boolean,
+  { isSpare, electsLeader }: ExaminedAs,
 ): Promise<readonly Finding[]> {
   const access = await readAccess(flag, options);
   if ('result' in access) return [access];
@@ -59,7 +64,7 @@ async function examineRights(
     serverName: credentials.serverName,
     isSpare,
   };
-  return syncRightsFindings([own, ...others], credentials);
+  return syncRightsFindings([own, ...others], credentials, electsLeader);
 }
 
 interface ReadAccess {

@@ -3,7 +3,9 @@ import { describe, it, type TestContext } from 'node:test';
 import * as v from 'valibot';
 import type { RequestFilter, RequestRecord } from '../../../demo/example-api-server/index.ts';
 import { findingsOf, installation } from '../../../test/support/doctor-installation.ts';
+import { loadClusterAccess } from '../../sync/node/cluster-access.ts';
 import type { Finding } from './finding.ts';
+import { syncRightsFindings } from './sync-rights-findings.ts';
 
 const check = 'rights of the sync job';
 const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
@@ -81,6 +83,20 @@ describe('doctor, about the rights of the sync job', () => {
         ],
       ],
     );
+  });
+
+  it('asks for no right to elect a leader where a router reads for itself alone', async (context) => {
+    const { apiServer, path } = await installation(context, {
+      server: () => ({ filter: refusing(['create leases']) }),
+    });
+    const access = await loadClusterAccess({ kubeconfig: path('sync.kubeconfig') });
+    const server = { id: 'cp-a', origin: apiServer.url, serverName: undefined };
+    const results = async (electsLeader: boolean) =>
+      (await syncRightsFindings([server], await access.credentials(), electsLeader)).map(
+        ({ result }) => result,
+      );
+    assert.deepEqual(await results(false), ['ok']);
+    assert.deepEqual(await results(true), ['warning']);
   });
 
   it('warns of storage versions where their API is on', async (context) => {

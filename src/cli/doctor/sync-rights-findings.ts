@@ -35,12 +35,17 @@ const check = 'rights of the sync job';
 /**
  * Asks each server, as the sync job, for all that the sync job asks for. Servers share their roles through etcd; what
  * differs between them is whom they take the caller for.
+ * @param electsLeader whether it may run with others of its kind; a router reads for itself alone
  */
 export async function syncRightsFindings(
   servers: readonly ReadServer[],
   credentials: ClusterCredentials,
+  electsLeader = true,
 ): Promise<readonly Finding[]> {
-  const asked = await Promise.all(servers.map((server) => answerOf(server, credentials)));
+  const permissions = syncPermissions.filter(
+    ({ neededFor }) => electsLeader || neededFor !== 'leader-election',
+  );
+  const asked = await Promise.all(servers.map((server) => answerOf(server, credentials, permissions)));
   const answers = asked.filter((answer) => 'missing' in answer);
   return [
     ...answers.filter(({ missing }) => missing.length === 0).map(completeFinding),
@@ -57,6 +62,7 @@ function completeFinding({ id, user }: ServerAnswer): Finding {
 async function answerOf(
   server: ReadServer,
   credentials: ClusterCredentials,
+  permissions: readonly SyncPermission[],
 ): Promise<ServerAnswer | Finding> {
   const ask = (question: Question): Promise<HttpsAnswer> => askAsSyncJob(server, credentials, question);
   try {
@@ -66,7 +72,7 @@ async function answerOf(
       return { check, result: 'failed', message };
     }
     const missing: SyncPermission[] = [];
-    for (const permission of syncPermissions) {
+    for (const permission of permissions) {
       if (permission.neededFor === 'storage-versions' && !(await servesStorageVersions(ask))) continue;
       const lacked = await missingOf(permission, ask);
       if (lacked !== undefined) missing.push(lacked);
