@@ -4,7 +4,6 @@ import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../src/cli/com
 import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
 import type { Logger } from '../src/runtime/logger.ts';
 import { createDemoCertificates, type DemoCertificates } from './certificates.ts';
-import { startCluster } from './cluster.ts';
 import { takeDirectory } from './demo-directory.ts';
 import type { ExampleApiServer } from './example-api-server/index.ts';
 import { logTo } from './log-file.ts';
@@ -13,34 +12,43 @@ import { startDemoRouter } from './routers.ts';
 /** Milliseconds for requests in flight when a demo ends: somebody at a keyboard waits. */
 const closeGrace = 500;
 
+/** What is known of an API server, however it is run. */
+export interface DemoApiServer {
+  readonly serverId: string;
+  /** `https://host:port` */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
 /** API servers of different versions with a router in front of each, and what else a demo is made of. */
-export interface DemoControlPlane {
+export interface DemoControlPlane<Server extends DemoApiServer = ExampleApiServer> {
   /** Path of a file in the demo's directory. */
   path(name: string): string;
   readonly logger: Logger;
   readonly certificates: DemoCertificates;
   /** Paths of the sync job's private key and of its public half. */
   readonly keys: { readonly signing: string; readonly public: string };
-  readonly apiServers: readonly ExampleApiServer[];
+  readonly apiServers: readonly Server[];
   /** In the order of the API servers that they are in front of. */
   readonly routers: readonly RunningRouter[];
   /** Has something end with the demo: what was started last ends first. */
   endWith(end: () => Promise<unknown>): void;
 }
 
-export interface DemoControlPlaneOptions {
+export interface DemoControlPlaneOptions<Server extends DemoApiServer> {
   /** A new or empty directory, removed when the demo ends. */
   readonly directory: string;
+  readonly startServers: (certificates: DemoCertificates) => Promise<readonly Server[]>;
   /** Further flags of `serve`, for every router; what they name may be written to `path`. */
   readonly routerFlags?: (
-    path: DemoControlPlane['path'],
+    path: DemoControlPlane<Server>['path'],
   ) => Promise<Readonly<Record<string, readonly string[]>>>;
 }
 
 /** Starts it, uses it, and ends everything; also when it cannot be started, or used. */
-export async function withControlPlane(
-  { directory, routerFlags = async () => ({}) }: DemoControlPlaneOptions,
-  use: (controlPlane: DemoControlPlane) => Promise<void>,
+export async function withControlPlane<Server extends DemoApiServer>(
+  { directory, startServers, routerFlags = async () => ({}) }: DemoControlPlaneOptions<Server>,
+  use: (controlPlane: DemoControlPlane<Server>) => Promise<void>,
 ): Promise<void> {
   const ending: (() => Promise<unknown>)[] = [];
   const { path, remove } = await takeDirectory(directory);
@@ -52,7 +60,7 @@ export async function withControlPlane(
     const flags = await routerFlags(path);
     await mkdir(path('snapshots'), { mode: 0o700 });
 
-    const apiServers = await startCluster(certificates);
+    const apiServers = await startServers(certificates);
     ending.unshift(...apiServers.map((server) => () => server.close()));
     const routers: RunningRouter[] = [];
     for (const apiServer of apiServers) {
@@ -60,7 +68,7 @@ export async function withControlPlane(
         apiServer,
         certificates,
         snapshotKeys: keys.public,
-        snapshotFile: join(path('snapshots'), apiServer.version),
+        snapshotFile: join(path('snapshots'), apiServer.serverId),
         flags,
         logger,
       });

@@ -1,6 +1,7 @@
 import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
 import { aborted } from './aborted.ts';
 import type { DemoCertificates } from './certificates.ts';
+import { startCluster } from './cluster.ts';
 import { withControlPlane } from './control-plane.ts';
 import type { ExampleApiServer } from './example-api-server/index.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
@@ -34,7 +35,7 @@ export interface RunningDemo {
  * has stopped and been removed; rejects, with everything stopped, when it cannot start.
  */
 export async function runDemo({ directory, signal, onReady, routerFlags = {} }: DemoOptions): Promise<void> {
-  const options = { directory, routerFlags: async () => routerFlags };
+  const options = { directory, startServers: startCluster, routerFlags: async () => routerFlags };
   await withControlPlane(options, async (controlPlane) => {
     const { path, certificates, apiServers, routers } = controlPlane;
     controlPlane.endWith(

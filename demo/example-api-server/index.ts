@@ -9,7 +9,7 @@ import { type AuthenticationOptions, makeAuthenticate } from './authentication.t
 import { apiServerId, holdIdentityLease, registerApiServices } from './cluster.ts';
 import { type HttpOptions, type RequestRecord, serve } from './http-server.ts';
 import { serveUpgrade } from './http-upgrade.ts';
-import type { AddedFields } from './openapi-schemas.ts';
+import type { SpecFields } from './openapi-schemas.ts';
 import type { ServerContext } from './resource-request.ts';
 import { ServedResources } from './served-resources.ts';
 import type { ExampleStore } from './store.ts';
@@ -43,7 +43,12 @@ export interface ExampleApiServerOptions extends AuthenticationOptions {
    * Fields of `spec` that only this server knows, by group version and kind: `{ 'autoscaling/v2/HorizontalPodAutoscaler':
    * ['tolerance'] }`. Told in OpenAPI; what is in `spec` is stored as it comes, here and elsewhere.
    */
-  readonly addedFields?: AddedFields;
+  readonly addedFields?: SpecFields;
+  /**
+   * Fields of `spec` that servers of later versions know and this one does not: missing from what it reads and from
+   * what is written through it, as kube-apiserver drops what it cannot decode.
+   */
+  readonly unknownFields?: SpecFields;
   /** Default 10,000; kube-apiserver sends one about every minute. */
   readonly bookmarkIntervalMilliseconds?: number;
   /** Told of every request before it is answered. */
@@ -86,7 +91,7 @@ export interface ExampleApiServer {
 export async function startExampleApiServer(options: ExampleApiServerOptions): Promise<ExampleApiServer> {
   const { store, name, address = '127.0.0.1', port = 0, hostname = name, tokens = new Map() } = options;
   const version = kubernetesVersions[options.version];
-  const served = new ServedResources(version.table, options.disabledGroupVersions);
+  const served = new ServedResources(version.table, options.disabledGroupVersions, options.unknownFields);
   const server = createServer(options);
   const listening = await listen(server, address, port);
   const authority = `${address.includes(':') ? `[${address}]` : address}:${listening.port}`;

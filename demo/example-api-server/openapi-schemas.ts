@@ -2,13 +2,13 @@ import { isJsonObject, type JsonObject } from './kubernetes-object.ts';
 import type { ServedGroupVersion, ServedResource } from './served-resources.ts';
 
 /** Fields of `spec`, all of them text, by group version and kind (`apps/v1/Deployment`). */
-export type AddedFields = Readonly<Record<string, readonly string[]>>;
+export type SpecFields = Readonly<Record<string, readonly string[]>>;
 
 /** Named object schemas, as both OpenAPI versions have them; `prefix` is where references point. */
 export function schemasOf(
   { resources }: ServedGroupVersion,
   prefix: string,
-  addedFields: AddedFields,
+  addedFields: SpecFields,
 ): Record<string, JsonObject> {
   const schemas: Record<string, JsonObject> = {
     [objectMetaName]: objectMeta,

@@ -1,5 +1,5 @@
 import type { ExampleUser } from './authentication.ts';
-import type { AddedFields } from './openapi-schemas.ts';
+import type { SpecFields } from './openapi-schemas.ts';
 import type { ResourceTarget } from './request-target.ts';
 import type { ServedResource, ServedResources } from './served-resources.ts';
 import type { ExampleStore } from './store.ts';
@@ -16,7 +16,7 @@ export interface ServerContext {
   readonly address: string;
   readonly tokens: ReadonlyMap<string, ExampleUser>;
   readonly bookmarkIntervalMilliseconds: number;
-  readonly addedFields: AddedFields;
+  readonly addedFields: SpecFields;
   /** Aborts when the server stops: streams end then. */
   readonly stopping: AbortSignal;
 }

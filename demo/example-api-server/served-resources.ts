@@ -1,3 +1,4 @@
+import type { SpecFields } from './openapi-schemas.ts';
 import type { StorageKey } from './store.ts';
 import type { ResourceLine, Scope, VersionTable } from './tables/form.ts';
 import { type Priority, priorityOf } from './tables/priorities.ts';
@@ -24,6 +25,8 @@ export interface ServedResource {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly subresources: readonly ServedSubresource[];
+  /** Fields of `spec` that this server does not know, though servers of later versions do. */
+  readonly unknownFields: readonly string[];
   /** What it is stored as: the same for every version, and for events in both of their groups. */
   readonly storage: StorageKey;
 }
@@ -43,8 +46,10 @@ export class ServedResources {
   readonly #listeners = new Set<() => void>();
 
   /** @throws {Error} when a group version to leave out is not in the table. */
-  constructor(table: VersionTable, disabled: readonly string[] = []) {
-    const groupVersions = Object.entries(table).map(([name, lines]) => servedGroupVersion(name, lines));
+  constructor(table: VersionTable, disabled: readonly string[] = [], unknownFields: SpecFields = {}) {
+    const groupVersions = Object.entries(table).map(([name, lines]) =>
+      servedGroupVersion(name, lines, unknownFields),
+    );
     this.#all = new Map(groupVersions.sort(byPriority).map((one) => [one.groupVersion, one]));
     this.#off = new Set();
     for (const groupVersion of disabled) this.setGroupVersion(groupVersion, false);
@@ -82,7 +87,11 @@ export class ServedResources {
   }
 }
 
-function servedGroupVersion(groupVersion: string, lines: readonly ResourceLine[]): ServedGroupVersion {
+function servedGroupVersion(
+  groupVersion: string,
+  lines: readonly ResourceLine[],
+  unknownFields: SpecFields,
+): ServedGroupVersion {
   const [group, version] = splitGroupVersion(groupVersion);
   return {
     group,
@@ -90,18 +99,24 @@ function servedGroupVersion(groupVersion: string, lines: readonly ResourceLine[]
     groupVersion,
     priority: priorityOf(group, version),
     resources: lines
-      .map((line) => servedResource(group, version, line))
+      .map((line) => servedResource(group, version, line, unknownFields))
       // Discovery lists resources by name.
       .sort((left, right) => (left.resource < right.resource ? -1 : 1)),
   };
 }
 
-function servedResource(group: string, version: string, line: ResourceLine): ServedResource {
+function servedResource(
+  group: string,
+  version: string,
+  line: ResourceLine,
+  unknownFields: SpecFields,
+): ServedResource {
   const [resource, kind, scope, verbs, options = {}] = line;
+  const groupVersion = group === '' ? version : `${group}/${version}`;
   return {
     group,
     version,
-    groupVersion: group === '' ? version : `${group}/${version}`,
+    groupVersion,
     resource,
     kind,
     scope,
@@ -120,6 +135,7 @@ function servedResource(group: string, version: string, line: ResourceLine): Ser
         };
       })
       .sort((left, right) => (left.name < right.name ? -1 : 1)),
+    unknownFields: unknownFields[`${groupVersion}/${kind}`] ?? [],
     // Events of core and of events.k8s.io are the same objects in etcd.
     storage: { group: group === 'events.k8s.io' ? '' : group, resource },
   };

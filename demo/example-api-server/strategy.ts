@@ -1,15 +1,19 @@
 import { randomInt } from 'node:crypto';
 import { badRequest, notFound } from './api-error.ts';
 import { withDefaults } from './defaults.ts';
+import { withoutUnknownFields } from './field-validation.ts';
 import { equalJson, type KubernetesObject, without } from './kubernetes-object.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import type { ServedResource } from './served-resources.ts';
 import { withMetadata } from './store.ts';
 import { validateName } from './validation.ts';
 
-/** The stored object as one version of the API shows it. Only `apiVersion` is changed, no field converted. */
+/**
+ * The stored object as one version of the API shows it, without the fields that the server does not know. Otherwise
+ * only `apiVersion` is changed, no field converted.
+ */
 export function inVersion(served: ServedResource, object: KubernetesObject): KubernetesObject {
-  return { ...object, apiVersion: served.groupVersion, kind: served.kind };
+  return { ...withoutUnknownFields(served, object), apiVersion: served.groupVersion, kind: served.kind };
 }
 
 /**

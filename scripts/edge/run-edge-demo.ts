@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { aborted } from '../../demo/aborted.ts';
 import { type CertificatePaths, type DemoCertificates, syncJobName } from '../../demo/certificates.ts';
+import { startCluster } from '../../demo/cluster.ts';
 import { type DemoControlPlane, withControlPlane } from '../../demo/control-plane.ts';
 import type { ExampleApiServer } from '../../demo/example-api-server/index.ts';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
@@ -51,7 +52,7 @@ export async function runEdgeDemo(options: EdgeDemoOptions): Promise<void> {
   const routerFlags = async (path: DemoControlPlane['path']) => ({
     'assertion-keys': [await makeAssertionKeys(path(edgeKeysDirectory))],
   });
-  await withControlPlane({ directory, routerFlags }, async (controlPlane) => {
+  await withControlPlane({ directory, startServers: startCluster, routerFlags }, async (controlPlane) => {
     const { path, certificates, apiServers, routers, endWith } = controlPlane;
     const tokens = await startTokenIssuer(certificates.router);
     endWith(() => tokens.close());

@@ -36,6 +36,40 @@ describe('stored objects', () => {
     assert.equal(event.json()['apiVersion'], 'events.k8s.io/v1');
   });
 
+  it('lose a field that a server does not know when they are written through it, as in Kubernetes', async () => {
+    const kind = { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' };
+    const field = 'unhealthyPodEvictionPolicy';
+    const unaware = await startServer(pki, '1.25', {
+      store,
+      unknownFields: { 'policy/v1/PodDisruptionBudget': [field] },
+    });
+    const askUnaware = clientOf(unaware, pki, pki.admin);
+    const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
+    const body = { ...kind, metadata: { name: 'kept' }, spec: { minAvailable: 1, [field]: 'AlwaysAllow' } };
+    assert.equal((await post(budgets, { body })).code, 201);
+    const specSeenBy = async (asking: typeof ask) => {
+      const one = objectAt((await asking(`${budgets}/kept`)).json(), 'spec');
+      const [listed] = arrayAt((await asking(budgets)).json(), 'items');
+      assert.deepEqual(objectAt(listed, 'spec'), one);
+      return one;
+    };
+    assert.deepEqual(await specSeenBy(askUnaware), { minAvailable: 1 });
+    assert.deepEqual(await specSeenBy(ask), body.spec);
+    const labelled = await askUnaware(`${budgets}/kept`, {
+      method: 'PATCH',
+      contentType: 'application/merge-patch+json',
+      body: { metadata: { labels: { a: 'b' } } },
+    });
+    assert.equal(labelled.code, 200);
+    assert.deepEqual(await specSeenBy(ask), { minAvailable: 1 });
+    const created = await askUnaware(`${budgets}?fieldValidation=Strict`, {
+      method: 'POST',
+      body: { ...body, metadata: { name: 'refused' } },
+    });
+    assert.equal(created.code, 400);
+    assert.match(textAt(created.json(), 'message'), /unknown field "spec\.unhealthyPodEvictionPolicy"/);
+  });
+
   it('get a name when they come with a beginning of one', async () => {
     const answer = await post(configMaps, { body: { metadata: { generateName: 'made-' } } });
     assert.match(textAt(answer.json(), 'metadata', 'name'), /^made-[b-z2-9]{5}$/);

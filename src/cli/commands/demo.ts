@@ -1,3 +1,4 @@
+import { parseDuration } from '../flags/duration.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
 
@@ -8,9 +9,17 @@ const demoPackage = 'mixed-version-proxy-demo';
 interface DemoPackage {
   runDemoCommand(options: {
     readonly directory: string;
+    /** Milliseconds. */
+    readonly upgradeInterval?: number | undefined;
     readonly signal: AbortSignal;
     readonly write: (text: string) => Promise<void>;
   }): Promise<void>;
+}
+
+interface DemoFlags {
+  readonly directory: string;
+  readonly upgrade?: true;
+  readonly upgradeInterval: string;
 }
 
 export function registerDemo(
@@ -27,13 +36,31 @@ export function registerDemo(
     .description(
       `Run a cluster in the middle of an upgrade on this machine: example API servers of three Kubernetes versions, a router in front of each, and the sync job. Writes a kubeconfig and says what to type. Ends with Ctrl-C and leaves nothing behind. Needs the package ${demoPackage}, which a checkout has.`,
     )
-    .examples({ comment: 'Kubeconfigs and the log are in .demo while it runs.', line: 'demo' })
+    .examples(
+      { comment: 'Kubeconfigs and the log are in .demo while it runs.', line: 'demo' },
+      {
+        comment: 'See an upgrade from 1.25 to 1.26, server by server, with and without routers.',
+        line: 'demo --upgrade',
+      },
+    )
     .option(
       '--directory <directory>',
       'Where kubeconfigs, certificates and the log go: a new or empty directory.',
       '.demo',
     )
-    .action(async ({ directory }: { readonly directory: string }) => {
+    .option(
+      '--upgrade',
+      'Upgrade the cluster server by server under a load, half of it through routers, and count what goes wrong. In a terminal keys stop, start and upgrade servers; elsewhere it ends when all are upgraded.',
+    )
+    .option('--upgrade-interval <duration>', 'With --upgrade, the time between two servers.', '10s')
+    .action(async (options: DemoFlags) => {
+      const { directory } = options;
+      const upgradeInterval = parseDuration(options.upgradeInterval);
+      if (upgradeInterval === undefined || upgradeInterval === 0) {
+        throw new CommandFailure(2, [
+          `--upgrade-interval "${options.upgradeInterval}" is no duration such as 10s`,
+        ]);
+      }
       const { runDemoCommand } = await loadDemo(load);
       const stop = new AbortController();
       const signal = context.shutdownSignal();
@@ -41,7 +68,12 @@ export function registerDemo(
       // A terminal that is closed sends SIGHUP; nothing may be left behind then either.
       context.onReloadSignal(() => stop.abort());
       try {
-        await runDemoCommand({ directory, signal: stop.signal, write: context.writeOutput });
+        await runDemoCommand({
+          directory,
+          upgradeInterval: options.upgrade === true ? upgradeInterval : undefined,
+          signal: stop.signal,
+          write: context.writeOutput,
+        });
       } catch (cause) {
         throw new CommandFailure(1, [`the demo cannot run: ${messageOf(cause)}`], { cause });
       }

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { aborted } from '../../../demo/aborted.ts';
+import { startCluster } from '../../../demo/cluster.ts';
 import { type DemoControlPlane, withControlPlane } from '../../../demo/control-plane.ts';
 import { writeKubeconfig } from '../../../demo/kubeconfig.ts';
 import { serveFlags } from '../../../demo/routers.ts';
@@ -110,7 +111,8 @@ export async function startSurroundings(): Promise<() => Promise<void>> {
   const home = await mkdtemp(join(tmpdir(), 'docstring-examples-'));
   const stop = new AbortController();
   const ready = Promise.withResolvers<void>();
-  const running = withControlPlane({ directory: join(home, 'demo') }, async (controlPlane) => {
+  const options = { directory: join(home, 'demo'), startServers: startCluster };
+  const running = withControlPlane(options, async (controlPlane) => {
     current = await surroundingsOf(controlPlane, home, stop.signal);
     ready.resolve();
     await aborted(stop.signal);

@@ -1,0 +1,191 @@
+import { readFile } from 'node:fs/promises';
+import { relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { renderLines } from '../../src/cli/terminal/styled-text.ts';
+import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
+import { type DemoControlPlane, withControlPlane } from '../control-plane.ts';
+import { writeKubeconfig } from '../kubeconfig.ts';
+import { startDemoSync } from '../sync.ts';
+import { untilReady } from '../until-ready.ts';
+import { actionsOf } from './keys.ts';
+import { Load, storeFixtures } from './load.ts';
+import { RollingUpgrade } from './rolling-upgrade.ts';
+import {
+  startUpgradableCluster,
+  type UpgradableCluster,
+  type UpgradableServer,
+} from './upgradable-server.ts';
+import { repainted, type UpgradeTerminal } from './upgrade-terminal.ts';
+import { countLines, eventText, type UpgradeEvent, upgradeScreen } from './upgrade-view.ts';
+import { from, to } from './versions.ts';
+import { WayIn } from './way-in.ts';
+
+export interface UpgradeDemoOptions {
+  /** A new or empty directory, removed when the demo ends. */
+  readonly directory: string;
+  /** Milliseconds between two upgrades. */
+  readonly interval: number;
+  readonly terminal: UpgradeTerminal;
+  /** Ends the demo. */
+  readonly signal: AbortSignal;
+}
+
+/** Milliseconds between two drawings of the screen. */
+const redrawInterval = 250;
+
+/**
+ * Upgrades a cluster of three example API servers under the load of clients, of which one half goes through routers.
+ * With a screen it runs until somebody leaves, otherwise until the last server is upgraded. Resolves when everything
+ * has stopped and been removed.
+ */
+export async function runUpgradeDemo({
+  directory,
+  interval,
+  terminal,
+  signal,
+}: UpgradeDemoOptions): Promise<void> {
+  let cluster: UpgradableCluster | undefined;
+  const startServers = async (certificates: DemoControlPlane['certificates']) => {
+    cluster = await startUpgradableCluster(certificates, from);
+    return cluster.servers;
+  };
+  await withControlPlane({ directory, startServers }, async (controlPlane) => {
+    if (cluster === undefined) throw new TypeError('the servers were not started');
+    const { certificates, routers } = controlPlane;
+    await startReading(controlPlane);
+    await untilReady(routers, certificates.clusterCa, signal);
+    if (signal.aborted) return;
+    const tls = {
+      ca: await readFile(certificates.clusterCa, 'utf8'),
+      cert: await readFile(certificates.admin.certificate, 'utf8'),
+      key: await readFile(certificates.admin.privateKey, 'utf8'),
+    };
+    const ways = {
+      throughRouters: new WayIn(origins(routers), tls),
+      straight: new WayIn(
+        cluster.servers.map(({ url }) => url),
+        tls,
+      ),
+    };
+    controlPlane.endWith(() => Promise.all([ways.throughRouters.close(), ways.straight.close()]));
+    const kubeconfig = relative('.', controlPlane.path('kubeconfig'));
+    terminal.write(
+      `Three API servers of ${from}, a router in front of each. kubectl --kubeconfig ${kubeconfig} goes through one.\n`,
+    );
+    await upgradeUnderLoad({ cluster, routers, ways, interval, terminal, signal });
+  });
+}
+
+/** Starts the sync job and writes the kubeconfigs. */
+async function startReading(controlPlane: DemoControlPlane<UpgradableServer>): Promise<void> {
+  const { certificates, apiServers, routers, path } = controlPlane;
+  controlPlane.endWith(
+    await startDemoSync({
+      signingKey: controlPlane.keys.signing,
+      servers: apiServers.map(({ serverId, url, name }) => ({ id: serverId, url, hostname: name })),
+      targets: routers.map(({ origin }) => ({ url: origin })),
+      certificates,
+      logger: controlPlane.logger,
+    }),
+  );
+  const shared = { certificateAuthority: certificates.clusterCa, users: { admin: certificates.admin } };
+  const named = (urls: readonly string[]) =>
+    Object.fromEntries(apiServers.map(({ name }, index) => [name, urls[index] ?? '']));
+  await writeKubeconfig(path('kubeconfig'), { ...shared, servers: named(origins(routers)) });
+  await writeKubeconfig(path('direct.kubeconfig'), {
+    ...shared,
+    servers: named(apiServers.map(({ url }) => url)),
+  });
+}
+
+function origins(routers: readonly RunningRouter[]): string[] {
+  return routers.map(({ origin }) => origin);
+}
+
+interface UpgradeUnderLoad {
+  readonly cluster: UpgradableCluster;
+  readonly routers: readonly RunningRouter[];
+  readonly ways: { readonly throughRouters: WayIn; readonly straight: WayIn };
+  readonly interval: number;
+  readonly terminal: UpgradeTerminal;
+  readonly signal: AbortSignal;
+}
+
+async function upgradeUnderLoad({
+  cluster,
+  routers,
+  ways,
+  interval,
+  terminal,
+  signal,
+}: UpgradeUnderLoad): Promise<void> {
+  const { servers } = cluster;
+  const left = new AbortController();
+  const ending = AbortSignal.any([signal, left.signal]);
+  const begun = performance.now();
+  const elapsed = () => performance.now() - begun;
+  const events: UpgradeEvent[] = [];
+  storeFixtures(cluster);
+  const throughRouters = new Load(cluster, ways.throughRouters, 'routers');
+  const straight = new Load(cluster, ways.straight, 'straight');
+  const counted = { throughRouters: throughRouters.counts, straight: straight.counts };
+  const upgrade = new RollingUpgrade({
+    servers,
+    interval,
+    signal: ending,
+    tell: (text) => {
+      const event = { at: elapsed(), text };
+      events.push(event);
+      if (!terminal.isInteractive) terminal.write(`${eventText(event)}\n`);
+    },
+  });
+  const screen = () =>
+    renderLines(
+      upgradeScreen({
+        from,
+        to,
+        elapsed: elapsed(),
+        servers: servers.map(({ name, version, running }, index) => ({
+          name,
+          version,
+          isRunning: running !== undefined,
+          router: routers[index]?.origin ?? '',
+        })),
+        ...counted,
+        events,
+        next: upgrade.next(performance.now()),
+      }),
+      terminal.isColored,
+    );
+  const failed = Promise.withResolvers<never>();
+  const close = terminal.isInteractive
+    ? terminal.open((typed) => {
+        for (const action of actionsOf(typed, servers.length)) {
+          if (action.kind === 'leave') left.abort();
+          else upgrade.act(action).catch(failed.reject);
+        }
+      })
+    : () => undefined;
+  const shown = async (): Promise<void> => {
+    while (!ending.aborted) {
+      terminal.write(repainted(screen()));
+      await sleep(redrawInterval, undefined, { signal: ending }).catch(() => undefined);
+    }
+  };
+  const byItself = async (): Promise<void> => {
+    await upgrade.runByItself();
+    // As long with all of them upgraded as between two.
+    if (!terminal.isInteractive) await sleep(interval, undefined, { signal: ending }).catch(() => undefined);
+  };
+  try {
+    await Promise.race([
+      failed.promise,
+      terminal.isInteractive ? Promise.all([shown(), byItself()]) : byItself(),
+    ]);
+  } finally {
+    left.abort();
+    close();
+    await Promise.allSettled([upgrade.settled(), throughRouters.stop(), straight.stop()]);
+    terminal.write(`\n${renderLines(countLines(counted), terminal.isColored)}`);
+  }
+}

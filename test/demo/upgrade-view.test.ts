@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { judge, noCounts } from '../../demo/upgrade/counts.ts';
+import { actionsOf } from '../../demo/upgrade/keys.ts';
+import { repainted } from '../../demo/upgrade/upgrade-terminal.ts';
+import { type UpgradeMoment, upgradeScreen } from '../../demo/upgrade/upgrade-view.ts';
+import { newFlowSchemas, oldAutoscalers, serves } from '../../demo/upgrade/versions.ts';
+import { renderLines } from '../../src/cli/terminal/styled-text.ts';
+
+describe('what the clients of an upgrade count', () => {
+  it('a 404 is wrong only while a server serves the resource', () => {
+    assert.equal(judge(404, true), 'wrongNotFound');
+    assert.equal(judge(404, false), 'withoutServer');
+  });
+
+  it('a refusal is one only while a server could have responded, and so is no response', () => {
+    for (const status of [429, 500, 503, undefined]) {
+      assert.equal(judge(status, true), 'refused', String(status));
+      assert.equal(judge(status, false), 'withoutServer', String(status));
+    }
+  });
+
+  it('what a client asked for wrongly is nobody else’s fault', () => {
+    for (const status of [200, 201, 409, 422]) assert.equal(judge(status, true), 'right');
+  });
+
+  it('each of the two versions serves one resource that the other lacks', () => {
+    assert.deepEqual([serves('1.25', oldAutoscalers), serves('1.26', oldAutoscalers)], [true, false]);
+    assert.deepEqual([serves('1.25', newFlowSchemas), serves('1.26', newFlowSchemas)], [false, true]);
+  });
+});
+
+describe('the keys of an upgrade', () => {
+  it('stop and start servers, upgrade the next one, and leave', () => {
+    assert.deepEqual(actionsOf('1', 3), [{ kind: 'toggle', server: 0 }]);
+    assert.deepEqual(actionsOf('3u', 3), [{ kind: 'toggle', server: 2 }, { kind: 'upgrade' }]);
+    for (const key of ['q', '\u0003', '\u0004']) assert.deepEqual(actionsOf(key, 3), [{ kind: 'leave' }]);
+  });
+
+  it('that stand for nothing do nothing: servers that are not there, arrows', () => {
+    for (const typed of ['0', '4', 'x', '\u001b[A', '\r']) assert.deepEqual(actionsOf(typed, 3), [], typed);
+  });
+});
+
+describe('the screen of an upgrade', () => {
+  const server = { version: '1.25', isRunning: true, router: 'https://127.0.0.1:40000' };
+  const moment: UpgradeMoment = {
+    from: '1.25',
+    to: '1.26',
+    elapsed: 75_900,
+    servers: [1, 2, 3].map((index) => ({
+      ...server,
+      name: `control-plane-${index}`,
+      isRunning: index !== 2,
+    })),
+    throughRouters: { ...noCounts(), requests: 1_234_567, fieldsStored: 20 },
+    straight: { ...noCounts(), requests: 1_234, wrongNotFound: 87, fieldsStored: 18, fieldsLost: 7 },
+    events: Array.from({ length: 40 }, (_, index) => ({ at: index * 1000, text: `event ${index}` })),
+    next: 'control-plane-1 is upgraded in 600 s, until you press a key.',
+  };
+  const lines = renderLines(upgradeScreen(moment), false).split('\n');
+
+  it('fits a terminal of 80 columns and 24 lines, however long it has run', () => {
+    assert.ok(lines.length <= 24, `${lines.length} lines`);
+    for (const line of lines) assert.ok(line.length <= 80, line);
+  });
+
+  it('shows servers, both columns of counts, the time, and the latest events', () => {
+    const text = lines.join('\n');
+    assert.match(text, /1:15/);
+    assert.match(text, /2 {2}control-plane-2 {2}1\.25 {2}stopped/);
+    assert.match(text, /wrong 404s +0 +87\n/);
+    assert.match(text, /fields lost +0 of 20 +7 of 18\n/);
+    assert.match(text, /0:39 {2}event 39/);
+    assert.doesNotMatch(text, /event 0\b/);
+  });
+
+  it('is drawn over the one before without a rest of it', () => {
+    assert.equal(repainted('a\nb\n'), '\u001b[Ha\u001b[K\nb\u001b[K\n\u001b[J');
+  });
+});

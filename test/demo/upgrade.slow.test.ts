@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { commandModule } from '../../scripts/harness/command.ts';
+
+describe('demo --upgrade', () => {
+  it('without a terminal upgrades server by server, writes lines, ends, and leaves nothing behind', async (context) => {
+    const directory = await demoDirectory(context);
+    const demo = start(context, process.execPath, upgradeDemo(directory, '3s'));
+    assert.deepEqual([await demo.ended, demo.errors()], [0, '']);
+    const output = demo.output();
+    for (const server of [1, 2, 3]) {
+      assert.match(
+        output,
+        new RegExp(`control-plane-${server} stops, to be upgraded\n[^\n]*is up with 1\\.26`),
+      );
+    }
+    assert.ok(!output.includes('\u001b'));
+    const wrong = /wrong 404s +(\d+) +(\d+)/.exec(output);
+    assert.equal(wrong?.[1], '0', output);
+    assert.notEqual(wrong?.[2], '0', output);
+    assert.match(output, /fields lost +0 of [1-9]/);
+    assert.equal(existsSync(directory), false);
+  });
+
+  it('in a terminal redraws, obeys keys, and gives the terminal back', async (context) => {
+    const directory = await demoDirectory(context);
+    const demo = inTerminal(context, upgradeDemo(directory, '10m'));
+    await demo.until(/is upgraded in \d+ s/);
+    demo.press('2');
+    await demo.until(/control-plane-2 {2}1\.25 {2}\S*stopped/);
+    demo.press('2');
+    await demo.until(/control-plane-2 is up again/);
+    demo.press('q');
+    assert.equal(await demo.ended, 0);
+    const output = demo.output();
+    // Wrapping, cursor and the screen that was there before.
+    assert.ok(output.includes('\u001b[?7h\u001b[?25h\u001b[?1049l'));
+    assert.match(output.slice(output.lastIndexOf('\u001b[?1049l')), /through routers +without/);
+    assert.equal(existsSync(directory), false);
+  });
+
+  it('ends by Ctrl-C in a terminal, which raw mode hands over as a key', async (context) => {
+    const directory = await demoDirectory(context);
+    const demo = inTerminal(context, upgradeDemo(directory, '10m'));
+    await demo.until(/is upgraded in \d+ s/);
+    demo.press('\u0003');
+    assert.equal(await demo.ended, 0);
+    assert.equal(existsSync(directory), false);
+  });
+});
+
+function upgradeDemo(directory: string, interval: string): string[] {
+  return [commandModule, 'demo', '--directory', directory, '--upgrade', '--upgrade-interval', interval];
+}
+
+async function demoDirectory(context: TestContext): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'upgrade-demo-'));
+  context.after(() => rm(home, { recursive: true, force: true }));
+  return join(home, 'demo');
+}
+
+/** Runs Node behind a pseudo terminal: `script` of util-linux makes one and hands its own input on. */
+function inTerminal(context: TestContext, args: readonly string[]) {
+  const line = [process.execPath, ...args].map((word) => `'${word}'`).join(' ');
+  return start(context, 'script', ['--quiet', '--return', '--command', line, '/dev/null']);
+}
+
+function start(context: TestContext, executable: string, args: readonly string[]) {
+  const child: ChildProcess = spawn(executable, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  context.after(() => child.kill('SIGKILL'));
+  const written = { output: '', errors: '' };
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    written.output += text;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    written.errors += text;
+  });
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  return {
+    ended,
+    output: () => written.output,
+    errors: () => written.errors,
+    press: (keys: string) => child.stdin?.write(keys),
+    until: async (pattern: RegExp) => {
+      while (!pattern.test(written.output)) {
+        assert.ok(child.stdout);
+        await Promise.race([
+          once(child.stdout, 'data'),
+          ended.then(() => assert.fail(`it ended: ${written.output}${written.errors}`)),
+        ]);
+      }
+    },
+  };
+}
