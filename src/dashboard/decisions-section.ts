@@ -1,7 +1,9 @@
 import { html } from 'hono/html';
 import type { RecentDecision } from '../own-paths/status/recent-decisions.ts';
-import { decisionTexts, reasonTexts } from './decision-text.ts';
+import { reasonTexts } from './decision-text.ts';
+import { displayName } from './display-names.ts';
 import { badge, type Markup, timeOfDay } from './markup.ts';
+import { destinationText } from './outcome.ts';
 import type { PageState } from './page-state.ts';
 
 /** The last decisions, as they were made: a sample. */
@@ -24,7 +26,7 @@ function body(
     return html`<p class="muted">None yet: requests show up here as they pass.</p>`;
   }
   return html`<p class="muted">A sample of the last requests, the newest first. Queries are never kept.</p>
-<div class="scroll" role="region" aria-labelledby="decisions-heading" tabindex="0">
+<div class="scroll" role="region" aria-label="Table of decisions" tabindex="0">
 <table class="decisions stacking" role="table">
 <caption class="visually-hidden">The last decisions, the newest first</caption>
 <thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Time</th><th scope="col" role="columnheader">Request</th><th scope="col" role="columnheader">Sent to</th><th scope="col" role="columnheader">Response</th></tr></thead>
@@ -35,11 +37,11 @@ function body(
 
 function decisionRow(decision: RecentDecision, hostnames: ReadonlyMap<string, string>): Markup {
   const { at, method, path, decision: kind, reason, destination, attempts } = decision;
-  const server = destination === undefined ? undefined : (hostnames.get(destination) ?? destination);
+  const server = destination === undefined ? undefined : displayName(destination, hostnames);
   return html`<tr role="row" class="${kind}">
 <td role="cell" class="muted nowrap">${timeOfDay(at)}</td>
 <th scope="row" role="rowheader"><b class="method">${method}</b> <span class="name path">${path}</span></th>
-<td role="cell"><span class="decision">${decisionTexts[kind]}</span>${server === undefined || kind === 'local' ? '' : html` <span class="name">${server}</span>`}
+<td role="cell"><span class="decision">${destinationText(kind, reason)}</span>${server === undefined || kind === 'local' ? '' : html` <span class="name">${server}</span>`}
 <span class="detail">${reason}: ${reasonTexts[reason]}${attempts > 1 ? ' This was the second try.' : ''}</span></td>
 <td role="cell">${responseText(decision)}</td>
 </tr>`;

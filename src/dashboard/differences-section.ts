@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
-import { count, icon, type Markup } from './markup.ts';
+import { compareNames, displayName } from './display-names.ts';
+import { count, icon, type Markup, versionMarkup } from './markup.ts';
 import type { MatrixCell, MatrixGroup, MatrixRow, ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
 
@@ -18,10 +19,10 @@ export function differencesSection(
 ${
   differingRows === 0
     ? html`<p class="muted">${columns.length === 0 ? 'Nothing is known yet.' : 'Every server serves the same resources.'}</p>`
-    : html`<p class="legend"><span>${symbol('served')} served</span> <span>${symbol('missing')} not served: the request goes to a server that does</span>${
+    : html`<p class="legend"><span>${symbol('served')} served</span> <span>${symbol('missing')} not served</span>${
         hasUnknown(differing) ? html` <span>${symbol('unknown')} not known, taken as served</span>` : ''
       }</p>
-<div class="scroll" role="region" aria-labelledby="differences-heading" tabindex="0">
+<div class="scroll" role="region" aria-label="Table of what differs" tabindex="0">
 <table class="matrix">
 <caption class="visually-hidden">Resources that not every server serves, and which servers do</caption>
 <thead><tr><th scope="col">Resource</th>${columns.map((column, index) => columnHead(column, index, hostnames))}</tr></thead>
@@ -42,8 +43,11 @@ function columnHead(
   index: number,
   hostnames: ReadonlyMap<string, string>,
 ): Markup {
-  const names = servers.map(({ id }) => html`<span class="name detail">${hostnames.get(id) ?? id}</span>`);
-  return html`<th scope="col"><span class="nowrap">${version ?? 'not known'}</span>${
+  const names = servers
+    .map(({ id }) => displayName(id, hostnames))
+    .sort(compareNames)
+    .map((name) => html`<span class="name detail">${name}</span>`);
+  return html`<th scope="col">${versionMarkup(version)}${
     servers.length <= namedInHead
       ? names
       : html`<details data-key="column-${index}"><summary>${count(servers.length, 'server')}</summary>${names}</details>`

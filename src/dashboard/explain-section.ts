@@ -1,8 +1,10 @@
 import { html } from 'hono/html';
 import type { ExplainedCandidate, Explanation, RequestToExplain } from '../proxy/explain.ts';
 import type { DecisionStep } from '../routing/decision.ts';
-import { decisionTexts, reasonTexts } from './decision-text.ts';
-import { type BadgeKind, badge, type Markup } from './markup.ts';
+import { displayName, withDisplayNames } from './display-names.ts';
+import { badge, type Markup } from './markup.ts';
+import { chosenText, outcomeOf } from './outcome.ts';
+import type { PageState } from './page-state.ts';
 
 /** A request that was explained, and its explanation. */
 export interface Explained {
@@ -17,7 +19,11 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const lastRule = 9;
 
 /** A form that asks where a request would go. It works without a script: the page itself takes its fields. */
-export function explainSection(explained: Explained | undefined, hostnames: Hostnames): Markup {
+export function explainSection(
+  explained: Explained | undefined,
+  state: PageState,
+  hostnames: Hostnames,
+): Markup {
   const { method = 'GET', url = '' } = explained?.request ?? {};
   return html`<section id="explain" class="card" aria-labelledby="explain-heading">
 <h2 id="explain-heading">Explain a request</h2>
@@ -31,52 +37,61 @@ export function explainSection(explained: Explained | undefined, hostnames: Host
 <button type="submit">Explain</button>
 </form>
 <p id="explain-hint" class="muted">Nothing is sent anywhere: the same functions that route requests say where this one would go.</p>
-${explanationFragment(explained, hostnames)}
+${explanationFragment(explained, state, hostnames)}
 </section>`;
 }
 
-/** What stands under the form, and what the page's script asks for. */
-export function explanationFragment(explained: Explained | undefined, hostnames: Hostnames): Markup {
-  return html`<div id="explanation">
-<p id="explanation-outcome" role="status">${explained === undefined ? '' : outcome(explained)}</p>
-${explained === undefined ? '' : details(explained.explanation, hostnames)}
+/**
+ * What stands under the form, and what the page's script asks for. It says which request it is about: the script asks
+ * again with every update, so that an explanation is never older than the rest of the page.
+ */
+export function explanationFragment(
+  explained: Explained | undefined,
+  state: PageState,
+  hostnames: Hostnames,
+): Markup {
+  if (explained === undefined) {
+    return html`<div id="explanation"><p id="explanation-outcome" role="status"></p></div>`;
+  }
+  const { request, explanation } = explained;
+  return html`<div id="explanation" data-method="${request.method}" data-url="${request.url}">
+<p id="explanation-outcome" role="status">${outcome(explanation, state, hostnames)}</p>
+<p class="muted">${request.method} <span class="name">${request.url}</span>, ${state.table === undefined ? 'without a snapshot' : `by generation ${state.table.generation} of the snapshot`}</p>
+${details(explanation, hostnames)}
 </div>`;
 }
 
-const badgeKinds: Readonly<Record<Explanation['decision'], BadgeKind>> = {
-  local: 'good',
-  peer: 'good',
-  extension: 'good',
-  unavailable: 'bad',
-  refused: 'bad',
-};
-
-function outcome({ explanation }: Explained): Markup {
-  const { decision, reason, message } = explanation;
-  const text = isDecisionReason(reason) ? reasonTexts[reason] : (message ?? '');
-  return html`${badge(badgeKinds[decision], decisionTexts[decision])} <b>${reason}</b> <span>${text}</span>`;
+function outcome(explanation: Explanation, { status, table }: PageState, hostnames: Hostnames): Markup {
+  const { requestInfo, reason } = explanation;
+  const extension = table?.extension(requestInfo?.apiGroup ?? '', requestInfo?.apiVersion ?? '');
+  const { kind, text, detail } = outcomeOf(explanation, {
+    localServerIsDown: status.localServer?.status === 'unhealthy',
+    extensionIsUnavailable: extension?.available === false,
+  });
+  const chosen = chosenText(explanation, (id) => displayName(id, hostnames), status.serverId);
+  return html`${badge(kind, text)} <b>${reason}</b> <span>${detail}${chosen === '' ? '' : ` ${chosen}`}</span>`;
 }
 
-function isDecisionReason(reason: Explanation['reason']): reason is keyof typeof reasonTexts {
-  return Object.hasOwn(reasonTexts, reason);
-}
-
-function details({ requestInfo, trace, candidates, notes }: Explanation, hostnames: Hostnames): Markup {
+function details(
+  { requestInfo, trace, candidates, otherVersions = [], notes }: Explanation,
+  hostnames: Hostnames,
+): Markup {
   return html`<div class="explanation">
-${trace.length === 0 ? '' : rules(trace)}
-<div>${candidates.length === 0 ? '' : candidateTable(candidates, hostnames)}
-${notes.length === 0 ? '' : html`<h3>Notes</h3><ul>${notes.map((note) => html`<li>${note}</li>`)}</ul>`}
+${trace.length === 0 ? '' : rules(trace, hostnames)}
+<div>${candidates.length === 0 ? '' : candidateTable('Candidates', candidates, hostnames)}
+${otherVersions.length === 0 ? '' : candidateTable('Asked when none of them is healthy', otherVersions, hostnames)}
+${notes.length === 0 ? '' : html`<h3>Notes</h3><ul>${notes.map((note) => html`<li>${withDisplayNames(note, hostnames)}</li>`)}</ul>`}
 ${requestInfo === null ? '' : requestFields(requestInfo)}</div>
 </div>`;
 }
 
-function rules(trace: readonly DecisionStep[]): Markup {
+function rules(trace: readonly DecisionStep[], hostnames: Hostnames): Markup {
   return html`<div><h3>Rules, the first match wins</h3>
 <ol class="rules">${trace.map(
     ({ rule, matched, detail }) => html`<li class="${matched ? 'matched' : 'passed'}">
 <span class="rule-number" aria-hidden="true">${rule.slice(0, rule.indexOf(' '))}</span>
 <span><b>${rule.slice(rule.indexOf(' ') + 1)}</b> ${matched ? badge('good', 'Match') : html`<span class="tag">no</span>`}
-<span class="detail">${detail}</span></span></li>`,
+<span class="detail">${withDisplayNames(detail, hostnames)}</span></span></li>`,
   )}</ol>
 ${rulesLeft(ruleNumber(trace.at(-1)) + 1)}</div>`;
 }
@@ -93,14 +108,18 @@ function ruleNumber(step: DecisionStep | undefined): number {
   return Number.parseInt(step?.rule ?? '', 10);
 }
 
-function candidateTable(candidates: readonly ExplainedCandidate[], hostnames: Hostnames): Markup {
-  return html`<h3>Candidates</h3>
+function candidateTable(
+  heading: string,
+  candidates: readonly ExplainedCandidate[],
+  hostnames: Hostnames,
+): Markup {
+  return html`<h3>${heading}</h3>
 <table>
-<caption class="visually-hidden">Servers that the request could be sent to</caption>
+<caption class="visually-hidden">${heading}: servers that the request could be sent to</caption>
 <thead><tr><th scope="col">Server</th><th scope="col">Health</th></tr></thead>
 <tbody>${candidates.map(
     ({ id, address, serverName, health }) => html`<tr>
-<th scope="row"><span class="name">${hostnames.get(id) ?? id}</span>${hostnames.has(id) ? html`<span class="detail name">${id}</span>` : ''}
+<th scope="row"><span class="name">${displayName(id, hostnames)}</span>${hostnames.has(id) ? html`<span class="detail name">${id}</span>` : ''}
 <span class="detail">${address}, as <span class="name">${serverName}</span></span></th>
 <td>${health === 'healthy' ? badge('good', 'Healthy') : health === 'unhealthy' ? badge('bad', 'Unhealthy') : badge('neutral', 'Not known')}</td>
 </tr>`,

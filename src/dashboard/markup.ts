@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import { durationText } from '../runtime/duration-text.ts';
+import { shortVersion } from './display-names.ts';
 
 /**
  * A piece of the page. Made by `html` alone, which escapes everything that is put into it unless it is such a piece
@@ -46,4 +47,10 @@ export function timeOfDay(at: number): Markup {
 
 export function count(number: number, one: string, several = `${one}s`): string {
   return `${number} ${number === 1 ? one : several}`;
+}
+
+/** A server's version, which may be longer than any that a server reports. */
+export function versionMarkup(version: string | null | undefined): Markup {
+  const text = shortVersion(version ?? 'not known');
+  return html`<span class="${text.length > 20 ? 'long' : 'nowrap'}">${text}</span>`;
 }

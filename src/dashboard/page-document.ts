@@ -4,13 +4,15 @@ import { clusterView } from './cluster-view.ts';
 import { conflictsSection } from './conflicts-section.ts';
 import { decisionsSection } from './decisions-section.ts';
 import { differencesSection, unchangedSection } from './differences-section.ts';
-import { type Explained, explainSection } from './explain-section.ts';
+import { type Explained, explainSection, explanationFragment } from './explain-section.ts';
 import { extensionsSection } from './extensions-section.ts';
 import type { Markup } from './markup.ts';
 import type { PageState } from './page-state.ts';
 import { serversSection } from './servers-section.ts';
 import { sharedSection } from './shared-section.ts';
 import { summarySection } from './summary-section.ts';
+import { unserved } from './unserved.ts';
+import { unservedSection } from './unserved-section.ts';
 import { upgradeSection } from './upgrade-section.ts';
 
 /** Parts of the page that a reader may want to go to. */
@@ -47,8 +49,9 @@ export function pageDocument(state: PageState, explained: Explained | undefined)
 <nav aria-label="Sections"><ul class="sections">${sections.map(([id, name]) => html`<li><a href="#${id}">${name}</a></li>`)}</ul></nav>
 </header>
 <main id="main" tabindex="-1">
+<p id="outdated" class="card" hidden></p>
 ${overview}
-${explainSection(explained, hostnames)}
+${explainSection(explained, state, hostnames)}
 ${activity}
 </main>
 <noscript><p class="page-note">Without scripts this page shows one moment: load it again to see the next.</p></noscript>
@@ -57,20 +60,31 @@ ${activity}
 </html>`;
 }
 
-/** The parts of the page that change by themselves. @param knownGeneration what the page has of the snapshot */
-export function liveFragment(state: PageState, knownGeneration: number | undefined): Markup {
+/**
+ * The parts of the page that change by themselves.
+ * @param knownGeneration what the page has of the snapshot
+ * @param explained the request whose explanation the page shows
+ */
+export function liveFragment(
+  state: PageState,
+  knownGeneration: number | undefined,
+  explained: Explained | undefined,
+): Markup {
   const { overview, activity } = liveParts(state, knownGeneration);
-  return html`${overview}${activity}`;
+  const { hostnames } = clusterView(state.table);
+  return html`${overview}${explained === undefined ? '' : explanationFragment(explained, state, hostnames)}${activity}`;
 }
 
 function liveParts(state: PageState, knownGeneration: number | undefined) {
   const { table, status } = state;
   const { columns, matrix, upgrade, hostnames } = clusterView(table);
+  const without = unserved(columns, matrix, status.servers);
   const isKnown = knownGeneration !== undefined && knownGeneration === table?.generation;
   return {
     overview: html`<div id="overview" data-now="${state.now}" data-generation="${table?.generation ?? ''}">
-${summarySection(state, upgrade)}
-${upgradeSection(upgrade, matrix, status.preferredVersion)}
+${summarySection(state, upgrade, without, hostnames)}
+${unservedSection(without)}
+${upgradeSection(upgrade, matrix, status)}
 ${serversSection(state, hostnames)}
 ${isKnown ? unchangedSection('differences') : differencesSection(columns, matrix, hostnames)}
 </div>`,

@@ -1,4 +1,3 @@
-import { type HealthCheck, type HealthReport, reportHealth } from '../own-paths/health-checks/health.ts';
 import { type LastProbe, LastProbes } from '../own-paths/status/last-probes.ts';
 import type { RecentDecision, RecentDecisions } from '../own-paths/status/recent-decisions.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
@@ -9,8 +8,6 @@ import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 export interface PageState {
   readonly status: RouterStatus;
   readonly table: RoutingTable | undefined;
-  /** What `/readyz` says, with its reasons. */
-  readonly readiness: Pick<HealthReport, 'healthy' | 'failures'>;
   /** Requests that this router has on their way to the server; `undefined` where it does not tell. */
   readonly inFlight: (serverId: string) => number | undefined;
   /** `undefined`: never probed. */
@@ -25,8 +22,6 @@ export interface PageState {
 export interface PageSources {
   /** One of the router's `observers`. Default: the page shows no decisions. */
   readonly recentDecisions?: RecentDecisions | undefined;
-  /** What `/readyz` asks. Default: nothing, and the page shows a router that is ready. */
-  readonly readinessChecks?: readonly HealthCheck[];
 }
 
 /**
@@ -38,13 +33,12 @@ export function pageStateSource(
   clock: () => number,
   status: () => RouterStatus,
 ): () => PageState {
-  const { health, load, readinessChecks = [], recentDecisions, routingTable } = options;
+  const { health, load, recentDecisions, routingTable } = options;
   const probes = health && new LastProbes(health, clock);
   if (probes !== undefined) health?.observe(probes);
   return () => ({
     status: status(),
     table: routingTable.current(),
-    readiness: reportHealth('readyz', readinessChecks, { verbose: true, exclude: [] }),
     inFlight: (id) => load?.inFlight(id),
     lastProbe: (id) => probes?.of(id),
     recentDecisions: recentDecisions?.list(),

@@ -2,7 +2,8 @@ import { html } from 'hono/html';
 import { compareServerVersions } from '../apimachinery/server-version.ts';
 import type { ProbeOutcome } from '../health/health-state.ts';
 import type { RouterStatus, ServerHealthStatus } from '../own-paths/status/router-status.ts';
-import { age, badge, count, type Markup } from './markup.ts';
+import { compareNames, displayName } from './display-names.ts';
+import { age, badge, count, type Markup, versionMarkup } from './markup.ts';
 import type { PageState } from './page-state.ts';
 
 type Hostnames = ReadonlyMap<string, string>;
@@ -14,13 +15,13 @@ const listedAtMost = 12;
 /** The API servers: version, health, requests in flight. What needs a look stands first. */
 export function serversSection(state: PageState, hostnames: Hostnames): Markup {
   const { servers } = state.status;
-  const sorted = [...servers].sort(compareServers);
+  const sorted = [...servers].sort((left, right) => compareServers(left, right, hostnames));
   const folds = sorted.length > listedAtMost;
   const shown = folds ? sorted.filter(isWorthALook) : sorted;
   const folded = folds ? sorted.filter((server) => !isWorthALook(server)) : [];
   return html`<section id="servers" class="card" aria-labelledby="servers-heading">
 <h2 id="servers-heading">API servers</h2>
-${servers.length === 0 ? html`<p class="muted">None is known: there has been no snapshot yet.</p>` : ''}
+${servers.length === 0 ? html`<p class="muted">None is known${state.table === undefined ? ': there has been no snapshot yet' : ''}.</p>` : ''}
 ${shown.length === 0 ? '' : serversTable('API servers', shown, state, hostnames)}
 ${
   folded.length === 0
@@ -37,13 +38,13 @@ function isWorthALook({ local, stale, address, health }: ListedServer): boolean 
   return local || stale || address === null || health.status === 'unhealthy';
 }
 
-/** Unhealthy, then the local one, then by version and ID. */
-function compareServers(left: ListedServer, right: ListedServer): number {
+/** Unhealthy, then the local one, then by version and name. */
+function compareServers(left: ListedServer, right: ListedServer, hostnames: Hostnames): number {
   return (
     Number(right.health.status === 'unhealthy') - Number(left.health.status === 'unhealthy') ||
     Number(right.local) - Number(left.local) ||
     compareServerVersions(left.version ?? undefined, right.version ?? undefined) ||
-    (left.id < right.id ? -1 : 1)
+    compareNames(displayName(left.id, hostnames), displayName(right.id, hostnames))
   );
 }
 
@@ -66,7 +67,7 @@ function serverRow(server: ListedServer, state: PageState, hostname: string | un
 <th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}
 ${hostname === undefined ? '' : html`<span class="detail name">${id}</span>`}
 <span class="detail">${departedAt === null ? html`${address ?? 'no address: it cannot be sent to'}${sourceText(addressSource)}` : 'may come back; what only it serves is 503'}</span></th>
-<td role="cell"><span class="nowrap">${version ?? 'not known'}</span>${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>
+<td role="cell">${versionMarkup(version)}${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>
 <td role="cell">${departedAt === null ? healthBadge(health) : badge('warning', 'Departed')}
 <span class="detail">${departedAt === null ? html`${since(health, state.now)}${lastProbe(id, state)}` : html`${age(Date.parse(departedAt), state.now)} ago`}</span></td>
 <td role="cell" class="number">${state.inFlight(id) ?? '–'}<span class="when-narrow"> in flight</span></td>

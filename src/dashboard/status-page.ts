@@ -1,3 +1,5 @@
+import { acceptsGzip } from '../discovery/forms/conditional.ts';
+import { gzip } from '../discovery/forms/encoded-document.ts';
 import type { Explanation, RequestToExplain } from '../proxy/explain.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
@@ -13,7 +15,12 @@ export interface StatusPageSources {
   readonly state: () => PageState;
   /** Where a request would go. */
   readonly explain: (request: RequestToExplain) => Explanation;
+  /** `Accept-Encoding` of the request. */
+  readonly acceptEncoding?: string | undefined;
 }
+
+/** Shorter answers fit into one packet as they are. In characters. */
+const gzipThreshold = 1400;
 
 /**
  * The status page: `/.mixed-version-proxy/`, and the two parts of it that its script asks for, `live` and
@@ -26,8 +33,10 @@ export interface StatusPageSources {
 export async function statusPage(
   path: string,
   query: Readonly<Record<string, string>>,
-  { state, explain }: StatusPageSources,
+  { state, explain, acceptEncoding }: StatusPageSources,
 ): Promise<Response | undefined> {
+  const respond = (markup: Markup, headers: Readonly<Record<string, string>>) =>
+    respondWith(markup, headers, acceptsGzip(acceptEncoding));
   const explained = explainedRequest(query, explain);
   switch (path) {
     case ownPathsPrefix:
@@ -36,9 +45,11 @@ export async function statusPage(
     case `${ownPathsPrefix}/`:
       return respond(pageDocument(state(), explained), await pageHeaders(clientStyle, clientScript));
     case `${ownPathsPrefix}/live`:
-      return respond(liveFragment(state(), generationOf(query['generation'])), fragmentHeaders);
-    case `${ownPathsPrefix}/explanation`:
-      return respond(explanationFragment(explained, clusterView(state().table).hostnames), fragmentHeaders);
+      return respond(liveFragment(state(), generationOf(query['generation']), explained), fragmentHeaders);
+    case `${ownPathsPrefix}/explanation`: {
+      const now = state();
+      return respond(explanationFragment(explained, now, clusterView(now.table).hostnames), fragmentHeaders);
+    }
     default:
       return undefined;
   }
@@ -58,6 +69,26 @@ function generationOf(text: string | undefined): number | undefined {
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-async function respond(markup: Markup, headers: Readonly<Record<string, string>>): Promise<Response> {
-  return new Response(String(await markup), { headers: { ...headers } });
+/**
+ * What is compressed holds no secret that its length could give away beside what the caller put in (BREACH): no
+ * credentials, and names that whoever may read the page may read anyway.
+ */
+async function respondWith(
+  markup: Markup,
+  headers: Readonly<Record<string, string>>,
+  takesGzip: boolean,
+): Promise<Response> {
+  const text = String(await markup);
+  const common = { ...headers, vary: 'Accept-Encoding' };
+  if (!takesGzip || text.length < gzipThreshold) return new Response(text, { headers: common });
+  const init: EncodedResponseInit = {
+    headers: { ...common, 'content-encoding': 'gzip' },
+    encodeBody: 'manual',
+  };
+  return new Response(await gzip(new TextEncoder().encode(text)), init);
+}
+
+/** Workers compress a body marked as gzip themselves unless told that it is compressed; others ignore this. */
+interface EncodedResponseInit extends ResponseInit {
+  readonly encodeBody: 'manual';
 }

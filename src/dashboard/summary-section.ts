@@ -1,45 +1,64 @@
 import { html } from 'hono/html';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
-import { age, badge, count, type Markup, remaining } from './markup.ts';
+import { displayName, withDisplayNames } from './display-names.ts';
+import { age, badge, count, type Markup, remaining, timeOfDay } from './markup.ts';
 import type { PageState } from './page-state.ts';
+import type { Unserved } from './unserved.ts';
 import type { UpgradeState } from './upgrade-state.ts';
 
+type Hostnames = ReadonlyMap<string, string>;
+
 /** How the router is doing, in one sentence that is read out when it changes, and in a few facts. */
-export function summarySection(state: PageState, upgrade: UpgradeState): Markup {
+export function summarySection(
+  state: PageState,
+  upgrade: UpgradeState,
+  without: Unserved,
+  hostnames: Hostnames,
+): Markup {
   const { status, table } = state;
   const cluster = table?.snapshot.metadata.cluster;
   return html`<section id="summary" aria-labelledby="summary-heading">
 <h2 id="summary-heading" class="visually-hidden">Summary</h2>
-<p role="status" class="visually-hidden">${sentence(state, upgrade)}</p>
+<p role="status" class="visually-hidden">${sentence(state, upgrade, without)}</p>
+<p class="as-of muted">As of ${timeOfDay(state.now)}</p>
 <dl class="facts">
 <div><dt>Readiness</dt><dd>${readiness(state)}</dd></div>
 <div><dt>API servers</dt><dd>${servers(status)}</dd></div>
 <div><dt>Snapshot</dt><dd>${snapshot(state)}</dd></div>
 <div><dt>Cluster</dt><dd>${cluster === undefined ? html`<span class="muted">not named</span>` : html`<b>${cluster}</b>`}
-<span class="detail">seen by ${status.form === 'gateway' ? 'a gateway' : html`the router at <span class="name">${status.serverId}</span>`}</span></dd></div>
+<span class="detail">seen by ${status.form === 'gateway' ? 'a gateway' : html`the router at <span class="name">${displayName(status.serverId ?? '', hostnames)}</span>`}</span></dd></div>
 </dl>
-${notices(state)}
+${notices(state, hostnames)}
 </section>`;
 }
 
 /** Holds nothing that changes by itself, so that a screen reader speaks only when there is news. */
-function sentence({ status, readiness }: PageState, upgrade: UpgradeState): string {
-  const { snapshot } = status;
+function sentence({ status }: PageState, upgrade: UpgradeState, without: Unserved): string {
+  const { snapshot, readiness } = status;
+  const versions = upgrade.shares.filter(({ version }) => version !== undefined).length;
   const unhealthy = status.servers.filter(({ health }) => health.status === 'unhealthy').length;
   return [
-    readiness.healthy ? 'The router is ready.' : 'The router is not ready.',
+    readiness.ready ? 'The router is ready.' : 'The router is not ready.',
     snapshot === null
       ? 'There has been no snapshot yet.'
       : `Snapshot generation ${snapshot.generation}${snapshot.expired ? ', expired' : ''}.`,
     `${count(upgrade.servers, 'API server')}, ${unhealthy === 0 ? 'none' : unhealthy} of them unhealthy.`,
-    upgrade.state === 'mixed' ? `They run ${count(upgrade.shares.length, 'version')}.` : '',
+    upgrade.state === 'mixed' ? `They run ${count(versions, 'version')}.` : '',
+    without.everything ? 'Nothing is served.' : '',
+    without.resources.length === 0
+      ? ''
+      : `${count(without.resources.length, 'resource is', 'resources are')} served by no healthy server.`,
   ]
     .filter((part) => part !== '')
     .join(' ');
 }
 
-function readiness({ readiness: { healthy, failures } }: PageState): Markup {
-  return html`${healthy ? badge('good', 'Ready') : badge('bad', 'Not ready')}
+function readiness({
+  status: {
+    readiness: { ready, failures },
+  },
+}: PageState): Markup {
+  return html`${ready ? badge('good', 'Ready') : badge('bad', 'Not ready')}
 ${failures.map(({ name, reason }) => html`<span class="detail">${name}: ${reason}</span>`)}`;
 }
 
@@ -84,7 +103,7 @@ function snapshot({ status, table, now }: PageState): Markup {
   }`;
 }
 
-function notices({ status }: PageState): Markup {
+function notices({ status }: PageState, hostnames: Hostnames): Markup {
   const texts = [
     ...(status.enabled
       ? []
@@ -96,17 +115,17 @@ function notices({ status }: PageState): Markup {
   const { documents } = status;
   if (texts.length === 0 && documents.length === 0) return html``;
   return html`<div class="notices">
-${texts.map((text) => html`<p class="notice">${badge('warning', 'Warning')} ${text}</p>`)}
-${documents.length === 0 ? '' : documentProblems(status)}
+${texts.map((text) => html`<p class="notice">${badge('warning', 'Warning')} ${withDisplayNames(text, hostnames)}</p>`)}
+${documents.length === 0 ? '' : documentProblems(status, hostnames)}
 </div>`;
 }
 
-function documentProblems({ documents }: RouterStatus): Markup {
+function documentProblems({ documents }: RouterStatus, hostnames: Hostnames): Markup {
   return html`<details data-key="document-problems">
 <summary>${count(documents.length, 'document')} of servers ${documents.length === 1 ? 'is' : 'are'} missing in the merged ones or not up to date</summary>
 <ul>${documents.map(
     ({ path, server, problem }) =>
-      html`<li><span class="name">${path}</span> of <span class="name">${server}</span>: ${problem}</li>`,
+      html`<li><span class="name">${path}</span> of <span class="name">${displayName(server, hostnames)}</span>: ${problem}</li>`,
   )}</ul>
 </details>`;
 }

@@ -1,44 +1,47 @@
 import { html } from 'hono/html';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import { shortVersion } from './display-names.ts';
 import { count, type Markup } from './markup.ts';
+import { reroutingText } from './rerouting-text.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import type { UpgradeState } from './upgrade-state.ts';
 
-/** Shades that the bar has (status-page.css). */
+/** Shades of one colour, from faint to strong, and colours for more versions than there are shades (status-page.css). */
 const shades = 5;
+const colours = 12;
 
 /** Whether an upgrade is in progress, and how far it has come. Empty while no server is known. */
-export function upgradeSection(
-  upgrade: UpgradeState,
-  matrix: ServedMatrix,
-  preferredVersion: RouterStatus['preferredVersion'],
-): Markup {
+export function upgradeSection(upgrade: UpgradeState, matrix: ServedMatrix, status: RouterStatus): Markup {
   const { state, shares, servers } = upgrade;
   if (servers === 0) return html``;
   return html`<section id="upgrade" class="card upgrade ${state}" aria-labelledby="upgrade-heading">
 <h2 id="upgrade-heading">${heading(upgrade)}</h2>
-<p>${explanation(upgrade, matrix)}${preference(preferredVersion)}</p>
+<p>${explanation(upgrade, matrix, status)}${preference(status.preferredVersion)}</p>
 ${bar(upgrade)}
 <ul class="shares">${shares.map(
     ({ version, servers: number }, index) =>
-      html`<li><span class="swatch shade-${shadeOf(index, shares.length)}" aria-hidden="true"></span><b>${version ?? 'Version not known'}</b> ${count(number, 'server')}</li>`,
+      html`<li><span class="swatch ${colourOf(index, shares.length)}" aria-hidden="true"></span><b>${version === undefined ? 'Version not known' : shortVersion(version)}</b> ${count(number, 'server')}</li>`,
   )}</ul>
 </section>`;
 }
 
 function heading({ state, shares }: UpgradeState): string {
-  if (state === 'mixed') return `${count(shares.length, 'version')} side by side`;
-  const version = shares[0]?.version ?? 'one version';
+  const known = shares.flatMap(({ version }) => (version === undefined ? [] : [shortVersion(version)]));
+  if (state === 'mixed') return `${count(known.length, 'version')} side by side`;
+  const unknown = shares.find(({ version }) => version === undefined)?.servers ?? 0;
+  const [version] = known;
+  if (version === undefined) return `${count(unknown, 'server')}, of unknown version`;
+  if (state === 'unknown') return `${version}, and ${count(unknown, 'server')} of unknown version`;
   return state === 'differing' ? `All on ${version}, but they differ` : `All on ${version}`;
 }
 
-function explanation({ state }: UpgradeState, { differingRows }: ServedMatrix): string {
-  if (state === 'uniform') return 'Every server serves the same. Nothing has to be sent on.';
-  if (differingRows === 0) return 'An upgrade is in progress. So far every server serves the same resources.';
-  const differs = `${count(differingRows, 'resource is', 'resources are')} not served by every server; requests for them go to one that does.`;
-  return state === 'mixed'
-    ? `An upgrade is in progress. ${differs}`
-    : `No upgrade: look for feature gates and --runtime-config. ${differs}`;
+function explanation({ state }: UpgradeState, { differingRows }: ServedMatrix, status: RouterStatus): string {
+  const unknown = state === 'unknown' ? 'Whether an upgrade is in progress is not known. ' : '';
+  if (differingRows === 0) return `${unknown}Every server serves the same.`;
+  const differs = `${count(differingRows, 'resource is', 'resources are')} not served by every server; ${reroutingText(status)}.`;
+  return state === 'differing'
+    ? `No upgrade: look for feature gates and --runtime-config. ${differs}`
+    : `${unknown}${differs}`;
 }
 
 /** Empty while it makes no difference. */
@@ -55,7 +58,7 @@ function bar({ shares, servers }: UpgradeState): Markup {
   const segments = shares.map(({ servers: number }, index) => {
     const x = start;
     start += number;
-    return html`<rect x="${x}" y="0" width="${number}" height="1" class="shade-${shadeOf(index, shares.length)}"/>`;
+    return html`<rect x="${x}" y="0" width="${number}" height="1" class="${colourOf(index, shares.length)}"/>`;
   });
   const gaps = shares.slice(1).map((_, index) => {
     const x = shares.slice(0, index + 1).reduce((sum, { servers: number }) => sum + number, 0);
@@ -64,7 +67,7 @@ function bar({ shares, servers }: UpgradeState): Markup {
   return html`<svg class="bar" viewBox="0 0 ${servers} 1" preserveAspectRatio="none" aria-hidden="true" focusable="false">${segments}${gaps}</svg>`;
 }
 
-/** The newest has the strongest shade; more versions than shades share the faintest. */
-function shadeOf(index: number, versions: number): number {
-  return Math.max(0, shades - versions + index);
+/** The newest has the strongest shade. More versions than shades have colours, which neighbours never share. */
+function colourOf(index: number, versions: number): string {
+  return versions > shades ? `hue hue-${index % colours}` : `shade-${shades - versions + index}`;
 }

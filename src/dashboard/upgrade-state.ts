@@ -11,8 +11,9 @@ export interface VersionShare {
  * - `uniform`: one version, and all servers serve the same.
  * - `differing`: one version, but what is served differs: feature gates or `--runtime-config`.
  * - `mixed`: several versions.
+ * - `unknown`: one version at most is known, and that of some server is not.
  */
-export type UpgradeStateName = 'uniform' | 'differing' | 'mixed';
+export type UpgradeStateName = 'uniform' | 'differing' | 'mixed' | 'unknown';
 
 export interface UpgradeState {
   readonly state: UpgradeStateName;
@@ -29,8 +30,16 @@ export function upgradeState(columns: readonly ServerColumn[]): UpgradeState {
   }
   const listed = [...shares].map(([version, servers]) => ({ version, servers }));
   return {
-    state: listed.length > 1 ? 'mixed' : columns.length > 1 ? 'differing' : 'uniform',
+    state: stateOf(listed, columns.length),
     shares: listed,
     servers: listed.reduce((count, { servers }) => count + servers, 0),
   };
+}
+
+/** A version that is not known is no other version: it may well be the same. */
+function stateOf(shares: readonly VersionShare[], columns: number): UpgradeStateName {
+  const known = shares.filter(({ version }) => version !== undefined).length;
+  if (known > 1) return 'mixed';
+  if (known < shares.length) return 'unknown';
+  return columns > 1 ? 'differing' : 'uniform';
 }

@@ -9,6 +9,7 @@ import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import type { HandlerEnvironment } from '../request/handler-environment.ts';
 import type { SnapshotReceiver } from '../snapshot/receiving/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
+import { type HealthCheck, reportHealth } from './health-checks/health.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
 import type { CredentialFiles } from './status/credential-files.ts';
 import type { EmbeddedSyncSource } from './status/embedded-sync-status.ts';
@@ -26,6 +27,8 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
   readonly settings?: SettingsState;
   /** The sync job in this router. Default: snapshots are pushed. */
   readonly embeddedSync?: EmbeddedSyncSource | undefined;
+  /** What `/readyz` asks. Default: nothing, and a router that is ready is shown. */
+  readonly readinessChecks?: readonly HealthCheck[];
 }
 
 /**
@@ -37,7 +40,15 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
   const receiver = options.routingTable;
   const clock = options.clock ?? Date.now;
   const status = (): RouterStatus =>
-    routerStatus(options, receiver, clock(), options.credentialFiles, options.settings, options.embeddedSync);
+    routerStatus(
+      options,
+      receiver,
+      clock(),
+      options.credentialFiles,
+      options.settings,
+      options.embeddedSync,
+      readiness(options.readinessChecks ?? []),
+    );
   const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options, clock());
   const pageState = pageStateSource(options, clock, status);
   const app = new Hono<HandlerEnvironment>();
@@ -60,8 +71,14 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
   app.get('*', async ({ req }, next) => {
     // A module of its own, with a page's style and script: most processes are never asked for it.
     const { statusPage } = await import('../dashboard/status-page.ts');
-    return (await statusPage(req.path, req.query(), { state: pageState, explain })) ?? next();
+    const sources = { state: pageState, explain, acceptEncoding: req.header('accept-encoding') };
+    return (await statusPage(req.path, req.query(), sources)) ?? next();
   });
   app.all('*', ({ req }) => statusResponse('NotFound', `the router has no ${req.method} ${req.path}`));
   return app;
+}
+
+function readiness(checks: readonly HealthCheck[]): RouterStatus['readiness'] {
+  const { healthy, failures } = reportHealth('readyz', checks, { verbose: true, exclude: [] });
+  return { ready: healthy, failures };
 }

@@ -9,7 +9,13 @@ export function explainHere(
   table: RoutingTable | undefined,
   options: Pick<
     MixedVersionProxyOptions,
-    'serverId' | 'localServerDownPolicy' | 'health' | 'stalePolicy' | 'extensionRouting' | 'preferredVersion'
+    | 'serverId'
+    | 'enabled'
+    | 'localServerDownPolicy'
+    | 'health'
+    | 'stalePolicy'
+    | 'extensionRouting'
+    | 'preferredVersion'
   >,
   now: number,
 ): Explanation {
@@ -23,6 +29,7 @@ export function explainHere(
     extensionRouting: options.extensionRouting ?? 'local',
     preferredVersion: options.preferredVersion,
     fromVerifiedPeer: false,
+    enabled: options.enabled,
     healthOf: (id) => health?.report(id)?.status,
   });
 }

@@ -11,7 +11,8 @@ import { queryOf } from '../request/inbound.ts';
 import type { Destination } from '../request/transport.ts';
 import { decide } from '../routing/decide.ts';
 import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
-import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { isOlder } from '../routing/preferred-version.ts';
+import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { extensionDestination, peerDestination } from './delivery/destinations.ts';
 
 /** A request to explain. Nothing is sent anywhere. */
@@ -26,6 +27,8 @@ export interface RequestToExplain {
 export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'query' | 'trace'> {
   /** Take the request as one that a verified peer sent, so that its reroute mark counts. */
   readonly fromVerifiedPeer: boolean;
+  /** Whether the feature gate is on. Default: it is. */
+  readonly enabled?: boolean | undefined;
   /** What is known of the health of servers. Default: nothing, and candidates are shown without it. */
   readonly healthOf?: ((id: string) => HealthStatus | undefined) | undefined;
 }
@@ -46,9 +49,13 @@ export interface Explanation {
   readonly requestInfo: RequestInfo | null;
   readonly decision: Decision['decision'] | 'refused';
   readonly reason: DecisionReason | RequestInfoErrorCode;
+  /** With `LocalServerDown`: why the request would have been the local server's. */
+  readonly inPlaceOf?: DecisionReason;
   /** Why the request is refused. */
   readonly message?: string;
   readonly candidates: readonly ExplainedCandidate[];
+  /** Servers of other versions, which are asked when no candidate is healthy. Left out where the version does not matter. */
+  readonly otherVersions?: readonly ExplainedCandidate[];
   /** What a reader might otherwise overlook. */
   readonly notes: readonly string[];
   /** The rules that were evaluated, in order. */
@@ -98,6 +105,16 @@ export function explainRequest(
   if (marked && !context.fromVerifiedPeer) {
     notes.push(`${rerouteMarkHeader} is ignored: it counts only from a verified peer`);
   }
+  if (context.enabled === false) {
+    return {
+      requestInfo,
+      decision: 'local',
+      reason: 'FeatureGateDisabled',
+      candidates: [],
+      notes,
+      trace: [],
+    };
+  }
   const trace: DecisionStep[] = [];
   const decision = decide(requestInfo, table, {
     ...context,
@@ -116,7 +133,18 @@ export function explainRequest(
     );
   }
   const { decision: kind, reason } = decision;
-  return { requestInfo, decision: kind, reason, candidates: candidatesOf(decision, context), notes, trace };
+  return {
+    requestInfo,
+    decision: kind,
+    reason,
+    ...(decision.decision === 'peer' && decision.inPlaceOf !== undefined
+      ? { inPlaceOf: decision.inPlaceOf }
+      : {}),
+    candidates: candidatesOf(decision, context),
+    ...otherVersionsOf(decision, context),
+    notes,
+    trace,
+  };
 }
 
 function candidatesOf(
@@ -127,6 +155,25 @@ function candidatesOf(
     decision.decision === 'extension'
       ? [extensionDestination(decision.apiService)]
       : decision.candidates.map(peerDestination);
+  return explained(destinations, healthOf);
+}
+
+/** As `ServerChoice` asks them: not those of older versions, where what they do not know would be lost. */
+function otherVersionsOf(
+  decision: Decision,
+  { healthOf }: Pick<ExplainContext, 'healthOf'>,
+): Pick<Explanation, 'otherVersions'> {
+  const versions = decision.decision === 'peer' ? decision.versions : undefined;
+  const others: readonly RoutingServer[] = (versions?.others ?? []).flatMap(({ minor, reachable }) =>
+    versions?.neverOlder === true && isOlder(minor, versions.preferred) ? [] : reachable,
+  );
+  return others.length === 0 ? {} : { otherVersions: explained(others.map(peerDestination), healthOf) };
+}
+
+function explained(
+  destinations: readonly (Destination | undefined)[],
+  healthOf: ExplainContext['healthOf'],
+): readonly ExplainedCandidate[] {
   return destinations.flatMap((destination) => {
     if (destination === undefined) return [];
     const { id, origin, serverName } = destination;

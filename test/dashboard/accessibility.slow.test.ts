@@ -15,7 +15,7 @@ interface Focused {
 const focused = `(() => {
   const element = document.activeElement;
   const { outlineStyle, outlineWidth } = getComputedStyle(element);
-  const name = element.id || element.getAttribute('aria-labelledby') || element.textContent.trim();
+  const name = element.id || element.getAttribute('aria-label') || element.textContent.trim();
   return { name: element.localName + ' ' + name, outline: outlineStyle + ' ' + outlineWidth };
 })()`;
 
@@ -59,10 +59,10 @@ describe('the status page', inChromium, () => {
       'a Skip to the content',
       'button live-toggle',
       'a API servers',
-      'div differences-heading',
+      'div Table of what differs',
       'select explain-method',
       'input explain-url',
-      'div decisions-heading',
+      'div Table of decisions',
       'summary apps 1',
     ];
     const found = expected.map((name) => names.findIndex((other) => other.replace(/\s+/g, ' ') === name));

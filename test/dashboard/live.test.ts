@@ -71,11 +71,34 @@ describe('the status page, live', inChromium, () => {
     const { page } = await router.open(browser());
     await page.route('**/live?*', (route) => route.abort());
     await passTimeUntil(page, page.getByText('Not live: the router does not respond'));
-    await page.unroute('**/live?*');
-    await page.route('**/live?*', (route) => route.fulfill({ status: 403, body: '{}' }));
+    // Nothing is said to be well, nothing grows older, and it says as of when it is.
+    const colour = () =>
+      page.evaluate<string>("getComputedStyle(document.querySelector('#summary .badge')).color");
+    const whileLost = await colour();
+    await page.getByText(/^Everything below is as of .*\d+:\d+:\d+.*It may have changed since\.$/).waitFor();
+    const age = page.locator('#summary time[data-counts=up]').first();
+    const shownAge = await age.textContent();
+    await passTime(page);
+    assert.equal(await age.textContent(), shownAge);
+
+    const answers = (answer: { status: number; body: string; contentType?: string }) =>
+      page.unroute('**/live?*').then(() => page.route('**/live?*', (route) => route.fulfill(answer)));
+    const status = JSON.stringify({ kind: 'Status', code: 403 });
+    await answers({ status: 403, body: status, contentType: 'application/json' });
     await passTimeUntil(page, page.getByText('Not live: the router does not let you in any more'));
+    // What kubectl proxy says when the router is gone.
+    await answers({ status: 500, body: 'dial tcp 127.0.0.1:6443: connect: connection refused' });
+    await passTimeUntil(
+      page,
+      page.getByText('Not live: something before the router, such as kubectl proxy, responds with 500'),
+    );
+    await answers({ status: 200, body: '<p>Log in</p>', contentType: 'text/html' });
+    await passTimeUntil(page, page.getByText('Not live: what responds is not this page'));
+
     await page.unroute('**/live?*');
     await passTimeUntil(page, page.getByText('Live', { exact: true }));
+    assert.notEqual(await colour(), whileLost);
+    assert.equal(await page.locator('#outdated').isVisible(), false);
   });
 });
 
@@ -97,7 +120,7 @@ describe('the explain box', inChromium, () => {
       assert.equal(await page.locator('.rules li').count(), 7);
       assert.match(
         (await page.locator('.rules .matched').textContent()) ?? '',
-        /peers serve it\s+Match\s+reachable: cp-c/,
+        /peers serve it\s+Match\s+reachable: control-plane-3/,
       );
       await page.getByText('Rules 8 and 9 were not asked any more.').waitFor();
       const candidate = page.locator('#explanation table tbody tr');
@@ -112,6 +135,17 @@ describe('the explain box', inChromium, () => {
       assert.deepEqual(complaints, []);
     });
   }
+
+  it('explains anew when the snapshot has moved on', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    const { page } = await router.open(browser(), { query: `?method=GET&url=${path}` });
+    const outcome = page.locator('#explanation-outcome');
+    await outcome.filter({ hasText: 'ServedByPeer' }).waitFor();
+    await router.push(upgradedServers(router.ports));
+    await passTimeUntil(page, outcome.filter({ hasText: 'ServedLocally' }));
+    await page.getByText('by generation 8 of the snapshot').waitFor();
+  });
 
   it('says why a request would be refused', async (context) => {
     const router = await startPageRouter(context);

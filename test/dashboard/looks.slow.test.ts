@@ -40,6 +40,19 @@ describe('the status page', inChromium, () => {
     });
   }
 
+  it('of a version of 512 characters is no wider than the screen', async (context) => {
+    const router = await startPageRouter(context);
+    const version = `v1.36.0-${'x'.repeat(504)}`;
+    const snapshot = threeServers(router.ports);
+    await router.push({ ...snapshot, servers: snapshot.servers.map((server) => ({ ...server, version })) });
+    const { page } = await router.open(browser());
+    for (const width of [1280, 320]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.equal(await overflow(page), 0, `${width} pixels`);
+      await keepPicture(page, `long-version-${width}`);
+    }
+  });
+
   it('can be read before there has been any snapshot', async (context) => {
     const router = await startPageRouter(context);
     const { page, complaints } = await router.open(browser(), { width: 375 });

@@ -14,6 +14,8 @@ export interface CommandContextOptions {
   readonly now?: number;
   /** Whether the output is a terminal that shows colours. Default: it is not. */
   readonly outputTakesColor?: boolean;
+  /** Default: it is none. */
+  readonly outputIsTerminal?: boolean;
   /** Default: never asked to end. */
   readonly shutdownSignal?: Promise<'SIGTERM'>;
   /** Default: never asked to read files again. */
@@ -27,6 +29,7 @@ export function commandContext(
     input = [],
     now,
     outputTakesColor = false,
+    outputIsTerminal = false,
     shutdownSignal = new Promise(() => {}),
     onReloadSignal = () => {},
   }: CommandContextOptions = {},
@@ -40,6 +43,7 @@ export function commandContext(
       written.output += text;
     },
     outputTakesColor,
+    outputIsTerminal,
     writeError: (text) => {
       written.errors += text;
     },

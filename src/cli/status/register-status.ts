@@ -23,6 +23,8 @@ interface StatusOptions extends RouterConnectionFlags {
 }
 
 const watchInterval = 2_000;
+/** Cursor to the first line, and everything below it erased (ECMA-48 sections 8.3.21 and 8.3.39): what has scrolled stays. */
+const eraseScreen = '\u001b[H\u001b[J';
 
 export function registerStatus(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
   program
@@ -30,7 +32,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     .helpGroup('Inspect:')
     .summary('Show what a running router knows')
     .description(
-      'Show what a running router knows: its servers with version and health, which groups they serve differently, its snapshot, and what somebody should see to. The caller has to be one of --allowed-users or --allowed-groups of the router.',
+      'Show what a running router knows: whether it is ready, its servers with version and health, which groups they serve differently, its snapshot, and what somebody should see to. Exits with 1 when the router is not ready. The caller has to be one of --allowed-users or --allowed-groups of the router.',
     )
     .examples(
       {
@@ -56,7 +58,10 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     .option('--token-file <file>', 'Bearer token to ask with.')
     .option('--kubeconfig <file>', 'Where server and credentials come from, unless flags name others.')
     .option('--context <name>', 'Context of --kubeconfig. Default: its current one.')
-    .option('--watch', `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C.`)
+    .option(
+      '--watch',
+      `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C; on a terminal in the place of the last.`,
+    )
     .addOption(
       new Option('-o, --output <form>', 'Form of the answer; json is what the router says.')
         .choices(['text', 'wide', 'json'])
@@ -65,9 +70,13 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     .addOption(colorOption())
     .action(async (options: StatusOptions) => {
       const connection = await readRouterConnection(options, context);
-      if (options.watch === true) await watch(connection, options, context);
-      else await context.writeOutput(await statusOutput(connection, options, context));
-      report(0);
+      if (options.watch === true) {
+        await watch(connection, options, context);
+        return report(0);
+      }
+      const { text, isReady } = await statusOutput(connection, options, context);
+      await context.writeOutput(text);
+      report(isReady ? 0 : 1);
     });
 }
 
@@ -80,11 +89,12 @@ async function watch(
   void context.shutdownSignal().then(() => stop.abort());
   while (!stop.signal.aborted) {
     // A router that restarts is missing for a moment: that is what one watches for.
-    const output = await statusOutput(connection, options, context).catch((error: unknown) => {
+    const { text } = await statusOutput(connection, options, context).catch((error: unknown) => {
       if (!(error instanceof CommandFailure)) throw error;
-      return `${error.lines.join('\n')}\n`;
+      return { text: `${error.lines.join('\n')}\n` };
     });
-    await context.writeOutput(`${new Date(context.clock()).toISOString()}\n${output}\n`);
+    const redraw = context.outputIsTerminal ? eraseScreen : '';
+    await context.writeOutput(`${redraw}${new Date(context.clock()).toISOString()}\n${text}\n`);
     await sleep(watchInterval, undefined, { signal: stop.signal }).catch(() => undefined);
   }
 }
@@ -94,19 +104,22 @@ async function statusOutput(
   connection: RouterConnection,
   { output, color }: StatusOptions,
   context: CommandContext,
-): Promise<string> {
+): Promise<{ readonly text: string; readonly isReady: boolean }> {
   const answer = await ask(connection, 'v1/status');
   if (answer.status !== 200) throw notTold(connection, answer);
   const status = parseStatusView(answer.text);
   if (status === undefined) {
     throw new CommandFailure(1, [`${connection.origin} answers, but not as a router does: is it one?`]);
   }
-  if (output === 'json') return `${JSON.stringify(JSON.parse(answer.text), null, 2)}\n`;
+  // A router of the release before does not say; that it tells its status is all there is to go by.
+  const isReady = status.readiness?.ready !== false;
+  if (output === 'json') return { text: `${JSON.stringify(JSON.parse(answer.text), null, 2)}\n`, isReady };
   const cluster = status.snapshot === null ? undefined : await readCluster(connection);
-  return statusText({ status, cluster }, context.clock(), {
+  const text = statusText({ status, cluster }, context.clock(), {
     isWide: output === 'wide',
     isColored: isColored(color, context),
   });
+  return { text, isReady };
 }
 
 async function readCluster(connection: RouterConnection): Promise<StatusReport['cluster']> {

@@ -1,10 +1,12 @@
 import type { ClusterView } from '../../dashboard/cluster-view.ts';
+import { compareNames, displayName, shortVersion } from '../../dashboard/display-names.ts';
 import type { MatrixCell, MatrixGroup } from '../../dashboard/served-matrix.ts';
 import type { ServerColumn } from '../../dashboard/server-columns.ts';
+import { unserved } from '../../dashboard/unserved.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import type { StatusView } from './status-view.ts';
-import { textTable } from './text-table.ts';
+import { labelledTexts, textTable, wrapped } from './text-table.ts';
 
 /** What `status` prints. */
 export interface StatusReport {
@@ -14,14 +16,19 @@ export interface StatusReport {
 }
 
 export interface StatusTextOptions {
-  /** Every resource that differs, in place of a count for each group. */
+  /** Every resource that differs, in place of a count for each group; IDs and addresses of servers; as wide as it takes. */
   readonly isWide: boolean;
   readonly isColored: boolean;
 }
 
+/** Resources that no healthy server serves and that are named. */
+const namedResources = 5;
+/** Columns of the narrowest terminal that people use. */
+const narrow = 80;
+
 /**
- * The report as text: the router, its servers, which groups they serve differently, and what somebody should see
- * to. Fits 80 columns unless IDs are longer than that. Pure.
+ * The report as text: the router, whether it is ready, its servers, which groups they serve differently, and what
+ * somebody should see to. Fits 80 columns, but for the wide form. Pure.
  * @param now milliseconds since the epoch
  */
 export function statusText(
@@ -29,27 +36,41 @@ export function statusText(
   now: number,
   { isWide, isColored }: StatusTextOptions,
 ): string {
+  const width = isWide ? Number.POSITIVE_INFINITY : narrow;
+  const hostnames = cluster?.hostnames ?? new Map<string, string>();
   const preferred = preferredVersionLine(status);
   const sections: readonly (readonly Line[])[] = [
-    textTable([
-      ['Router:', routerLine(status)],
-      ['Snapshot:', snapshotLine(status, now)],
-      ...(status.embeddedSync === null ? [] : [['Read by:', readByLine(status.embeddedSync, now)]]),
-      ...(cluster === undefined ? [] : [['Servers:', upgradeLine(cluster)]]),
-      ...(preferred === undefined ? [] : [['Version:', preferred]]),
-    ]),
-    status.servers.length === 0 ? [] : serverTable(status, cluster?.hostnames ?? new Map(), now),
-    cluster === undefined ? [] : differences(cluster, isWide),
+    labelledTexts(
+      [
+        ['Router:', routerLine(status, hostnames)],
+        ...readinessLines(status),
+        ['Snapshot:', snapshotLine(status, now)],
+        ...labelled(
+          'Read by:',
+          status.embeddedSync === null ? undefined : readByLine(status.embeddedSync, now),
+        ),
+        ...labelled('Servers:', cluster === undefined ? undefined : upgradeLine(cluster)),
+        ...labelled('Version:', preferred),
+        ...unservedLines(status, cluster),
+      ],
+      width,
+    ),
+    status.servers.length === 0 ? [] : textTable(serverRows(status, hostnames, now, isWide), width),
+    cluster === undefined ? [] : differences(cluster, isWide, width),
     list(
       'Conflicts in discovery',
       status.discovery.conflicts.map(conflictLine),
+      width,
       status.discovery.conflictCount,
     ),
     list(
       'Documents',
-      status.documents.map(({ server, path, problem }) => `${server} ${path}: ${problem}`),
+      status.documents.map(
+        ({ server, path, problem }) => `${displayName(server, hostnames)} ${path}: ${problem}`,
+      ),
+      width,
     ),
-    list('Warnings', status.warnings),
+    list('Warnings', status.warnings, width),
     isWide ? foundSettings(status) : [],
   ];
   const lines = sections
@@ -58,8 +79,39 @@ export function statusText(
   return renderLines(lines, isColored);
 }
 
-function routerLine({ form, serverId, enabled, stalePolicy }: StatusView): string {
-  const whose = serverId === null ? form : `${form} of ${serverId}`;
+function labelled(label: string, text: Segment | undefined): readonly (readonly [string, Segment])[] {
+  return text === undefined ? [] : [[label, text]];
+}
+
+/** Nothing for a router of the release before, which does not say. */
+function readinessLines({ readiness }: StatusView): readonly (readonly [string, Segment])[] {
+  if (readiness === undefined) return [];
+  if (readiness.ready) return [['Ready:', { text: 'yes', style: 'good' }]];
+  const reasons = readiness.failures.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
+  return [['Ready:', { text: `no: ${reasons}`, style: 'bad' }]];
+}
+
+/** What nobody healthy serves, where there is anything of the kind. */
+function unservedLines(
+  { servers }: StatusView,
+  cluster: ClusterView | undefined,
+): readonly (readonly [string, Segment])[] {
+  if (cluster === undefined) return [];
+  const { everything, resources } = unserved(cluster.columns, cluster.matrix, servers);
+  if (everything) return [['Down:', { text: 'every API server: requests get 503', style: 'bad' }]];
+  if (resources.length === 0) return [];
+  const names = resources
+    .slice(0, namedResources)
+    .map(({ group, version, resource, subresource }) => resourceName(group, version, resource, subresource));
+  const more = resources.length > names.length ? `, and ${resources.length - names.length} more` : '';
+  return [['Down:', { text: `no healthy server serves ${names.join(', ')}${more}: 503`, style: 'bad' }]];
+}
+
+function routerLine(
+  { form, serverId, enabled, stalePolicy }: StatusView,
+  hostnames: ClusterView['hostnames'],
+): string {
+  const whose = serverId === null ? form : `${form} of ${displayName(serverId, hostnames)}`;
   return enabled
     ? `${whose}, stale policy ${stalePolicy}`
     : `${whose}, feature gate off: everything is local`;
@@ -106,10 +158,16 @@ function readByLine({ source, lastReadAt }: NonNullable<StatusView['embeddedSync
 }
 
 function upgradeLine({ upgrade: { shares, servers, state } }: ClusterView): string {
-  const counts = shares.map(({ version, servers: count }) => `${count} ${version ?? 'of unknown version'}`);
-  const name = { uniform: 'all alike', differing: 'they serve different things', mixed: 'mixed versions' }[
-    state
-  ];
+  const counts = shares.map(
+    ({ version, servers: count }) =>
+      `${count} ${version === undefined ? 'of unknown version' : shortVersion(version)}`,
+  );
+  const name = {
+    uniform: 'all alike',
+    differing: 'they serve different things',
+    mixed: 'mixed versions',
+    unknown: 'not all versions are known',
+  }[state];
   return `${servers}, ${name}: ${counts.join(', ')}`;
 }
 
@@ -123,32 +181,47 @@ const sourceText: Readonly<Record<string, string>> = {
 
 const healthStyles: Readonly<Partial<Record<string, Style>>> = { healthy: 'good', unhealthy: 'bad' };
 
-function serverTable(
+function serverRows(
   { servers }: StatusView,
   hostnames: ClusterView['hostnames'],
   now: number,
-): readonly Line[] {
+  isWide: boolean,
+): readonly (readonly Segment[])[] {
   // The IDs of kube-apiserver are hashes of the names by which people know the machines.
-  const hostCells = <Cell>(cells: readonly Cell[]): readonly Cell[] => (hostnames.size === 0 ? [] : cells);
-  const rows = servers.map(({ id, local, address, addressSource, version, stale, departedAt, health }) => {
+  const wideOnly = <Cell>(...cells: readonly Cell[]): readonly Cell[] => (isWide ? cells : []);
+  const nameOf = (id: string): string => displayName(id, hostnames);
+  const sorted = [...servers].sort((left, right) => compareNames(nameOf(left.id), nameOf(right.id)));
+  const rows = sorted.map(({ id, local, address, addressSource, version, stale, departedAt, health }) => {
     const since = health.since === null ? '' : ` ${durationText(now - Date.parse(health.since))}`;
-    const cause = health.cause === null ? '' : ` (${health.cause})`;
     const departed = departedAt === null ? '' : `departed ${durationText(now - Date.parse(departedAt))} ago`;
-    const marks = [local ? 'local' : '', departed === '' && stale ? 'stale' : departed]
+    const marks = [
+      local ? 'local' : '',
+      address === null && departed === '' ? 'no address' : '',
+      departed === '' && stale ? 'stale' : departed,
+    ]
       .filter((mark) => mark !== '')
       .join(',');
     return [
-      id,
-      ...hostCells([hostnames.get(id) ?? '-']),
-      version ?? '-',
-      styled(`${health.status}${cause}${since}`, healthStyles[health.status]),
-      address ?? '-',
-      address === null ? '' : (sourceText[addressSource ?? ''] ?? addressSource ?? ''),
+      nameOf(id),
+      ...wideOnly(id),
+      version === null ? '-' : shortVersion(version),
+      styled(`${health.cause ?? health.status}${since}`, healthStyles[health.status]),
+      ...wideOnly(
+        address ?? '-',
+        address === null ? '' : (sourceText[addressSource ?? ''] ?? addressSource ?? ''),
+      ),
       styled(marks, stale ? 'warning' : undefined),
     ];
   });
-  const heads = headings('SERVER', ...hostCells(['HOST']), 'VERSION', 'HEALTH', 'ADDRESS', 'FROM', '');
-  return textTable([heads, ...rows]);
+  const heads = headings(
+    'SERVER',
+    ...wideOnly('ID'),
+    'VERSION',
+    'HEALTH',
+    ...wideOnly('ADDRESS', 'FROM'),
+    '',
+  );
+  return [heads, ...rows];
 }
 
 function styled(text: string, style: Style | undefined): Segment {
@@ -159,17 +232,17 @@ function headings(...texts: readonly string[]): readonly Segment[] {
   return texts.map((text) => ({ text, style: 'heading' }));
 }
 
-function differences({ columns, matrix }: ClusterView, isWide: boolean): readonly Line[] {
+function differences({ columns, matrix }: ClusterView, isWide: boolean, width: number): readonly Line[] {
   if (matrix.differingRows === 0) return [[`All servers serve the same ${matrix.resources} resources.`]];
   const heads = columns.map(columnHead);
   return isWide
     ? textTable([headings('RESOURCE', ...heads), ...matrix.differing.flatMap(resourceRows)])
-    : textTable([headings('GROUP', ...heads), ...matrix.differing.map(groupRow)]);
+    : textTable([headings('GROUP', ...heads), ...matrix.differing.map(groupRow)], width);
 }
 
 function columnHead({ version, servers }: ServerColumn): string {
   const [first] = servers;
-  return version ?? first?.id ?? '-';
+  return shortVersion(version ?? first?.id ?? '-');
 }
 
 /** How many of the group's resources that are not everywhere each column serves. */
@@ -190,15 +263,27 @@ function resourceRows({ group, rows }: MatrixGroup): readonly (readonly string[]
 }
 
 function conflictLine({ group, version, resource, subresource, field, claims }: Conflict): string {
-  const name = `${group === '' ? '' : `${group}/`}${version} ${resource}${subresource === '' ? '' : `/${subresource}`}`;
+  const name = resourceName(group, version, resource, subresource);
   const said = claims.map(({ value, serverIds }) => `"${value}" say ${serverIds.join(', ')}`);
   return `${name}: ${field} ${said.join('; ')}`;
 }
 
 type Conflict = StatusView['discovery']['conflicts'][number];
 
-function list(heading: string, lines: readonly string[], count: number = lines.length): readonly Line[] {
-  if (lines.length === 0) return [];
-  const more = count > lines.length ? [[`  and ${count - lines.length} more`]] : [];
-  return [[{ text: `${heading}:`, style: 'warning' }], ...lines.map((line) => [`  ${line}`]), ...more];
+function resourceName(group: string, version: string, resource: string, subresource: string): string {
+  return `${group === '' ? '' : `${group}/`}${version} ${resource}${subresource === '' ? '' : `/${subresource}`}`;
+}
+
+function list(
+  heading: string,
+  texts: readonly string[],
+  width: number,
+  count: number = texts.length,
+): readonly Line[] {
+  if (texts.length === 0) return [];
+  const more = count > texts.length ? [[`  and ${count - texts.length} more`]] : [];
+  const lines = texts.flatMap((text) =>
+    wrapped(text, width - 4).map((part, index) => [index === 0 ? '  ' : '    ', part]),
+  );
+  return [[{ text: `${heading}:`, style: 'warning' }], ...lines, ...more];
 }

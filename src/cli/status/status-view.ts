@@ -10,6 +10,13 @@ const health = v.object({
 const statusViewSchema = v.object({
   form: v.string(),
   serverId: v.nullable(v.string()),
+  /** Left out by routers of the release before. */
+  readiness: v.optional(
+    v.object({
+      ready: v.boolean(),
+      failures: v.array(v.object({ name: v.string(), reason: v.string() })),
+    }),
+  ),
   enabled: v.boolean(),
   stalePolicy: v.string(),
   /** Left out by routers of the release before. */

@@ -29,15 +29,21 @@ async function runningRouter(context: TestContext) {
     ['stranger.crt', stranger.chain],
     ['stranger.key', stranger.privateKey],
   ]);
+  const flagsOf = (user: string) => [
+    'status',
+    `--server=https://127.0.0.1:${started.port}`,
+    '--certificate-authority=ca.crt',
+    `--client-certificate=${user}.crt`,
+    `--client-key=${user}.key`,
+  ];
   const ask = (user: string, ...more: readonly string[]): Promise<Written & { readonly code: number }> =>
-    runCommand(files, [
-      'status',
-      `--server=https://127.0.0.1:${started.port}`,
-      '--certificate-authority=ca.crt',
-      `--client-certificate=${user}.crt`,
-      `--client-key=${user}.key`,
-      ...more,
-    ]);
+    runCommand(files, [...flagsOf(user), ...more]);
+  /** One picture, and then Ctrl-C. */
+  const watchOnce = (outputIsTerminal: boolean) =>
+    runCommand(files, [...flagsOf('admin'), '--watch'], {
+      outputIsTerminal,
+      shutdownSignal: Promise.resolve('SIGTERM'),
+    });
   const push = async () => {
     const session = openHttp2(context, {
       port: started.port,
@@ -51,23 +57,36 @@ async function runningRouter(context: TestContext) {
     });
     assert.equal(status, 200);
   };
-  return { ask, push };
+  return { ask, push, watchOnce };
 }
 
 describe('status', () => {
   it('shows what a running router knows, as text and as JSON', async (context) => {
     const { ask, push } = await runningRouter(context);
-    assert.match((await ask('admin')).output, /Snapshot: +none yet/);
+    const early = await ask('admin');
+    assert.match(early.output, /Snapshot: +none yet/);
+    assert.match(early.output, /^Ready: +no: .*snapshot/m);
+    assert.equal(early.code, 1);
+    assert.equal((await ask('admin', '-o', 'json')).code, 1);
     await push();
     const { code, output } = await ask('admin');
     assert.equal(code, 0);
+    assert.match(output, /^Ready: +yes$/m);
     assert.match(output, /^Router: +sidecar of cp-a, stale policy serve-stale$/m);
     assert.match(output, /^Snapshot: +generation 1, /m);
-    assert.match(output, /^cp-b +v1\.36\.0 +unknown /m);
+    assert.match(output, /^cp-b +v1\.36\.0 +unknown$/m);
     assert.match(output, /^GROUP +v1\.25\.0 +v1\.36\.0$/m);
     assert.match(output, /^apps +0 of 2 +2 of 2$/m);
     assert.match((await ask('admin', '-o', 'wide')).output, /^apps\/v1 deployments +- +yes$/m);
     assert.equal(JSON.parse((await ask('admin', '-o', 'json')).output).serverId, 'cp-a');
+  });
+
+  it('draws over its last picture on a terminal, and only there', async (context) => {
+    const { watchOnce } = await runningRouter(context);
+    const { code, output } = await watchOnce(true);
+    assert.equal(code, 0);
+    assert.ok(output.startsWith('\u001b[H\u001b[J'));
+    assert.ok(!(await watchOnce(false)).output.includes('\u001b'));
   });
 
   it('says what to do when the router tells nothing, or cannot be reached', async (context) => {
@@ -155,7 +174,9 @@ describe('the text of status', () => {
   it('tells of age, expiry, health, conflicts and warnings', () => {
     const text = statusText(report, now, plain);
     assert.match(text, /generation 42, 5 min 0 s old, expired 1 min 0 s ago, from discovery/);
-    assert.match(text, /unhealthy \(unreachable\) 2 min 0 s +10\.0\.0\.1:6443 +its router +stale/);
+    assert.match(text, /unreachable 2 min 0 s +stale/);
+    const wide = statusText(report, now, { ...plain, isWide: true });
+    assert.match(wide, /unreachable 2 min 0 s +10\.0\.0\.1:6443 +its router +stale/);
     assert.match(text, /apps\/v1 deployments\/scale: kind "Scale" say cp-a\n {2}and 1 more/);
     assert.match(text, /Warnings:\n {2}--tls-cert-file/);
   });
@@ -169,7 +190,7 @@ describe('the text of status', () => {
 
   it('has colours where they are asked for, and says the same without', () => {
     const colored = statusText(report, now, { ...plain, isColored: true });
-    assert.ok(colored.includes('\u001b[31munhealthy (unreachable) 2 min 0 s\u001b[0m'));
+    assert.ok(colored.includes('\u001b[31munreachable 2 min 0 s\u001b[0m'));
     assert.equal(stripVTControlCharacters(colored), statusText(report, now, plain));
   });
 
@@ -177,23 +198,79 @@ describe('the text of status', () => {
     assert.ok(!statusText(report, now, plain).includes('\u001b'));
   });
 
-  it('has the names of machines beside IDs, where the snapshot knows them', () => {
+  it('has the names of machines in place of IDs, and in the wide form both', () => {
     const [server] = status.servers;
     assert.ok(server !== undefined);
     const named = snapshotOf({ [server.id]: { hostname: 'cp-1', serves: ['v1/pods'] } });
     const nameless = { ...server, id: 'endpoint-10-0-0-2-6443' };
+    const both = {
+      status: { ...status, servers: [server, nameless] },
+      cluster: clusterView(buildRoutingTable(named)),
+    };
+    assert.match(statusText(both, now, plain), /^cp-1 +v1\.25\.16 /m);
+    const wide = statusText(both, now, { ...plain, isWide: true });
+    assert.match(wide, /^SERVER +ID +VERSION /m);
+    assert.match(wide, /^cp-1 +apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa +v1\.25\.16 /m);
+    assert.match(wide, /^endpoint-10-0-0-2-6443 +endpoint-10-0-0-2-6443 +v1\.25\.16 /m);
+  });
+
+  it('fits 80 columns, with twelve versions, hashed IDs, long names and long warnings', () => {
+    const ids = Array.from({ length: 12 }, (_, index) => `apiserver-2hb4bhxhxpo2wt5sc7ilxj7w${index}`);
+    const many = snapshotOf(
+      Object.fromEntries(
+        ids.map((id, index) => [
+          id,
+          {
+            serves: ['v1/pods', `a-group-with-a-long-name-of-its-own.example.com/v1/things${index}`],
+            version: `v1.${index + 20}.0-rc.1+build`,
+            hostname: `control-plane-${index}.eu-central-1.compute.example.com`,
+          },
+        ]),
+      ),
+    );
+    const [server] = status.servers;
+    assert.ok(server !== undefined);
     const text = statusText(
       {
-        status: { ...status, servers: [server, nameless] },
-        cluster: clusterView(buildRoutingTable(named)),
+        status: {
+          ...status,
+          serverId: ids[0] ?? null,
+          servers: ids.map((id) => ({ ...server, id, local: id === ids[0], version: 'v1.20.0-rc.1+build' })),
+          warnings: [`${'a warning that goes on and on, '.repeat(9)}${'x'.repeat(200)}`],
+        },
+        cluster: clusterView(buildRoutingTable(many)),
       },
       now,
       plain,
     );
-    assert.match(text, /^SERVER +HOST +VERSION /m);
-    assert.match(text, /^apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa +cp-1 +v1\.25\.16 /m);
-    assert.match(text, /^endpoint-10-0-0-2-6443 +- +v1\.25\.16 /m);
-    assert.ok(!statusText(report, now, plain).includes('HOST'));
+    for (const line of text.split('\n')) assert.ok(line.length <= 80, line);
+    for (const version of ['v1.20.0-rc.1+build', 'v1.31.0-rc.1+build']) assert.ok(text.includes(version));
+    // As people count them.
+    assert.ok(text.indexOf('\ncontrol-plane-2.') < text.indexOf('\ncontrol-plane-10.'));
+  });
+
+  it('names what no healthy server serves', () => {
+    const [server] = status.servers;
+    assert.ok(server !== undefined);
+    const servers = ['cp-a', 'cp-b'].map((id) => ({ ...server, id }));
+    const up = { status: 'healthy', cause: null, since: null };
+    const text = (first: typeof up | typeof server.health) =>
+      statusText(
+        {
+          ...report,
+          status: {
+            ...status,
+            servers: servers.map((one, index) => (index === 0 ? { ...one, health: first } : one)),
+          },
+        },
+        now,
+        { ...plain, isWide: true },
+      );
+    assert.match(
+      text(up),
+      /^Down: +no healthy server serves apps\/v1 daemonsets, apps\/v1 deployments: 503$/m,
+    );
+    assert.match(text(server.health), /^Down: +every API server: requests get 503$/m);
   });
 
   it('says so when all servers serve the same', () => {

@@ -1,20 +1,91 @@
 import type { Line, Segment } from '../terminal/styled-text.ts';
 
-/** Columns as wide as their widest cell, two spaces apart; nothing behind the last one. */
-export function textTable(rows: readonly (readonly Segment[])[]): readonly Line[] {
+type Row = readonly Segment[];
+
+const gap = 2;
+/** The first column is cut where it would take more of the width than this. */
+const longestName = 36;
+
+/**
+ * Columns as wide as their widest cell, two spaces apart; nothing behind the last one. A table that is wider than
+ * `width` is cut into several below each other, each with the first column, whose long names are shortened.
+ */
+export function textTable(rows: readonly Row[], width = Number.POSITIVE_INFINITY): readonly Line[] {
+  const widths = columnWidths(rows);
+  if (totalOf(widths) <= width) return aligned(rows, widths);
+  const short = rows.map(([name = '', ...rest]) => [shortened(name, longestName), ...rest]);
+  const [first = 0, ...others] = columnWidths(short);
+  const tables: number[][] = [[]];
+  let used = first;
+  for (const [index, wide] of others.entries()) {
+    if (used + gap + wide > width && tables.at(-1)?.length !== 0) {
+      tables.push([]);
+      used = first;
+    }
+    tables.at(-1)?.push(index + 1);
+    used += gap + wide;
+  }
+  return tables.flatMap((columns, index) => {
+    const part = short.map((row) => [row[0] ?? '', ...columns.map((column) => row[column] ?? '')]);
+    const lines = aligned(part, columnWidths(part));
+    return index === 0 ? lines : [[], ...lines];
+  });
+}
+
+/** Labels with a text each, which is broken where it is longer than the line. */
+export function labelledTexts(
+  rows: readonly (readonly [string, Segment])[],
+  width = Number.POSITIVE_INFINITY,
+): readonly Line[] {
+  const indent = Math.max(...rows.map(([label]) => label.length)) + gap;
+  return rows.flatMap(([label, text]) =>
+    wrapped(text, width - indent).map((part, index) => [(index === 0 ? label : '').padEnd(indent), part]),
+  );
+}
+
+/** A text in lines of at most `width` characters, broken at spaces where there are any. */
+export function wrapped(segment: Segment, width: number): readonly Segment[] {
+  const parts: string[] = [];
+  let rest = textOf(segment);
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(' ', width);
+    const end = space > 0 ? space : width;
+    parts.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart();
+  }
+  parts.push(rest);
+  return parts.map((part) => (typeof segment === 'string' ? part : { ...segment, text: part }));
+}
+
+function aligned(rows: readonly Row[], widths: readonly number[]): readonly Line[] {
+  return rows.map((row) => {
+    const filled = row.slice(0, row.findLastIndex((cell) => textOf(cell) !== '') + 1);
+    return filled.flatMap((cell, index) => {
+      const isLast = index === filled.length - 1;
+      return isLast ? [cell] : [cell, ' '.repeat((widths[index] ?? 0) - textOf(cell).length + gap)];
+    });
+  });
+}
+
+function columnWidths(rows: readonly Row[]): readonly number[] {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [index, cell] of row.entries()) {
       widths[index] = Math.max(widths[index] ?? 0, textOf(cell).length);
     }
   }
-  return rows.map((row) => {
-    const filled = row.slice(0, row.findLastIndex((cell) => textOf(cell) !== '') + 1);
-    return filled.flatMap((cell, index) => {
-      const isLast = index === filled.length - 1;
-      return isLast ? [cell] : [cell, ' '.repeat((widths[index] ?? 0) - textOf(cell).length + 2)];
-    });
-  });
+  return widths;
+}
+
+function totalOf(widths: readonly number[]): number {
+  return widths.reduce((sum, wide) => sum + wide, gap * Math.max(0, widths.length - 1));
+}
+
+function shortened(segment: Segment, width: number): Segment {
+  const text = textOf(segment);
+  if (text.length <= width) return segment;
+  const short = `${text.slice(0, width - 1)}…`;
+  return typeof segment === 'string' ? short : { ...segment, text: short };
 }
 
 function textOf(segment: Segment): string {

@@ -14,6 +14,8 @@ export interface CommandContext {
   readonly writeOutput: (text: string) => Promise<void>;
   /** Whether the output is for a person's eyes: a terminal that shows colours, and nobody has asked for none. */
   readonly outputTakesColor: boolean;
+  /** Whether the output is a terminal, whose screen can be written anew. */
+  readonly outputIsTerminal: boolean;
   readonly writeError: (text: string) => void;
   /** UTF-8 text; throws when the file cannot be read. */
   readonly readFile: (path: string) => string;
@@ -37,6 +39,7 @@ export function processContext(): CommandContext {
         process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
       }),
     outputTakesColor: takesColor(process.stdout.isTTY === true, process.env),
+    outputIsTerminal: process.stdout.isTTY === true,
     writeError: (text) => {
       process.stderr.write(text);
     },

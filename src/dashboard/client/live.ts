@@ -1,6 +1,6 @@
 import { morph } from './morph.ts';
 import { elementOf, fetchPart, ResponseError } from './page-elements.ts';
-import { updateTimes } from './times.ts';
+import { stopTimes, timeOfDayText, updateTimes } from './times.ts';
 
 /** Milliseconds between two updates, and at most between two attempts while there is no response. */
 const interval = 2_000;
@@ -61,25 +61,60 @@ export function keepUpToDate(): void {
 }
 
 async function updatePage(signal: AbortSignal): Promise<void> {
-  const generation = elementOf('overview', HTMLElement).dataset['generation'] ?? '';
-  const part = await fetchPart(`live?generation=${generation}`, signal);
+  const query = new URLSearchParams({
+    generation: elementOf('overview', HTMLElement).dataset['generation'] ?? '',
+  });
+  // What is explained is asked again: it depends on the snapshot and on the health of servers.
+  const { method, url } = elementOf('explanation', HTMLElement).dataset;
+  if (method !== undefined && url !== undefined) {
+    query.set('method', method);
+    query.set('url', url);
+  }
+  const part = await fetchPart(`live?${query}`, signal);
   for (const id of ['overview', 'activity']) {
     const next = part.getElementById(id);
-    if (next === null) throw new TypeError('the response is no part of this page: load it again');
+    if (next === null) throw new NotThisPage();
     morph(elementOf(id, HTMLElement), next);
+  }
+  const explanation = part.getElementById('explanation');
+  const shown = elementOf('explanation', HTMLElement);
+  // Another request may have been explained meanwhile.
+  if (explanation !== null && shown.dataset['url'] === url && shown.dataset['method'] === method) {
+    morph(shown, explanation);
   }
   updateTimes();
 }
 
+/** A response with 200 that is something else: a log-in page, or a router of another release. */
+class NotThisPage extends Error {}
+
+/**
+ * What the page shows is not so any more, or nobody knows: colours that say that all is well go (the stylesheet's
+ * `data-outdated`), times stand still, and a line says as of when it is.
+ */
 function say(state: 'live' | 'lost' | 'paused', text: string): void {
   const element = elementOf('live-state', HTMLElement);
   if (element.dataset['state'] !== state) element.dataset['state'] = state;
   if (element.textContent !== text) element.textContent = text;
+  const isLive = state === 'live';
+  document.body.toggleAttribute('data-outdated', !isLive);
+  stopTimes(!isLive);
+  const outdated = elementOf('outdated', HTMLElement);
+  outdated.hidden = isLive;
+  if (isLive) return;
+  const at = timeOfDayText(Number(elementOf('overview', HTMLElement).dataset['now']));
+  const line = `Everything below is as of ${at}. It may have changed since.`;
+  if (outdated.textContent !== line) outdated.textContent = line;
 }
 
 function describeFailure(error: unknown): string {
+  if (error instanceof NotThisPage) return 'Not live: what responds is not this page. Load it again';
   if (!(error instanceof ResponseError)) return 'Not live: the router does not respond';
-  return error.status === 401 || error.status === 403
+  const { status, isRouters } = error;
+  if (!isRouters) {
+    return `Not live: something before the router, such as kubectl proxy, responds with ${status}. The router may be down`;
+  }
+  return status === 401 || status === 403
     ? 'Not live: the router does not let you in any more'
-    : `Not live: the router responds with ${error.status}`;
+    : `Not live: the router responds with ${status}`;
 }

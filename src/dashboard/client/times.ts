@@ -7,9 +7,22 @@ export function tellTimes(): void {
   setInterval(updateTimes, 1000);
 }
 
+const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 /** Milliseconds that the router's clock is ahead of this one. */
 let clockDifference = 0;
 let lastHeard: string | undefined;
+let areStopped = false;
+
+/** While the router is not heard of, nobody knows whether anything has grown older, or has been made anew. */
+export function stopTimes(stop: boolean): void {
+  areStopped = stop;
+  updateTimes();
+}
+
+/** A moment of the router's clock in the reader's time zone. @param at milliseconds since the epoch */
+export function timeOfDayText(at: number): string {
+  return timeOfDay.format(at);
+}
 
 export function updateTimes(): void {
   const heard = elementOf('overview', HTMLElement).dataset['now'];
@@ -17,15 +30,13 @@ export function updateTimes(): void {
     lastHeard = heard;
     clockDifference = Number(heard) - Date.now();
   }
-  const now = Date.now() + clockDifference;
+  const now = areStopped ? Number(heard) : Date.now() + clockDifference;
   for (const element of document.querySelectorAll('time')) {
     const text = textOf(element, now);
     // Written only when it changes: a selection in it would be lost.
     if (text !== undefined && element.textContent !== text) element.textContent = text;
   }
 }
-
-const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
 function textOf({ dateTime, dataset }: HTMLTimeElement, now: number): string | undefined {
   const at = Date.parse(dateTime);

@@ -37,6 +37,11 @@ export interface RouterStatus extends DocumentStatus {
   readonly serverId: string | null;
   /** Health of the local server, which need not be in the snapshot; `null` in the gateway form. */
   readonly localServer: ServerHealthStatus | null;
+  /** What `/readyz` says, with its reasons. */
+  readonly readiness: {
+    readonly ready: boolean;
+    readonly failures: readonly { readonly name: string; readonly reason: string }[];
+  };
   readonly enabled: boolean;
   readonly stalePolicy: string;
   /** Which version serves what servers of several versions understand differently. */
@@ -117,6 +122,7 @@ export function routerStatus(
   credentialFiles: CredentialFiles = none,
   settings?: SettingsState,
   embeddedSync?: EmbeddedSyncSource,
+  readiness: RouterStatus['readiness'] = { ready: true, failures: [] },
 ): RouterStatus {
   const { serverId, enabled = true, stalePolicy = defaultStalePolicy, health } = options;
   const { preferredVersion = defaultPreferredVersion } = options;
@@ -129,6 +135,7 @@ export function routerStatus(
     form: serverId === undefined ? 'gateway' : 'sidecar',
     serverId: serverId ?? null,
     localServer: serverId === undefined ? null : healthStatus(health?.report(serverId), now),
+    readiness,
     enabled,
     stalePolicy,
     preferredVersion: {

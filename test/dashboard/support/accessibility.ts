@@ -38,6 +38,11 @@ const findFaults = `() => {
     }
   }
   for (const element of all('section, nav, [role=region]')) if (nameOf(element) === '') fault(element, 'has no name');
+  // As axe-core's landmark-unique: who jumps from one to the next must be able to tell them apart.
+  const regions = all('section, [role=region]').map(nameOf);
+  for (const name of new Set(regions)) {
+    if (regions.filter((other) => other === name).length > 1) faults.push('two regions are called ' + name);
+  }
   for (const control of all('input, select, textarea')) {
     if (control.labels.length === 0) fault(control, 'has no label');
   }

@@ -83,7 +83,6 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
     state: () => ({
       status: hostileStatus(servers, hostile),
       table,
-      readiness: { healthy: false, failures: [{ name: hostile('check'), reason: hostile('check-reason') }] },
       inFlight: () => 1,
       lastProbe: () => ({ outcome: 'unreachable', at: now, milliseconds: 5 }),
       recentDecisions: [
@@ -115,6 +114,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
     form: 'sidecar',
     serverId: hostile('server-id'),
     localServer: health,
+    readiness: { ready: false, failures: [{ name: hostile('check'), reason: hostile('check-reason') }] },
     enabled: true,
     stalePolicy: 'local',
     preferredVersion: {

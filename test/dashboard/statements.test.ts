@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import type { AppOptions } from '../../src/app.ts';
+import { ServerHealth } from '../../src/health/server-health.ts';
+import type { Snapshot } from '../../src/snapshot/format/types.ts';
+import { snapshotOf } from '../support/snapshot-builder.ts';
+import { testApp, userConnection } from '../support/test-app.ts';
+
+const page = 'https://router.test/.mixed-version-proxy/';
+const connection = userConnection('admin', ['system:masters']);
+const now = Date.parse('2026-01-31T12:00:00Z');
+
+interface Shown extends Partial<Pick<AppOptions, 'enabled' | 'stalePolicy'>> {
+  readonly snapshot?: Snapshot;
+  /** IDs of servers that are unreachable. */
+  readonly down?: readonly string[];
+  readonly path?: string;
+}
+
+/** The page as text: tags become spaces. */
+async function shown({ down = [], path = '', ...options }: Shown): Promise<string> {
+  const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0, monotonic: () => 0 });
+  for (const { id } of options.snapshot?.servers ?? []) {
+    health.follow(id);
+    health.probed(id, down.includes(id) ? 'unreachable' : 'ready', 1);
+  }
+  const { app } = await testApp({ ...sidecar, connection, health, clock: () => now, ...options });
+  const text = await (await app.fetch(new Request(page + path))).text();
+  return text
+    .replace(/<(style|script)>.*?<\/\1>/gs, '')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ');
+}
+
+/** In front of `cp-a`. */
+const sidecar: Pick<AppOptions, 'serverId' | 'local'> = {
+  serverId: 'cp-a',
+  local: {
+    kind: 'local',
+    id: 'cp-a',
+    origin: 'https://127.0.0.1:6444',
+    serverName: 'kubernetes.default.svc',
+    trust: { kind: 'peer-ca' },
+  },
+};
+const explain = (target: string) => `explanation?method=GET&url=${encodeURIComponent(target)}`;
+const createdAt = new Date(now).toISOString();
+const expired = { createdAt: '2026-01-31T10:00:00Z', lifetimeSeconds: 600 };
+const differing = (options: Parameters<typeof snapshotOf>[1] = { createdAt }) =>
+  snapshotOf(
+    {
+      'cp-a': { serves: ['v1/pods'], version: 'v1.35.0', hostname: 'control-plane-10' },
+      'cp-b': { serves: ['v1/pods', 'batch/v1/jobs'], version: 'v1.36.0', hostname: 'control-plane-2' },
+      'cp-c': { serves: ['v1/pods'], version: 'v1.35.0', hostname: 'control-plane-1' },
+    },
+    options,
+  );
+
+describe('what the status page says of an upgrade', () => {
+  it('is where requests really go: an expired snapshot says its own, by its policy', async () => {
+    const text = (options: Shown) => shown({ snapshot: differing(expired), ...options });
+    assert.match(
+      await shown({ snapshot: differing() }),
+      /1 resource is not served by every server; requests for them go to one that does\./,
+    );
+    assert.match(
+      await text({}),
+      /the snapshot has expired, and requests for them still go to one that did when it was made/,
+    );
+    assert.match(
+      await text({ stalePolicy: 'local' }),
+      /has expired, and requests get 503 for those that only peers served/,
+    );
+    assert.match(await text({ stalePolicy: 'unavailable' }), /has expired, and requests for them get 503/);
+    assert.match(
+      await shown({ snapshot: differing(), enabled: false }),
+      /the feature gate is off, so requests for them get the 404 of the local server/,
+    );
+  });
+
+  it('is no upgrade when a version is not known', async () => {
+    const one = snapshotOf({ 'cp-a': { serves: ['v1/pods'] } }, { createdAt });
+    const text = await shown({ snapshot: one });
+    assert.match(text, /1 server, of unknown version Whether an upgrade is in progress is not known/);
+    const two = snapshotOf(
+      { 'cp-a': { serves: ['v1/pods'], version: 'v1.36.0' }, 'cp-b': ['v1/pods'] },
+      { createdAt },
+    );
+    assert.match(await shown({ snapshot: two }), /v1\.36\.0, and 1 server of unknown version/);
+    assert.doesNotMatch(await shown({ snapshot: two }), /side by side/);
+  });
+
+  it('names what no healthy server serves, and promises no peer for it', async () => {
+    const options = { snapshot: differing(), down: ['cp-b'] };
+    const text = await shown(options);
+    assert.match(
+      text,
+      /No healthy server 1 resource is served by no healthy server: requests for it get 503\. jobs batch\/v1/,
+    );
+    const explained = await shown({ ...options, path: explain('/apis/batch/v1/jobs') });
+    assert.match(explained, /No healthy server ServedByPeer .* unless it is back the response is 503/);
+    assert.doesNotMatch(explained, /Sent to control-plane-2/);
+    assert.match(
+      await shown({ ...options, down: ['cp-a', 'cp-b', 'cp-c'] }),
+      /Every API server is down or cannot be reached/,
+    );
+    assert.doesNotMatch(await shown({ ...options, down: ['cp-a'] }), /No healthy server/);
+  });
+
+  it('says as of when it is, and knows of no conflicts before there has been a snapshot', async () => {
+    const text = await shown({});
+    assert.match(text, /As of 12:00:00 UTC/);
+    assert.match(text, /Conflicts Nothing is known yet: there has been no snapshot\./);
+    assert.doesNotMatch(text, /no two servers/);
+    assert.match(
+      await shown({ snapshot: differing() }),
+      /None is known: in what could be read, no two servers/,
+    );
+  });
+});
+
+describe('an explanation on the status page', () => {
+  const snapshot = differing();
+
+  it('names the server that gets the request, by its host name, in rules too', async () => {
+    const text = await shown({ snapshot, path: explain('/apis/batch/v1/jobs') });
+    assert.match(text, /Peer ServedByPeer .* Sent to control-plane-2\./);
+    assert.match(text, /served by control-plane-2; local is control-plane-10/);
+    assert.match(text, /by generation 1 of the snapshot/);
+    assert.match(
+      await shown({ snapshot, path: explain('/api/v1/pods') }),
+      /Local server ServedLocally .* Sent to control-plane-10\./,
+    );
+  });
+
+  it('calls a 404 a 404, and a merged document no response of the local server', async () => {
+    const kindOf = async (target: string) => {
+      const discovered = snapshotOf({ 'cp-a': { serves: ['v1/pods'], discovery: [] } }, { createdAt });
+      const { app } = await testApp({ ...sidecar, snapshot: discovered, connection, clock: () => now });
+      const text = await (await app.fetch(new Request(page + explain(target)))).text();
+      return /class="badge (\w+)">.*?<\/svg>([^<]*)</s.exec(text)?.slice(1);
+    };
+    assert.deepEqual(await kindOf('/apis/example.com/v1/nosuch'), ['warning', '404 of the local server']);
+    assert.deepEqual(await kindOf('/apis'), ['neutral', 'Merged by the router']);
+    assert.deepEqual(await kindOf('/api/v1/pods'), ['good', 'Local server']);
+  });
+
+  it('says what becomes of a request while the feature gate is off, and while the local server is down', async () => {
+    assert.match(
+      await shown({ snapshot, enabled: false, path: explain('/apis/batch/v1/jobs') }),
+      /Local server FeatureGateDisabled/,
+    );
+    const alone = snapshotOf({ 'cp-a': ['v1/pods'] }, { createdAt });
+    assert.match(
+      await shown({ snapshot: alone, down: ['cp-a'], path: explain('/api/v1/pods') }),
+      /It is down: unless it is back the response is 503\./,
+    );
+  });
+
+  it('is asked again with every update', async () => {
+    const query = 'live?generation=1&method=GET&url=/apis/batch/v1/jobs';
+    assert.match(await shown({ snapshot, path: query }), /Sent to control-plane-2\./);
+    assert.match(await shown({ snapshot, down: ['cp-b'], path: query }), /No healthy server ServedByPeer/);
+  });
+});
+
+describe('names and versions on the status page', () => {
+  it('stand as people count them', async () => {
+    const text = await shown({ snapshot: differing() });
+    const places = ['control-plane-10', 'control-plane-1 ', 'control-plane-2 '].map((name) =>
+      text.indexOf(name, text.indexOf('Server Version Health')),
+    );
+    // The local server first, then by version and name.
+    assert.deepEqual(
+      places,
+      places.toSorted((left, right) => left - right),
+    );
+    assert.match(text, /2 servers control-plane-1 control-plane-10/);
+  });
+
+  it('are no wider than the page, and twelve versions have twelve colours', async () => {
+    const long = `v1.36.0-${'x'.repeat(500)}`;
+    const servers = Object.fromEntries(
+      Array.from({ length: 12 }, (_, index) => [
+        `cp-${index}`,
+        { serves: ['v1/pods'], version: index === 11 ? long : `v1.${index + 20}.0` },
+      ]),
+    );
+    const { app } = await testApp({
+      snapshot: snapshotOf(servers, { createdAt }),
+      connection,
+      clock: () => now,
+    });
+    const text = await (await app.fetch(new Request(page))).text();
+    assert.ok(!text.includes(long.slice(0, 161)));
+    const colours = [...text.matchAll(/<rect [^>]*class="hue (hue-\d+)"/g)].map(([, colour]) => colour);
+    assert.equal(new Set(colours).size, 12);
+  });
+});
+
+it('the page is sent compressed to those who take it', async () => {
+  const { app } = await testApp({ snapshot: differing(), connection });
+  const headers = { 'accept-encoding': 'gzip, br' };
+  for (const path of ['', 'live', explain('/api/v1/pods')]) {
+    const plain = await app.fetch(new Request(page + path));
+    const packed = await app.fetch(new Request(page + path, { headers }));
+    assert.equal(plain.headers.get('content-encoding'), null);
+    assert.equal(packed.headers.get('content-encoding'), 'gzip', path);
+    assert.equal(packed.headers.get('vary'), 'Accept-Encoding');
+    const bytes = new Uint8Array(await packed.arrayBuffer());
+    assert.match(gunzipSync(bytes).toString(), /id="(overview|explanation)"/);
+    assert.ok(bytes.byteLength * 2 < (await plain.text()).length, path);
+  }
+});
