@@ -1,6 +1,6 @@
 import type { GroupVersionKind } from './prune-definitions.ts';
 
-/** Manifests of Kubernetes objects in deploy/, from the root of the repository. */
+/** Manifests of Kubernetes objects in deploy/ that every version takes, from the root of the repository. */
 export const manifestPaths = [
   'deploy/kubernetes/mixed-version-proxy.yaml',
   'deploy/static-pod/mixed-version-proxy.yaml',
@@ -8,6 +8,9 @@ export const manifestPaths = [
   'deploy/sync/deployment.yaml',
   'deploy/sync/rbac.yaml',
 ] as const;
+
+/** The same for what no recorded version serves: the live suite has the newest server read it, strictly. */
+export const newerManifestPaths = ['deploy/kubernetes/pods-through-router.yaml'] as const;
 
 /** What they are made of. */
 export const manifestKinds: readonly GroupVersionKind[] = [

@@ -11,6 +11,7 @@ import { type LiveCluster, startLiveCluster } from './live-cluster.ts';
 import { createLiveSuite, kubectls, type LiveSuite, namespace } from './live-suite.ts';
 import { registerManifestCases } from './manifest-cases.ts';
 import { registerNamespaceCases } from './namespace-cases.ts';
+import { registerPodCases } from './pod-cases.ts';
 import { registerResourceCases } from './resource-cases.ts';
 import { registerRestartCases } from './restart-cases.ts';
 import { registerUpgradeCases } from './upgrade-cases.ts';
@@ -53,6 +54,7 @@ if (!assets.ok) {
     describe('doctor', () => registerDoctorCases(started));
     describe('custom resources', () => registerCustomResourceCases(started));
     describe('manifests', () => registerManifestCases(started));
+    describe('pods through the router', () => registerPodCases(started));
     describe('namespaces', () => registerNamespaceCases(started));
     describe('restarts', () => registerRestartCases(started));
     describe('servers that go and come back', () => registerDepartureCases(started));
