@@ -123,10 +123,15 @@ test('its probes ask the router on the port that clients know, and those of kube
     v.object({ spec: v.object({ containers: v.tuple([v.record(v.string(), v.unknown())]) }) }),
     parse(read('kube-apiserver+strategic.yaml')),
   );
-  const asked = { httpGet: { port: securePort } };
-  const [{ name, ...probes }] = patch.spec.containers;
+  const asked = { httpGet: { port: 'probe-port' } };
+  const [{ name, ports, ...probes }] = patch.spec.containers;
   assert.equal(name, 'kube-apiserver');
   assert.deepEqual(probes, { startupProbe: asked, livenessProbe: asked, readinessProbe: asked });
+  // In the place of kubeadm's: the kubelet would not admit a second pod with the router's port.
+  assert.deepEqual(ports, [
+    { $patch: 'replace' },
+    { name: 'probe-port', containerPort: securePort, protocol: 'TCP' },
+  ]);
 });
 
 test('the kubelet waits longer than a shutdown takes', () => {

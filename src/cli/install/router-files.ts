@@ -17,17 +17,26 @@ export function flagPatch(port: number): string {
 `;
 }
 
+/**
+ * The port is named as kubeadm names it since it declares one (cmd/kubeadm/app/phases/controlplane/manifests.go). Declared
+ * on the host's network it is the host's port, and the kubelet does not admit two pods with one: kube-apiserver must not
+ * keep the router's (pkg/kubelet/lifecycle/predicate.go, NodePorts).
+ */
 export function probePatch(port: number): string {
-  return `# For kubeadm (--patches): the probes of kube-apiserver ask where it listens.
+  return `# For kubeadm (--patches): kube-apiserver declares the port that it listens on, and its probes ask there. Left to declare
+# the router's, the kubelet would not admit it: two pods may not have one port of the host.
 spec:
   containers:
     - name: kube-apiserver
+      ports:
+        - $patch: replace
+        - { name: probe-port, containerPort: ${port}, protocol: TCP }
       startupProbe:
-        httpGet: { port: ${port} }
+        httpGet: { port: probe-port }
       livenessProbe:
-        httpGet: { port: ${port} }
+        httpGet: { port: probe-port }
       readinessProbe:
-        httpGet: { port: ${port} }
+        httpGet: { port: probe-port }
 `;
 }
 
