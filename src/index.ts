@@ -57,22 +57,18 @@ export type { RequestKind } from './proxy/in-flight/request-kind.ts';
 export type { InFlightLimits, InFlightReading } from './proxy/in-flight/requests-in-flight.ts';
 export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
 export type { LocalServerDownPolicy, MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
+export type { Destination } from './request/destination.ts';
 export type { HandlerEnvironment } from './request/handler-environment.ts';
 export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
 export type {
   AttemptFailure,
+  ByteCounter,
   DropReason,
   RequestObservation,
-  RequestObserver,
-} from './request/request-observer.ts';
-export {
-  type ByteCounter,
-  type Destination,
-  type OutboundRequest,
-  type Transport,
-  TransportError,
-  type TransportErrorCode,
-} from './request/transport.ts';
+} from './request/request-observation.ts';
+export type { RequestObserver } from './request/request-observer.ts';
+export type { OutboundRequest, Transport } from './request/transport.ts';
+export { TransportError, type TransportErrorCode } from './request/transport-error.ts';
 export type { Caller, UserInfo } from './request/user-info.ts';
 export { decide } from './routing/decide.ts';
 export type {

@@ -1,29 +1,65 @@
 import { type Handler, Hono } from 'hono';
-import type { AppOptions } from './app.ts';
-import { defaultAllowedCallers } from './identity/authorize.ts';
+import { type AllowedCallers, defaultAllowedCallers } from './identity/authorize.ts';
+import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
 import { healthEndpoints } from './own-paths/health-checks/health-endpoints.ts';
+import type { MetricsSource } from './own-paths/health-checks/metrics-source.ts';
 import { routerHealthChecks } from './own-paths/health-checks/router-health-checks.ts';
 import { createServerChecks } from './own-paths/health-checks/server-checks.ts';
 import { metricsEndpoints } from './own-paths/metrics-endpoints.ts';
 import { oidcDocuments } from './own-paths/oidc-documents.ts';
 import { ownPaths } from './own-paths/own-paths.ts';
 import { acceptOwnRequest, identifyCaller } from './own-paths/own-request.ts';
-import { zPages } from './own-paths/z-pages.ts';
+import type { CredentialFiles } from './own-paths/status/credential-files.ts';
+import type { EmbeddedSyncSource } from './own-paths/status/embedded-sync-status.ts';
+import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
+import type { SettingsState } from './own-paths/status/setting-change.ts';
+import type { AdvertisedSource } from './own-paths/tell-advertised-address.ts';
+import { type ProcessFacts, zPages } from './own-paths/z-pages.ts';
+import type { MiddlewareOptions } from './proxy/middleware.ts';
 import { type HandlerEnvironment, webInbound } from './request/handler-environment.ts';
 import { internalError } from './request/internal-error.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
 import type { Router } from './request/router.ts';
 import { silentLogger } from './runtime/logger.ts';
+import type { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
 
-export interface OwnAppOptions extends AppOptions {
-  readonly router: Router;
-  /** Handles what is not the router's own after all: a health check that only API servers have. */
-  readonly toApiServer: Handler<HandlerEnvironment>;
+/** What the router serves itself needs, and what it shows. */
+export interface OwnAppOptions extends MiddlewareOptions {
+  /** Takes pushed snapshots; its table is the one that is routed by. */
+  readonly routingTable: SnapshotReceiver;
+  /** Who may use `/.mixed-version-proxy/`. Default: the group `system:masters`. */
+  readonly allowedCallers?: AllowedCallers;
+  /** What `v1/status` shows about certificates and key files. Default: nothing. */
+  readonly credentialFiles?: CredentialFiles;
+  /** Where peers should call this router: told to the sync job, which brings it to the others. Default: it says nothing. */
+  readonly advertised?: AdvertisedSource | undefined;
+  /** The sync job in this process, which makes the snapshots. Default: they are pushed. */
+  readonly embeddedSync?: EmbeddedSyncSource | undefined;
+  /** What `v1/status` and `statusz` show of settings that wait for a restart. Default: there are none. */
+  readonly settings?: SettingsState;
+  /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
+  readonly recentDecisions?: RecentDecisions | undefined;
+  /** Whose tokens `identityTokens` signs: API servers fetch its public keys here. Default: no issuer. */
+  readonly oidcIssuer?: OidcIssuer | undefined;
+  /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
+  readonly isShuttingDown?: () => boolean;
+  /** What `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such paths. */
+  readonly metrics?: MetricsSource | undefined;
+  /** What `statusz` and `flagz` tell under `/.mixed-version-proxy/`. Default: there are no such paths. */
+  readonly processFacts?: ProcessFacts | undefined;
 }
 
-/** The paths that the router serves itself. Each part follows what it needs: accept for all, identify for its own paths. */
-export function createOwnApp(options: OwnAppOptions): Hono<HandlerEnvironment> {
-  const { router, toApiServer, allowedCallers = defaultAllowedCallers } = options;
+/**
+ * The paths that the router serves itself. Each part follows what it needs: accept for all, identify for its own paths.
+ *
+ * @param toApiServer handles what is not the router's own after all: a health check that only API servers have
+ */
+export function createOwnApp(
+  options: OwnAppOptions,
+  router: Router,
+  toApiServer: Handler<HandlerEnvironment>,
+): Hono<HandlerEnvironment> {
+  const { allowedCallers = defaultAllowedCallers } = options;
   const { inbound = webInbound, logger = silentLogger, clock = Date.now } = options;
   const { metrics, processFacts, settings, oidcIssuer } = options;
   const healthChecks = routerHealthChecks(options);
@@ -33,7 +69,7 @@ export function createOwnApp(options: OwnAppOptions): Hono<HandlerEnvironment> {
   // /livez, /readyz, /healthz: the router's own health, open to everyone; beside it what API servers show of theirs to
   // this caller.
   const onChecked = metrics?.healthChecked.bind(metrics);
-  const askServers = createServerChecks(options);
+  const askServers = createServerChecks({ ...options, router });
   app.route('/', healthEndpoints({ ...healthChecks, accept, logger, onChecked, askServers }));
   // The OIDC issuer's two documents, open to everyone, where there is an issuer.
   if (oidcIssuer !== undefined) app.route('/', oidcDocuments(oidcIssuer, accept));

@@ -9,8 +9,8 @@ import { type AuthenticationOptions, makeAuthenticate } from './authentication.t
 import { apiServerId, holdIdentityLease, registerApiServices } from './cluster.ts';
 import { type HttpOptions, type RequestRecord, serve } from './http-server.ts';
 import { serveUpgrade } from './http-upgrade.ts';
-import type { SpecFields } from './openapi-schemas.ts';
 import type { ServerContext } from './resource-request.ts';
+import type { SpecFields } from './served-resources.ts';
 import { ServedResources } from './served-resources.ts';
 import type { ExampleStore } from './store.ts';
 import { type KubernetesVersionName, kubernetesVersions } from './tables/versions.ts';

@@ -1,8 +1,5 @@
 import { isJsonObject, type JsonObject } from './kubernetes-object.ts';
-import type { ServedGroupVersion, ServedResource } from './served-resources.ts';
-
-/** Fields of `spec`, all of them text, by group version and kind (`apps/v1/Deployment`). */
-export type SpecFields = Readonly<Record<string, readonly string[]>>;
+import type { ServedGroupVersion, ServedResource, SpecFields } from './served-resources.ts';
 
 /** Named object schemas, as both OpenAPI versions have them; `prefix` is where references point. */
 export function schemasOf(

@@ -1,7 +1,6 @@
 import type { ExampleUser } from './authentication.ts';
-import type { SpecFields } from './openapi-schemas.ts';
 import type { ResourceTarget } from './request-target.ts';
-import type { ServedResource, ServedResources } from './served-resources.ts';
+import type { ServedResource, ServedResources, SpecFields } from './served-resources.ts';
 import type { ExampleStore } from './store.ts';
 import type { KubernetesVersion } from './tables/versions.ts';
 

@@ -1,7 +1,9 @@
-import type { SpecFields } from './openapi-schemas.ts';
 import type { StorageKey } from './store.ts';
 import type { ResourceLine, Scope, VersionTable } from './tables/form.ts';
 import { type Priority, priorityOf } from './tables/priorities.ts';
+
+/** Fields of `spec`, all of them text, by group version and kind (`apps/v1/Deployment`). */
+export type SpecFields = Readonly<Record<string, readonly string[]>>;
 
 export interface ServedSubresource {
   readonly name: string;

@@ -1,4 +1,4 @@
-import type { SpecFields } from '../example-api-server/openapi-schemas.ts';
+import type { SpecFields } from '../example-api-server/served-resources.ts';
 import { ServedResources, splitGroupVersion } from '../example-api-server/served-resources.ts';
 import type { StorageKey } from '../example-api-server/store.ts';
 import { kubernetesVersions } from '../example-api-server/tables/versions.ts';

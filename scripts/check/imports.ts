@@ -20,14 +20,3 @@ export function importsOf(file: string): string[] {
     return specifier.startsWith('.') ? relative(root, join(root, file, '..', specifier)) : specifier;
   });
 }
-
-const importsOfValues = /^(?:import|export)\b(?! type\b)(?:[^';]*\bfrom)? '([^']+)'/gm;
-
-/** What of `src` a module has loaded with it: neither types alone nor what is imported later (`import()`). */
-export function loadedBy(file: string): string[] {
-  const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(importsOfValues)]
-    .map(([, specifier = '']) => specifier)
-    .filter((specifier) => specifier.startsWith('.'))
-    .map((specifier) => relative(root, join(root, file, '..', specifier)));
-}

@@ -1,10 +1,10 @@
 /**
  * Holds the rooms of src to their order: what stands in one imports from its own and from those below it only, so there
- * is no circle of folders, nor one of modules that load each other. A room is small enough to be looked over, and no two
+ * is no circle of folders, nor one of modules, by their types either. A room is small enough to be looked over, and no two
  * files share a name. Exits 1 and names every fault.
  */
 import { basename, dirname } from 'node:path';
-import { importsOf, loadedBy, sourceFiles } from './imports.ts';
+import { importsOf, sourceFiles } from './imports.ts';
 
 /** From the top down (docs/explanation/architecture.md, "Folders"). */
 const rooms = [
@@ -138,7 +138,7 @@ function circles(): string[] {
     const start = way.indexOf(file);
     if (start !== -1) found.push(`${[...way.slice(start), file].join(' -> ')}: a circle`);
     if (start !== -1 || done.has(file)) return;
-    for (const imported of loadedBy(file)) visit(imported, [...way, file]);
+    for (const imported of importsOf(file)) if (imported.startsWith('src/')) visit(imported, [...way, file]);
     done.add(file);
   };
   for (const file of files) visit(file, []);

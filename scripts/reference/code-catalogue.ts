@@ -51,20 +51,20 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Destinations without a response',
-    source: 'src/request/transport.ts',
+    source: 'src/request/transport-error.ts',
     name: 'TransportErrorCode',
     introduction:
       'In the log line of a failed attempt, and in `TransportError`. The client gets a second try elsewhere where that is safe, else 503 (502 for `InvalidResponse`).',
   },
   {
     heading: 'Attempts',
-    source: 'src/request/request-observer.ts',
+    source: 'src/request/request-observation.ts',
     name: 'AttemptFailure',
     introduction: 'For request observers, in addition to the codes above.',
   },
   {
     heading: 'Refused requests',
-    source: 'src/request/request-observer.ts',
+    source: 'src/request/request-observation.ts',
     name: 'DropReason',
     introduction: 'By the router itself: see [limits](limits.md) and [shutting down](../guides/shutdown.md).',
   },

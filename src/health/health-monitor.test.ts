@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
-import type { Destination } from '../request/transport.ts';
+import type { Destination } from '../request/destination.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import type { ProbeOutcome } from './health-state.ts';
 import { ServerHealth } from './server-health.ts';

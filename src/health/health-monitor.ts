@@ -1,4 +1,4 @@
-import type { Destination } from '../request/transport.ts';
+import type { Destination } from '../request/destination.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { ProbeOutcome } from './health-state.ts';
 import type { ServerHealth } from './server-health.ts';

@@ -4,7 +4,7 @@ import { mixedCluster } from '../../test/support/decision-rows.ts';
 import { recordingLogger } from '../../test/support/recording-logger.ts';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
-import { TransportError } from '../request/transport.ts';
+import { TransportError } from '../request/transport-error.ts';
 import { accessLog } from './access-log.ts';
 
 async function linesOf(

@@ -6,9 +6,9 @@ import {
   type RequestInfoErrorCode,
 } from '../apimachinery/request-info.ts';
 import type { HealthStatus } from '../health/health-state.ts';
+import type { Destination } from '../request/destination.ts';
 import { rerouteMarkHeader } from '../request/header-hygiene.ts';
 import { queryOf } from '../request/inbound.ts';
-import type { Destination } from '../request/transport.ts';
 import { decide } from '../routing/decide.ts';
 import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
 import { isOlder } from '../routing/preferred-version.ts';

@@ -3,11 +3,12 @@ import type { OpenApiV3Indexes } from '../discovery/openapi-v3/openapi-v3-indexe
 import type { ServerHealth } from '../health/server-health.ts';
 import type { Authenticator } from '../identity/authenticator.ts';
 import type { IdentityTokenSigners } from '../identity/identity-token.ts';
+import type { Destination } from '../request/destination.ts';
 import type { IdentityHeaderNames } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { RequestObserver } from '../request/request-observer.ts';
 import type { RetryBudget } from '../request/retry.ts';
-import type { Destination, Transport } from '../request/transport.ts';
+import type { Transport } from '../request/transport.ts';
 import type { PreferredVersionOptions, StalePolicy } from '../routing/decision.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';

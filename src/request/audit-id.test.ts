@@ -9,7 +9,7 @@ import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { auditIdOf, withAuditId } from './audit-id.ts';
 import type { RequestObserver } from './request-observer.ts';
-import { TransportError } from './transport.ts';
+import { TransportError } from './transport-error.ts';
 
 const jobs = 'https://router/apis/batch/v1/jobs';
 

@@ -1,5 +1,5 @@
 import { firstHeader, type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
-import type { ObservedRequest } from './observed-request.ts';
+import type { RequestObservation } from './request-observation.ts';
 
 /** A client certificate whose chain the runtime has verified. Never built from an unverified one. */
 export interface VerifiedClientCertificate {
@@ -73,7 +73,7 @@ export interface InboundRequest {
   /** Set by `Router.deliver` where a server of another version than the preferred one responds. */
   otherVersion?: OtherVersion | undefined;
   /** Set by `Router.accept` where somebody observes this request (metrics, traces, audit). */
-  observed?: ObservedRequest | undefined;
+  observed?: Required<RequestObservation> | undefined;
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Decision } from '../routing/decision.ts';
+import type { Destination } from './destination.ts';
 import type { InboundRequest } from './inbound.ts';
-import type { ByteCounter, Destination, TransportErrorCode } from './transport.ts';
+import type { AttemptFailure, ByteCounter, DropReason, RequestObservation } from './request-observation.ts';
 import type { Caller } from './user-info.ts';
 
 /**
@@ -18,71 +19,108 @@ export interface RequestObserver {
   begin(inbound: InboundRequest): RequestObservation | undefined;
 }
 
-/** Why a request was turned away that could have been served. */
-export type DropReason =
-  /** Too many requests in flight (429). */
-  | 'Overloaded'
-  /** The router is shutting down (429). */
-  | 'ShuttingDown'
-  /** The only server that could respond was restarted and is not ready yet (503). */
-  | 'ServerNotReady'
-  /** Only servers of older versions are left than the preferred one, and `--preferred-version-required` (503). */
-  | 'PreferredVersionUnavailable'
-  /** It took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the response had begun). */
-  | 'RequestTimeout';
-
-/** Why an attempt at a destination did not respond. */
-export type AttemptFailure =
-  | TransportErrorCode
-  /** The caller's identity does not fit into the token for this destination: nothing was sent. */
-  | 'IdentityTokenTooLarge'
-  /** An internal error of the router. */
-  | 'InternalError';
-
 /**
- * The moments of one request's life, in the order in which they come; each is left out where it does not happen.
- * The observer keeps its own clock: a call is made at the moment that it names.
+ * Passes each event of one request on to all its observers. An event that happens once is passed on once, even when
+ * two places report it. Kept in `InboundRequest.observed`; a request without observers has none and costs one check.
  */
-export interface RequestObservation {
-  /** The target is acceptable, and this is what it asks for. Left out for a target that is refused. */
-  accepted?(requestInfo: RequestInfo): void;
-  /** Who calls. Left out for credentials that are refused (401). */
-  identified?(caller: Caller): void;
-  /** Where it goes and why. Left out for health and the router's own paths. */
-  decided?(decision: Decision): void;
-  /** The router rejects it to protect itself; `responded` follows unless the response had begun. */
-  dropped?(reason: DropReason): void;
-  /**
-   * Header lines for the request that is about to leave for `destination`: trace context, audit ID. They
-   * replace the client's lines of those names on every outbound request (`buildOutboundRequest`). Called between
-   * `attemptBegun` and `attemptResponded`. Names of identity headers have no effect.
-   */
-  outboundHeaders?(destination: Destination): RawHeaders;
-  /**
-   * It goes to a server of another version than the preferred one, of which none can be asked. Called before the attempt.
-   * @param isOlder the version may lose what the preferred one knows
-   */
-  otherVersionAsked?(isOlder: boolean): void;
-  /** It is being sent to `destination`; a second call is the second try. */
-  attemptBegun?(destination: Destination): void;
-  /** The destination of the last `attemptBegun` responded with this code, which the client need not see. */
-  attemptResponded?(status: number): void;
-  /**
-   * Where the bytes of the destination's response are counted while they are passed on; asked once its head is. Kept for
-   * as long as the response lasts: must hold nothing of the request. Left out on runtimes that see no bytes pass.
-   */
-  responseBytes?(): ByteCounter | undefined;
-  /** The response is merged aggregated discovery. @param wasMade it was there; else it was merged for this request */
-  aggregatedDiscovery?(wasMade: boolean): void;
-  /** The destination of the last `attemptBegun` did not respond. */
-  attemptFailed?(failure: AttemptFailure): void;
-  /** An internal error of the router ends it, where kube-apiserver would panic; `responded` follows with 500. */
-  panicked?(error: unknown): void;
-  /** The head of the client's response: its first byte. Exactly once, unless the client went away before. */
-  responded?(status: number): void;
-  /**
-   * The exchange is over: response sent whole, tunnel closed, or either side gone. Exactly once, and last. On
-   * runtimes that cannot tell (no `InboundRequest.onFinished`) it comes right after `responded`.
-   */
-  finished?(): void;
+export class ObservedRequest implements Required<RequestObservation> {
+  readonly #observations: readonly RequestObservation[];
+  readonly #canTellTheEnd: boolean;
+  #hasResponded = false;
+  #isFinished = false;
+
+  /** @param canTellTheEnd whether `finished` will be called by the runtime; else it follows `responded`. */
+  constructor(observations: readonly RequestObservation[], canTellTheEnd: boolean) {
+    this.#observations = observations;
+    this.#canTellTheEnd = canTellTheEnd;
+  }
+
+  accepted(requestInfo: RequestInfo): void {
+    for (const observation of this.#observations) observation.accepted?.(requestInfo);
+  }
+
+  identified(caller: Caller): void {
+    for (const observation of this.#observations) observation.identified?.(caller);
+  }
+
+  decided(decision: Decision): void {
+    for (const observation of this.#observations) observation.decided?.(decision);
+  }
+
+  dropped(reason: DropReason): void {
+    for (const observation of this.#observations) observation.dropped?.(reason);
+  }
+
+  outboundHeaders(destination: Destination): RawHeaders {
+    let lines = noLines;
+    for (const observation of this.#observations) {
+      const more = observation.outboundHeaders?.(destination);
+      if (more !== undefined) lines = lines.length === 0 ? more : [...lines, ...more];
+    }
+    return lines;
+  }
+
+  otherVersionAsked(isOlder: boolean): void {
+    for (const observation of this.#observations) observation.otherVersionAsked?.(isOlder);
+  }
+
+  attemptBegun(destination: Destination): void {
+    for (const observation of this.#observations) observation.attemptBegun?.(destination);
+  }
+
+  attemptResponded(status: number): void {
+    for (const observation of this.#observations) observation.attemptResponded?.(status);
+  }
+
+  /** One observer counts for all of them. */
+  responseBytes(): ByteCounter | undefined {
+    let counter: ByteCounter | undefined;
+    for (const observation of this.#observations) counter ??= observation.responseBytes?.();
+    return counter;
+  }
+
+  aggregatedDiscovery(wasMade: boolean): void {
+    for (const observation of this.#observations) observation.aggregatedDiscovery?.(wasMade);
+  }
+
+  attemptFailed(failure: AttemptFailure): void {
+    for (const observation of this.#observations) observation.attemptFailed?.(failure);
+  }
+
+  panicked(error: unknown): void {
+    for (const observation of this.#observations) observation.panicked?.(error);
+  }
+
+  /** The first call counts: a placeholder `Response` for one that was sent directly has no code of its own. */
+  responded(status: number): void {
+    if (this.#hasResponded || this.#isFinished) return;
+    this.#hasResponded = true;
+    for (const observation of this.#observations) observation.responded?.(status);
+    if (!this.#canTellTheEnd) this.finished();
+  }
+
+  finished(): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    for (const observation of this.#observations) observation.finished?.();
+  }
+}
+
+const noLines: RawHeaders = [];
+
+/** Tells the observers of a new request; `undefined` when none of them wants to know more. */
+export function observeRequest(
+  observers: readonly RequestObserver[],
+  inbound: InboundRequest,
+): ObservedRequest | undefined {
+  if (observers.length === 0) return undefined;
+  const observations: RequestObservation[] = [];
+  for (const observer of observers) {
+    const observation = observer.begin(inbound);
+    if (observation !== undefined) observations.push(observation);
+  }
+  if (observations.length === 0) return undefined;
+  const observed = new ObservedRequest(observations, inbound.onFinished !== undefined);
+  inbound.onFinished?.(() => observed.finished());
+  return observed;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maySafelyTryAnother, RetryBudget } from './retry.ts';
-import { TransportError, type TransportErrorCode } from './transport.ts';
+import { TransportError, type TransportErrorCode } from './transport-error.ts';
 
 const failed = (code: TransportErrorCode, requestMayHaveArrived: boolean) =>
   new TransportError(code, 'no response', { requestMayHaveArrived });

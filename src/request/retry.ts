@@ -1,4 +1,4 @@
-import type { TransportError } from './transport.ts';
+import type { TransportError } from './transport-error.ts';
 
 /** Share of requests that may be tried a second time; a struggling cluster must not get double load. */
 const share = 0.2;

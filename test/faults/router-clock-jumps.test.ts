@@ -4,7 +4,7 @@ import { createAssertionSigner } from '../../src/identity/assertion/sign-asserti
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
 import { CachedKeys } from '../../src/identity/jwt/cached-keys.ts';
 import { RequestDeadlines } from '../../src/node/exchange/request-deadlines.ts';
-import { TransportError } from '../../src/request/transport.ts';
+import { TransportError } from '../../src/request/transport-error.ts';
 import { janesRequest, pinned, speaker } from '../support/assertions.ts';
 import { recordingTransport } from '../support/recording-transport.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import type { RequestObserver } from '../../src/request/request-observer.ts';
-import { TransportError } from '../../src/request/transport.ts';
+import { TransportError } from '../../src/request/transport-error.ts';
 import { localId, mixedCluster } from '../support/decision-rows.ts';
 import { recordingTransport } from '../support/recording-transport.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';

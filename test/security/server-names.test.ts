@@ -8,7 +8,7 @@ import { askOverHttps } from '../../src/cli/terminal/ask-over-https.ts';
 import { issuerFetch } from '../../src/node/callers/issuer-fetch.ts';
 import { checkServerIdentity } from '../../src/node/destinations/server-identity.ts';
 import { TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
-import type { DestinationTrust } from '../../src/request/transport.ts';
+import type { DestinationTrust } from '../../src/request/destination.ts';
 import { httpsTarget } from '../../src/sync/node/https-target.ts';
 import { kubernetesConnection } from '../../src/sync/node/kubernetes-connection.ts';
 import { httpLeaseClient } from '../../src/sync/node/lease-client.ts';

@@ -10,7 +10,8 @@ import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import type { TransportCredentials } from '../../src/node/destinations/tls-dialer.ts';
-import type { Destination, OutboundRequest } from '../../src/request/transport.ts';
+import type { Destination } from '../../src/request/destination.ts';
+import type { OutboundRequest } from '../../src/request/transport.ts';
 import { createAuthority } from './certificates.ts';
 import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 

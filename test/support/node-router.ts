@@ -8,15 +8,12 @@ import {
   type RouterServerOptions,
 } from '../../src/node/serving/server.ts';
 import { upgradeListener } from '../../src/node/upgrades/upgrade.ts';
+import type { Destination } from '../../src/request/destination.ts';
 import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/request/header-hygiene.ts';
 import type { InboundRequest } from '../../src/request/inbound.ts';
 import type { AdmittedRequest, Router } from '../../src/request/router.ts';
-import {
-  type Destination,
-  type OnResponseHead,
-  type OutboundRequest,
-  TransportError,
-} from '../../src/request/transport.ts';
+import type { OnResponseHead, OutboundRequest } from '../../src/request/transport.ts';
+import { TransportError } from '../../src/request/transport-error.ts';
 import { credentials, outboundTo, routerPair } from './node-exchange.ts';
 import { noRequestInfo } from './request-info.ts';
 

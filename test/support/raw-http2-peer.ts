@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 import { createServer, type TLSSocket } from 'node:tls';
-import type { Destination } from '../../src/request/transport.ts';
+import type { Destination } from '../../src/request/destination.ts';
 import { eventually } from './eventually.ts';
 import { listenOnLoopback } from './listen-on-loopback.ts';
 import { destinationAt, peerPair } from './node-exchange.ts';

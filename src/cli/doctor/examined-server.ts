@@ -1,5 +1,5 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { Destination } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
 import { type AddressPolicy, createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 

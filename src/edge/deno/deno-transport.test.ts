@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { type OutboundRequest, type ResponseHead, TransportError } from '../../request/transport.ts';
+import type { OutboundRequest, ResponseHead } from '../../request/transport.ts';
+import { TransportError } from '../../request/transport-error.ts';
 import type { DenoHttpClient } from './deno-runtime.ts';
 import { createDenoTransport, type DenoFetch, type DenoTransportOptions } from './deno-transport.ts';
 

@@ -1,6 +1,7 @@
 import { headerLines, type RawHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { type OutboundRequest, type Transport, TransportError } from '../../request/transport.ts';
+import type { OutboundRequest, Transport } from '../../request/transport.ts';
+import { TransportError } from '../../request/transport-error.ts';
 import type { DenoHttpClient } from './deno-runtime.ts';
 
 /** `fetch` as Deno has it: with a client, and with header lines as pairs. */

@@ -1,6 +1,7 @@
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { type OutboundRequest, type Transport, TransportError } from '../../request/transport.ts';
+import type { OutboundRequest, Transport } from '../../request/transport.ts';
+import { TransportError } from '../../request/transport-error.ts';
 import { webHeaders } from './worker-headers.ts';
 import { WorkerInboundRequest } from './worker-inbound.ts';
 

@@ -1,6 +1,6 @@
 import { headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
-import type { ObservedRequest } from '../../request/observed-request.ts';
+import type { ObservedRequest } from '../../request/request-observer.ts';
 
 /** The header in which Cloudflare Access hands on its signed token. */
 const accessTokenHeader = 'cf-access-jwt-assertion';

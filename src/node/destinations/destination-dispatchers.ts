@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { type Destination, isSameTrust } from '../../request/transport.ts';
+import { type Destination, isSameTrust } from '../../request/destination.ts';
 
 /**
  * Makes the dispatcher for the requests to one destination.

@@ -1,5 +1,7 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { type ByteCounter, type OnResponseHead, TransportError } from '../../request/transport.ts';
+import type { ByteCounter } from '../../request/request-observation.ts';
+import type { OnResponseHead } from '../../request/transport.ts';
+import { TransportError } from '../../request/transport-error.ts';
 import { contentLength } from '../exchange/content-length.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import { toTransportError } from './transport-errors.ts';

@@ -6,7 +6,7 @@ import { createServer, type TLSSocket } from 'node:tls';
 import { destinationAt, peerPair } from '../../../test/support/node-exchange.ts';
 import { newTransport, send } from '../../../test/support/node-transport.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
-import type { Destination } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
 
 const prefaceLength = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'.length;
 /** `:status: 304` and `:status: 200` in the static table (RFC 7541 appendix A). */

@@ -1,5 +1,5 @@
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { TransportError } from '../../request/transport.ts';
+import { TransportError } from '../../request/transport-error.ts';
 
 /**
  * Refuses transfer codings other than `chunked`. A parser decodes the chunks only, and the header is dropped: the content

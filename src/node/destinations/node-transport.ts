@@ -1,14 +1,10 @@
 import { Readable } from 'node:stream';
 import type { ConnectionEnd } from '../../health/connection-closer.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import { isRead } from '../../request/retry.ts';
-import {
-  type Destination,
-  type OnResponseHead,
-  type OutboundRequest,
-  type Transport,
-  TransportError,
-} from '../../request/transport.ts';
+import type { OnResponseHead, OutboundRequest, Transport } from '../../request/transport.ts';
+import { TransportError } from '../../request/transport-error.ts';
 import { BodyStream } from '../exchange/body-stream.ts';
 import type { DialObserver } from '../exchange/connection-observer.ts';
 import { LongRunningResponse } from '../exchange/long-running-response.ts';

@@ -1,7 +1,8 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { type Destination, TransportError } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
+import { TransportError } from '../../request/transport-error.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import type { NodeTransport } from './node-transport.ts';
 

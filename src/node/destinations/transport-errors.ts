@@ -3,7 +3,7 @@ import {
   RequestHeadTooLargeError,
   UnprocessedRequestError,
 } from '../../http2/client/request-errors.ts';
-import { TransportError, type TransportErrorCode } from '../../request/transport.ts';
+import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
 
 /** OpenSSL's codes for a destination that rejects our client certificate. TLS 1.3 reports it after the handshake. */
 const certificateRefused =

@@ -14,7 +14,7 @@ import {
 import { startRouter } from '../../../test/support/node-router.ts';
 import { failureOf, newTransport, send } from '../../../test/support/node-transport.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
-import type { TransportError } from '../../request/transport.ts';
+import type { TransportError } from '../../request/transport-error.ts';
 import type { NodeBindings } from '../exchange/node-inbound.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { servingAuthority, startPeer } from '../../../test/support/node-exchange.ts';
 import { failureOf, newTransport } from '../../../test/support/node-transport.ts';
-import type { DestinationTrust } from '../../request/transport.ts';
+import type { DestinationTrust } from '../../request/destination.ts';
 
 test('attack: many CA bundles of APIServices never change what peers are checked against', async (context) => {
   const peer = await startPeer(context, 'h2', () => {});

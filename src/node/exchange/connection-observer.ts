@@ -1,5 +1,6 @@
 import type { TLSSocket } from 'node:tls';
-import type { Destination, TransportError } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
+import type { TransportError } from '../../request/transport-error.ts';
 
 /** Is told of connections of clients, for metrics. Must not throw. */
 export interface ServerObserver {

@@ -4,7 +4,7 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { auditIdHeader, auditIdOf } from '../../request/audit-id.ts';
 import type { GetInboundRequest } from '../../request/handler-environment.ts';
 import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
-import type { ObservedRequest } from '../../request/observed-request.ts';
+import type { ObservedRequest } from '../../request/request-observer.ts';
 import { BodyStream } from './body-stream.ts';
 import { contentLength } from './content-length.ts';
 import { ExchangeEnd } from './exchange-end.ts';

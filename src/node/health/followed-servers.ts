@@ -4,7 +4,7 @@ import { ServerHealth } from '../../health/server-health.ts';
 import type { AskOptions } from '../../proxy/delivery/ask-server.ts';
 import { peerDestination } from '../../proxy/delivery/destinations.ts';
 import { createProbe } from '../../proxy/delivery/probe.ts';
-import type { Destination } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';

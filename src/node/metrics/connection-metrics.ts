@@ -1,5 +1,6 @@
 import type { TLSSocket } from 'node:tls';
-import type { Destination, TransportError } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
+import type { TransportError } from '../../request/transport-error.ts';
 import type { DialObserver, ServerObserver } from '../exchange/connection-observer.ts';
 import type { DestinationSeriesIndex } from './destination-series.ts';
 import type { MetricRegistry } from './metric-registry.ts';

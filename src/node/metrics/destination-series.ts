@@ -1,4 +1,4 @@
-import type { Destination } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
 import { type HistogramSeries, NumberSeries } from './metric-family.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 import { codeLabel } from './request-labels.ts';

@@ -1,13 +1,9 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import type {
-  AttemptFailure,
-  DropReason,
-  RequestObservation,
-  RequestObserver,
-} from '../../request/request-observer.ts';
-import type { Destination } from '../../request/transport.ts';
+import type { AttemptFailure, DropReason, RequestObservation } from '../../request/request-observation.ts';
+import type { RequestObserver } from '../../request/request-observer.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';

@@ -2,8 +2,9 @@ import type { HealthObserver, ServerHealthReport } from '../../health/server-hea
 import type { HealthEndpoint } from '../../own-paths/health-checks/health-endpoints.ts';
 import type { MetricsSource, Scrape } from '../../own-paths/health-checks/metrics-source.ts';
 import type { ProcessFacts } from '../../own-paths/z-pages.ts';
-import type { DropReason, RequestObserver } from '../../request/request-observer.ts';
-import type { Destination } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
+import type { DropReason } from '../../request/request-observation.ts';
+import type { RequestObserver } from '../../request/request-observer.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { SyncObserver } from '../../sync/delivery/observer.ts';

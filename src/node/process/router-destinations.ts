@@ -1,5 +1,5 @@
 import { extensionDestination, peerDestination } from '../../proxy/delivery/destinations.ts';
-import type { Destination } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { LiveCredentials } from '../reload/live-credentials.ts';

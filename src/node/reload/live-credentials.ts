@@ -1,5 +1,5 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { DestinationTrust } from '../../request/transport.ts';
+import type { DestinationTrust } from '../../request/destination.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { type ClientAuthorities, readClientAuthorities } from '../callers/client-authorities.ts';
 import { ClientCertificateReader, clientCertificateTlsOptions } from '../callers/client-certificate.ts';

@@ -5,8 +5,8 @@ import type { RecentDecisions } from '../../own-paths/status/recent-decisions.ts
 import { createRouter } from '../../proxy/create-router.ts';
 import type { OutboundOptions } from '../../proxy/delivery/outbound.ts';
 import type { ServerLoad } from '../../proxy/delivery/server-load.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { RetryBudget } from '../../request/retry.ts';
-import type { Destination } from '../../request/transport.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { callerIdentification, type LastingAuthenticators } from '../callers/caller-identification.ts';
 import { oidcIssuer } from '../callers/destination-identity.ts';

@@ -21,9 +21,9 @@ import {
 } from '../../observe/tracing/trace-context.ts';
 import { isTraceContextTrusted } from '../../observe/tracing/trusted-trace-context.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
+import type { Destination } from '../../request/destination.ts';
 import { type InboundRequest, queryOf } from '../../request/inbound.ts';
-import type { AttemptFailure, DropReason, RequestObservation } from '../../request/request-observer.ts';
-import type { Destination } from '../../request/transport.ts';
+import type { AttemptFailure, DropReason, RequestObservation } from '../../request/request-observation.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { maskText } from '../exchange/mask-secrets.ts';

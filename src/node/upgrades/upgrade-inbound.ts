@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { withAuditId } from '../../request/audit-id.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
-import type { ObservedRequest } from '../../request/observed-request.ts';
+import type { ObservedRequest } from '../../request/request-observer.ts';
 import { ExchangeEnd } from '../exchange/exchange-end.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
 import { writeLastResponse } from '../exchange/raw-response.ts';

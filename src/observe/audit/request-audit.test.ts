@@ -6,7 +6,7 @@ import { recordingTransport } from '../../../test/support/recording-transport.ts
 import { type TestAppOptions, testApp, userConnection } from '../../../test/support/test-app.ts';
 import { AuthenticationError } from '../../identity/authenticator.ts';
 import { maskText } from '../../node/exchange/mask-secrets.ts';
-import { TransportError } from '../../request/transport.ts';
+import { TransportError } from '../../request/transport-error.ts';
 import { type AuditEvent, auditStages } from './audit-event.ts';
 import type { AuditPolicy, AuditPolicyRule } from './audit-policy.ts';
 import { requestAudit } from './request-audit.ts';

@@ -1,9 +1,10 @@
 import { isLongRunning } from '../../apimachinery/long-running.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import type { DropReason, RequestObservation, RequestObserver } from '../../request/request-observer.ts';
-import type { Destination } from '../../request/transport.ts';
+import type { DropReason, RequestObservation } from '../../request/request-observation.ts';
+import type { RequestObserver } from '../../request/request-observer.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import type { AuditEvent, AuditResponseStatus, AuditSink, AuditStage } from './audit-event.ts';

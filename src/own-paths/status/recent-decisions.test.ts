@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { inboundRequest } from '../../../test/support/inbound-request.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
+import type { Destination } from '../../request/destination.ts';
 import { loggablePath } from '../../request/loggable-path.ts';
-import type { Destination } from '../../request/transport.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { RecentDecisions } from './recent-decisions.ts';
 

@@ -1,13 +1,9 @@
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import { loggablePath } from '../../request/loggable-path.ts';
-import type {
-  AttemptFailure,
-  DropReason,
-  RequestObservation,
-  RequestObserver,
-} from '../../request/request-observer.ts';
-import type { Destination } from '../../request/transport.ts';
+import type { AttemptFailure, DropReason, RequestObservation } from '../../request/request-observation.ts';
+import type { RequestObserver } from '../../request/request-observer.ts';
 import type { Decision, DecisionReason } from '../../routing/decision.ts';
 
 /** What became of one request. */

@@ -1,7 +1,8 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import type { Destination, Transport } from '../../request/transport.ts';
+import type { Transport } from '../../request/transport.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';

@@ -2,15 +2,12 @@ import { statusResponse } from '../../apimachinery/status.ts';
 import type { ServerHealth } from '../../health/server-health.ts';
 import { IdentityTokenError } from '../../identity/identity-token.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import type { AttemptFailure } from '../../request/request-observer.ts';
+import type { AttemptFailure } from '../../request/request-observation.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
-import {
-  type Destination,
-  foundNoConnection,
-  type OutboundRequest,
-  TransportError,
-} from '../../request/transport.ts';
+import type { OutboundRequest } from '../../request/transport.ts';
+import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog } from '../../runtime/failure-log.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';

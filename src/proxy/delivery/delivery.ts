@@ -1,7 +1,9 @@
+import type { Destination } from '../../request/destination.ts';
 import { announcesBody, canBeSentAgain } from '../../request/inbound.ts';
 import { isRead, maySafelyTryAnother, type RetryBudget } from '../../request/retry.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
-import { type Destination, type OutboundRequest, TransportError } from '../../request/transport.ts';
+import type { OutboundRequest } from '../../request/transport.ts';
+import { TransportError } from '../../request/transport-error.ts';
 import type { ServerState } from '../../routing/choose-server.ts';
 import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
 import { type AttemptOptions, createAttempt } from './attempt.ts';

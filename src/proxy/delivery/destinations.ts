@@ -1,4 +1,4 @@
-import type { Destination } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { SnapshotApiService } from '../../snapshot/format/types.ts';
 import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
 

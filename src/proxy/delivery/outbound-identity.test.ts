@@ -9,7 +9,8 @@ import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
 import { createOidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
 import { createOidcTokenSigner } from '../../identity/oidc-token/sign-oidc-token.ts';
-import { type OutboundRequest, TransportError } from '../../request/transport.ts';
+import type { OutboundRequest } from '../../request/transport.ts';
+import { TransportError } from '../../request/transport-error.ts';
 
 const { key, publicJwk } = await speaker('edge', 'ES256');
 const assertion = createAssertionSigner({ key, issuer: 'edge' });

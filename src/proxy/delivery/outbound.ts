@@ -4,10 +4,11 @@ import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { IdentityToken, IdentityTokenSigners } from '../../identity/identity-token.ts';
 import { stampIdentity } from '../../identity/stamp-identity.ts';
 import { withAuditIdForDestination } from '../../request/audit-id.ts';
+import type { Destination } from '../../request/destination.ts';
 import { cleanRequestHeaders, rerouteMarkHeader } from '../../request/header-hygiene.ts';
 import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
-import type { Destination, OutboundRequest } from '../../request/transport.ts';
+import type { OutboundRequest } from '../../request/transport.ts';
 import { viaHeader, viaMember } from '../../request/via.ts';
 import type { Decision } from '../../routing/decision.ts';
 

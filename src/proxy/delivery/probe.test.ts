@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
+import type { Destination } from '../../request/destination.ts';
 import { defaultIdentityHeaderNames } from '../../request/identity-header-names.ts';
-import { type Destination, TransportError, type TransportErrorCode } from '../../request/transport.ts';
+import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
 import { createProbe } from './probe.ts';
 
 const destination = (kind: 'local' | 'peer'): Destination => ({

@@ -1,5 +1,6 @@
 import type { ProbeOutcome } from '../../health/health-state.ts';
-import { type Destination, foundNoConnection, TransportError } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
+import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog } from '../../runtime/failure-log.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { type AskOptions, askServer } from './ask-server.ts';

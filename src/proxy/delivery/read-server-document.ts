@@ -5,7 +5,8 @@ import {
   ServerDocumentError,
 } from '../../discovery/openapi-v2/server-document.ts';
 import { IdentityTokenError } from '../../identity/identity-token.ts';
-import { type Destination, TransportError } from '../../request/transport.ts';
+import type { Destination } from '../../request/destination.ts';
+import { TransportError } from '../../request/transport-error.ts';
 import { type AskOptions, askServer, type UpstreamResponse } from './ask-server.ts';
 import { peerDestination } from './destinations.ts';
 

@@ -1,7 +1,8 @@
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
-import type { Destination, ResponseHead } from '../../request/transport.ts';
+import type { ResponseHead } from '../../request/transport.ts';
 
 /**
  * A path on the server that was asked. Anything that some parser could take for another server is not one:

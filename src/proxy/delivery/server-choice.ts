@@ -1,5 +1,5 @@
+import type { Destination } from '../../request/destination.ts';
 import type { OtherVersion } from '../../request/inbound.ts';
-import type { Destination } from '../../request/transport.ts';
 import { chooseServer, type ServerState } from '../../routing/choose-server.ts';
 import type { VersionChoice } from '../../routing/decision.ts';
 import { isOlder } from '../../routing/preferred-version.ts';

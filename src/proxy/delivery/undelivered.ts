@@ -2,7 +2,7 @@ import { statusResponse } from '../../apimachinery/status.ts';
 import { announcesBody } from '../../request/inbound.ts';
 import { maySafelyTryAnother } from '../../request/retry.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
-import type { TransportError } from '../../request/transport.ts';
+import type { TransportError } from '../../request/transport-error.ts';
 
 /** Seconds after which a client should ask again when no server responded. */
 export const retryAfterSeconds = 1;

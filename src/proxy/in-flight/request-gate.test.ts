@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { ObservedRequest } from '../../request/observed-request.ts';
+import { ObservedRequest } from '../../request/request-observer.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { Caller } from '../../request/user-info.ts';
 import { RequestGate } from './request-gate.ts';

@@ -1,7 +1,7 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { NodeTransport } from '../../node/destinations/node-transport.ts';
 import { requestDocument } from '../../node/destinations/request-document.ts';
-import type { DestinationTrust } from '../../request/transport.ts';
+import type { DestinationTrust } from '../../request/destination.ts';
 import {
   ReadError,
   type ServerDocument,

@@ -1,5 +1,5 @@
 import { NodeTransport } from '../../node/destinations/node-transport.ts';
-import type { DestinationTrust } from '../../request/transport.ts';
+import type { DestinationTrust } from '../../request/destination.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import { addressOf } from '../cluster/api-endpoints.ts';

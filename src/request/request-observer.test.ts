@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InboundRequest } from './inbound.ts';
-import { observeRequest } from './observed-request.ts';
 import type { RequestObserver } from './request-observer.ts';
+import { observeRequest } from './request-observer.ts';
 
 function inboundWith(onFinished?: InboundRequest['onFinished']): InboundRequest {
   return {

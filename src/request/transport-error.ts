@@ -1,0 +1,37 @@
+export type TransportErrorCode =
+  /** Name not resolved, connection refused, no route. */
+  | 'ConnectFailed'
+  /** Handshake failed or the serving certificate was not accepted. */
+  | 'TLSFailed'
+  /** Connected, then closed or reset before a response began. */
+  | 'ConnectionClosed'
+  /** Connecting, or waiting for the head of the response, took too long. */
+  | 'Timeout'
+  /** The client went away. */
+  | 'ClientGone'
+  /** What came back is not valid HTTP, or exceeds the router's limits: 502 when no other server is tried. */
+  | 'InvalidResponse'
+  /** The request's head exceeds the destination's limit: the response is 431, never tried elsewhere. */
+  | 'RequestHeaderFieldsTooLarge';
+
+/** A destination that did not respond. The message may name addresses: for logs, never for clients. */
+export class TransportError extends Error {
+  override readonly name = 'TransportError';
+  readonly code: TransportErrorCode;
+  /** False only if provably no byte of the request reached the destination, body untouched. */
+  readonly requestMayHaveArrived: boolean;
+  constructor(
+    code: TransportErrorCode,
+    message: string,
+    options: { requestMayHaveArrived: boolean; cause?: unknown },
+  ) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.requestMayHaveArrived = options.requestMayHaveArrived;
+  }
+}
+
+/** No connection could be made: refused, no route, TLS failure, dial timeout. The next request would fail as well. */
+export function foundNoConnection(error: TransportError): boolean {
+  return !error.requestMayHaveArrived && ['ConnectFailed', 'TLSFailed', 'Timeout'].includes(error.code);
+}
