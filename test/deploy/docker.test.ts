@@ -49,6 +49,18 @@ test('the image runs as nobody, without a shell, what the build leaves in it', (
   assert.deepEqual(copied, ['/app/package.json', '/app/node_modules', '/app/bin', '/app/dist']);
 });
 
+test('nothing that goes into the image is built for one architecture, since the build is not run on each', () => {
+  const { packages } = JSON.parse(read('package-lock.json')) as {
+    packages: Record<string, { dev?: true; optional?: true; cpu?: string[]; hasInstallScript?: true }>;
+  };
+  const bound = Object.entries(packages)
+    .filter(([, { dev, optional }]) => dev !== true && optional !== true)
+    .filter(([, { cpu, hasInstallScript }]) => cpu !== undefined || hasInstallScript === true)
+    // A checkout builds itself (`prepare`); the image has that run by hand.
+    .filter(([path]) => path !== '');
+  assert.deepEqual(bound, []);
+});
+
 test('its labels are those of the package', () => {
   const labels = lastStage.find(({ name }) => name === 'LABEL')?.rest ?? '';
   assert.ok(labels.includes(`image.version="${manifest.version}"`), labels);
