@@ -47,7 +47,7 @@ describe('kubectl through a gateway', { skip: kubectls.length === 0 && kubectlMi
     const [apiServer] = demo.apiServers;
     assert.ok(apiServer);
     const snapshotFile = join(home, 'gateway-snapshot');
-    await copyFile(join(home, '.demo/snapshots', apiServer.version), snapshotFile);
+    await copyFile(join(home, '.demo/snapshots', apiServer.serverId), snapshotFile);
     const {
       'server-id': _serverId,
       'local-server': _localServer,
