@@ -35,7 +35,9 @@ function occurrencesOf(flag: ConfiguredValue['flag'], value: unknown, folder: st
   const fromFolder = (path: unknown) => (path === '-' ? '-' : resolve(folder, String(path)));
   const textOf = flag.value.isPath === true ? fromFolder : String;
   if (flag.value.kind !== 'list') return [textOf(value)];
-  if (Array.isArray(value)) return listOccurrences(value, textOf);
+  if (Array.isArray(value)) {
+    return flag.value.isWhole === true ? pairOccurrences(value, textOf) : listOccurrences(value, textOf);
+  }
   return Object.entries(value as Readonly<Record<string, boolean>>).map(([gate, on]) => `${gate}=${on}`);
 }
 
@@ -43,6 +45,17 @@ function occurrencesOf(flag: ConfiguredValue['flag'], value: unknown, folder: st
 function listOccurrences(values: readonly unknown[], textOf: (entry: unknown) => string): readonly string[] {
   const entries = values.map(textOf);
   return entries.length === 0 ? [''] : entries.map((entry) => `"${entry.replaceAll('"', '""')}"`);
+}
+
+/** Of `namedCertificatePairs`. */
+function pairOccurrences(
+  values: readonly { certFile: string; keyFile: string; names?: readonly string[] }[],
+  textOf: (entry: unknown) => string,
+): readonly string[] {
+  return values.map(({ certFile, keyFile, names }) => {
+    const files = `${textOf(certFile)},${textOf(keyFile)}`;
+    return names === undefined ? files : `${files}:${names.join(',')}`;
+  });
 }
 
 /** What was given by flags wins, value by value, as in Kubernetes' own components. */

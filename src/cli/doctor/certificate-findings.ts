@@ -10,9 +10,10 @@ import type { Finding } from './finding.ts';
  * @param now milliseconds since the epoch
  */
 export function certificateFindings(config: ServeConfig, now: number): readonly Finding[] {
-  const { serving, proxyClient, peerCa, local, clientCa, requestHeader } = config;
+  const { serving, namedServing, proxyClient, peerCa, local, clientCa, requestHeader } = config;
   const files: readonly (readonly [string, PemFile | undefined])[] = [
     ['serving certificate', serving.certificate],
+    ...namedServing.map((pair) => ['serving certificate', pair.certificate] as const),
     ['front-proxy certificate', proxyClient?.certificate],
     ['CA of peers', peerCa],
     ['CA of the local server', local?.ca],

@@ -5,9 +5,10 @@ import type { Finding } from './finding.ts';
 
 /** Whether others can read the private keys. */
 export async function permissionFindings(config: ServeConfig): Promise<readonly Finding[]> {
-  const { serving, proxyClient, destinationIdentity } = config;
+  const { serving, namedServing, proxyClient, destinationIdentity } = config;
   const paths = [
     serving.privateKey.path,
+    ...namedServing.map(({ privateKey }) => privateKey.path),
     proxyClient?.privateKey.path,
     destinationIdentity.signingKey?.path,
   ].filter((path) => path !== undefined);

@@ -8,6 +8,8 @@ import { parseDuration } from './duration.ts';
 export interface FlagType<Value = unknown> {
   /** How often it counts: of a value the last one; of a list each one, and each entry between commas. */
   readonly kind: 'value' | 'list' | 'boolean';
+  /** Of a list: an occurrence is one entry, commas and all. Default false. */
+  readonly isWhole?: true;
   /** Shown in the help in the place of the value. */
   readonly placeholder: string;
   /** Its values are paths: in a configuration file, relative to its folder. Default false. */
@@ -38,6 +40,35 @@ export const list = (placeholder: string) =>
   }) as const satisfies FlagType;
 
 export const files = { ...list('file'), isPath: true } as const satisfies FlagType;
+
+const pairMeaning =
+  'a certificate and its key, cert.crt,cert.key, with names behind a colon or none: cert.crt,cert.key:example.com,*.example.com';
+
+/** Each flag of its own (k8s.io/component-base cli/flag NamedCertKey). */
+export const namedCertificatePairs = {
+  kind: 'list',
+  isWhole: true,
+  isPath: true,
+  placeholder: 'cert,key[:name,...]',
+  configured: v.array(
+    v.strictObject(
+      {
+        certFile: filledText,
+        keyFile: filledText,
+        names: v.optional(v.pipe(v.array(filledText), v.minLength(1, 'must not be empty'))),
+      },
+      expected('an object with certFile, keyFile and, where given, names'),
+    ),
+    expected('a list'),
+  ),
+  given: reading((given) => {
+    const [, files = '', names] = /^([^:]*)(?::(.*))?$/s.exec(given) ?? [];
+    const [certFile = '', keyFile = '', ...rest] = files.split(',').map((path) => path.trim());
+    const entries = names?.split(',').map((name) => name.trim()) ?? [];
+    if (certFile === '' || keyFile === '' || rest.length > 0 || entries.includes('')) return undefined;
+    return { certFile, keyFile, names: entries };
+  }, pairMeaning),
+} as const satisfies FlagType;
 
 export const featureGates = {
   ...list('Gate=true|false'),

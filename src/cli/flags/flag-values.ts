@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { FlagType } from './flag-types.ts';
 import { type RawServeOptions, type ServeFlag, type ServeFlagName, serveFlags } from './serve-flags.ts';
 
 /** Something wrong with one flag. The message is a whole sentence that names the flag. */
@@ -52,8 +53,9 @@ export class FlagValues {
 
   /** Every entry of every occurrence. A blank entry is a fault, worded as upstream words it. */
   list(name: ServeFlagName, options: { readonly mayBeBlank?: boolean } = {}): readonly string[] {
-    const occurrences = this.#raw[name] ?? [definitions.get(name)?.default ?? ''];
-    const entries = occurrences.flatMap(splitList);
+    const { value, default: usual = '' } = definitions.get(name) ?? {};
+    const occurrences = this.#raw[name] ?? [usual];
+    const entries = occurrences.flatMap((each) => entriesOf(value, each));
     const blank = entries.length === 0 && this.isGiven(name) && options.mayBeBlank !== true;
     if (blank || entries.some((entry) => entry.trim() === '')) {
       this.#report.fault(name, `empty value in "--${name}"`);
@@ -88,6 +90,12 @@ export type ServeValue<Name extends ServeFlagName> = v.InferOutput<
 >;
 
 const definitions = new Map(serveFlags.map((flag) => [flag.name, flag]));
+
+/** The entries of one occurrence of a list flag. */
+export function entriesOf(type: FlagType | undefined, occurrence: string): string[] {
+  if (type?.isWhole === true) return occurrence === '' ? [] : [occurrence];
+  return splitList(occurrence);
+}
 
 /**
  * Splits one occurrence of a list flag at its commas; an entry in double quotes may hold commas itself, and a

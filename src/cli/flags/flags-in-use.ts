@@ -9,7 +9,8 @@ export function flagsInUse(raw: RawServeOptions): Readonly<Record<string, string
     serveFlags
       .map((flag) => {
         const values = raw[flag.name];
-        const value = flag.value.kind === 'list' ? values?.join(',') : values?.at(-1);
+        const value =
+          flag.value.kind === 'list' ? values?.join(flag.value.isWhole ? ';' : ',') : values?.at(-1);
         return [flag.name, value ?? flag.default ?? ''] as const;
       })
       .sort(([left], [right]) => (left < right ? -1 : 1)),

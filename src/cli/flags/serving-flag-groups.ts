@@ -1,5 +1,16 @@
 import type { FlagGroup } from './flag.ts';
-import { boolean, choice, duration, file, ipAddress, list, number, text, wholeNumber } from './flag-types.ts';
+import {
+  boolean,
+  choice,
+  duration,
+  file,
+  ipAddress,
+  list,
+  namedCertificatePairs,
+  number,
+  text,
+  wholeNumber,
+} from './flag-types.ts';
 
 /** Where the router listens, what clients see of it, and how its files are kept up to date. */
 export const servingFlagGroup = {
@@ -68,6 +79,14 @@ export const servingFlagGroup = {
       value: file,
       change: 'at-once',
       description: 'Private key for --tls-cert-file. Required.',
+    },
+    {
+      name: 'tls-sni-cert-key',
+      key: 'serving.sniCertKeys',
+      value: namedCertificatePairs,
+      change: 'at-once-while-on',
+      description:
+        'Another serving certificate and its key, for clients who ask for one of the names (SNI). Without names, those of the certificate. A name wins over a wildcard, a name given here over one of a certificate, the earlier pair over the later one; for all other names --tls-cert-file is used. May be given several times.',
     },
     {
       name: 'file-check-interval',

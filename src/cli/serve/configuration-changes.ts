@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { maskText } from '../../node/exchange/mask-secrets.ts';
 import type { SettingChange } from '../../own-paths/status/setting-change.ts';
-import { splitList } from '../flags/flag-values.ts';
+import { entriesOf } from '../flags/flag-values.ts';
 import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/serve-flags.ts';
 
 /** The settings that differ between two configurations, by when the later one counts. */
@@ -56,7 +56,7 @@ type Value = readonly string[] | undefined;
 
 function valueIn({ name, value, default: usual }: ServeFlag, raw: RawServeOptions): Value {
   const given = raw[name] ?? (usual === undefined ? undefined : [usual]);
-  return value.kind === 'list' ? given?.flatMap(splitList) : given?.slice(-1);
+  return value.kind === 'list' ? given?.flatMap((each) => entriesOf(value, each)) : given?.slice(-1);
 }
 
 function isLive(flag: ServeFlag, before: Value, after: Value): boolean {

@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test';
 import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
 import { serveFiles } from '../../../test/support/serve-options.ts';
 import type { RawServeOptions } from '../flags/serve-flags.ts';
-import { findSettings } from './found-settings.ts';
+import { findSettings, optionsOf } from './found-settings.ts';
 import { kubeAdmManifest } from './kube-apiserver-manifest.ts';
 
 let pki: ReadonlyMap<string, string>;
@@ -137,6 +137,27 @@ describe('what a router finds on its node', () => {
     };
     const manifest = kubeadmManifest({ pki: '/pki', securePort: 6444, flags });
     assert.deepEqual(found(reading, manifest).values, { ...everything, ...flags });
+  });
+
+  it('is every serving pair that kube-apiserver has for a name, by its path on the node', () => {
+    const pair = '/etc/kubernetes/pki/api.crt,/etc/kubernetes/pki/api.key';
+    const manifest = kubeadmManifest({
+      pki: '/other',
+      securePort: 6444,
+      flags: { 'tls-sni-cert-key': `${pair}:api.example,*.api.example` },
+    }).replace(/^( *- --)tls-sni-cert-key=.*$/m, (line, dash) =>
+      [
+        line,
+        `${dash}tls-sni-cert-key=${pair}`,
+        `${dash}tls-sni-cert-key=/container/a.crt,/container/a.key`,
+      ].join('\n'),
+    );
+    const { settings } = findSettings({ kubeconfig: ['admin.conf'] }, () => manifest);
+    const onNode = '/other/api.crt,/other/api.key';
+    assert.deepEqual(optionsOf(settings)['tls-sni-cert-key'], [
+      `${onNode}:api.example,*.api.example`,
+      onNode,
+    ]);
   });
 
   it('is the address that kube-apiserver is bound to, and loopback where it listens everywhere', () => {

@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path';
+import * as v from 'valibot';
 import { parseCertificates } from '../../node/callers/certificate-pem.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
-import { parseBoolean } from '../flags/flag-types.ts';
+import { namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
 import type { FlagFault } from '../flags/flag-values.ts';
 import type { RawServeOptions, ServeFlagName } from '../flags/serve-flags.ts';
 import { messageOf } from '../terminal/command-context.ts';
@@ -82,6 +83,9 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
   // A router that took less than kube-apiserver would open its port to clients that it refuses.
   addSame('tls-min-version');
   addSame('tls-cipher-suites');
+  for (const pair of namedPairsOf(manifest)) {
+    add('tls-sni-cert-key', pair, `--tls-sni-cert-key of kube-apiserver in ${path}`);
+  }
   add('local-server', originOf(manifest.flags), `--secure-port of kube-apiserver in ${path}`);
   for (const names of together) {
     const isGiven = (name: ServeFlagName): boolean => given[name] !== undefined;
@@ -96,7 +100,12 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
 
 /** As options, behind which whatever is given comes. */
 export function optionsOf(settings: FoundSettings['settings']): RawServeOptions {
-  return Object.fromEntries(settings.map(({ name, value }) => [name, [value]]));
+  return Object.fromEntries(
+    settings.map(({ name }) => [
+      name,
+      settings.filter((each) => each.name === name).map(({ value }) => value),
+    ]),
+  );
 }
 
 /** Whether a router reads the cluster itself, and stands in front of one server of it. */
@@ -108,6 +117,19 @@ export function readsForOneServer(given: RawServeOptions): boolean {
 function foundValue({ flags, hostPath }: KubeApiServerManifest, name: ServeFlagName): string | undefined {
   const value = flags.get(name);
   return value !== undefined && name.endsWith('-file') ? hostPath(value) : value;
+}
+
+/** The same pairs, by their paths on the node; those whose files are not there are left out. */
+function namedPairsOf({ occurrences, hostPath }: KubeApiServerManifest): readonly string[] {
+  return occurrences.flatMap(([name, value]) => {
+    if (name !== 'tls-sni-cert-key') return [];
+    const pair = v.safeParse(namedCertificatePairs.given, value);
+    if (!pair.success) return [];
+    const [certificate, key] = [hostPath(pair.output.certFile), hostPath(pair.output.keyFile)];
+    if (certificate === undefined || key === undefined) return [];
+    const { names } = pair.output;
+    return [`${certificate},${key}${names.length === 0 ? '' : `:${names.join(',')}`}`];
+  });
 }
 
 /**

@@ -29,6 +29,8 @@ export const kubeAdmManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 export interface KubeApiServerManifest {
   /** By name without dashes, the last of each. One whose value only the kubelet knows, `$(NAME)`, is left out. */
   readonly flags: ReadonlyMap<string, string>;
+  /** As `flags`, with each that is given several times, in order. */
+  readonly occurrences: readonly (readonly [name: string, value: string])[];
   /** Where a file of the container is on the node; `undefined` where it is not the node's. */
   hostPath(containerPath: string): string | undefined;
 }
@@ -48,25 +50,24 @@ export function parseKubeApiServerManifest(text: string): KubeApiServerManifest 
       mountPath: posix.normalize(`${mountPath}/`),
       hostPath: subPath ? undefined : hostPaths.get(name),
     }));
-    return { flags: flagsOf(words.slice(own + 1)), hostPath: (path) => onHost(path, mounts) };
+    const occurrences = flagsOf(words.slice(own + 1));
+    const flags = new Map(occurrences);
+    for (const [name, value] of flags) if (value.includes('$(')) flags.delete(name);
+    return { flags, occurrences, hostPath: (path) => onHost(path, mounts) };
   }
   throw new TypeError('runs no kube-apiserver');
 }
 
-function flagsOf(words: readonly string[]): ReadonlyMap<string, string> {
-  const flags = new Map<string, string>();
-  for (const [index, word] of words.entries()) {
+function flagsOf(words: readonly string[]): readonly (readonly [name: string, value: string])[] {
+  return words.flatMap((word, index) => {
     const [, name, own] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
-    if (name === undefined) continue;
+    if (name === undefined) return [];
     const next = words[index + 1];
     // pflag: the value may be the next word. A flag alone is a boolean.
     const value = own ?? (next === undefined || next.startsWith('-') ? 'true' : next);
     // kube-apiserver takes underscores for dashes (k8s.io/component-base cli/flag WordSepNormalizeFunc).
-    const key = name.replaceAll('_', '-');
-    if (value.includes('$(')) flags.delete(key);
-    else flags.set(key, value);
-  }
-  return flags;
+    return [[name.replaceAll('_', '-'), value] as const];
+  });
 }
 
 /** By the mount that is nearest to it, as the kernel looks it up. */

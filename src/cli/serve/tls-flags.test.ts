@@ -42,3 +42,39 @@ describe('TLS of the serving port', () => {
     );
   });
 });
+
+describe('serving pairs with names', () => {
+  const named = async (...given: string[]) =>
+    (await check.config({ 'tls-sni-cert-key': given })).namedServing.map(
+      ({ certificate, privateKey, names }) => [certificate.path, privateKey.path, ...names],
+    );
+
+  it('are files with names or without, one pair for each flag', async () => {
+    assert.deepEqual(
+      await named('serving.crt,serving.key', ' serving.crt, serving.key : *.foo.com , foo.com'),
+      [
+        ['serving.crt', 'serving.key'],
+        ['serving.crt', 'serving.key', '*.foo.com', 'foo.com'],
+      ],
+    );
+  });
+
+  it('must be written that way, and fit each other', async () => {
+    for (const given of ['serving.crt', 'serving.crt,serving.key:', 'a,b,c', ',serving.key:foo.com']) {
+      assert.match(
+        await check.messages({ 'tls-sni-cert-key': [given] }),
+        /--tls-sni-cert-key must be a certificate and its key, cert\.crt,cert\.key/,
+        given,
+      );
+    }
+    assert.match(
+      await check.messages({ 'tls-sni-cert-key': ['serving.crt,front-proxy-client.key'] }),
+      /--tls-sni-cert-key: the key in front-proxy-client\.key does not belong/,
+    );
+  });
+
+  it('are never chosen by an address', async () => {
+    const warnings = await check.warnings({ 'tls-sni-cert-key': ['serving.crt,serving.key:10.0.0.1,::1'] });
+    assert.match(warnings.join('\n'), /10\.0\.0\.1 is never asked for.*\n.*::1 is never asked for/);
+  });
+});

@@ -1,6 +1,9 @@
-import type { TlsParameters } from '../../node/configuration/serve-config.ts';
-
+import { isIP } from 'node:net';
+import * as v from 'valibot';
+import type { NamedCertificatePair, TlsParameters } from '../../node/configuration/serve-config.ts';
+import { namedCertificatePairs } from '../flags/flag-types.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
+import type { CertificateFiles } from './certificate-files.ts';
 
 /** Names of Go and IANA to those of OpenSSL. HTTP/2 forbids all other suites of TLS 1.2 (RFC 9113 Appendix A). */
 const suites: ReadonlyMap<string, string> = new Map(
@@ -34,4 +37,29 @@ export function readTlsFlags(values: FlagValues, report: FlagReport): TlsParamet
     minVersion: versions[version],
     ciphers: names.length === 0 ? undefined : [...suitesOfTls13, ...new Set(chosen)].join(':'),
   };
+}
+
+/** Reads the serving pairs that have names. */
+export function readNamedServingPairs(
+  values: FlagValues,
+  report: FlagReport,
+  files: CertificateFiles,
+): readonly NamedCertificatePair[] {
+  const flag = 'tls-sni-cert-key';
+  return values.list(flag).flatMap((entry) => {
+    const result = v.safeParse(namedCertificatePairs.given, entry);
+    if (!result.success) {
+      report.fault(flag, `--${flag} ${result.issues[0].message}, not "${entry}"`);
+      return [];
+    }
+    const { certFile, keyFile, names } = result.output;
+    for (const address of names.filter((name) => isIP(name) !== 0)) {
+      report.warn(
+        flag,
+        `--${flag}: ${address} is never asked for, since clients send no address in TLS: clients that call an address get --tls-cert-file`,
+      );
+    }
+    const pair = files.pair(flag, certFile, flag, keyFile);
+    return pair === undefined ? [] : [{ ...pair, names }];
+  });
 }

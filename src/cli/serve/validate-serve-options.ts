@@ -19,7 +19,7 @@ import { readJwtFlags } from './jwt-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
 import { readRequestRecordsFlags } from './request-records-flags.ts';
 import { readSnapshotFlags } from './snapshot-flags.ts';
-import { readTlsFlags } from './tls-flags.ts';
+import { readNamedServingPairs, readTlsFlags } from './tls-flags.ts';
 import { readTrafficFlags } from './traffic-flags.ts';
 
 /** Under which name a gateway's assertions are signed unless it is given another. */
@@ -58,6 +58,7 @@ export async function validateServeOptions(
   const tls = readTlsFlags(values, report);
   const admin = readAdminFlags(values, report);
   const serving = readServingPair(values, files);
+  const namedServing = readNamedServingPairs(values, report, files);
   if (!form.isGateway && addresses !== undefined && serving !== undefined) {
     warnOfUnusableAddress(addresses, serving, report);
   }
@@ -131,6 +132,7 @@ export async function validateServeOptions(
     tls,
     admin,
     serving,
+    namedServing,
     peerCa: peerCa === undefined ? undefined : pemOf(peerCa),
     proxyClient,
     clientCa: clientCa === undefined ? undefined : pemOf(clientCa),

@@ -25,6 +25,12 @@ export interface CertificatePair {
   readonly privateKey: PemFile;
 }
 
+/** A serving pair for clients who ask for one of its names. */
+export interface NamedCertificatePair extends CertificatePair {
+  /** Host names, also `*.example.com`. None: those of the certificate. */
+  readonly names: readonly string[];
+}
+
 /** Request-header authentication: whose word about the caller counts, and in which headers it stands. */
 export interface RequestHeaderConfig {
   readonly clientCa: PemFile;
@@ -169,6 +175,8 @@ export interface ServeConfig {
   /** Where health, metrics and z-pages are served without asking who calls; `undefined`: nowhere. */
   readonly admin: AdminAddress | undefined;
   readonly serving: CertificatePair;
+  /** Others, by the name that a client asks for. */
+  readonly namedServing: readonly NamedCertificatePair[];
   /** What clients have to offer there. */
   readonly tls: TlsParameters;
   /** What peers' serving certificates are checked against; `undefined` with the gate off. */

@@ -34,6 +34,10 @@ async function withTexts(config: ServeConfig, textOf: TextOf): Promise<ServeConf
   return {
     ...config,
     serving: pairAgain('tls-cert-file', 'tls-private-key-file', serving, textOf),
+    namedServing: config.namedServing.map((pair) => ({
+      ...pairAgain('tls-sni-cert-key', 'tls-sni-cert-key', pair, textOf),
+      names: pair.names,
+    })),
     clientCa: clientCa && again('client-ca-file', clientCa),
     requestHeader: requestHeader && {
       ...requestHeader,

@@ -6,6 +6,7 @@ import { ClientCertificateReader, clientCertificateTlsOptions } from '../callers
 import type { ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
 import type { TransportCredentials } from '../destinations/tls-dialer.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
+import type { NamedPair } from '../serving/named-certificates.ts';
 import type { ServerTlsOptions } from '../serving/server.ts';
 
 /** PEM text of a certificate (with its chain) and of its key. */
@@ -17,6 +18,7 @@ export interface PemPair {
 /** What the router trusts and proves itself with. Every text PEM, each part replaced whole. */
 export interface Credentials {
   readonly serving: PemPair & TlsParameters;
+  readonly namedServing: readonly NamedPair[];
   readonly clientAuthorities: ClientAuthorities;
   /** `undefined` only where no caller is authenticated. */
   readonly frontProxy: PemPair | undefined;
@@ -39,6 +41,11 @@ export function credentialsOf(config: ServeConfig): Credentials {
   if (peerAuthorities === undefined) throw new TypeError('There is no CA bundle for any API server.');
   return {
     serving: { certificate: serving.certificate.pem, key: serving.privateKey.pem, ...config.tls },
+    namedServing: config.namedServing.map(({ certificate, privateKey, names }) => ({
+      cert: certificate.pem,
+      key: privateKey.pem,
+      names,
+    })),
     clientAuthorities: readClientAuthorities({
       clientCa: clientCa?.pem,
       requestHeaderCa: requestHeader?.clientCa.pem,
@@ -92,10 +99,11 @@ export class LiveCredentials {
 /** The server's side of the credentials. */
 export function serverTlsOf({
   serving,
+  namedServing: namedPairs,
   clientAuthorities,
-}: Pick<Credentials, 'serving' | 'clientAuthorities'>): ServerTlsOptions {
+}: Pick<Credentials, 'serving' | 'namedServing' | 'clientAuthorities'>): ServerTlsOptions {
   const { certificate: cert, key, minVersion, ciphers } = serving;
-  return { cert, key, minVersion, ciphers, ...clientCertificateTlsOptions(clientAuthorities) };
+  return { cert, key, namedPairs, minVersion, ciphers, ...clientCertificateTlsOptions(clientAuthorities) };
 }
 
 /** The transport's side of the credentials. */

@@ -58,6 +58,10 @@ function filesOf(config: ServeConfig): readonly WatchedFile[] {
   return [
     ...pem('tls-cert-file', serving.certificate),
     ...pem('tls-private-key-file', serving.privateKey),
+    ...config.namedServing.flatMap(({ certificate, privateKey }) => [
+      ...pem('tls-sni-cert-key', certificate),
+      ...pem('tls-sni-cert-key', privateKey),
+    ]),
     ...pem('client-ca-file', clientCa),
     ...pem('requestheader-client-ca-file', requestHeader?.clientCa),
     ...pem('proxy-client-cert-file', proxyClient?.certificate),

@@ -1,22 +1,29 @@
 import { constants } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
-import type { SecureContextOptions, TLSSocket, TlsOptions } from 'node:tls';
+import { createSecureContext, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls';
 import type { TlsParameters } from '../configuration/serve-config.ts';
 import { maximumHeaderBytesOf, maximumHeaderLines, type ServerLimits } from '../exchange/serving-limits.ts';
+import { NamedCertificates, type NamedPair } from './named-certificates.ts';
 import { certificateError } from './server-error.ts';
 import { defaultTlsParameters } from './tls-parameters.ts';
 
-/** The serving pair, PEM, and the options of `clientCertificateTlsOptions`. */
+/** The serving pairs, PEM, and the options of `clientCertificateTlsOptions`. */
 export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
   Pick<TlsOptions, 'requestCert' | 'rejectUnauthorized' | 'ca' | 'secureOptions'> &
-  Partial<TlsParameters>;
+  Partial<TlsParameters> & {
+    /** For clients who ask for one of their names. Default: none. */
+    readonly namedPairs?: readonly NamedPair[];
+  };
 
 /**
  * TLS versions as in kube-apiserver unless others are given, and no renegotiation (RFC 9113 section 9.2.1): a client cannot replace the certificate
  * that was verified. Node would allow three renegotiations.
  */
-export function secureContextOf(tls: ServerTlsOptions): SecureContextOptions & ServerTlsOptions {
+function secureContextOf({
+  namedPairs: _,
+  ...tls
+}: ServerTlsOptions): SecureContextOptions & Omit<ServerTlsOptions, 'namedPairs'> {
   const secureOptions = (tls.secureOptions ?? 0) | constants.SSL_OP_NO_RENEGOTIATION;
   return { ...defaultTlsParameters, ...tls, secureOptions };
 }
@@ -33,6 +40,12 @@ export interface HttpsServerListeners {
 /** Node reads this limit when a connection's parser is made; its types leave it out. */
 type ServerWithHeaderSize = Server & { maxHeaderSize?: number };
 
+export interface RouterHttpsServer {
+  readonly server: Server;
+  /** @throws {ServerError} `InvalidServingCertificate`; the old pairs stay in use then. */
+  setSecureContext(tls: ServerTlsOptions): void;
+}
+
 /**
  * Node's HTTPS server with the limits that Node enforces. Connections of HTTP/2 clients bypass its parser.
  * @throws {ServerError} `InvalidServingCertificate`
@@ -41,7 +54,7 @@ export function newHttpsServer(
   tls: ServerTlsOptions,
   limits: ServerLimits,
   { onRequest, ...listeners }: HttpsServerListeners,
-): Server {
+): RouterHttpsServer {
   const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
   // `insecureHTTPParser` stays off: the parser refuses ambiguous requests.
   const options: ServerOptions = {
@@ -61,12 +74,30 @@ export function newHttpsServer(
     keepAliveInitialDelay: 30_000,
     noDelay: true,
   };
+  const named = new NamedCertificates();
+  const { namedPairs = [] } = tls;
+  // Left out where no pair has a name: with it Node asks at every handshake.
+  if (namedPairs.length > 0) options.SNICallback = named.choose;
   try {
+    named.replace(namedPairs, secureContextOf(tls));
     const server = createServer(options, onRequest);
     // There is no option for it. Without it Node refuses the 1,000th line (measured).
     server.maxHeadersCount = maximumHeaderLines;
     separateHttp2(server, listeners);
-    return server;
+    return {
+      server,
+      setSecureContext(next) {
+        try {
+          const context = secureContextOf(next);
+          // Checked before anything is taken.
+          createSecureContext(context);
+          named.replace(next.namedPairs ?? [], context);
+          server.setSecureContext(context);
+        } catch (error) {
+          throw certificateError(error);
+        }
+      },
+    };
   } catch (error) {
     throw certificateError(error);
   }

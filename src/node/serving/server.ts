@@ -9,12 +9,12 @@ import type { UpgradeListener } from '../upgrades/upgrade.ts';
 import { isAfterLastRequest, isHttpError, respondToClientError } from './client-error.ts';
 import { limitConnections } from './connection-limit.ts';
 import { routerHttp2Server } from './http2-server.ts';
-import { newHttpsServer, type ServerTlsOptions, secureContextOf } from './https-server.ts';
+import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { answerPlainHttp } from './plain-http.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { ServerConnections } from './server-connections.ts';
-import { certificateError, listenError } from './server-error.ts';
+import { listenError } from './server-error.ts';
 import { UnfinishedHttp1Heads } from './unfinished-http1-heads.ts';
 
 export type { ServerTlsOptions } from './https-server.ts';
@@ -116,7 +116,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     interval: limits.unfinishedHeadsInterval,
     isBusy: (socket) => pipelines.isBusy(socket),
   });
-  const server = newHttpsServer(tls, limits, {
+  const { server, setSecureContext } = newHttpsServer(tls, limits, {
     isVerified,
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
     onRequest(incoming, outgoing) {
@@ -173,13 +173,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       return promise;
     },
 
-    setSecureContext(next) {
-      try {
-        server.setSecureContext(secureContextOf(next));
-      } catch (error) {
-        throw certificateError(error);
-      }
-    },
+    setSecureContext,
 
     configure(changed) {
       goawayChance = changed.goawayChance;

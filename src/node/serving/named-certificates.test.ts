@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, it, type TestContext, test } from 'node:test';
+import { type ConnectionOptions, connect } from 'node:tls';
+import { createAuthority } from '../../../test/support/certificates.ts';
+import { frontProxyAuthority, servingAuthority } from '../../../test/support/node-exchange.ts';
+import { mirror, servingTls, startServer } from '../../../test/support/node-server.ts';
+import { readClientAuthorities } from '../callers/client-authorities.ts';
+import { ClientCertificateReader, clientCertificateTlsOptions } from '../callers/client-certificate.ts';
+import { byName, certificateFor, type NamedPair } from './named-certificates.ts';
+
+async function pairOf(
+  commonName: string,
+  dnsNames: readonly string[],
+  ...names: string[]
+): Promise<NamedPair> {
+  const { chain, privateKey } = await servingAuthority.issue({ commonName, dnsNames, usage: 'server' });
+  return { cert: chain, key: privateKey, names };
+}
+
+/** The common name of the certificate that a client gets who asks for `servername`. */
+async function shownTo(
+  port: number,
+  servername: string,
+  options: ConnectionOptions = {},
+  until?: Promise<void>,
+): Promise<string> {
+  const socket = connect({
+    host: '127.0.0.1',
+    port,
+    servername,
+    ca: servingAuthority.certificate,
+    checkServerIdentity: () => undefined,
+    ...options,
+  });
+  await once(socket, 'secureConnect');
+  const { subject } = socket.getPeerCertificate();
+  // In TLS 1.3 the client is done before the server.
+  await until;
+  socket.destroy();
+  return String(subject.CN);
+}
+
+async function serve(context: TestContext, namedPairs: readonly NamedPair[]) {
+  return startServer(context, mirror, { tls: { ...servingTls, namedPairs } });
+}
+
+describe('the certificate that a client gets', () => {
+  const shown = async (pairs: readonly NamedPair[], ...names: string[]) => {
+    const values = byName(pairs, (pair) => pairs.indexOf(pair));
+    return names.map((name) => certificateFor(name, values));
+  };
+
+  it('is that of the name, else of a wildcard for the first label, in any case', async () => {
+    const pairs = [
+      await pairOf('one', ['one.example'], '*.apps.example'),
+      await pairOf('two', ['two.example'], 'API.apps.example'),
+    ];
+    assert.deepEqual(
+      await shown(pairs, 'api.apps.example', 'WEB.apps.example', 'a.b.apps.example', 'apps.example'),
+      [1, 0, undefined, undefined],
+    );
+  });
+
+  it('is by the certificate’s own names where none are given, and addresses are none', async () => {
+    const pairs = [
+      await pairOf('common.example', ['alt.example', '*.wild.example']),
+      await pairOf('10.0.0.1', ['given.example'], 'other.example'),
+    ];
+    const names = ['common.example', 'alt.example', 'x.wild.example', 'given.example', '10.0.0.1'];
+    assert.deepEqual(await shown(pairs, ...names), [0, 0, 0, undefined, undefined]);
+  });
+
+  it('is that of a given name before an extracted one, and of the earlier pair', async () => {
+    const pairs = [
+      await pairOf('extracted', ['same.example']),
+      await pairOf('first', [], 'same.example', 'twice.example'),
+      await pairOf('second', [], 'twice.example'),
+    ];
+    assert.deepEqual(await shown(pairs, 'same.example', 'twice.example'), [1, 1]);
+  });
+});
+
+test('clients get the certificate for the name they ask for, and others the ordinary one', async (context) => {
+  const { port } = await serve(context, [
+    await pairOf('apps', [], '*.apps.example'),
+    await pairOf('api', ['api.apps.example']),
+  ]);
+  assert.equal(await shownTo(port, 'web.apps.example'), 'apps');
+  assert.equal(await shownTo(port, 'api.apps.example'), 'api');
+  assert.equal(await shownTo(port, 'other.example'), 'router');
+  assert.equal(await shownTo(port, ''), 'router');
+});
+
+test('a new pair for a name is used for new connections', async (context) => {
+  const { port, server } = await serve(context, [await pairOf('old', [], 'name.example')]);
+  server.setSecureContext({
+    ...servingTls,
+    namedPairs: [await pairOf('new', [], 'name.example')],
+  });
+  assert.equal(await shownTo(port, 'name.example'), 'new');
+});
+
+test('an unusable pair changes nothing', async (context) => {
+  const { port, server } = await serve(context, [await pairOf('old', [], 'name.example')]);
+  const next = { ...(await pairOf('new', [], 'name.example')), key: 'none' };
+  assert.throws(() => server.setSecureContext({ ...servingTls, namedPairs: [next] }), {
+    code: 'InvalidServingCertificate',
+  });
+  assert.equal(await shownTo(port, 'name.example'), 'old');
+});
+
+test('a client is known by its certificate behind another name, and no stranger is', async (context) => {
+  const authorities = readClientAuthorities({ clientCa: frontProxyAuthority.certificate });
+  const reader = new ClientCertificateReader(authorities);
+  const seen: unknown[] = [];
+  let isSeen = Promise.withResolvers<void>();
+  const { port } = await startServer(
+    context,
+    () => {
+      throw new Error('no request is sent');
+    },
+    {
+      tls: {
+        ...servingTls,
+        ...clientCertificateTlsOptions(authorities),
+        namedPairs: [await pairOf('apps', [], 'apps.example')],
+      },
+      observer: {
+        secured(socket) {
+          const { clientCertificate, clientCertificateError } = reader.read({ socket });
+          seen.push(clientCertificate?.commonName ?? (clientCertificateError && 'refused'));
+          isSeen.resolve();
+        },
+        handshakeFailed() {},
+        malformed() {},
+      },
+    },
+  );
+  for (const authority of [frontProxyAuthority, await createAuthority('stranger')]) {
+    const { chain, privateKey } = await authority.issue({ commonName: 'alice', usage: 'client' });
+    isSeen = Promise.withResolvers<void>();
+    const options = { cert: chain, key: privateKey };
+    assert.equal(await shownTo(port, 'apps.example', options, isSeen.promise), 'apps');
+  }
+  assert.deepEqual(seen, ['alice', 'refused']);
+});
+
+test('the lowest version of TLS holds for every name', async (context) => {
+  const tls = { ...servingTls, minVersion: 'TLSv1.3', ciphers: undefined } as const;
+  const named = await pairOf('apps', [], 'apps.example');
+  const { port } = await startServer(context, mirror, { tls: { ...tls, namedPairs: [named] } });
+  await assert.rejects(shownTo(port, 'apps.example', { maxVersion: 'TLSv1.2' }), {
+    code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+  });
+});
