@@ -16,7 +16,9 @@ try {
     },
   });
   const upgradeInterval = parseDuration(values['upgrade-interval']);
-  if (upgradeInterval === undefined) throw new Error('--upgrade-interval is no duration such as 10s');
+  if (upgradeInterval === undefined || upgradeInterval === 0) {
+    throw new Error('--upgrade-interval is no duration such as 10s');
+  }
   await runDemoCommand({
     directory: values.directory,
     upgradeInterval: values.upgrade ? upgradeInterval : undefined,

@@ -24,7 +24,9 @@ describe('demo --upgrade', () => {
     const wrong = /wrong 404s +(\d+) +(\d+)/.exec(output);
     assert.equal(wrong?.[1], '0', output);
     assert.notEqual(wrong?.[2], '0', output);
-    assert.match(output, /fields lost +0 of [1-9]/);
+    // Not none: on a busy machine the snapshot of a server's new version may be late (docs/start/quick-start.md).
+    const lost = /fields lost +(\d+) of [1-9]\d* +(\d+) of [1-9]/.exec(output);
+    assert.ok(Number(lost?.[1]) < Number(lost?.[2]), output);
     assert.equal(existsSync(directory), false);
   });
 
@@ -36,6 +38,9 @@ describe('demo --upgrade', () => {
     await demo.until(/control-plane-2 {2}1\.25 {2}\S*stopped/);
     demo.press('2');
     await demo.until(/control-plane-2 is up again/);
+    await demo.until(/control-plane-1 is the next to be upgraded/);
+    demo.press('u');
+    await demo.until(/control-plane-1 is up with 1\.26/);
     demo.press('q');
     assert.equal(await demo.ended, 0);
     const output = demo.output();

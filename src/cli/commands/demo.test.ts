@@ -6,12 +6,16 @@ import { CommandFailure } from '../terminal/command-failure.ts';
 import { registerDemo } from './demo.ts';
 
 /** Runs the command with a package that is loaded so; the exit code that it reported. */
-async function runDemo(load: (name: string) => Promise<unknown>, shutdownSignal?: Promise<'SIGTERM'>) {
+async function runDemo(
+  load: (name: string) => Promise<unknown>,
+  shutdownSignal?: Promise<'SIGTERM'>,
+  flags: readonly string[] = [],
+) {
   const { context, written } = commandContext(new Map(), shutdownSignal && { shutdownSignal });
   let code: number | undefined;
   const program = new CliCommand('mixed-version-proxy').exitOverride();
   registerDemo(program, context, (reported) => (code = reported), load);
-  await program.parseAsync(['demo', '--directory', 'here'], { from: 'user' });
+  await program.parseAsync(['demo', '--directory', 'here', ...flags], { from: 'user' });
   return { code, ...written };
 }
 
@@ -32,6 +36,29 @@ describe('demo', () => {
     };
     const { code, output } = await runDemo(async () => demo, stop.promise);
     assert.deepEqual({ code, output }, { code: 0, output: 'ready in here\n' });
+  });
+
+  it('upgrades the cluster with --upgrade, a server each --upgrade-interval', async () => {
+    const intervals: unknown[] = [];
+    const load = async () => ({
+      runDemoCommand: async ({ upgradeInterval }: { readonly upgradeInterval?: number }) => {
+        intervals.push(upgradeInterval);
+      },
+    });
+    await runDemo(load);
+    await runDemo(load, undefined, ['--upgrade']);
+    await runDemo(load, undefined, ['--upgrade', '--upgrade-interval', '1m30s']);
+    assert.deepEqual(intervals, [undefined, 10_000, 90_000]);
+    for (const interval of ['10', '0s', 'soon']) {
+      await assert.rejects(
+        runDemo(load, undefined, ['--upgrade', '--upgrade-interval', interval]),
+        (error) => {
+          assert.ok(error instanceof CommandFailure);
+          assert.equal(error.message, `--upgrade-interval "${interval}" is no duration such as 10s`);
+          return true;
+        },
+      );
+    }
   });
 
   it('says how to get the package where it is not installed', async () => {
