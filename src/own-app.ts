@@ -5,6 +5,7 @@ import { healthEndpoints } from './own-paths/health-checks/health-endpoints.ts';
 import type { MetricsSource } from './own-paths/health-checks/metrics-source.ts';
 import { routerHealthChecks } from './own-paths/health-checks/router-health-checks.ts';
 import { createServerChecks } from './own-paths/health-checks/server-checks.ts';
+import type { RouterHistory } from './own-paths/history/router-history.ts';
 import { metricsEndpoints } from './own-paths/metrics-endpoints.ts';
 import { oidcDocuments } from './own-paths/oidc-documents.ts';
 import { ownPaths } from './own-paths/own-paths.ts';
@@ -39,6 +40,8 @@ export interface OwnAppOptions extends MiddlewareOptions {
   readonly settings?: SettingsState;
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
   readonly recentDecisions?: RecentDecisions | undefined;
+  /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
+  readonly history?: RouterHistory | undefined;
   /** Whose tokens `identityTokens` signs: API servers fetch its public keys here. Default: no issuer. */
   readonly oidcIssuer?: OidcIssuer | undefined;
   /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */

@@ -2,8 +2,8 @@ import { html } from 'hono/html';
 import { groupVersionString } from '../apimachinery/group-version.ts';
 import type { DiscoveryConflict } from '../discovery/merging/merge-resource.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
-import { displayName } from './display-names.ts';
-import { count, type Markup } from './markup.ts';
+import { displayName } from './wording/display-names.ts';
+import { count, type Markup } from './wording/markup.ts';
 
 /** Resources that servers describe in ways that exclude each other (docs/explanation/discovery.md). */
 export function conflictsSection(

@@ -1,8 +1,8 @@
 import { html } from 'hono/html';
-import { compareNames, displayName } from './display-names.ts';
-import { count, icon, type Markup, versionMarkup } from './markup.ts';
 import type { MatrixCell, MatrixGroup, MatrixRow, ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
+import { compareNames, displayName } from './wording/display-names.ts';
+import { count, icon, type Markup, versionMarkup } from './wording/markup.ts';
 
 /** Servers of a column that are named in its head; of more only their number is, and their names can be unfolded. */
 const namedInHead = 1;

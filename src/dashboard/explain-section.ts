@@ -1,10 +1,10 @@
 import { html } from 'hono/html';
 import type { ExplainedCandidate, Explanation, RequestToExplain } from '../proxy/explain.ts';
 import type { DecisionStep } from '../routing/decision.ts';
-import { displayName, withDisplayNames } from './display-names.ts';
-import { badge, type Markup } from './markup.ts';
-import { chosenText, outcomeOf } from './outcome.ts';
 import type { PageState } from './page-state.ts';
+import { displayName, withDisplayNames } from './wording/display-names.ts';
+import { badge, type Markup } from './wording/markup.ts';
+import { chosenText, outcomeOf } from './wording/outcome.ts';
 
 /** A request that was explained, and its explanation. */
 export interface Explained {

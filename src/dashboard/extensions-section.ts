@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { SnapshotApiService } from '../snapshot/format/types.ts';
-import { badge, type Markup } from './markup.ts';
+import { badge, type Markup } from './wording/markup.ts';
 
 /** Aggregated APIs, which stand beside the API servers. Empty where there are none. */
 export function extensionsSection(apiServices: readonly SnapshotApiService[]): Markup {

@@ -6,7 +6,9 @@ import { decisionsSection } from './decisions-section.ts';
 import { differencesSection, unchangedSection } from './differences-section.ts';
 import { type Explained, explainSection, explanationFragment } from './explain-section.ts';
 import { extensionsSection } from './extensions-section.ts';
-import type { Markup } from './markup.ts';
+import { timelineSection } from './history/timeline-section.ts';
+import { trafficSection } from './history/traffic-section.ts';
+import { useSection } from './history/use-section.ts';
 import type { PageState } from './page-state.ts';
 import { serversSection } from './servers-section.ts';
 import { sharedSection } from './shared-section.ts';
@@ -14,10 +16,13 @@ import { summarySection } from './summary-section.ts';
 import { unserved } from './unserved.ts';
 import { unservedSection } from './unserved-section.ts';
 import { upgradeSection } from './upgrade-section.ts';
+import type { Markup } from './wording/markup.ts';
+import { versionColours } from './wording/version-colours.ts';
 
 /** Parts of the page that a reader may want to go to. */
 const sections = [
   ['servers', 'API servers'],
+  ['traffic', 'Last hour'],
   ['differences', 'What differs'],
   ['explain', 'Explain'],
   ['decisions', 'Live decisions'],
@@ -79,13 +84,21 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
   const { table, status } = state;
   const { columns, matrix, upgrade, hostnames } = clusterView(table);
   const without = unserved(columns, matrix, status.servers);
+  const { history, now } = state;
+  const colourOf = versionColours([
+    ...upgrade.shares.map(({ version }) => version),
+    ...(history?.versions.map(({ version }) => version) ?? []),
+  ]);
   const isKnown = knownGeneration !== undefined && knownGeneration === table?.generation;
   return {
     overview: html`<div id="overview" data-now="${state.now}" data-generation="${table?.generation ?? ''}">
 ${summarySection(state, upgrade, without, hostnames)}
 ${unservedSection(without)}
-${upgradeSection(upgrade, matrix, status)}
+${upgradeSection(upgrade, matrix, status, colourOf)}
 ${serversSection(state, hostnames)}
+${trafficSection(history, colourOf, hostnames, now)}
+${timelineSection(history, hostnames, now)}
+${useSection(history, now)}
 ${isKnown ? unchangedSection('differences') : differencesSection(columns, matrix, hostnames)}
 </div>`,
     activity: html`<div id="activity">

@@ -1,3 +1,5 @@
+import type { HistoryView } from '../own-paths/history/history-view.ts';
+import type { RouterHistory } from '../own-paths/history/router-history.ts';
 import { type LastProbe, LastProbes } from '../own-paths/status/last-probes.ts';
 import type { RecentDecision, RecentDecisions } from '../own-paths/status/recent-decisions.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
@@ -14,6 +16,8 @@ export interface PageState {
   readonly lastProbe: (serverId: string) => LastProbe | undefined;
   /** The newest first; `undefined` where none are kept. */
   readonly recentDecisions: readonly RecentDecision[] | undefined;
+  /** The last hour; `undefined` where none is kept. */
+  readonly history: HistoryView | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -22,6 +26,8 @@ export interface PageState {
 export interface PageSources {
   /** One of the router's `observers`. Default: the page shows no decisions. */
   readonly recentDecisions?: RecentDecisions | undefined;
+  /** One of the router's `observers`. Default: the page shows nothing of the last hour. */
+  readonly history?: Pick<RouterHistory, 'view'> | undefined;
 }
 
 /**
@@ -33,7 +39,7 @@ export function pageStateSource(
   clock: () => number,
   status: () => RouterStatus,
 ): () => PageState {
-  const { health, load, recentDecisions, routingTable } = options;
+  const { health, load, recentDecisions, history, routingTable } = options;
   const probes = health && new LastProbes(health, clock);
   if (probes !== undefined) health?.observe(probes);
   return () => ({
@@ -42,6 +48,7 @@ export function pageStateSource(
     inFlight: (id) => load?.inFlight(id),
     lastProbe: (id) => probes?.of(id),
     recentDecisions: recentDecisions?.list(),
+    history: history?.view(),
     now: clock(),
   });
 }

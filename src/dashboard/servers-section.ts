@@ -2,9 +2,9 @@ import { html } from 'hono/html';
 import { compareServerVersions } from '../apimachinery/server-version.ts';
 import type { ProbeOutcome } from '../health/health-state.ts';
 import type { RouterStatus, ServerHealthStatus } from '../own-paths/status/router-status.ts';
-import { compareNames, displayName } from './display-names.ts';
-import { age, badge, count, type Markup, versionMarkup } from './markup.ts';
 import type { PageState } from './page-state.ts';
+import { compareNames, displayName } from './wording/display-names.ts';
+import { age, badge, count, type Markup, versionMarkup } from './wording/markup.ts';
 
 type Hostnames = ReadonlyMap<string, string>;
 type ListedServer = RouterStatus['servers'][number];

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
-import { count, type Markup } from './markup.ts';
 import type { ServedMatrix } from './served-matrix.ts';
+import { count, type Markup } from './wording/markup.ts';
 
 /** Resources that every server serves, one fold a group. */
 export function sharedSection({ shared, resources: known }: ServedMatrix): Markup {

@@ -5,10 +5,10 @@ import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
 import { clusterView } from './cluster-view.ts';
 import { explanationFragment } from './explain-section.ts';
-import type { Markup } from './markup.ts';
 import { liveFragment, pageDocument } from './page-document.ts';
 import { fragmentHeaders, pageHeaders } from './page-headers.ts';
 import type { PageState } from './page-state.ts';
+import type { Markup } from './wording/markup.ts';
 
 export interface StatusPageSources {
   /** What the page is to show now. */

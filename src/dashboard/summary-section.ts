@@ -1,10 +1,10 @@
 import { html } from 'hono/html';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
-import { displayName, withDisplayNames } from './display-names.ts';
-import { age, badge, count, type Markup, remaining, timeOfDay } from './markup.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';
 import type { UpgradeState } from './upgrade-state.ts';
+import { displayName, withDisplayNames } from './wording/display-names.ts';
+import { age, badge, count, type Markup, remaining, timeOfDay } from './wording/markup.ts';
 
 type Hostnames = ReadonlyMap<string, string>;
 
@@ -37,12 +37,14 @@ function sentence({ status }: PageState, upgrade: UpgradeState, without: Unserve
   const { snapshot, readiness } = status;
   const versions = upgrade.shares.filter(({ version }) => version !== undefined).length;
   const unhealthy = status.servers.filter(({ health }) => health.status === 'unhealthy').length;
+  const isKnown = status.servers.every(({ health }) => health.status !== 'unknown');
+  const none = isKnown ? 'none of them' : 'none of them known to be';
   return [
     readiness.ready ? 'The router is ready.' : 'The router is not ready.',
     snapshot === null
       ? 'There has been no snapshot yet.'
       : `Snapshot generation ${snapshot.generation}${snapshot.expired ? ', expired' : ''}.`,
-    `${count(upgrade.servers, 'API server')}, ${unhealthy === 0 ? 'none' : unhealthy} of them unhealthy.`,
+    `${count(upgrade.servers, 'API server')}, ${unhealthy === 0 ? none : `${unhealthy} of them`} unhealthy.`,
     upgrade.state === 'mixed' ? `They run ${count(versions, 'version')}.` : '',
     without.everything ? 'Nothing is served.' : '',
     without.resources.length === 0

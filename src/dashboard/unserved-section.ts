@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
-import { badge, count, type Markup } from './markup.ts';
 import type { Unserved, UnservedResource } from './unserved.ts';
+import { badge, count, type Markup } from './wording/markup.ts';
 
 /** Named at once; the others can be unfolded, and what is beyond counted. */
 const namedAtOnce = 10;

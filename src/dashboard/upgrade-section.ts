@@ -1,26 +1,28 @@
 import { html } from 'hono/html';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
-import { shortVersion } from './display-names.ts';
-import { count, type Markup } from './markup.ts';
-import { reroutingText } from './rerouting-text.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import type { UpgradeState } from './upgrade-state.ts';
-
-/** Shades of one colour, from faint to strong, and colours for more versions than there are shades (status-page.css). */
-const shades = 5;
-const colours = 12;
+import { shortVersion } from './wording/display-names.ts';
+import { count, type Markup } from './wording/markup.ts';
+import { reroutingText } from './wording/rerouting-text.ts';
+import type { VersionColours } from './wording/version-colours.ts';
 
 /** Whether an upgrade is in progress, and how far it has come. Empty while no server is known. */
-export function upgradeSection(upgrade: UpgradeState, matrix: ServedMatrix, status: RouterStatus): Markup {
+export function upgradeSection(
+  upgrade: UpgradeState,
+  matrix: ServedMatrix,
+  status: RouterStatus,
+  colourOf: VersionColours,
+): Markup {
   const { state, shares, servers } = upgrade;
   if (servers === 0) return html``;
   return html`<section id="upgrade" class="card upgrade ${state}" aria-labelledby="upgrade-heading">
 <h2 id="upgrade-heading">${heading(upgrade)}</h2>
 <p>${explanation(upgrade, matrix, status)}${preference(status.preferredVersion)}</p>
-${bar(upgrade)}
+${bar(upgrade, colourOf)}
 <ul class="shares">${shares.map(
-    ({ version, servers: number }, index) =>
-      html`<li><span class="swatch ${colourOf(index, shares.length)}" aria-hidden="true"></span><b>${version === undefined ? 'Version not known' : shortVersion(version)}</b> ${count(number, 'server')}</li>`,
+    ({ version, servers: number }) =>
+      html`<li><span class="swatch ${colourOf(version)}" aria-hidden="true"></span><b>${version === undefined ? 'Version not known' : shortVersion(version)}</b> ${count(number, 'server')}</li>`,
   )}</ul>
 </section>`;
 }
@@ -53,21 +55,16 @@ function preference({ configured, minor, enforcementDiffers }: RouterStatus['pre
 }
 
 /** Decoration: the list beside it says the same in words. Widths are attributes, since the page allows no style. */
-function bar({ shares, servers }: UpgradeState): Markup {
+function bar({ shares, servers }: UpgradeState, colourOf: VersionColours): Markup {
   let start = 0;
-  const segments = shares.map(({ servers: number }, index) => {
+  const segments = shares.map(({ version, servers: number }) => {
     const x = start;
     start += number;
-    return html`<rect x="${x}" y="0" width="${number}" height="1" class="${colourOf(index, shares.length)}"/>`;
+    return html`<rect x="${x}" y="0" width="${number}" height="1" class="${colourOf(version)}"/>`;
   });
   const gaps = shares.slice(1).map((_, index) => {
     const x = shares.slice(0, index + 1).reduce((sum, { servers: number }) => sum + number, 0);
     return html`<line x1="${x}" x2="${x}" y1="0" y2="1" class="gap"/>`;
   });
   return html`<svg class="bar" viewBox="0 0 ${servers} 1" preserveAspectRatio="none" aria-hidden="true" focusable="false">${segments}${gaps}</svg>`;
-}
-
-/** The newest has the strongest shade. More versions than shades have colours, which neighbours never share. */
-function colourOf(index: number, versions: number): string {
-  return versions > shades ? `hue hue-${index % colours}` : `shade-${shades - versions + index}`;
 }

@@ -33,7 +33,7 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
 
 /**
  * The router's own paths for allowed callers only (metrics and z-pages, which monitors may read, stand beside them):
- * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), and the
+ * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), and the
  * status page (GET), `/` and what its script asks for.
  */
 export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hono<HandlerEnvironment> {
@@ -61,6 +61,12 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
   app.put('/v1/snapshot', ({ var: { inbound } }) => putSnapshot(inbound.body(), receiver));
   app.put('/v1/snapshot/renewal', ({ var: { inbound } }) => putRenewal(inbound.body(), receiver));
   app.get('/v1/status', () => Response.json(status()));
+  app.get('/v1/history', () => {
+    const view = options.history?.view();
+    return view === undefined
+      ? statusResponse('NotFound', 'this runtime keeps no history: a process of its own does')
+      : Response.json(view);
+  });
   app.get('/v1/explain', (context) => {
     const { method = 'GET', url } = context.req.query();
     if (url === undefined) {

@@ -3,7 +3,9 @@ import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import type { AppOptions } from '../../src/app.ts';
 import { ServerHealth } from '../../src/health/server-health.ts';
+import { RouterHistory } from '../../src/own-paths/history/router-history.ts';
 import type { Snapshot } from '../../src/snapshot/format/types.ts';
+import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
 import { testApp, userConnection } from '../support/test-app.ts';
 
@@ -26,8 +28,11 @@ async function shown({ down = [], path = '', ...options }: Shown): Promise<strin
     health.probed(id, down.includes(id) ? 'unreachable' : 'ready', 1);
   }
   const { app } = await testApp({ ...sidecar, connection, health, clock: () => now, ...options });
-  const text = await (await app.fetch(new Request(page + path))).text();
-  return text
+  return plainText(await (await app.fetch(new Request(page + path))).text());
+}
+
+function plainText(markup: string): string {
+  return markup
     .replace(/<(style|script)>.*?<\/\1>/gs, '')
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ');
@@ -196,6 +201,64 @@ describe('names and versions on the status page', () => {
     assert.ok(!text.includes(long.slice(0, 161)));
     const colours = [...text.matchAll(/<rect [^>]*class="hue (hue-\d+)"/g)].map(([, colour]) => colour);
     assert.equal(new Set(colours).size, 12);
+  });
+});
+
+describe('the last hour on the status page', () => {
+  async function afterRequests() {
+    const snapshot = snapshotOf(
+      {
+        'cp-a': { serves: ['v1/pods'], version: 'v1.36.0' },
+        'cp-b': { serves: ['v1/pods', 'batch/v1beta1/cronjobs'], version: 'v1.24.0', hostname: 'old-one' },
+      },
+      { createdAt },
+    );
+    const history = new RouterHistory({ preferredMinor: () => undefined, clock: () => now });
+    history.tableInUse(buildRoutingTable(snapshot));
+    const { app } = await testApp({
+      ...sidecar,
+      snapshot,
+      connection,
+      history,
+      observers: [history],
+      clock: () => now,
+    });
+    const headers = { 'user-agent': 'old-operator/1.0' };
+    await app.fetch(
+      new Request('https://router.test/apis/batch/v1beta1/cronjobs?token=hunter2', { headers }),
+    );
+    await app.fetch(
+      new Request('https://router.test/api/v1/pods', { headers: { 'user-agent': 'everybody/1.0' } }),
+    );
+    return async (path: string) => (await app.fetch(new Request(page + path))).text();
+  }
+
+  it('has requests by version and server, what was rerouted, the timeline, and who uses what vanishes', async () => {
+    const text = plainText(await (await afterRequests())(''));
+    assert.match(text, /The last hour 2 requests since 12:00:00 UTC by this router/);
+    assert.match(text, /v1\.24\.0 1 requests/);
+    assert.match(text, /Not to the local server: 1 request 1 ServedByPeer .* batch\/v1beta1\/cronjobs 1/);
+    assert.match(text, /Timeline 12:00:00 UTC , 0 s ago This router has its first snapshot since it started/);
+    assert.match(text, /1 resource in use is served by no server of the newest version/);
+    assert.match(
+      text,
+      /cronjobs batch\/v1beta1 Goes with the upgrade 1 requests .* old-operator\/1\.0 1 admin 1/,
+    );
+  });
+
+  it('is told as JSON too, without queries, and of callers only where not all servers serve what they ask for', async () => {
+    const ask = await afterRequests();
+    const text = await ask('v1/history');
+    const { total, partlyServed } = JSON.parse(text);
+    assert.equal(total.requests, 2);
+    assert.deepEqual(partlyServed[0].userAgents[0].name, 'old-operator/1.0');
+    assert.doesNotMatch(text + (await ask('')), /hunter2|everybody/);
+  });
+
+  it('says so where none is kept', async () => {
+    assert.match(await shown({ snapshot: differing() }), /The last hour This runtime keeps no history/);
+    const { app } = await testApp({ connection });
+    assert.equal((await app.fetch(new Request(`${page}v1/history`))).status, 404);
   });
 });
 

@@ -1,8 +1,8 @@
 import type { ClusterView } from '../../dashboard/cluster-view.ts';
-import { compareNames, displayName, shortVersion } from '../../dashboard/display-names.ts';
 import type { MatrixCell, MatrixGroup } from '../../dashboard/served-matrix.ts';
 import type { ServerColumn } from '../../dashboard/server-columns.ts';
 import { unserved } from '../../dashboard/unserved.ts';
+import { compareNames, displayName, shortVersion } from '../../dashboard/wording/display-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import type { StatusView } from './status-view.ts';

@@ -1,7 +1,9 @@
+import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
 import { ServerLoad } from '../../proxy/delivery/server-load.ts';
 import { RetryBudget } from '../../request/retry.ts';
 import { newPseudonym } from '../../request/via.ts';
+import { preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/memory-snapshot-store.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
@@ -153,6 +155,10 @@ async function start(
   });
   const { serverId } = config;
   const checkOwnServer = serverId === undefined ? undefined : ownServerCheck(serverId, logger);
+  const history = new RouterHistory({
+    preferredMinor: (table) => preferredMinor(table, live.current.preferredVersion),
+  });
+  servers?.health.observe(history);
   let last: RoutingTable | undefined;
   receiver.onChange((table) => {
     checkOwnServer?.(table);
@@ -160,6 +166,7 @@ async function start(
     const destinations = destinationsOf(outboundOptions.local, table);
     transport.retainDestinations(destinations);
     metrics?.tableInUse(table, destinations);
+    history.tableInUse(table);
     // In a cluster of one version there is no other place for a watch.
     const couldMove = table.comparison !== undefined || last?.comparison !== undefined;
     if (couldMove && table.snapshot !== last?.snapshot) {
@@ -194,6 +201,7 @@ async function start(
     advertised: () => advertisedServer(config, listeningPort),
     settings: live,
     recentDecisions: new RecentDecisions(),
+    history,
     traffic,
     metrics,
     records,

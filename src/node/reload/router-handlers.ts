@@ -1,6 +1,7 @@
 import { type AppOptions, createApp } from '../../app.ts';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import { adminEndpoints } from '../../own-paths/admin-endpoints.ts';
+import type { RouterHistory } from '../../own-paths/history/router-history.ts';
 import type { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { OutboundOptions } from '../../proxy/delivery/outbound.ts';
@@ -47,6 +48,7 @@ export interface RouterParts
   readonly metrics: RouterMetrics | undefined;
   readonly records: RequestRecords;
   readonly recentDecisions: RecentDecisions;
+  readonly history: RouterHistory;
   readonly clientCertificateOf: ClientCertificateOf;
   readonly logger: Logger;
 }
@@ -57,7 +59,8 @@ export async function createRouterHandlers(
   assertionKeys: AssertionKeySet,
   parts: RouterParts,
 ): Promise<RouterHandlers> {
-  const { outbound, traffic, metrics, records, recentDecisions, clientCertificateOf, logger } = parts;
+  const { outbound, traffic, metrics, records, recentDecisions, history, clientCertificateOf, logger } =
+    parts;
   const { transport } = outbound;
   const routerOptions = {
     ...outbound,
@@ -67,6 +70,7 @@ export async function createRouterHandlers(
     observers: [
       ...(metrics === undefined ? [] : [metrics.requests]),
       recentDecisions,
+      history,
       ...records.observers(config),
     ],
     serverId: config.serverId,
@@ -96,6 +100,7 @@ export async function createRouterHandlers(
     embeddedSync: parts.embeddedSync,
     settings: parts.settings,
     recentDecisions,
+    history,
     isShuttingDown: () => traffic.isShuttingDown,
     metrics,
     processFacts: facts,

@@ -1,5 +1,6 @@
 import type { StatusPageSources } from '../../../src/dashboard/status-page.ts';
 import type { HealthStatus } from '../../../src/health/health-state.ts';
+import type { HistoryView } from '../../../src/own-paths/history/history-view.ts';
 import type { RouterStatus } from '../../../src/own-paths/status/router-status.ts';
 import type { Explanation } from '../../../src/proxy/explain.ts';
 import type { ServedSet, SnapshotServer } from '../../../src/snapshot/format/types.ts';
@@ -98,6 +99,7 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
           status: 503,
         },
       ],
+      history: hostileHistory(hostile),
       now,
     }),
     explain: () => hostileExplanation(hostile),
@@ -160,6 +162,57 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
     needsRestart: [],
     keyFiles: [],
     warnings: [hostile('warning')],
+  };
+}
+
+function hostileHistory(hostile: (field: string) => string): HistoryView {
+  const traffic = {
+    requests: 1,
+    perSecond: 1,
+    refused: 1,
+    failed: 1,
+    milliseconds: { mean: 1, p50: 1, p99: 1 },
+    perMinute: [1],
+  };
+  const client = (field: string) => [
+    { name: hostile(field), requests: 1, lastSeen: new Date(now).toISOString() },
+  ];
+  return {
+    since: new Date(now).toISOString(),
+    total: traffic,
+    servers: [{ id: hostile('busy-server'), version: hostile('busy-version'), ...traffic }],
+    versions: [{ version: hostile('requested-version'), ...traffic }],
+    rerouted: {
+      requests: 1,
+      reasons: [{ reason: 'ServedByPeer', requests: 1 }],
+      resources: [{ resource: hostile('rerouted'), requests: 1 }],
+      others: 1,
+    },
+    timeline: [
+      {
+        at: new Date(now).toISOString(),
+        event: 'VersionChanged',
+        server: hostile('changed-server'),
+        from: hostile('version-before'),
+        to: hostile('version-after'),
+      },
+    ],
+    partlyServed: [
+      {
+        group: hostile('used-group'),
+        version: hostile('used-version'),
+        resource: hostile('used-resource'),
+        subresource: hostile('used-subresource'),
+        vanishes: true,
+        requests: 1,
+        lastSeen: new Date(now).toISOString(),
+        userAgents: client('user-agent'),
+        otherUserAgents: 1,
+        users: client('user'),
+        otherUsers: 1,
+      },
+    ],
+    otherPartlyServed: 1,
   };
 }
 

@@ -1,5 +1,5 @@
-import type { Explanation } from '../proxy/explain.ts';
-import type { Decision, DecisionReason } from '../routing/decision.ts';
+import type { Explanation } from '../../proxy/explain.ts';
+import type { Decision, DecisionReason } from '../../routing/decision.ts';
 import { decisionTexts, reasonTexts } from './decision-text.ts';
 import type { BadgeKind } from './markup.ts';
 

@@ -1,4 +1,4 @@
-import type { Decision, DecisionReason } from '../routing/decision.ts';
+import type { Decision, DecisionReason } from '../../routing/decision.ts';
 
 /** What reasons mean, for people; a reason's own name is always shown with it. */
 export const reasonTexts: Readonly<Record<DecisionReason, string>> = {

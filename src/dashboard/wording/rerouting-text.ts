@@ -1,4 +1,4 @@
-import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../../own-paths/status/router-status.ts';
 
 /** What becomes now of requests for what the local server does not serve and others do. Ends a sentence. Pure. */
 export function reroutingText({

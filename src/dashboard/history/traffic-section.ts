@@ -1,0 +1,113 @@
+import { html } from 'hono/html';
+import type { HistoryView, Traffic } from '../../own-paths/history/history-view.ts';
+import { reasonTexts } from '../wording/decision-text.ts';
+import { compareNames, displayName } from '../wording/display-names.ts';
+import { count, type Markup, timeOfDay, versionMarkup } from '../wording/markup.ts';
+import type { VersionColours } from '../wording/version-colours.ts';
+import { sparkline, trafficChart } from './traffic-chart.ts';
+
+type Hostnames = ReadonlyMap<string, string>;
+
+/** Rerouted resources that are named. */
+const namedResources = 10;
+/** More servers than this are folded. */
+const listedServers = 12;
+
+/** The last hour: requests and latency by version and by server, and what was rerouted and why. */
+export function trafficSection(
+  history: HistoryView | undefined,
+  colourOf: VersionColours,
+  hostnames: Hostnames,
+  now: number,
+): Markup {
+  return html`<section id="traffic" class="card" aria-labelledby="traffic-heading">
+<h2 id="traffic-heading">The last hour</h2>
+${history === undefined ? html`<p class="muted">This runtime keeps no history.</p>` : body(history, colourOf, hostnames, now)}
+</section>`;
+}
+
+function body(history: HistoryView, colourOf: VersionColours, hostnames: Hostnames, now: number): Markup {
+  const { total, since, versions, servers } = history;
+  if (total.requests === 0) {
+    return html`<p class="muted">No request since ${timeOfDay(Date.parse(since))}, as this router saw it.</p>`;
+  }
+  const byName = servers
+    .map((server) => ({
+      ...server,
+      name: server.id === null ? 'this router' : displayName(server.id, hostnames),
+    }))
+    .sort((left, right) => compareNames(left.name, right.name));
+  const serverRows = byName.map(({ id, name, version, ...traffic }) =>
+    row(
+      html`<span class="name">${name}</span>${id === null ? '' : html` <span class="detail">${versionMarkup(version)}</span>`}`,
+      `${id ?? ''} ${version ?? ''}`,
+      traffic,
+      colourOf(version),
+    ),
+  );
+  const serverTable = table('Requests by server', 'Server', serverRows);
+  return html`<p>${count(total.requests, 'request')} since ${timeOfDay(Date.parse(since))} by this router, ${total.perSecond} a second in the last whole minute. Refused (429): ${total.refused}. Failed (5xx): ${total.failed}.</p>
+${trafficChart(history, colourOf, now)}
+<p class="axis muted" aria-hidden="true"><span>an hour ago</span><span>requests a minute by version; lines: events</span><span>now</span></p>
+${table(
+  'Requests by version',
+  'Version',
+  versions.map(({ version, ...traffic }) =>
+    row(
+      html`<span class="swatch ${colourOf(version)}" aria-hidden="true"></span> ${version === null ? 'no server, or version not known' : versionMarkup(version)}`,
+      version ?? '',
+      traffic,
+      colourOf(version),
+    ),
+  ),
+)}
+${
+  servers.length > listedServers
+    ? html`<details data-key="traffic-servers"><summary>${count(servers.length, 'server')}</summary>${serverTable}</details>`
+    : serverTable
+}
+${rerouted(history)}`;
+}
+
+function table(caption: string, first: string, rows: readonly Markup[]): Markup {
+  return html`<table class="traffic-table stacking" role="table">
+<caption class="visually-hidden">${caption}: number, a second, latency until the response begins, refused and failed</caption>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">${first}</th><th scope="col" role="columnheader" class="number">Requests</th><th scope="col" role="columnheader" class="number">A second</th><th scope="col" role="columnheader" class="number">Latency, half</th><th scope="col" role="columnheader" class="number">Latency, 99 %</th><th scope="col" role="columnheader" class="number">429</th><th scope="col" role="columnheader" class="number">5xx</th></tr></thead>
+<tbody role="rowgroup">${rows}</tbody>
+</table>`;
+}
+
+function row(name: Markup, key: string, traffic: Traffic, colour: string): Markup {
+  const { requests, perSecond, milliseconds, refused, failed, perMinute } = traffic;
+  const cell = (value: Markup | string | number, label: string) =>
+    html`<td role="cell" class="number">${value}<span class="when-narrow"> ${label}</span></td>`;
+  return html`<tr role="row" data-key="${key}">
+<th scope="row" role="rowheader">${name}${sparkline(perMinute, colour)}</th>
+${cell(requests, 'requests')}${cell(perSecond, 'a second')}${cell(latency(milliseconds.p50), 'for half of them')}${cell(latency(milliseconds.p99), 'for 99 %')}${cell(refused, 'refused (429)')}${cell(failed, 'failed (5xx)')}
+</tr>`;
+}
+
+/** Bounds, since that is all that is kept. */
+function latency(milliseconds: number | null): string {
+  if (milliseconds === null) return '–';
+  return milliseconds >= 1000 ? `≤ ${Math.round(milliseconds / 100) / 10} s` : `≤ ${milliseconds} ms`;
+}
+
+function rerouted({ rerouted: { requests, reasons, resources, others } }: HistoryView): Markup {
+  if (requests === 0) return html`<p class="muted">Every request went to the local server.</p>`;
+  const named = resources.slice(0, namedResources);
+  const more = resources.slice(namedResources).reduce((sum, each) => sum + each.requests, others);
+  return html`<h3>Not to the local server: ${count(requests, 'request')}</h3>
+<ul class="reasons">${reasons.map(
+    ({ reason, requests: number }) =>
+      html`<li><b>${number}</b> ${reason} <span class="detail">${reasonTexts[reason]}</span></li>`,
+  )}</ul>
+${
+  named.length === 0
+    ? ''
+    : html`<ul class="names">${named.map(
+        ({ resource, requests: number }) =>
+          html`<li><span class="name">${resource.replace(/^\//, '')}</span> <span class="version">${number}</span></li>`,
+      )}${more === 0 ? '' : html`<li class="muted">others ${more}</li>`}</ul>`
+}`;
+}

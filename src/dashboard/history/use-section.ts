@@ -1,0 +1,58 @@
+import { html } from 'hono/html';
+import type { HistoryView, PartlyServed } from '../../own-paths/history/history-view.ts';
+import { age, badge, count, type Markup } from '../wording/markup.ts';
+
+/** Clients named at once; the others can be unfolded. */
+const namedAtOnce = 3;
+
+/** Who used what not all servers serve. What goes with the upgrade stands first. */
+export function useSection(history: HistoryView | undefined, now: number): Markup {
+  if (history === undefined) return html``;
+  const { partlyServed, otherPartlyServed } = history;
+  const sorted = partlyServed.toSorted(
+    (left, right) => Number(right.vanishes === true) - Number(left.vanishes === true),
+  );
+  const vanishing = partlyServed.filter(({ vanishes }) => vanishes === true).length;
+  return html`<section id="clients" class="card" aria-labelledby="clients-heading">
+<h2 id="clients-heading">Who uses what differs</h2>
+${
+  sorted.length === 0
+    ? html`<p class="muted">Nobody has, in the last hour and through this router.</p>`
+    : html`<p>${
+        vanishing === 0
+          ? 'Nothing that was used in the last hour goes with the upgrade.'
+          : `${count(vanishing, 'resource')} in use ${vanishing === 1 ? 'is' : 'are'} served by no server of the newest version.`
+      } <span class="muted">Clients of this router in the last hour.</span></p>
+<table class="clients stacking" role="table">
+<caption class="visually-hidden">Resources that not all servers serve, and which user agents and users asked for them</caption>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Resource</th><th scope="col" role="columnheader" class="number">Requests</th><th scope="col" role="columnheader">User agents</th><th scope="col" role="columnheader">Users</th></tr></thead>
+<tbody role="rowgroup">${sorted.map((use) => useRow(use, now))}</tbody>
+</table>${otherPartlyServed === 0 ? '' : html`<p class="muted">And ${count(otherPartlyServed, 'request')} for further resources.</p>`}`
+}
+</section>`;
+}
+
+function useRow(use: PartlyServed, now: number): Markup {
+  const { group, version, resource, subresource, vanishes, requests, lastSeen } = use;
+  const key = `${group}/${version}/${resource}/${subresource}`;
+  return html`<tr role="row" data-key="${key}">
+<th scope="row" role="rowheader"><span class="name">${resource}${subresource === '' ? '' : `/${subresource}`}</span> <span class="version">${group === '' ? version : `${group}/${version}`}</span>
+${vanishes === true ? html`<span class="detail">${badge('warning', 'Goes with the upgrade')}</span>` : ''}</th>
+<td role="cell" class="number">${requests}<span class="when-narrow"> requests</span><span class="detail">last ${age(Date.parse(lastSeen), now)} ago</span></td>
+<td role="cell">${clients(use.userAgents, use.otherUserAgents, 'no user agent', `${key} agents`)}</td>
+<td role="cell">${clients(use.users, use.otherUsers, 'not authenticated by the router', `${key} users`)}</td>
+</tr>`;
+}
+
+function clients(listed: PartlyServed['users'], others: number, nameless: string, key: string): Markup {
+  const items = listed.map(
+    ({ name, requests }) =>
+      html`<li>${name === '' ? html`<span class="muted">${nameless}</span>` : html`<span class="name">${name}</span>`} <span class="version">${requests}</span></li>`,
+  );
+  const rest = items.slice(namedAtOnce);
+  return html`<ul class="users">${items.slice(0, namedAtOnce)}</ul>${
+    rest.length === 0
+      ? ''
+      : html`<details data-key="${key}"><summary>${rest.length} more</summary><ul class="users">${rest}</ul></details>`
+  }${others === 0 ? '' : html`<span class="detail">others ${others}</span>`}`;
+}

@@ -1,0 +1,227 @@
+import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
+import type { DecisionReason } from '../../routing/decision.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { Latencies } from './latencies.ts';
+import { keptMinutes, type Minute, type MinuteRing, minuteNumber, type ServerMinute } from './minute-ring.ts';
+import { type PartialUse, type ResourceUse, servedByPart } from './partial-use.ts';
+import { lateEvent, type UpgradeEvent } from './upgrade-events.ts';
+
+/** Requests of the last hour, of a server, of a version, or of all. Latency is until the head of the response. */
+export interface Traffic {
+  readonly requests: number;
+  /** Of the last whole minute. */
+  readonly perSecond: number;
+  /** Responses with 429. */
+  readonly refused: number;
+  /** Responses with a code from 500 on. */
+  readonly failed: number;
+  readonly milliseconds: {
+    readonly mean: number | null;
+    /** Rounded up to a power of two, as the next one. */
+    readonly p50: number | null;
+    readonly p99: number | null;
+  };
+  /** Requests of each of the last sixty minutes, the oldest first; the last one has not ended yet. */
+  readonly perMinute: readonly number[];
+}
+
+/** What `v1/history` tells: the last hour as this router saw it. Times are RFC 3339. */
+export interface HistoryView {
+  /** The later of an hour ago and the start of this router. */
+  readonly since: string;
+  /** All requests but those for health and the router's own paths. */
+  readonly total: Traffic;
+  /** `null`: the router responded itself. In the order of their IDs. */
+  readonly servers: readonly (Traffic & { readonly id: string | null; readonly version: string | null })[];
+  /** The oldest version first. `null`: it was not known, or the router responded itself. */
+  readonly versions: readonly (Traffic & { readonly version: string | null })[];
+  /** Requests that did not go to the local server. */
+  readonly rerouted: {
+    readonly requests: number;
+    readonly reasons: readonly { readonly reason: DecisionReason; readonly requests: number }[];
+    /** `group/version/resource`, the most frequent first; an empty group is core. */
+    readonly resources: readonly { readonly resource: string; readonly requests: number }[];
+    /** For further resources than are kept. */
+    readonly others: number;
+  };
+  /** What happened to the cluster, the newest first. */
+  readonly timeline: readonly (Omit<UpgradeEvent, 'at'> & { readonly at: string })[];
+  /** Who uses what not all servers serve, the most used first. */
+  readonly partlyServed: readonly PartlyServed[];
+  /** Requests for further resources of the kind than are kept, since the router started. */
+  readonly otherPartlyServed: number;
+}
+
+export interface PartlyServed {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  /** No server of the newest version serves it: it goes with the upgrade. `null` while all are of one version. */
+  readonly vanishes: boolean | null;
+  readonly requests: number;
+  readonly lastSeen: string;
+  readonly userAgents: readonly Client[];
+  readonly otherUserAgents: number;
+  /** An empty name: the router did not authenticate the caller. */
+  readonly users: readonly Client[];
+  readonly otherUsers: number;
+}
+
+interface Client {
+  readonly name: string;
+  readonly requests: number;
+  readonly lastSeen: string;
+}
+
+export interface HistorySources {
+  readonly now: number;
+  readonly startedAt: number;
+  readonly table: RoutingTable | undefined;
+  readonly ring: Pick<MinuteRing, 'kept'>;
+  readonly use: Pick<PartialUse, 'list' | 'otherRequests'>;
+  readonly events: readonly UpgradeEvent[];
+}
+
+/** Pure. */
+export function historyView({ now, startedAt, table, ring, use, events }: HistorySources): HistoryView {
+  const minutes = ring.kept(now);
+  const slots = minutes.flatMap(({ number, servers }) => servers.map((slot) => ({ number, slot })));
+  const since = Math.max(startedAt, (minuteNumber(now) - keptMinutes + 1) * 60_000);
+  const late = table && lateEvent(table, now);
+  return {
+    since: new Date(since).toISOString(),
+    total: traffic(slots, now),
+    servers: [...grouped(slots, ({ id, version }) => JSON.stringify([id, version]))]
+      .map(([, group]) => ({ ...nameOf(group[0]?.slot), ...traffic(group, now) }))
+      .sort(
+        (left, right) =>
+          compareText(left.id ?? '', right.id ?? '') ||
+          compareServerVersions(left.version ?? undefined, right.version ?? undefined),
+      ),
+    versions: [...grouped(slots, ({ version }) => version ?? '')]
+      .map(([version, group]) => ({ version: version === '' ? null : version, ...traffic(group, now) }))
+      .sort((left, right) => compareServerVersions(left.version ?? undefined, right.version ?? undefined)),
+    rerouted: reroutedOf(minutes),
+    timeline: [...events, ...(late === undefined ? [] : [late])]
+      .sort((left, right) => right.at - left.at)
+      .map(({ at, ...event }) => ({ at: new Date(at).toISOString(), ...event })),
+    partlyServed: use.list(now).flatMap((each) => partlyServed(each, table)),
+    otherPartlyServed: use.otherRequests,
+  };
+}
+
+interface Slot {
+  /** Of the minute. */
+  readonly number: number;
+  readonly slot: ServerMinute;
+}
+
+function grouped(slots: readonly Slot[], keyOf: (slot: ServerMinute) => string): Map<string, Slot[]> {
+  return Map.groupBy(slots, ({ slot }) => keyOf(slot));
+}
+
+function nameOf(slot: ServerMinute | undefined): { id: string | null; version: string | null } {
+  const { id = '', version = null } = slot ?? {};
+  return { id: id === '' ? null : id, version };
+}
+
+function traffic(slots: readonly Slot[], now: number): Traffic {
+  const latencies = new Latencies();
+  const perMinute = new Array<number>(keptMinutes).fill(0);
+  const first = minuteNumber(now) - keptMinutes + 1;
+  let [requests, refused, failed] = [0, 0, 0];
+  for (const { number, slot } of slots) {
+    requests += slot.requests;
+    refused += slot.refused;
+    failed += slot.failed;
+    latencies.addAll(slot.latencies);
+    perMinute[number - first] = (perMinute[number - first] ?? 0) + slot.requests;
+  }
+  const lastWhole = perMinute.at(-2) ?? 0;
+  return {
+    requests,
+    perSecond: Math.round((lastWhole / 60) * 100) / 100,
+    refused,
+    failed,
+    milliseconds: { mean: latencies.mean(), p50: latencies.quantile(0.5), p99: latencies.quantile(0.99) },
+    perMinute,
+  };
+}
+
+function reroutedOf(minutes: readonly Minute[]): HistoryView['rerouted'] {
+  const reasons = new Map<DecisionReason, number>();
+  const resources = new Map<string, number>();
+  let others = 0;
+  for (const minute of minutes) {
+    for (const [reason, requests] of minute.reasons)
+      reasons.set(reason, (reasons.get(reason) ?? 0) + requests);
+    for (const [resource, requests] of minute.rerouted) {
+      resources.set(resource, (resources.get(resource) ?? 0) + requests);
+    }
+    others += minute.otherRerouted;
+  }
+  const most = (left: { requests: number }, right: { requests: number }) => right.requests - left.requests;
+  const sorted = [...resources].map(([resource, requests]) => ({ resource, requests })).sort(most);
+  const shown = sorted.slice(0, shownResources);
+  return {
+    requests: [...reasons.values()].reduce((sum, requests) => sum + requests, 0),
+    reasons: [...reasons].map(([reason, requests]) => ({ reason, requests })).sort(most),
+    resources: shown,
+    others: sorted.slice(shownResources).reduce((sum, { requests }) => sum + requests, others),
+  };
+}
+
+/** Sixty minutes with a hundred each would be thousands. */
+const shownResources = 100;
+
+/** Nothing for what all servers serve by now, or none any more. */
+function partlyServed(use: ResourceUse, table: RoutingTable | undefined): readonly PartlyServed[] {
+  const { group, version, resource, subresource, requests, lastSeen, otherUserAgents, otherUsers } = use;
+  const info = { isResourceRequest: true, apiGroup: group, apiVersion: version, resource, subresource };
+  const servedBy = servedByPart(info, table);
+  if (servedBy === undefined || table === undefined) return [];
+  const newest = newestMinor(table);
+  return [
+    {
+      group,
+      version,
+      resource,
+      subresource,
+      vanishes:
+        newest === undefined
+          ? null
+          : !servedBy.servers.some((server) => minorVersion(server.version) === newest),
+      requests,
+      lastSeen: new Date(lastSeen).toISOString(),
+      userAgents: clients(use.userAgents),
+      otherUserAgents,
+      users: clients(use.users),
+      otherUsers,
+    },
+  ];
+}
+
+/** `undefined` while all servers whose version is known are of one. */
+function newestMinor({ servers }: RoutingTable): string | undefined {
+  const minors = new Set(servers.map(({ version }) => minorVersion(version)));
+  minors.delete(undefined);
+  if (minors.size < 2) return undefined;
+  return minorVersion(
+    [...servers].sort((one, other) => compareServerVersions(one.version, other.version)).at(-1)?.version,
+  );
+}
+
+function clients(used: ResourceUse['userAgents']): readonly Client[] {
+  return [...used.values()]
+    .sort((left, right) => right.requests - left.requests)
+    .map(({ name, requests, lastSeen }) => ({
+      name,
+      requests,
+      lastSeen: new Date(lastSeen).toISOString(),
+    }));
+}
+
+function compareText(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}

@@ -1,0 +1,116 @@
+import type { DecisionReason } from '../../routing/decision.ts';
+import { Latencies } from './latencies.ts';
+
+/** Minutes that are kept. */
+export const keptMinutes = 60;
+/** Of each minute: servers in one version each, and rerouted resources. What is beyond is counted together. */
+const serversOfMinute = 128;
+const resourcesOfMinute = 100;
+
+/** Requests that one server of one version got in one minute. */
+export interface ServerMinute {
+  /** Empty: the router responded itself. */
+  readonly id: string;
+  readonly version: string | undefined;
+  requests: number;
+  /** Responses with 429. */
+  refused: number;
+  /** Responses with a code from 500 on. */
+  failed: number;
+  readonly latencies: Latencies;
+}
+
+export interface Minute {
+  /** Minutes since the epoch. */
+  readonly number: number;
+  readonly servers: ServerMinute[];
+  /** Requests that did not go to the local server, by reason. */
+  readonly reasons: Map<DecisionReason, number>;
+  /** The same by resource: `group/version/resource`. */
+  readonly rerouted: Map<string, number>;
+  /** Rerouted requests for further resources. */
+  otherRerouted: number;
+}
+
+/** The last hour of requests in buckets of a minute. Bounded; a request costs one look-up and a few additions. */
+export class MinuteRing {
+  readonly #minutes: (Minute | undefined)[] = new Array(keptMinutes);
+  #current: Minute | undefined;
+  /** Of the current minute, by server. Begun anew when versions may have changed. */
+  readonly #slots = new Map<string, ServerMinute>();
+
+  /** Servers may have other versions from now on. */
+  versionsChanged(): void {
+    this.#slots.clear();
+  }
+
+  /** @param now milliseconds since the epoch */
+  responded(
+    now: number,
+    id: string,
+    versionOf: (id: string) => string | undefined,
+    status: number,
+    milliseconds: number,
+  ): void {
+    const minute = this.#minuteOf(now);
+    const slot = this.#slots.get(id) ?? this.#newSlot(minute, id, versionOf(id));
+    slot.requests += 1;
+    if (status >= 500) slot.failed += 1;
+    else if (status === 429) slot.refused += 1;
+    slot.latencies.add(milliseconds);
+  }
+
+  /** @param resource `undefined`: the request is for none */
+  rerouted(now: number, reason: DecisionReason, resource: string | undefined): void {
+    const minute = this.#minuteOf(now);
+    minute.reasons.set(reason, (minute.reasons.get(reason) ?? 0) + 1);
+    if (resource === undefined) return;
+    const known = minute.rerouted.get(resource);
+    if (known === undefined && minute.rerouted.size >= resourcesOfMinute) minute.otherRerouted += 1;
+    else minute.rerouted.set(resource, (known ?? 0) + 1);
+  }
+
+  /** Those of the last hour, the oldest first; minutes without requests are left out. */
+  kept(now: number): readonly Minute[] {
+    const first = minuteNumber(now) - keptMinutes + 1;
+    return this.#minutes
+      .filter((minute) => minute !== undefined)
+      .filter(({ number }) => number >= first && number <= minuteNumber(now))
+      .sort((left, right) => left.number - right.number);
+  }
+
+  #minuteOf(now: number): Minute {
+    const number = minuteNumber(now);
+    if (this.#current?.number === number) return this.#current;
+    const minute: Minute = {
+      number,
+      servers: [],
+      reasons: new Map(),
+      rerouted: new Map(),
+      otherRerouted: 0,
+    };
+    this.#slots.clear();
+    this.#current = minute;
+    this.#minutes[number % keptMinutes] = minute;
+    return minute;
+  }
+
+  #newSlot(minute: Minute, id: string, version: string | undefined): ServerMinute {
+    const slot =
+      minute.servers.find((other) => other.id === id && other.version === version) ??
+      (minute.servers.length < serversOfMinute ? undefined : minute.servers.at(-1)) ??
+      newServerMinute(id, version);
+    if (!minute.servers.includes(slot)) minute.servers.push(slot);
+    this.#slots.set(id, slot);
+    return slot;
+  }
+}
+
+/** @param now milliseconds since the epoch */
+export function minuteNumber(now: number): number {
+  return Math.floor(now / 60_000);
+}
+
+function newServerMinute(id: string, version: string | undefined): ServerMinute {
+  return { id, version, requests: 0, refused: 0, failed: 0, latencies: new Latencies() };
+}

@@ -1,0 +1,164 @@
+import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import type { RoutingTable, ServedBy } from '../../snapshot/routing-table/routing-table.ts';
+
+/** Resources, and clients of each, that are kept. */
+const keptResources = 100;
+const keptClients = 20;
+/** Of a name that a client gives itself. In characters. */
+const longestName = 128;
+/** What nobody has used for so long makes room. Milliseconds. */
+const patience = 3_600_000;
+const lookInterval = 60_000;
+
+/** A client that used a resource. */
+interface ClientUse {
+  readonly name: string;
+  requests: number;
+  /** Milliseconds since the epoch. */
+  lastSeen: number;
+}
+
+/** The use of a resource, or a subresource of one, that not all servers serve. */
+export interface ResourceUse {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  /** Empty when it is about the resource itself. */
+  readonly subresource: string;
+  requests: number;
+  lastSeen: number;
+  readonly userAgents: Kept<ClientUse>;
+  /** Requests of further user agents than are kept. */
+  otherUserAgents: number;
+  readonly users: Kept<ClientUse>;
+  otherUsers: number;
+}
+
+/** Who serves what is asked for, where some server does not; `undefined` where all do, or none is known to. Pure. */
+export function servedByPart(
+  {
+    isResourceRequest,
+    apiGroup,
+    apiVersion,
+    resource,
+    subresource,
+  }: Pick<RequestInfo, 'isResourceRequest' | 'apiGroup' | 'apiVersion' | 'resource' | 'subresource'>,
+  table: RoutingTable | undefined,
+): ServedBy | undefined {
+  if (!isResourceRequest || table === undefined) return undefined;
+  const route = table.resource(apiGroup, apiVersion, resource);
+  const servedBy = subresource === '' ? route : route?.subresource(subresource);
+  return servedBy !== undefined && servedBy.servers.length < table.servers.length ? servedBy : undefined;
+}
+
+/**
+ * Who uses what not all servers serve: what an upgrade takes away, or has brought. By user agent and by user, in
+ * bounded number, however many names a client gives itself.
+ */
+export class PartialUse {
+  readonly #resources = new Kept<ResourceUse>(keptResources);
+  /** What was found last for who serves it: spares a request the name. */
+  readonly #found = new WeakMap<ServedBy, ResourceUse>();
+  #otherRequests = 0;
+
+  /**
+   * @param servedBy of `servedByPart`
+   * @param userAgent as the client sends it
+   * @param user `undefined`: only an API server knows
+   * @param now milliseconds since the epoch
+   */
+  used(
+    servedBy: ServedBy,
+    info: RequestInfo,
+    userAgent: string | undefined,
+    user: string | undefined,
+    now: number,
+  ): void {
+    const found = this.#found.get(servedBy);
+    // One that was not used for long may have made room.
+    const use = found !== undefined && now - found.lastSeen < patience ? found : this.#resource(info, now);
+    if (use === undefined) {
+      this.#otherRequests += 1;
+      return;
+    }
+    this.#found.set(servedBy, use);
+    use.requests += 1;
+    use.lastSeen = now;
+    if (!countClient(use.userAgents, userAgent ?? '', now)) use.otherUserAgents += 1;
+    if (!countClient(use.users, user ?? '', now)) use.otherUsers += 1;
+  }
+
+  #resource(
+    { apiGroup, apiVersion, resource, subresource }: RequestInfo,
+    now: number,
+  ): ResourceUse | undefined {
+    return this.#resources.getOrAdd(`${apiGroup}/${apiVersion}/${resource}/${subresource}`, now, () => ({
+      group: apiGroup,
+      version: apiVersion,
+      resource,
+      subresource,
+      requests: 0,
+      lastSeen: now,
+      userAgents: new Kept(keptClients),
+      otherUserAgents: 0,
+      users: new Kept(keptClients),
+      otherUsers: 0,
+    }));
+  }
+
+  /** Those of the last hour, the most used first. */
+  list(now: number): readonly ResourceUse[] {
+    return [...this.#resources.values()]
+      .filter(({ lastSeen }) => now - lastSeen < patience)
+      .sort((left, right) => right.requests - left.requests);
+  }
+
+  /** Requests for further resources than are kept. */
+  get otherRequests(): number {
+    return this.#otherRequests;
+  }
+}
+
+/** @returns whether there was room for the name */
+function countClient(clients: Kept<ClientUse>, given: string, now: number): boolean {
+  const name = given.length > longestName ? given.slice(0, longestName) : given;
+  const client = clients.getOrAdd(name, now, () => ({ name, requests: 0, lastSeen: now }));
+  if (client === undefined) return false;
+  client.requests += 1;
+  client.lastSeen = now;
+  return true;
+}
+
+/** By name, in bounded number. What was not used for long makes room, which is looked for once a minute at most. */
+class Kept<Value extends { readonly lastSeen: number }> {
+  readonly #values = new Map<string, Value>();
+  readonly #most: number;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** `undefined` when there is no room for another one. */
+  getOrAdd(name: string, now: number, make: () => Value): Value | undefined {
+    const known = this.#values.get(name);
+    if (known !== undefined) return known;
+    if (this.#values.size >= this.#most) this.#makeRoom(now);
+    if (this.#values.size >= this.#most) return undefined;
+    const value = make();
+    this.#values.set(name, value);
+    return value;
+  }
+
+  values(): Iterable<Value> {
+    return this.#values.values();
+  }
+
+  #makeRoom(now: number): void {
+    if (now - this.#lookedAt < lookInterval) return;
+    this.#lookedAt = now;
+    for (const [name, { lastSeen }] of this.#values) {
+      if (now - lastSeen >= patience) this.#values.delete(name);
+    }
+  }
+}

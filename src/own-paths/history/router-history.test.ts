@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { inboundRequest } from '../../../test/support/inbound-request.ts';
+import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { parseRequestInfo } from '../../apimachinery/request-info.ts';
+import type { Destination } from '../../request/destination.ts';
+import type { Caller } from '../../request/user-info.ts';
+import type { Decision } from '../../routing/decision.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import { RouterHistory } from './router-history.ts';
+
+const local: Decision = { decision: 'local', reason: 'ServedLocally', candidates: [] };
+const peer: Decision = { decision: 'peer', reason: 'ServedByPeer', candidates: [] };
+const start = Date.parse('2026-01-31T12:00:00Z');
+const minute = 60_000;
+const jobs = '/apis/batch/v1/namespaces/default/jobs';
+
+const destination = (id: string): Destination => ({
+  kind: 'peer',
+  id,
+  origin: 'https://10.0.0.2:6443',
+  serverName: 'kubernetes.default.svc',
+  trust: { kind: 'peer-ca' },
+});
+const user = (name: string): Caller => ({
+  kind: 'authenticated',
+  user: { name, uid: '', groups: [], extra: new Map() },
+  authenticator: 'x509',
+  viaVerifiedPeer: false,
+});
+
+interface Request {
+  readonly target?: string;
+  readonly server?: string;
+  readonly decision?: Decision;
+  readonly status?: number;
+  readonly milliseconds?: number;
+  readonly userAgent?: string;
+  readonly caller?: Caller;
+}
+
+function setUp() {
+  const time = { now: start };
+  const clock = () => time.now;
+  const preferred: { minor: string | undefined } = { minor: undefined };
+  const history = new RouterHistory({
+    clock,
+    monotonicClock: clock,
+    preferredMinor: () => preferred.minor,
+  });
+  let generation = 0;
+  const use = (servers: Readonly<Record<string, ServerOptions>>, lifetimeSeconds = 3600) => {
+    generation += 1;
+    const createdAt = new Date(time.now).toISOString();
+    history.tableInUse(buildRoutingTable(snapshotOf(servers, { generation, createdAt, lifetimeSeconds })));
+  };
+  const pass = ({ target = '/api/v1/pods', server = 'a', decision = local, ...request }: Request = {}) => {
+    const { status = 200, milliseconds = 0, userAgent = 'kubectl/v1.36.0', caller = user('jane') } = request;
+    const observation = history.begin({ ...inboundRequest(), target, headers: ['User-Agent', userAgent] });
+    observation.accepted?.(parseRequestInfo('GET', target));
+    observation.identified?.(caller);
+    observation.decided?.(decision);
+    observation.attemptBegun?.(destination(server));
+    time.now += milliseconds;
+    observation.responded?.(status);
+  };
+  const happened = () =>
+    history
+      .view()
+      .timeline.map(({ at, event, server, from, to }) =>
+        [at.slice(11, 16), event, server, from, to].filter((part) => part !== undefined).join(' '),
+      )
+      .toSorted((left, right) => left.slice(0, 5).localeCompare(right.slice(0, 5)));
+  return { time, preferred, history, use, pass, happened };
+}
+
+const older: ServerOptions = { serves: ['v1/pods'], version: 'v1.35.0' };
+const newer: ServerOptions = { serves: ['v1/pods', 'batch/v1/jobs'], version: 'v1.36.0' };
+
+describe('the history of requests', () => {
+  it('has requests, codes and latency by server and by version, minute by minute', () => {
+    const { time, history, use, pass } = setUp();
+    use({ a: older, b: newer });
+    pass({ milliseconds: 3 });
+    pass({ status: 503 });
+    pass({ status: 429 });
+    time.now = start + minute;
+    for (let request = 0; request < 120; request++) pass({ server: 'b', milliseconds: 1 });
+    time.now = start + 2 * minute;
+    const { servers, versions, total, since } = history.view();
+    assert.equal(since, '2026-01-31T12:00:00.000Z');
+    assert.deepEqual(
+      servers.map(({ id, version, requests, refused, failed, perSecond }) => [
+        id,
+        version,
+        requests,
+        refused,
+        failed,
+        perSecond,
+      ]),
+      [
+        ['a', 'v1.35.0', 3, 1, 1, 0],
+        ['b', 'v1.36.0', 120, 0, 0, 2],
+      ],
+    );
+    assert.deepEqual(
+      versions.map(({ version, requests }) => [version, requests]),
+      [
+        ['v1.35.0', 3],
+        ['v1.36.0', 120],
+      ],
+    );
+    assert.deepEqual(servers[0]?.milliseconds, { mean: 1, p50: 1, p99: 4 });
+    assert.equal(total.requests, 123);
+    assert.deepEqual(total.perMinute.slice(-3), [3, 120, 0]);
+  });
+
+  it('is of one hour, and keeps the versions of a server apart', () => {
+    const { time, history, use, pass } = setUp();
+    use({ a: older });
+    pass();
+    use({ a: newer });
+    pass();
+    assert.deepEqual(
+      history.view().servers.map(({ version, requests }) => [version, requests]),
+      [
+        ['v1.35.0', 1],
+        ['v1.36.0', 1],
+      ],
+    );
+    time.now += 60 * minute;
+    assert.deepEqual(history.view().servers, []);
+    assert.equal(history.view().total.perMinute.length, 60);
+  });
+
+  it('says what was rerouted and why', () => {
+    const { history, use, pass } = setUp();
+    use({ a: older, b: newer });
+    pass({ target: jobs, server: 'b', decision: peer });
+    pass({ target: jobs, server: 'b', decision: peer });
+    pass();
+    const { rerouted } = history.view();
+    assert.deepEqual(rerouted, {
+      requests: 2,
+      reasons: [{ reason: 'ServedByPeer', requests: 2 }],
+      resources: [{ resource: 'batch/v1/jobs', requests: 2 }],
+      others: 0,
+    });
+  });
+
+  it('leaves out health checks and the router’s own paths, which are never decided on', () => {
+    const { history } = setUp();
+    history.begin({ ...inboundRequest(), target: '/readyz' }).responded?.(200);
+    assert.equal(history.view().total.requests, 0);
+  });
+});
+
+describe('who uses what not all servers serve', () => {
+  it('is kept by user agent and user, with what goes with the upgrade named as such', () => {
+    const { history, use, pass } = setUp();
+    const gone: ServerOptions = { serves: ['v1/pods', 'batch/v1beta1/cronjobs'], version: 'v1.24.0' };
+    use({ a: gone, b: newer });
+    pass({ target: '/apis/batch/v1beta1/cronjobs', userAgent: 'old-operator/1.0', caller: user('operator') });
+    pass({
+      target: '/apis/batch/v1beta1/cronjobs',
+      userAgent: 'old-operator/1.0',
+      caller: { kind: 'passthrough' },
+    });
+    pass({ target: jobs });
+    pass({ target: '/api/v1/pods', userAgent: 'nobody/1.0' });
+    const [vanishing, arriving] = history.view().partlyServed;
+    assert.deepEqual(
+      [vanishing?.group, vanishing?.version, vanishing?.resource, vanishing?.vanishes, vanishing?.requests],
+      ['batch', 'v1beta1', 'cronjobs', true, 2],
+    );
+    assert.deepEqual(
+      vanishing?.userAgents.map(({ name, requests }) => [name, requests]),
+      [['old-operator/1.0', 2]],
+    );
+    assert.deepEqual(
+      vanishing?.users.map(({ name }) => name),
+      ['operator', ''],
+    );
+    assert.deepEqual([arriving?.resource, arriving?.vanishes], ['jobs', false]);
+    assert.ok(!JSON.stringify(history.view()).includes('nobody'));
+  });
+
+  it('is not shown any more once every server serves it, and never when all are of one version', () => {
+    const { history, use, pass } = setUp();
+    use({ a: older, b: newer });
+    pass({ target: jobs });
+    use({ a: newer, b: newer });
+    assert.deepEqual(history.view().partlyServed, []);
+  });
+
+  it('is bounded: an attacker who makes up names and resources fills neither memory nor the page', () => {
+    const { history, use, pass } = setUp();
+    const many = Array.from({ length: 300 }, (_, index) => `group${index}.io/v1/things`);
+    use({ a: older, b: { serves: [...many, 'batch/v1/jobs'], version: 'v1.36.0' } });
+    for (let request = 0; request < 1000; request++) {
+      pass({
+        target: jobs,
+        decision: peer,
+        userAgent: `${request}-${'x'.repeat(10_000)}`,
+        caller: user(`user-${request}-${'y'.repeat(1000)}`),
+      });
+      pass({ target: `/apis/group${request % 300}.io/v1/things`, decision: peer });
+    }
+    const view = history.view();
+    const use0 = view.partlyServed.find(({ resource }) => resource === 'jobs');
+    assert.deepEqual([use0?.userAgents.length, use0?.otherUserAgents, use0?.users.length], [20, 980, 20]);
+    assert.equal(view.partlyServed.length, 100);
+    assert.ok(view.otherPartlyServed > 0);
+    assert.equal(view.rerouted.resources.length, 100);
+    assert.ok(view.rerouted.others > 0);
+    assert.ok(JSON.stringify(view).length < 100_000);
+  });
+});
+
+describe('the timeline of an upgrade', () => {
+  it('tells of servers that join, leave, change version and what they serve', () => {
+    const { time, preferred, use, happened } = setUp();
+    use({ a: older, b: older });
+    time.now += minute;
+    preferred.minor = '1.35';
+    use({ a: newer, b: older, c: newer });
+    time.now += minute;
+    use({ a: newer, c: { ...newer, departedAt: new Date(time.now).toISOString() } });
+    time.now += minute;
+    use({ a: { ...newer, serves: ['v1/pods'] }, c: newer });
+    // What is only known of a server changes nothing for requests.
+    use({ a: { ...newer, serves: ['v1/pods'], storageVersionHashes: {} }, c: newer });
+    assert.deepEqual(happened(), [
+      '12:00 FirstSnapshot',
+      '12:01 VersionChanged a v1.35.0 v1.36.0',
+      '12:01 ServerJoined c v1.36.0',
+      '12:01 PreferredVersionChanged 1.35',
+      '12:02 ServerDeparted c',
+      '12:02 ServerLeft b v1.35.0',
+      '12:03 ServedResourcesChanged a',
+      '12:03 ServerReturned c',
+    ]);
+  });
+
+  it('tells when the snapshot was late, from when on, and until when', () => {
+    const { time, use, happened } = setUp();
+    use({ a: older }, 300);
+    time.now += 7 * minute;
+    assert.deepEqual(happened().at(-1), '12:05 SnapshotLate');
+    use({ a: older }, 300);
+    assert.deepEqual(happened().slice(-2), ['12:05 SnapshotLate', '12:07 SnapshotRenewed']);
+  });
+
+  it('tells of health, which pushes out nothing else however it comes and goes', () => {
+    const { history, use, happened } = setUp();
+    use({ a: older });
+    history.changed({ id: 'a', from: 'unknown', to: 'healthy', cause: undefined });
+    for (let time = 0; time < 500; time++) {
+      history.changed({ id: 'a', from: 'healthy', to: 'unhealthy', cause: 'unreachable' });
+      history.changed({ id: 'a', from: 'unhealthy', to: 'healthy', cause: undefined });
+    }
+    const events = happened();
+    assert.equal(events.length, 101);
+    assert.ok(events.includes('12:00 FirstSnapshot'));
+    assert.ok(events.includes('12:00 ServerUnhealthy a unreachable'));
+  });
+});

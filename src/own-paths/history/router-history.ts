@@ -1,0 +1,144 @@
+import { firstHeader } from '../../apimachinery/raw-headers.ts';
+import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import type { HealthChange, HealthObserver } from '../../health/server-health.ts';
+import type { Destination } from '../../request/destination.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { RequestObservation } from '../../request/request-observation.ts';
+import type { RequestObserver } from '../../request/request-observer.ts';
+import type { Caller } from '../../request/user-info.ts';
+import type { Decision } from '../../routing/decision.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { type HistoryView, historyView } from './history-view.ts';
+import { MinuteRing } from './minute-ring.ts';
+import { PartialUse, servedByPart } from './partial-use.ts';
+import { healthEvent, type KnownCluster, type UpgradeEvent, upgradeEvents } from './upgrade-events.ts';
+
+/** Kept of each kind: health that comes and goes must not push out what happened to the cluster. */
+const keptEvents = 100;
+
+export interface RouterHistoryOptions {
+  /** The minor version that is preferred; `undefined` while it makes no difference. */
+  readonly preferredMinor: (table: RoutingTable) => string | undefined;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly clock?: () => number;
+  /** Milliseconds of a clock that only rises. Default `performance.now`. */
+  readonly monotonicClock?: () => number;
+}
+
+/**
+ * The last hour as this router saw it, in memory and bounded: requests by server and version, what was rerouted, what
+ * happened to the cluster, and who uses what not all servers serve. Nothing of queries is kept, and of who calls only
+ * with requests for what not all servers serve. What a router saw before its start nobody knows.
+ */
+export class RouterHistory implements RequestObserver, HealthObserver {
+  readonly #ring = new MinuteRing();
+  readonly #use = new PartialUse();
+  readonly #events: UpgradeEvent[] = [];
+  readonly #healthEvents: UpgradeEvent[] = [];
+  readonly #clock: () => number;
+  readonly #monotonicClock: () => number;
+  readonly #preferredMinor: RouterHistoryOptions['preferredMinor'];
+  readonly #startedAt: number;
+  readonly #versionOf = (id: string): string | undefined => this.#known?.table.server(id)?.version;
+  #known: KnownCluster | undefined;
+
+  constructor({ preferredMinor, clock = Date.now, monotonicClock }: RouterHistoryOptions) {
+    this.#preferredMinor = preferredMinor;
+    this.#clock = clock;
+    this.#monotonicClock = monotonicClock ?? (() => performance.now());
+    this.#startedAt = clock();
+  }
+
+  /** Another table is in use, or the same with a later lifetime. */
+  tableInUse(table: RoutingTable): void {
+    const known = { table, preferred: this.#preferredMinor(table) };
+    keep(this.#events, upgradeEvents(this.#known, known, this.#clock()));
+    if (this.#known?.table.snapshot !== table.snapshot) this.#ring.versionsChanged();
+    this.#known = known;
+  }
+
+  changed(change: HealthChange): void {
+    const event = healthEvent(change, this.#clock());
+    if (event !== undefined) keep(this.#healthEvents, [event]);
+  }
+
+  begin(inbound: InboundRequest): RequestObservation {
+    return new HistoryObservation(inbound, this, this.#monotonicClock());
+  }
+
+  /** What is to be shown now. */
+  view(): HistoryView {
+    return historyView({
+      now: this.#clock(),
+      startedAt: this.#startedAt,
+      table: this.#known?.table,
+      ring: this.#ring,
+      use: this.#use,
+      events: [...this.#events, ...this.#healthEvents],
+    });
+  }
+
+  /** For observations. */
+  decided(decision: Decision, info: RequestInfo, inbound: InboundRequest, caller: Caller | undefined): void {
+    if (decision.decision !== 'local') {
+      const { isResourceRequest, apiGroup, apiVersion, resource } = info;
+      const name = isResourceRequest ? `${apiGroup}/${apiVersion}/${resource}` : undefined;
+      this.#ring.rerouted(this.#clock(), decision.reason, name);
+    }
+    const servedBy = servedByPart(info, this.#known?.table);
+    if (servedBy === undefined) return;
+    const user = caller?.kind === 'authenticated' ? caller.user.name : undefined;
+    this.#use.used(servedBy, info, firstHeader(inbound.headers, 'user-agent'), user, this.#clock());
+  }
+
+  /** For observations. @param id of the server that was asked last; empty: none was */
+  responded(id: string, status: number, begunAt: number): void {
+    const milliseconds = this.#monotonicClock() - begunAt;
+    this.#ring.responded(this.#clock(), id, this.#versionOf, status, milliseconds);
+  }
+}
+
+class HistoryObservation implements RequestObservation {
+  readonly #inbound: InboundRequest;
+  readonly #history: RouterHistory;
+  readonly #begunAt: number;
+  #requestInfo: RequestInfo | undefined;
+  #caller: Caller | undefined;
+  #destination = '';
+  #isDecided = false;
+
+  constructor(inbound: InboundRequest, history: RouterHistory, begunAt: number) {
+    this.#inbound = inbound;
+    this.#history = history;
+    this.#begunAt = begunAt;
+  }
+
+  accepted(requestInfo: RequestInfo): void {
+    this.#requestInfo = requestInfo;
+  }
+
+  identified(caller: Caller): void {
+    this.#caller = caller;
+  }
+
+  decided(decision: Decision): void {
+    this.#isDecided = true;
+    if (this.#requestInfo === undefined) return;
+    this.#history.decided(decision, this.#requestInfo, this.#inbound, this.#caller);
+  }
+
+  attemptBegun({ id }: Destination): void {
+    this.#destination = id;
+  }
+
+  responded(status: number): void {
+    // Health checks and the router's own paths are no traffic of the cluster.
+    if (this.#isDecided) this.#history.responded(this.#destination, status, this.#begunAt);
+  }
+}
+
+/** The newest stay. */
+function keep(kept: UpgradeEvent[], events: readonly UpgradeEvent[]): void {
+  kept.push(...events);
+  if (kept.length > keptEvents) kept.splice(0, kept.length - keptEvents);
+}
