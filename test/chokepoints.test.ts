@@ -104,7 +104,7 @@ const chokepoints = {
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
   faultOfHead: {
     definedIn: 'src/node/exchange/http1-request-head.ts',
-    calledIn: ['src/node/serving/request-handler.ts', 'src/node/upgrades/upgrade-request.ts'],
+    calledIn: ['src/node/serving/request-handler.ts', 'src/node/upgrades/upgrade.ts'],
   },
   // Which addresses may be dialled.
   // Also by status and doctor, which ask on connections of their own.
@@ -136,13 +136,13 @@ test('SnapshotReceiver.acceptOwn, which asks for no signature, is called by the 
 
 test('SnapshotReceiver.accept is called by the push endpoint and the sync job of a Worker alone', () => {
   assert.deepEqual(placesOf(/\breceiver\.accept\(/), [
-    'src/edge/sync/receiver-target.ts',
+    'src/edge/sync/run-scheduled-sync.ts',
     'src/snapshot/receiving/snapshot-endpoint.ts',
   ]);
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
     // The door of the router, which takes requests; this one asks it, and refuses more besides.
     'src/edge/deno/refuse-rewritten-targets.ts',
-    'src/edge/sync/receiver-target.ts',
+    'src/edge/sync/run-scheduled-sync.ts',
     'src/own-paths/own-request.ts',
     'src/snapshot/receiving/sharing-receiver.ts', // hands the push on to the receiver that it extends
     'src/snapshot/receiving/snapshot-endpoint.ts',
@@ -248,7 +248,7 @@ test('connections to destinations are opened in one place, behind the address po
     // and, behind the address policy, as the sync job.
     'src/cli/terminal/ask-over-https.ts',
     // Token issuers' documents, from the URLs of the configuration.
-    'src/node/callers/issuer-fetch.ts',
+    'src/node/callers/configured-jwt-authenticator.ts',
     // A pool of HTTP/1.1 connections that the dialer opens, for `mutualTlsDispatchers`.
     'src/node/destinations/http1-pool.ts',
     'src/node/destinations/tls-dialer.ts',

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { askOverHttps } from '../../src/cli/terminal/ask-over-https.ts';
-import { issuerFetch } from '../../src/node/callers/issuer-fetch.ts';
+import { issuerFetch } from '../../src/node/callers/configured-jwt-authenticator.ts';
 import { checkServerIdentity } from '../../src/node/destinations/server-identity.ts';
 import { TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
 import type { DestinationTrust } from '../../src/request/destination.ts';

@@ -1,8 +1,8 @@
+import { fstatSync } from 'node:fs';
 import { onReloadSignal } from '../../node/process/reload-signal.ts';
 import { type ShutdownSignal, shutdownSignal } from '../../node/process/shutdown-signal.ts';
 import { CommandFailure } from './command-failure.ts';
 import { readTextFile } from './read-text-file.ts';
-import { standardInput } from './standard-input.ts';
 import { takesColor } from './terminal-color.ts';
 
 export { CommandFailure, type ExitCode } from './command-failure.ts';
@@ -62,4 +62,10 @@ export function readInputFile(context: CommandContext, name: string, path: strin
 /** The message of whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Standard input; a directory in its place is a wrong call, not an input without lines. */
+async function* standardInput(): AsyncGenerator<Uint8Array> {
+  if (fstatSync(0).isDirectory()) throw new CommandFailure(2, ['standard input is a directory']);
+  for await (const chunk of process.stdin) yield chunk as Uint8Array;
 }

@@ -1,4 +1,6 @@
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
+import type { Admission } from '../../identity/assertion/replay-window.ts';
+import type { SharedNonces } from '../../identity/assertion/shared-nonces.ts';
 import type { Authenticator } from '../../identity/authenticator.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
 import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
@@ -8,11 +10,13 @@ import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configur
 import { externalIssuer, type TokenIssuer } from '../../identity/jwt/token-issuer.ts';
 import { X509Authenticator } from '../../identity/x509.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { storeTimeout, withinStoreTimeout } from '../../snapshot/receiving/shared-snapshot-store.ts';
 import type { CallerConfiguration } from '../configuration/configuration.ts';
+import type { DurableObjectNamespace } from '../platform/bindings.ts';
 import { AccessAuthenticator } from './access-authenticator.ts';
 import { IsolateKeys } from './isolate-keys.ts';
-import { createObjectNonces } from './object-nonces.ts';
 import { type PlatformCertificate, platformCertificate } from './platform-certificate.ts';
+import { admissionStatus } from './replay-object.ts';
 
 export interface CallerIdentification {
   /** In the order in which they are asked. */
@@ -70,4 +74,26 @@ function loadFrom({ issuer, keys }: ExternalIssuerConfig): LoadKeys {
   return keys.kind === 'discovery'
     ? keysFromDiscovery(fetchDocument, { issuer, discoveryUrl: keys.url })
     : keysFromUrl(fetchDocument, keys.url);
+}
+
+const admissions: readonly Admission[] = ['fresh', 'replayed', 'full'];
+
+/** Nonces in Durable Objects of the class `ReplayObject`: one for each issuer, so that one that floods stops only itself. */
+function createObjectNonces(namespace: DurableObjectNamespace): SharedNonces {
+  return {
+    async take(issuer, nonce, deadline) {
+      // A new stub each time: one that has met an error stays broken (developers.cloudflare.com/durable-objects).
+      const stub = namespace.get(namespace.idFromName(issuer));
+      // Nobody resolves the host. A nonce has base64url characters alone (assertion-claims.ts).
+      const url = `https://replay-object/${nonce}?deadline=${deadline}`;
+      const signal = AbortSignal.timeout(storeTimeout);
+      const asked = stub.fetch(url, { method: 'PUT', signal });
+      const { status, body } = await withinStoreTimeout('the Durable Object of nonces', asked);
+      await body?.cancel();
+      const admission = admissions.find((each) => admissionStatus[each] === status);
+      if (admission === undefined)
+        throw new Error(`the Durable Object of nonces responded with status ${status}`);
+      return admission;
+    },
+  };
 }

@@ -1,13 +1,22 @@
 import type { Logger } from '../../runtime/logger.ts';
+import { readText } from '../../runtime/read-text.ts';
+import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
+import type { Acceptance, SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
+import { sealRenewal } from '../../snapshot/signing/renewal.ts';
+import type { SigningKey } from '../../snapshot/signing/signing-key.ts';
 import type { SyncServer } from '../../sync/cluster/sync-server.ts';
+import type { Delivery, DeliveryResult, SnapshotTarget } from '../../sync/delivery/deliver.ts';
+import {
+  ReadError,
+  type ServerDocument,
+  type ServerDocuments,
+} from '../../sync/documents/server-documents.ts';
 import { syncOnce } from '../../sync/sync-once.ts';
 import type { WorkerConfiguration } from '../configuration/configuration.ts';
 import { readConfiguration } from '../configuration/read-configuration.ts';
 import type { Fetch } from '../platform/fetch-transport.ts';
 import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
-import { fetchDocuments } from './fetch-documents.ts';
 import { createListedCluster } from './listed-cluster.ts';
-import { receiverTarget } from './receiver-target.ts';
 
 /** Milliseconds for a whole round; a cron trigger may take 15 minutes, a round of servers that respond some seconds. */
 const roundTimeout = 60_000;
@@ -81,4 +90,81 @@ function serversOf(
     hostname,
     documents: fetchDocuments({ fetch: send, origin: readFrom, bearerToken: token }),
   }));
+}
+
+/**
+ * Delivers to this Worker's own receiver, which checks what comes as it checks a push. A snapshot that it holds
+ * already is renewed: nobody else keeps it in force between two rounds.
+ *
+ * @param clock milliseconds since the epoch
+ */
+function receiverTarget(receiver: SnapshotReceiver, key: SigningKey, clock: () => number): SnapshotTarget {
+  async function take({ snapshot, sealed }: Delivery): Promise<Acceptance> {
+    const digest = receiver.digest();
+    if (receiver.current()?.snapshot === snapshot && digest !== undefined) {
+      const { generation, lifetimeSeconds } = snapshot.metadata;
+      const createdAt = new Date(clock()).toISOString();
+      return receiver.renew(await sealRenewal({ generation, digest, createdAt, lifetimeSeconds }, key));
+    }
+    return receiver.accept(sealed?.snapshot ?? '');
+  }
+
+  return {
+    name: 'this Worker',
+    async put(delivery): Promise<DeliveryResult> {
+      try {
+        const { persisted, persistenceError } = await take(delivery);
+        // In use in this isolate alone, which is about to end.
+        return persisted
+          ? { kind: 'accepted' }
+          : { kind: 'unreachable', message: persistenceError ?? 'the store could not be written' };
+      } catch (error) {
+        if (!(error instanceof SnapshotError)) throw error;
+        return error.code === 'NotNewer'
+          ? { kind: 'newer-held', generation: receiver.current()?.generation, message: error.message }
+          : { kind: 'refused', message: error.message };
+      }
+    },
+  };
+}
+
+interface FetchDocumentsOptions {
+  readonly fetch: Fetch;
+  /** `https://name:port`. */
+  readonly origin: string;
+  readonly bearerToken: string;
+  /** Of one document, unpacked. Default 16 MiB: an isolate has 128 MiB for everything. */
+  readonly maximumBytes?: number;
+}
+
+/** The documents of an API server that `fetch` reaches, read as an ordinary client. */
+function fetchDocuments(options: FetchDocumentsOptions): ServerDocuments {
+  const { fetch: send, origin, bearerToken, maximumBytes = 16 * 1024 * 1024 } = options;
+
+  async function read(
+    path: string,
+    accept: string,
+    signal: AbortSignal | undefined,
+  ): Promise<ServerDocument> {
+    const response = await send(`${origin}${path}`, {
+      headers: { accept, authorization: `Bearer ${bearerToken}`, 'user-agent': 'mixed-version-proxy-sync' },
+      // Followed, it would take the token elsewhere.
+      redirect: 'manual',
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const body = response.body === null ? '' : await readText(response.body, maximumBytes);
+    if (body === undefined) throw new Error(`the response is larger than ${maximumBytes} bytes`);
+    return { status: response.status, contentType: response.headers.get('content-type') ?? '', body };
+  }
+
+  return {
+    async get(path, accept, signal) {
+      try {
+        return await read(path, accept, signal);
+      } catch (cause) {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new ReadError('Unreachable', `${path.split('?', 1)[0]}: ${reason}`, { cause });
+      }
+    },
+  };
 }

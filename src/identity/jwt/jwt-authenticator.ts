@@ -1,9 +1,10 @@
 import { decodeJwt } from 'jose';
+import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller } from '../../request/user-info.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { AuthenticationError, type Authenticator } from '../authenticator.ts';
-import { bearerToken } from './bearer-token.ts';
+import { websocketBearerToken } from '../websocket-bearer.ts';
 import { TokenError } from './token-error.ts';
 import type { TokenIssuer } from './token-issuer.ts';
 import { verifySignature } from './verify-signature.ts';
@@ -76,4 +77,23 @@ function claimedIssuer(token: string): string {
   } catch {
     return '';
   }
+}
+
+/** RFC 6750 section 2.1, with the one space that kube-apiserver wants (pkg/authentication/request/bearertoken). */
+const bearerCredentials = /^bearer ([\w\-.~+/]+=*)$/i;
+
+/**
+ * The bearer token of a request, from Authorization or a WebSocket subprotocol; `undefined` when there is none, or
+ * one in each place: which of two speaks is then the API server's to say.
+ * @throws {AuthenticationError} for a repeated Authorization: two readers could take two different lines for it.
+ */
+export function bearerToken(headers: RawHeaders): string | undefined {
+  const lines = allHeaders(headers, 'authorization');
+  if (lines.length > 1) {
+    throw new AuthenticationError('the request has more than one Authorization header: send one');
+  }
+  const fromHeader = lines[0] === undefined ? undefined : bearerCredentials.exec(lines[0].trim())?.[1];
+  const fromWebsocket = websocketBearerToken(headers);
+  if (lines.length === 0) return fromWebsocket;
+  return fromWebsocket === undefined ? fromHeader : undefined;
 }

@@ -4,7 +4,6 @@ import type { ConnectionInfo, VerifiedClientCertificate } from '../../request/in
 import type { RequestCarrier } from '../exchange/node-inbound.ts';
 import type { ClientAuthorities } from './client-authorities.ts';
 import { findAuthority } from './client-chain.ts';
-import { KnownCertificates } from './known-certificates.ts';
 
 /** The result for a client certificate. Both absent: none was presented. */
 export type ClientCertificateInfo = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
@@ -134,4 +133,36 @@ function chainOf(presented: DetailedPeerCertificate): X509Certificate[] {
 function attributeValues(attribute: string | readonly string[] | undefined): readonly string[] {
   if (attribute === undefined) return [];
   return typeof attribute === 'string' ? [attribute] : attribute;
+}
+
+/** More than the users and nodes that reconnect often; each takes a few hundred bytes. */
+const defaultMaximum = 1_024;
+
+/**
+ * A cache of results for certificates that a configured authority signed directly, by SHA-256.
+ *
+ * Only for those: with an intermediate the result depends on the chain that a client sent, and another connection may not
+ * send it. And only for connections whose handshake succeeded: that proves that the client has the key, and that the
+ * certificate has not expired.
+ */
+export class KnownCertificates<Finding> {
+  readonly #maximum: number;
+  /** Oldest first. */
+  readonly #findings = new Map<string, Finding>();
+
+  constructor(maximum: number = defaultMaximum) {
+    this.#maximum = maximum;
+  }
+
+  get(certificate: X509Certificate): Finding | undefined {
+    return this.#findings.get(certificate.fingerprint256);
+  }
+
+  set(certificate: X509Certificate, finding: Finding): void {
+    if (this.#findings.size >= this.#maximum) {
+      const [oldest] = this.#findings.keys();
+      if (oldest !== undefined) this.#findings.delete(oldest);
+    }
+    this.#findings.set(certificate.fingerprint256, finding);
+  }
 }

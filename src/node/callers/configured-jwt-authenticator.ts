@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { Agent, fetch } from 'undici';
 import { CachedKeys } from '../../identity/jwt/cached-keys.ts';
-import { KeyLoadError } from '../../identity/jwt/fetch-document.ts';
+import { type FetchDocument, KeyLoadError } from '../../identity/jwt/fetch-document.ts';
 import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
 import type { ParsedKeySet } from '../../identity/jwt/key-set.ts';
 import type { KeySource, LoadKeys } from '../../identity/jwt/key-source.ts';
@@ -11,7 +12,7 @@ import { externalIssuer, type TokenIssuer } from '../../identity/jwt/token-issue
 import type { Logger } from '../../runtime/logger.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import type { JwtConfig } from '../configuration/serve-config.ts';
-import { issuerFetch } from './issuer-fetch.ts';
+import { checkServerIdentity } from '../destinations/server-identity.ts';
 import { parseKeySetText, parsePublicKeyFile } from './public-key-file.ts';
 
 /** The authenticator, and how to close its connections. */
@@ -83,5 +84,27 @@ function keysFromFile(path: string, parse: (text: string) => Promise<ParsedKeySe
     // A file with invalid keys is a failed rotation: the known keys stay in use.
     if (issues.length > 0) throw new KeyLoadError('InvalidDocument', `${path}: ${describeIssues(issues)}`);
     return keys;
+  };
+}
+
+interface IssuerFetch {
+  readonly fetchDocument: FetchDocument;
+  close(): Promise<void>;
+}
+
+/**
+ * Fetches the documents of one issuer with connections of its own, so that its authority is trusted for no other.
+ * @param certificateAuthority PEM; then only this one is trusted, as in kube-apiserver. Default: Node's own authorities
+ */
+export function issuerFetch(certificateAuthority: string | undefined): IssuerFetch {
+  const dispatcher = new Agent({
+    connect: {
+      checkServerIdentity,
+      ...(certificateAuthority === undefined ? {} : { ca: certificateAuthority }),
+    },
+  });
+  return {
+    fetchDocument: (url, init) => fetch(url, { ...init, dispatcher }),
+    close: () => dispatcher.destroy(),
   };
 }

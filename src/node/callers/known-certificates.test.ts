@@ -9,8 +9,7 @@ import {
   getOverHttp2,
   listen,
 } from '../../../test/support/client-certificate-server.ts';
-import { ClientCertificateReader } from './client-certificate.ts';
-import { KnownCertificates } from './known-certificates.ts';
+import { ClientCertificateReader, KnownCertificates } from './client-certificate.ts';
 
 test('certificates are known by their bytes, and the oldest makes room', async () => {
   const authority = await createAuthority('ca');

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { open, readdir, rename, rm } from 'node:fs/promises';
+import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import type { SnapshotStore, StoredSnapshot } from '../../snapshot/receiving/snapshot-store.ts';
@@ -7,7 +7,6 @@ import {
   parseStoredSnapshotText,
   storedSnapshotText,
 } from '../../snapshot/receiving/stored-snapshot-text.ts';
-import { checkReplaceable } from './replaceable-file.ts';
 
 /**
  * Stores the snapshot in one file: the sealed snapshot on the first line, its last renewal on the second. A file with
@@ -119,4 +118,19 @@ async function removeLeftovers(directory: string, prefix: string): Promise<void>
 function unlessMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code === 'ENOENT') return undefined;
   throw error;
+}
+
+/**
+ * Checks that a new file may be renamed over `path`. A device or a pipe must not be replaced by a plain file: without
+ * `/dev/null` every program on the machine would write into that file.
+ * @throws {Error} if it is neither a file nor missing
+ */
+export async function checkReplaceable(path: string): Promise<void> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  // For a directory the rename itself fails with a clear error.
+  if (found === undefined || found.isFile() || found.isDirectory()) return;
+  throw new Error(`${path} is not a regular file, and is not replaced: name a file`);
 }

@@ -4,8 +4,7 @@ import { readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { createFileSnapshotStore, replaceFile } from './file-snapshot-store.ts';
-import { checkReplaceable } from './replaceable-file.ts';
+import { checkReplaceable, createFileSnapshotStore, replaceFile } from './file-snapshot-store.ts';
 
 test('a file, and a name that is free, may be replaced', async (context) => {
   const directory = await temporaryDirectory(context);

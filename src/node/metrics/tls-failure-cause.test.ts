@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type TlsFailureCause, tlsFailureCause } from './tls-failure-cause.ts';
+import { type TlsFailureCause, tlsFailureCause } from './connection-metrics.ts';
 
 const rows: readonly (readonly [code: string, cause: TlsFailureCause])[] = [
   ['SELF_SIGNED_CERT_IN_CHAIN', 'unknown_ca'],

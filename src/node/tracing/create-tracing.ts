@@ -5,13 +5,14 @@ import {
   BasicTracerProvider,
   BatchSpanProcessor,
   ParentBasedSampler,
+  type ReadableSpan,
+  type SpanExporter,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import type { RequestObserver } from '../../request/request-observer.ts';
 import type { FailureLog } from '../../runtime/failure-log.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { checkServerIdentity } from '../destinations/server-identity.ts';
-import { type OnExported, ReportingExporter } from './reporting-exporter.ts';
 import { RequestTrace } from './request-trace.ts';
 import type { TracingConfig } from './tracing-configuration.ts';
 
@@ -82,5 +83,46 @@ async function endWithin(ending: Promise<void>, logger: Logger): Promise<void> {
     logger.warn({ err: error }, 'The last spans could not be exported');
   } finally {
     clearTimeout(timer);
+  }
+}
+
+type ExportResult = Parameters<Parameters<SpanExporter['export']>[1]>[0];
+
+/** `ExportResultCode.SUCCESS` of @opentelemetry/core. */
+const success = 0;
+
+/** Called with the number of spans that were exported or lost. */
+type OnExported = (result: 'exported' | 'failed', spans: number) => void;
+
+/** Logs and counts failed exports, which the SDK does not report. Spans that cannot be exported are lost. */
+class ReportingExporter implements SpanExporter {
+  readonly #exporter: SpanExporter;
+  readonly #failures: FailureLog;
+  readonly #onExported: OnExported;
+
+  constructor(exporter: SpanExporter, failures: FailureLog, onExported: OnExported) {
+    this.#exporter = exporter;
+    this.#failures = failures;
+    this.#onExported = onExported;
+  }
+
+  export(spans: ReadableSpan[], report: (result: ExportResult) => void): void {
+    this.#exporter.export(spans, (result) => {
+      const isExported = result.code === success;
+      this.#onExported(isExported ? 'exported' : 'failed', spans.length);
+      if (!isExported) {
+        const fields = { spans: spans.length, err: result.error };
+        this.#failures.warn('trace export', fields, 'Spans could not be exported');
+      }
+      report(result);
+    });
+  }
+
+  shutdown(): Promise<void> {
+    return this.#exporter.shutdown();
+  }
+
+  forceFlush(): Promise<void> {
+    return this.#exporter.forceFlush?.() ?? Promise.resolve();
   }
 }

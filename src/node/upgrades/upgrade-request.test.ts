@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judgeUpgrade } from './upgrade-request.ts';
+import { judgeUpgrade } from './upgrade.ts';
 
 const post = ['Host', 'x', 'Connection', 'Upgrade', 'Content-Length', '0'];
 

@@ -1,11 +1,16 @@
-import type { CredentialFiles } from '../status/credential-files.ts';
+import type { ServerHealth } from '../../health/server-health.ts';
+import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
+import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
+import { isExpired, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { type CredentialFiles, credentialFileWarnings } from '../status/credential-files.ts';
+import {
+  type EmbeddedSyncSource,
+  type EmbeddedSyncStatus,
+  embeddedSyncWarnings,
+} from '../status/embedded-sync-status.ts';
 import type { SettingsState } from '../status/setting-change.ts';
-import { filesCheck } from './files-check.ts';
-import { type HealthCheck, ping } from './health.ts';
+import { type HealthCheck, ping, serversCheckName } from './health.ts';
 import type { HealthEndpoint } from './health-endpoints.ts';
-import { type ServersCheckOptions, serversCheck } from './servers-check.ts';
-import { shutdownCheck } from './shutdown-check.ts';
-import { type SnapshotCheckOptions, snapshotCheck } from './snapshot-check.ts';
 
 export interface RouterHealthOptions
   extends SnapshotCheckOptions,
@@ -32,4 +37,105 @@ export function routerHealthChecks(
     ...(isShuttingDown === undefined ? [] : [shutdownCheck(isShuttingDown)]),
   ];
   return { livez: [ping], readyz, healthz: readyz };
+}
+
+/**
+ * Never fails: a router that goes on with the files it has is better than none. Only says where there is something to
+ * see to, since everyone may ask.
+ */
+function filesCheck(files: CredentialFiles, settings: SettingsState | undefined): HealthCheck {
+  return {
+    name: 'files',
+    check: () => undefined,
+    warning() {
+      if (credentialFileWarnings(files).length > 0) {
+        return 'a file is not in use as it is now, or a certificate has expired: the status names it';
+      }
+      const waits = (settings?.needsRestart().length ?? 0) > 0;
+      return waits ? 'changed settings need a restart: the status names them' : undefined;
+    },
+  };
+}
+
+interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'serverId' | 'localServerDownPolicy'> {
+  readonly health: Pick<ServerHealth, 'isHealthy' | 'reports'>;
+}
+
+/**
+ * Ready while a server that this router could use is healthy: any of them in the gateway form; else the local one,
+ * or under the policy `peer` one that takes its place. A single peer that is down does not make the router unready.
+ *
+ * A peer that asks is told of the local server alone, which is all that what it sends here may be served by. With
+ * routers that count each other, a control plane whose API servers are all down would be ready for ever.
+ */
+export function serversCheck({
+  serverId,
+  localServerDownPolicy = 'peer',
+  health,
+}: ServersCheckOptions): HealthCheck {
+  return {
+    name: serversCheckName,
+    check({ byPeer }) {
+      if (serverId !== undefined && health.isHealthy(serverId)) return undefined;
+      const peersCount = serverId === undefined || (localServerDownPolicy === 'peer' && !byPeer);
+      if (peersCount && health.reports().some(({ status }) => status === 'healthy')) return undefined;
+      return peersCount
+        ? 'no API server is healthy: all are down, or have not responded to a probe yet'
+        : 'the local API server is not healthy: it is down, or has not responded to a probe yet';
+    },
+  };
+}
+
+/**
+ * Readiness ends with the first signal to end, long before the router does, so that load balancers take it out
+ * while it still serves (kube-apiserver's `/readyz/shutdown`).
+ */
+function shutdownCheck(isShuttingDown: () => boolean): HealthCheck {
+  return {
+    name: 'shutdown',
+    check: () => (isShuttingDown() ? 'the process is shutting down' : undefined),
+  };
+}
+
+interface SnapshotCheckOptions {
+  readonly routingTable: { current(): RoutingTable | undefined };
+  readonly stalePolicy?: StalePolicy;
+  /** With the feature gate off no snapshot is needed. */
+  readonly enabled?: boolean;
+  readonly clock?: () => number;
+  /** The sync job in this router. Default: snapshots are pushed. */
+  readonly embeddedSync?: EmbeddedSyncSource | undefined;
+}
+
+/**
+ * Ready once there has been a snapshot. An expired one fails only under the policy `unavailable`, which refuses
+ * requests then; under the others the router still does its work, and a sync job that stopped must not take
+ * every router of the control plane out of the load balancer at once: there it is a warning of `?verbose`.
+ */
+function snapshotCheck(options: SnapshotCheckOptions): HealthCheck {
+  const { routingTable, stalePolicy = defaultStalePolicy, enabled = true, clock = Date.now } = options;
+  const { embeddedSync } = options;
+  return {
+    name: 'snapshot',
+    check() {
+      if (!enabled) return undefined;
+      const table = routingTable.current();
+      if (table === undefined) return `there has been no snapshot yet: ${whyThereIsNone(embeddedSync?.())}`;
+      return isExpired(table, clock()) && stalePolicy === 'unavailable'
+        ? `the snapshot of generation ${table.generation} is past its lifetime`
+        : undefined;
+    },
+    warning() {
+      if (!enabled || !isExpired(routingTable.current(), clock())) return undefined;
+      return stalePolicy === 'serve-stale'
+        ? 'the snapshot is past its lifetime, and still gone by: see to the sync job'
+        : 'the snapshot is past its lifetime: see to the sync job';
+    },
+  };
+}
+
+function whyThereIsNone(reading: EmbeddedSyncStatus | undefined): string {
+  if (reading === undefined) return 'is the sync job running?';
+  const [first = 'the cluster is being read'] = embeddedSyncWarnings(reading);
+  return first;
 }

@@ -6,7 +6,7 @@ import type { ProbeOutcome } from '../../health/health-state.ts';
 import { ServerHealth } from '../../health/server-health.ts';
 import type { Explanation } from '../../proxy/explain.ts';
 import type { RouterStatus } from '../status/router-status.ts';
-import { serversCheck } from './servers-check.ts';
+import { serversCheck } from './router-health-checks.ts';
 
 const byPeer = { byPeer: true };
 const byOther = { byPeer: false };

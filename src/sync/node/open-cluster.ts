@@ -12,7 +12,6 @@ import { kubernetesConnection } from './kubernetes-connection.ts';
 import { liveDocuments } from './live-documents.ts';
 import type { OpenServers } from './open-servers.ts';
 import { type LocalApiServer, type RunSyncServer, readingOriginOf } from './run-sync-options.ts';
-import { servingNames } from './serving-names.ts';
 
 export interface OpenClusterOptions {
   readonly access: ClusterAccess;
@@ -150,4 +149,42 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
       void connection.close();
     },
   };
+}
+
+/**
+ * The DNS names in the serving certificate of the API server at `address`, verified as on every connection: with the
+ * cluster's authorities, for the name kubernetes.default.svc. Sends no request.
+ *
+ * @throws {TransportError} if no API server can be verified there
+ */
+async function servingNames(
+  transport: NodeTransport,
+  address: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const socket = await transport.dialer.dial({
+    destination: {
+      kind: 'peer',
+      id: address,
+      origin: `https://${address}`,
+      serverName: 'kubernetes.default.svc',
+      trust: { kind: 'peer-ca' },
+    },
+    presentFrontProxyCertificate: false,
+    protocols: ['h2', 'http/1.1'],
+    signal,
+  });
+  try {
+    return dnsNames(socket.getPeerCertificate().subjectaltname);
+  } finally {
+    socket.destroy();
+  }
+}
+
+/**
+ * Node prints the names in one text, `DNS:a, IP Address:…`, and puts ambiguous ones in quotes (CVE-2021-44532): those are
+ * not host names.
+ */
+function dnsNames(subjectAltName: string | undefined): readonly string[] {
+  return (subjectAltName ?? '').split(', ').flatMap((name) => /^DNS:([A-Za-z0-9.-]+)$/.exec(name)?.[1] ?? []);
 }
