@@ -19,7 +19,7 @@ export interface StatusPageSources {
   readonly acceptEncoding?: string | undefined;
 }
 
-/** Shorter answers fit into one packet as they are. In characters. */
+/** Shorter responses fit into one packet as they are. In characters. */
 const gzipThreshold = 1400;
 
 /**

@@ -88,7 +88,7 @@ export class HealthMonitor {
       const begun = clock.monotonic();
       health.probing(destination.id);
       const outcome = await probe(destination, ending.signal);
-      // What was asked of a server that nobody wants to know of any more says nothing of its successor.
+      // What was asked of a server that is not observed any more says nothing of its successor.
       if (ending.signal.aborted) return;
       health.probed(destination.id, outcome, clock.monotonic() - begun);
       await this.#rest(followed, begun);
@@ -99,7 +99,7 @@ export class HealthMonitor {
   async #rest(followed: Followed, begun: number): Promise<void> {
     const { health, clock } = this.#options;
     const spread = 1 - jitter + 2 * jitter * clock.random();
-    // Asked again behind a pause: the interval may have become shorter meanwhile.
+    // Asked again after a pause: the interval may have become shorter meanwhile.
     const { id } = followed.destination;
     const hasty = () =>
       (this.#options.interval() / (health.isLostLately(id) ? hasteWhenLost : hastePerInterval)) * spread;

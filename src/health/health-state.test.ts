@@ -161,7 +161,7 @@ describe('a server whose connection was refused or broke', () => {
     assert.deepEqual(healthAfterResponse(lost).lost, lost.lost);
   });
 
-  test('is taken to be restarting once a probe has failed, for a minute behind the last lost connection', () => {
+  test('is taken to be restarting once a probe has failed, for a minute after the last lost connection', () => {
     assert.equal(isRestarting(lost, 20), false);
     const starting = probed(lost, 'not-ready');
     assert.equal(isRestarting(starting, 20), true);

@@ -149,7 +149,7 @@ function afterFailedProbe(state: HealthState, signal: HealthSignal, now: number)
  */
 const startDuration = 60_000;
 
-/** Whether it was lost and has not come back: it gets nothing, even where nobody else could respond. */
+/** Whether it was lost and has not come back: it gets nothing, even where no other server could respond. */
 export function isRestarting({ lost }: HealthState, now: number): boolean {
   return lost?.failed === true && now - lost.at < startDuration;
 }

@@ -41,7 +41,7 @@ export interface HealthChange {
   readonly cause: UnhealthyCause | undefined;
 }
 
-/** Told of health: logs, metrics, whoever closes connections. Must not throw. */
+/** Told of health: logs, metrics, and what closes connections. Must not throw. */
 export interface HealthObserver {
   /** Once for each change of status, never for failures that change nothing. */
   changed?(change: HealthChange): void;
@@ -153,7 +153,7 @@ export class ServerHealth {
     return this.#states.get(id)?.status === 'unhealthy';
   }
 
-  /** Whether it gets requests only when nobody else is left. */
+  /** Whether it gets requests only when no other server is left. */
   isAvoided(id: string): boolean {
     const state = this.#states.get(id);
     return state !== undefined && (state.status === 'unhealthy' || state.lost !== undefined);
@@ -161,7 +161,7 @@ export class ServerHealth {
 
   /**
    * Whether it has ended, and has not come back or is not ready yet: it gets nothing at all, for it would refuse what
-   * it should not. That lasts for a minute behind the last lost connection at most.
+   * it should not. That lasts for a minute after the last lost connection at most.
    */
   isRestarting(id: string): boolean {
     const state = this.#states.get(id);

@@ -1,4 +1,4 @@
-/** What a Node program needs beside the core: the server, the transport over mTLS, upgrades, HTTP/2, the file store. */
+/** What a Node program needs in addition to the core: the server, the transport over mTLS, upgrades, HTTP/2, the file store. */
 
 export { Http2Pool, type Http2PoolOptions } from '../http2/client/http2-pool.ts';
 export {

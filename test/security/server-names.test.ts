@@ -73,7 +73,7 @@ const waysOut: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
       clientCertificate: undefined,
       headers: [],
       patience: 5_000,
-      longestAnswer: 1_000,
+      longestResponse: 1_000,
     }),
   "the sync job's lists and watches": async (port) => {
     const connection = kubernetesConnection({

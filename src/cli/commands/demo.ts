@@ -97,7 +97,7 @@ async function loadDemo(load: (name: string) => Promise<unknown>): Promise<DemoP
       1,
       [
         `the demo is a package of its own, ${demoPackage}, which is not installed. In a checkout run npm ci. ` +
-          `Elsewhere install it beside mixed-version-proxy; npm run package makes both in a checkout`,
+          `Elsewhere install it in the same place as mixed-version-proxy; npm run package makes both in a checkout`,
       ],
       { cause },
     );

@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** What can stand in a place of the command line. `none`: nothing does, `text`: nobody can say what. */
+/** What can stand in a place of the command line. `none`: nothing does, `text`: anything. */
 export type CompletedValue =
   | { readonly kind: 'none' | 'text' | 'file' | 'directory' }
   | { readonly kind: 'choice'; readonly choices: readonly string[] };

@@ -1,4 +1,4 @@
-/** What a shell shows beside a flag: there is room for one sentence. */
+/** What a shell shows for a flag: there is room for one sentence. */
 export function firstSentence(text: string): string {
   return /^.*?[^.]\.(?=\s|$)/s.exec(text)?.[0] ?? text;
 }

@@ -35,7 +35,7 @@ function commandCase({ name, flags, argument }: CompletedCommand): string {
   return `    ${name})\n      _arguments -s${lines.join('')}\n      ;;`;
 }
 
-/** `*`: a flag may be repeated. `=`: its value stands behind a = or is the next word. `::`: it may be left out. */
+/** `*`: a flag may be repeated. `=`: its value follows a = or is the next word. `::`: it may be left out. */
 function flagSpecifications(flag: CompletedFlag): string[] {
   const { long, short, description, value, isValueOptional } = flag;
   const text = `[${firstSentence(description).replaceAll(/[\\[\]]/g, '\\$&')}]`;

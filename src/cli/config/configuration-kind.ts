@@ -22,7 +22,7 @@ type Members<Name extends string> = ReadonlyMap<
   ConfigurationField<Name> | ConfigurationSection<Name>
 >;
 
-/** A kind of configuration file, with its keys beside apiVersion and kind as they nest. */
+/** A kind of configuration file, with its keys other than apiVersion and kind as they nest. */
 export interface ConfigurationKind<Name extends string = string> extends ConfigurationSection<Name> {
   readonly kind: string;
 }

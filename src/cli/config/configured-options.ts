@@ -74,7 +74,7 @@ export function describeConfigurationFault(
   return `${file}:${line}:${column}: ${path === '' ? message : `${path} ${message}`}`;
 }
 
-/** The message of a fault, behind the place in the file that the value comes from, if it comes from there. */
+/** The message of a fault, after the place in the file that the value comes from, if it comes from there. */
 export function locateFault(
   { flag, message }: FlagFault,
   configured: ConfiguredOptions | undefined,

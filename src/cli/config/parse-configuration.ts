@@ -30,7 +30,7 @@ export interface FilePosition {
 export interface ConfigurationFault extends FilePosition {
   /** For example `serving.port`; empty for the document as a whole. */
   readonly path: string;
-  /** A predicate, to be read behind the path. */
+  /** A predicate that follows the path. */
   readonly message: string;
 }
 

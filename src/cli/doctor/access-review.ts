@@ -8,18 +8,18 @@ export class AccessReviewError extends Error {
   override readonly name = 'AccessReviewError';
   readonly status: number;
   constructor(status: number) {
-    super(`it answers a SelfSubjectAccessReview with ${status}`);
+    super(`it returned ${status} for a SelfSubjectAccessReview`);
     this.status = status;
   }
 }
 
-const answerSchema = v.object({ status: v.object({ allowed: v.boolean() }) });
+const reviewSchema = v.object({ status: v.object({ allowed: v.boolean() }) });
 
 /**
  * Asks a server what of a permission the caller lacks, by a SelfSubjectAccessReview for each verb (authorization.k8s.io
  * /v1). Rules (SelfSubjectRulesReview) would take one question, and are incomplete where an authorizer cannot list them.
  * @returns the permission with what is missing of it; `undefined` when nothing is
- * @throws {AccessReviewError} when it does not answer the question
+ * @throws {AccessReviewError} when it does not say whether access is allowed
  */
 export async function missingOf(
   permission: SyncPermission,
@@ -53,9 +53,9 @@ async function isAllowed(
       spec: attributes,
     }),
   });
-  const answer = status === 201 ? v.safeParse(answerSchema, parsed(text)) : undefined;
-  if (answer?.success !== true) throw new AccessReviewError(status);
-  return answer.output.status.allowed;
+  const review = status === 201 ? v.safeParse(reviewSchema, parsed(text)) : undefined;
+  if (review?.success !== true) throw new AccessReviewError(status);
+  return review.output.status.allowed;
 }
 
 function parsed(text: string): unknown {

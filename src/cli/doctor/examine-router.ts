@@ -14,7 +14,7 @@ import { snapshotFindings } from './snapshot-findings.ts';
 
 export interface RouterFindings {
   readonly findings: readonly Finding[];
-  /** Servers that answer the router. */
+  /** Servers that respond to the router. */
   readonly reached: readonly ExaminedServer[];
   /** What the stored snapshot says; `undefined` where there is none that can be used. */
   readonly table: RoutingTable | undefined;
@@ -48,7 +48,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
   };
 }
 
-/** What nobody has given stands beside what is wrong with it. */
+/** A setting that was found is named with what is wrong with it. */
 function foundFinding({ flag, value, source }: FoundSetting): Finding {
   return { check: 'found', result: 'ok', message: `${flag}=${value}: ${source}` };
 }

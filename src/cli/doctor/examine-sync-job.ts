@@ -10,7 +10,7 @@ import type { Finding } from './finding.ts';
 import { type ReadServer, syncRightsFindings } from './sync-rights-findings.ts';
 
 /**
- * Looks at what the sync job may do, at the server of its kubeconfig and at those that it reads beside it.
+ * Looks at what the sync job may do, at the server of its kubeconfig and at the others that it reads.
  * @param servers those that the router reaches
  */
 export function examineSyncJob(

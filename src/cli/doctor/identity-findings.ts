@@ -46,7 +46,7 @@ function judge(
     case 'unknown':
       return {
         result: 'warning',
-        message: `${origin} answers with ${seen.status} and does not say for whom it takes the caller: whether it believes this router cannot be seen`,
+        message: `${origin} returned ${seen.status} and does not say for whom it takes the caller: whether it believes this router cannot be seen`,
       };
     case 'user':
       break;

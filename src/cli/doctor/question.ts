@@ -7,11 +7,11 @@ export interface Question {
   readonly body?: string;
 }
 
-/** Milliseconds that a server may take to answer. */
+/** Milliseconds that a server may take to respond. */
 export const patience = 5_000;
 
-/** Bytes that an answer may have. */
-export const longestAnswer = 1024 * 1024;
+/** Bytes that a response may have. */
+export const longestResponse = 1024 * 1024;
 
 /** Header lines of a question: name, value, name, value, … */
 export function questionHeaders({ body }: Question): readonly string[] {

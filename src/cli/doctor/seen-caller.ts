@@ -13,7 +13,7 @@ export type SeenCaller =
     }
   /** 401. */
   | { readonly kind: 'refused' }
-  /** An answer that names nobody. */
+  /** A response that names no caller. */
   | { readonly kind: 'unknown'; readonly status: number };
 
 const review: Question = {
@@ -22,14 +22,14 @@ const review: Question = {
   body: JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }),
 };
 
-/** Nothing is there, and nobody may read it: the refusal names whom it is for. */
+/** Nothing is there, and no one may read it: the refusal names whom it is for. */
 const forbiddenPath: Question = { method: 'GET', target: '/mixed-version-proxy-doctor' };
 
 /**
  * Finds out whom a server takes the caller for, without a right and without a change: by a SelfSubjectReview (1.28
- * and later), whose answer is the caller and whose refusal names it, and where that is not served, by the refusal of
+ * and later), whose response is the caller and whose refusal names it, and where that is not served, by the refusal of
  * a path that does not exist.
- * @param ask throws when there is no answer; so does this
+ * @param ask throws when there is no response; so does this
  */
 export async function askWhoCalls(ask: (question: Question) => Promise<HttpsAnswer>): Promise<SeenCaller> {
   const seen = seenIn(await ask(review));
@@ -51,9 +51,9 @@ const forbiddenSchema = v.object({ reason: v.literal('Forbidden'), message: v.st
 function seenIn({ status, text }: HttpsAnswer): SeenCaller {
   if (status === 401) return { kind: 'refused' };
   const object = parsed(text);
-  const answered = v.safeParse(reviewSchema, object);
-  if (status === 201 && answered.success) {
-    const { username: name, groups, extra } = answered.output.status.userInfo;
+  const review = v.safeParse(reviewSchema, object);
+  if (status === 201 && review.success) {
+    const { username: name, groups, extra } = review.output.status.userInfo;
     return { kind: 'user', name, groups, extra };
   }
   const refusal = v.safeParse(forbiddenSchema, object);

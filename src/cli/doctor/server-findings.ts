@@ -7,12 +7,12 @@ import type { ExaminedServer } from './examined-server.ts';
 import type { Finding } from './finding.ts';
 import { patience } from './question.ts';
 
-/** A Date header counts whole seconds, and the answer takes its time: less than this is no skew. */
+/** A Date header counts whole seconds, and a response takes time: less than this is no skew. */
 const tolerableSkew = 10_000;
 
 export interface ServerFindings {
   readonly findings: readonly Finding[];
-  /** Those that answer. */
+  /** Those that respond. */
   readonly reached: readonly ExaminedServer[];
 }
 
@@ -32,7 +32,7 @@ export async function serverFindings(
   };
 }
 
-/** Servers of the snapshot that nobody can send to. */
+/** Servers of the snapshot that cannot be reached. */
 export function addressFindings(
   { serverId }: ServeConfig,
   table: RoutingTable | undefined,
@@ -42,7 +42,7 @@ export function addressFindings(
     check: `server ${id}`,
     result: 'warning',
     message: departed
-      ? 'it has left, and may come back: what only it serves is answered with 503 meanwhile'
+      ? 'it has left, and may come back: requests for what only it serves get 503 meanwhile'
       : 'the snapshot has no address of it: has the sync job a --server for it, or was its router given an --advertise-address?',
   }));
 }
@@ -62,7 +62,7 @@ async function tryServer(
         : {
             check,
             result: 'warning',
-            message: `${origin}/readyz answers with ${status}: ${adviceOn(status, text)}`,
+            message: `${origin}/readyz returned ${status}: ${adviceOn(status, text)}`,
           };
     return { findings: [ready, ...skewOf(check, date, clock())], reached: [server] };
   } catch (error) {
@@ -72,7 +72,7 @@ async function tryServer(
 }
 
 function adviceOn(status: number, text: string): string {
-  if (status === 401 || status === 403) return 'it is there, and lets nobody ask who is not known to it';
+  if (status === 401 || status === 403) return 'it is there, and lets only known callers ask';
   // k8s.io/apiserver pkg/server/healthz: a line for each check, `[-]` before those that fail.
   const failing = [...text.matchAll(/^\[-\](\S+) failed/gm)].map(([, name]) => name);
   return failing.length === 0 ? 'see its own log' : `${failing.join(', ')} failed, see its own log`;
@@ -81,7 +81,7 @@ function adviceOn(status: number, text: string): string {
 const hints: Readonly<Partial<Record<string, string>>> = {
   ECONNREFUSED: '. Nothing listens there: does the server run?',
   ENOTFOUND: '. The name is not known',
-  ABORT_ERR: `. It did not answer within ${patience / 1000} s: is a firewall in between?`,
+  ABORT_ERR: `. It did not respond within ${patience / 1000} s: is a firewall in between?`,
   ERR_TLS_CERT_ALTNAME_INVALID:
     '. See --local-server-name, or issue it a certificate with the name that is asked for',
   CERT_HAS_EXPIRED: '. Its certificate has expired: renew it there',

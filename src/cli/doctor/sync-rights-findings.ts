@@ -6,24 +6,24 @@ import { messageOf } from '../terminal/command-context.ts';
 import { missingOf } from './access-review.ts';
 import type { Finding } from './finding.ts';
 import { grantCommands } from './grant-commands.ts';
-import { longestAnswer, patience, type Question, questionHeaders } from './question.ts';
+import { longestResponse, patience, type Question, questionHeaders } from './question.ts';
 import { askWhoCalls } from './seen-caller.ts';
 
 /** A server that the sync job reads. */
 export interface ReadServer {
   readonly id: string;
-  /** `https://host:port`; behind it the path that a kubeconfig may name. */
+  /** `https://host:port`; then the path that a kubeconfig may name. */
   readonly origin: string;
   /** The name its certificate must carry; default the host. */
   readonly serverName: string | undefined;
   /** Where the address is the snapshot's. */
   readonly addressPolicy?: AddressPolicy | undefined;
-  /** Asked only when no other server answers. */
+  /** Asked only when no other server responds. */
   readonly isSpare?: boolean;
 }
 
 /** What one server says of the sync job. */
-interface ServerAnswer {
+interface RightsOfServer {
   readonly id: string;
   /** Name that it knows the sync job by. */
   readonly user: string | undefined;
@@ -45,25 +45,25 @@ export async function syncRightsFindings(
   const permissions = syncPermissions.filter(
     ({ neededFor }) => electsLeader || neededFor !== 'leader-election',
   );
-  const asked = await Promise.all(servers.map((server) => answerOf(server, credentials, permissions)));
-  const answers = asked.filter((answer) => 'missing' in answer);
+  const asked = await Promise.all(servers.map((server) => rightsOf(server, credentials, permissions)));
+  const rights = asked.filter((result) => 'missing' in result);
   return [
-    ...answers.filter(({ missing }) => missing.length === 0).map(completeFinding),
-    ...asked.filter((answer) => 'result' in answer),
-    ...missingFindings(answers),
+    ...rights.filter(({ missing }) => missing.length === 0).map(completeFinding),
+    ...asked.filter((result) => 'result' in result),
+    ...missingFindings(rights),
   ];
 }
 
-function completeFinding({ id, user }: ServerAnswer): Finding {
+function completeFinding({ id, user }: RightsOfServer): Finding {
   const message = `${id} allows ${named(user)} all that the sync job asks for`;
   return { check, result: 'ok', message };
 }
 
-async function answerOf(
+async function rightsOf(
   server: ReadServer,
   credentials: ClusterCredentials,
   permissions: readonly SyncPermission[],
-): Promise<ServerAnswer | Finding> {
+): Promise<RightsOfServer | Finding> {
   const ask = (question: Question): Promise<HttpsAnswer> => askAsSyncJob(server, credentials, question);
   try {
     const seen = await askWhoCalls(ask);
@@ -84,25 +84,25 @@ async function answerOf(
       ? {
           check,
           result: 'warning',
-          message: `${message}; the router asks it only when no other server answers`,
+          message: `${message}; the router asks it only when no other server responds`,
         }
       : { check, result: 'failed', message };
   }
 }
 
-/** Alpha and off by default: where it is off nobody needs a right to it, and kubectl makes no role for it. */
+/** Alpha and off by default: where it is off no right to it is needed, and kubectl makes no role for it. */
 async function servesStorageVersions(ask: (question: Question) => Promise<HttpsAnswer>): Promise<boolean> {
   const { status } = await ask({ method: 'GET', target: '/apis/internal.apiserver.k8s.io/v1alpha1' });
   return status === 200;
 }
 
 /** One finding for each thing that a user lacks, with the servers that say so. */
-function missingFindings(answers: readonly ServerAnswer[]): readonly Finding[] {
+function missingFindings(rights: readonly RightsOfServer[]): readonly Finding[] {
   const findings = new Map<
     string,
     { readonly ids: string[]; readonly findingAt: (ids: string) => Finding }
   >();
-  for (const { id, user, missing } of answers) {
+  for (const { id, user, missing } of rights) {
     for (const permission of missing) {
       const message = `${named(user)} may not ${whatOf(permission)}`;
       const known = findings.get(message);
@@ -159,6 +159,6 @@ function askAsSyncJob(
     headers: [...questionHeaders(question), ...headers],
     addressPolicy,
     patience,
-    longestAnswer,
+    longestResponse,
   });
 }

@@ -86,7 +86,7 @@ export function registerExplain(program: CliCommand, context: CommandContext, re
     .option('--at <time>', 'Decide as of this time (RFC 3339), for a snapshot from the past. Default: now.')
     .option('--stdin', 'Read {"method","url","headers"?} lines from standard input.')
     .addOption(
-      new Option('-o, --output <form>', 'Form of the answer.').choices(['text', 'json']).default('text'),
+      new Option('-o, --output <form>', 'Form of the output.').choices(['text', 'json']).default('text'),
     )
     .action(async (method: string | undefined, url: string | undefined, options: ExplainOptions) => {
       report(await runExplain(method, url, options, context));

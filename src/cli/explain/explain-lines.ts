@@ -5,8 +5,8 @@ import { readLines } from '../terminal/line-reader.ts';
 import { isMethod } from './explain-notes.ts';
 
 /**
- * Explains requests given as JSON lines, one JSON line each. A line that cannot be read is answered with
- * `{"line":…,"error":…}` and exit code 1 at the end; the lines behind it are answered all the same.
+ * Explains requests given as JSON lines, one JSON line each. A line that cannot be read results in
+ * `{"line":…,"error":…}` and exit code 1 at the end; the lines after it are explained all the same.
  */
 export async function explainLines(
   context: CommandContext,
@@ -17,9 +17,9 @@ export async function explainLines(
     let output = '';
     for (const line of lines) {
       if ('text' in line && line.text.trim() === '') continue;
-      const answer = answerLine(line, explain);
-      failed ||= 'error' in answer;
-      output += `${JSON.stringify(answer)}\n`;
+      const explanation = explainLine(line, explain);
+      failed ||= 'error' in explanation;
+      output += `${JSON.stringify(explanation)}\n`;
     }
     await context.writeOutput(output);
   }
@@ -28,14 +28,14 @@ export async function explainLines(
 
 type LineAnswer = Omit<Explanation, 'trace' | 'notes'> | { readonly line: number; readonly error: string };
 
-function answerLine(
+function explainLine(
   line: { number: number; text: string } | { number: number; problem: string },
   explain: (request: RequestToExplain) => Explanation,
 ): LineAnswer {
   if ('problem' in line) return { line: line.number, error: line.problem };
   try {
-    const { trace: _trace, notes: _notes, ...answer } = explain(parseRequest(line.text));
-    return answer;
+    const { trace: _trace, notes: _notes, ...explanation } = explain(parseRequest(line.text));
+    return explanation;
   } catch (error) {
     return { line: line.number, error: messageOf(error) };
   }

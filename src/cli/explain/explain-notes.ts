@@ -34,10 +34,10 @@ export function notesOnRequest(method: string, url: string): string[] {
   }
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/)[0] ?? '';
   if (path === ownPathsPrefix || path.startsWith(`${ownPathsPrefix}/`)) {
-    notes.push(`${path} is the router's own: it answers itself, and sends it nowhere`);
+    notes.push(`${path} is the router's own: it serves it itself, and sends it nowhere`);
   } else if (ownDocuments.test(path)) {
     notes.push(
-      `the router answers ${path} about itself; metrics and z-pages unless they are turned off. A server's own is asked for at that server`,
+      `the router serves ${path} about itself; metrics and z-pages unless they are turned off. A server's own is asked for at that server`,
     );
   }
   return notes;

@@ -145,7 +145,7 @@ export const snapshotFlagGroup = {
       change: 'at-once',
       default: 'serve-stale',
       description:
-        'What to do with a snapshot past its lifetime: serve-stale goes on by it; local gives the local server all but what only peers served, which is 503; unavailable answers 503.',
+        'What to do with a snapshot past its lifetime: serve-stale goes on by it; local gives the local server all but what only peers served, which is 503; unavailable returns 503.',
     },
   ],
 } as const satisfies FlagGroup;
@@ -170,7 +170,7 @@ export const deploymentFormFlagGroup = {
       change: 'at-once',
       default: 'peer',
       description:
-        'While the local API server is down, send requests that peers can answer to a peer, or answer 503.',
+        'While the local API server is down, send requests that peers can serve to a peer, or return 503.',
     },
   ],
 } as const satisfies FlagGroup;
@@ -194,7 +194,7 @@ export const healthFlagGroup = {
       value: duration('100ms', '1h'),
       change: 'at-once',
       default: '5s',
-      description: 'How long the answer to a health check may take.',
+      description: 'How long a health check may take.',
     },
     {
       name: 'health-check-rise',
@@ -281,7 +281,7 @@ export const destinationIdentityFlagGroup = {
       value: file,
       change: 'at-once',
       description:
-        'Public keys (JWK Set) of other routers whose signed assertions are believed; each key names its router in "issuer". Default: nobody\'s are.',
+        'Public keys (JWK Set) of other routers whose signed assertions are believed; each key names its router in "issuer". Default: no one\'s.',
     },
   ],
 } as const satisfies FlagGroup;

@@ -4,7 +4,7 @@ import { isPreferredVersion } from '../../routing/preferred-version.ts';
 import { expected } from '../../snapshot/format/schema-parts.ts';
 import { parseDuration } from './duration.ts';
 
-/** What may stand behind a flag, and under its key in a configuration file. */
+/** What may follow a flag, and under its key in a configuration file. */
 export interface FlagType<Value = unknown> {
   /** How often it counts: of a value the last one; of a list each one, and each entry between commas. */
   readonly kind: 'value' | 'list' | 'boolean';
@@ -16,7 +16,7 @@ export interface FlagType<Value = unknown> {
   readonly isPath?: true;
   /** What may stand under the key: types only, as JSON has them. What they come to is judged by `given`. */
   readonly configured: v.GenericSchema;
-  /** What one value comes to, as it is given. The message is a predicate, to be read behind the flag. */
+  /** What one value comes to, as it is given. The message is a predicate, that follows the flag. */
   readonly given: v.GenericSchema<string, Value>;
 }
 
@@ -42,7 +42,7 @@ export const list = (placeholder: string) =>
 export const files = { ...list('file'), isPath: true } as const satisfies FlagType;
 
 const pairMeaning =
-  'a certificate and its key, cert.crt,cert.key, with names behind a colon or none: cert.crt,cert.key:example.com,*.example.com';
+  'a certificate and its key, cert.crt,cert.key, with names after a colon or none: cert.crt,cert.key:example.com,*.example.com';
 
 /** Each flag of its own (k8s.io/component-base cli/flag NamedCertKey). */
 export const namedCertificatePairs = {

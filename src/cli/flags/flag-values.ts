@@ -104,7 +104,7 @@ export function entriesOf(type: FlagType | undefined, occurrence: string): strin
 export function splitList(occurrence: string): string[] {
   if (occurrence === '') return [];
   const entries: string[] = [];
-  // A quote with something behind it is no CSV: the second alternative takes it as it stands.
+  // A quote with something after it is no CSV: the second alternative takes it as it stands.
   const entry = /(?:"((?:[^"]|"")*)"|([^,]*))(,|$)/y;
   let match = entry.exec(occurrence);
   while (match !== null) {

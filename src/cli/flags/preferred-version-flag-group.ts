@@ -12,7 +12,7 @@ export const preferredVersionFlagGroup = {
       change: 'at-once',
       default: 'majority',
       description:
-        'Which version answers for resources that servers of several versions understand differently: the one that most servers have (the newer when equal), the newest, the oldest, a minor version such as 1.36, or that of the local server, whichever it is (local). Give all routers the same.',
+        'Which version serves resources that servers of several versions understand differently: the one that most servers have (the newer when equal), the newest, the oldest, a minor version such as 1.36, or that of the local server, whichever it is (local). Give all routers the same.',
     },
     {
       name: 'preferred-version-scope',
@@ -30,7 +30,7 @@ export const preferredVersionFlagGroup = {
       change: 'at-once',
       default: 'false',
       description:
-        'Answer writes with 503 when only servers of older versions than the preferred one are left, which could lose fields; else they take it, with a warning to the client.',
+        'Return 503 for writes when only servers of older versions than the preferred one are left, which could lose fields; else they take it, with a warning to the client.',
     },
   ],
 } as const satisfies FlagGroup;

@@ -132,7 +132,7 @@ export const adminFlagGroup = {
       value: text('IP:port'),
       change: 'restart',
       description:
-        'Also answer /livez, /readyz, /healthz, /metrics, /statusz and /flagz here, without asking who calls, and nothing else: plain HTTP on a loopback address, HTTPS with the serving certificate on any other. Default: nowhere.',
+        'Also serve /livez, /readyz, /healthz, /metrics, /statusz and /flagz here, without asking who calls, and nothing else: plain HTTP on a loopback address, HTTPS with the serving certificate on any other. Default: nowhere.',
     },
   ],
 } as const satisfies FlagGroup;
@@ -148,7 +148,7 @@ export const trafficFlagGroup = {
       change: 'at-once',
       default: '60s',
       description:
-        'How long a request may take as a whole: 503 with Retry-After (reads) or 504 (writes) while there is no answer, broken off afterwards. Watches, logs, exec and the like have no such limit.',
+        'How long a request may take as a whole: 503 with Retry-After (reads) or 504 (writes) before the response begins, broken off afterwards. Watches, logs, exec and the like have no such limit.',
     },
     {
       name: 'dial-timeout',
@@ -173,7 +173,7 @@ export const trafficFlagGroup = {
       change: 'at-once',
       default: '45s',
       description:
-        'How long a server may take until the answer to a read begins when another one could be asked for it, which then is; at most three quarters of --request-timeout where it is not given. Writes and long-running requests have no such limit. 0s: only --request-timeout counts.',
+        'How long a server may take to begin its response to a read while another one could be asked, which then is; at most three quarters of --request-timeout where it is not given. Writes and long-running requests have no such limit. 0s: only --request-timeout counts.',
     },
     {
       name: 'max-requests-inflight',
@@ -181,7 +181,7 @@ export const trafficFlagGroup = {
       value: wholeNumber(0, 1_000_000),
       change: 'at-once',
       default: '4000',
-      description: 'Reading requests in flight at a time; more are answered with 429. 0: no limit.',
+      description: 'Reading requests in flight at a time; more get 429. 0: no limit.',
     },
     {
       name: 'max-mutating-requests-inflight',
@@ -189,7 +189,7 @@ export const trafficFlagGroup = {
       value: wholeNumber(0, 1_000_000),
       change: 'at-once',
       default: '2000',
-      description: 'Writing requests in flight at a time; more are answered with 429. 0: no limit.',
+      description: 'Writing requests in flight at a time; more get 429. 0: no limit.',
     },
     {
       name: 'max-long-running-requests',
@@ -197,8 +197,7 @@ export const trafficFlagGroup = {
       value: wholeNumber(0, 1_000_000),
       change: 'at-once',
       default: '20000',
-      description:
-        'Watches, logs, exec and the like that are open at a time; more are answered with 429. 0: no limit.',
+      description: 'Watches, logs, exec and the like that are open at a time; more get 429. 0: no limit.',
     },
     {
       name: 'max-connections',
@@ -223,7 +222,7 @@ export const trafficFlagGroup = {
       change: 'at-once',
       default: '0',
       description:
-        'Share of the HTTP/2 requests behind which the client is told to connect anew, so that clients spread over the servers behind a load balancer. 0.001 is a good start; leave it at 0 where there is no load balancer.',
+        'Share of the HTTP/2 requests after which the client is told to connect anew, so that clients spread over the servers behind a load balancer. 0.001 is a good start; leave it at 0 where there is no load balancer.',
     },
     {
       name: 'shutdown-delay-duration',
@@ -241,7 +240,7 @@ export const trafficFlagGroup = {
       change: 'at-once',
       default: 'false',
       description:
-        'Listen on until all requests have ended, and answer new ones with 429, Retry-After and Connection: close.',
+        'Listen on until all requests have ended, and give new ones 429, Retry-After and Connection: close.',
     },
     {
       name: 'shutdown-watch-termination-grace-period',

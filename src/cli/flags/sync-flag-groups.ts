@@ -242,7 +242,7 @@ export const syncCallFlagGroup = {
     {
       name: 'from',
       value: directory,
-      description: 'Make the snapshot of recorded answers in place of running servers.',
+      description: 'Make the snapshot of recorded responses instead of running servers.',
     },
     {
       name: 'record',

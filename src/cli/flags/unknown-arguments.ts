@@ -3,7 +3,7 @@ import { removedServeFlags } from './removed-flags.ts';
 
 /**
  * One line for each argument that `command`, which takes flags only, does not know. The value of an unknown flag
- * stands behind it as a word of its own and is not named twice. Of a flag that is gone it says what to do instead.
+ * follows it as a word of its own and is not named twice. Of a flag that is gone it says what to do instead.
  */
 export function unknownArguments(
   rest: readonly string[],

@@ -19,7 +19,7 @@ export interface ControlPlane {
 
 /** Milliseconds for one answer. */
 const patience = 5_000;
-const longestAnswer = 16 * 1024 * 1024;
+const longestResponse = 16 * 1024 * 1024;
 
 const nodeList = v.object({
   items: v.array(
@@ -62,7 +62,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
           : ['content-type', 'application/json', 'content-length', String(Buffer.byteLength(body))]),
       ],
       patience,
-      longestAnswer,
+      longestResponse,
     });
   }
 

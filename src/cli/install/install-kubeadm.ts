@@ -22,7 +22,7 @@ export interface InstallationSite {
   readonly node: KubeadmNode;
   /** Reached only when something is really done. */
   readonly controlPlane: () => Promise<ControlPlane>;
-  /** A line for whoever watches. */
+  /** A line of progress. */
   readonly say: (line: string) => Promise<void>;
   /** Milliseconds until what has been started, or ended, has to be so. */
   readonly patience: number;

@@ -32,7 +32,7 @@ export function moveKubeApiServer(manifest: string, to: number): string {
   const lines = manifest.split('\n').flatMap((line) => {
     const [, start] = /^(\s*- )(?:--secure-port=\d+|"--secure-port=\d+")\s*$/.exec(line) ?? [];
     if (start !== undefined) {
-      // kubeadm's patches add one behind its own, and the last one counts.
+      // kubeadm's patches add one after its own, and the last one counts.
       if (isSet) return [];
       isSet = true;
       return [`${start}--secure-port=${to}`];

@@ -8,7 +8,7 @@ export const routerPaths = {
   journal: '/var/lib/mixed-version-proxy-install/journal.json',
 } as const;
 
-/** Appended by kubeadm behind its own flag: of two the last one counts. */
+/** Appended by kubeadm after its own flag: of two the last one counts. */
 export function flagPatch(port: number): string {
   return `# For kubeadm (--patches): kube-apiserver listens on ${port}, for the router has the port that clients know.
 - op: add

@@ -60,9 +60,9 @@ function rejectHalfSetAdvertiseFlags(values: FlagValues, report: FlagReport): vo
   const ip = values.isGiven('peer-advertise-ip');
   const port = values.isGiven('peer-advertise-port');
   if (ip && !port) {
-    report.fault('peer-advertise-ip', '--peer-advertise-ip needs --peer-advertise-port beside it');
+    report.fault('peer-advertise-ip', '--peer-advertise-ip needs --peer-advertise-port');
   } else if (port && !ip) {
-    report.fault('peer-advertise-port', '--peer-advertise-port needs --peer-advertise-ip beside it');
+    report.fault('peer-advertise-port', '--peer-advertise-port needs --peer-advertise-ip');
   }
 }
 

@@ -21,7 +21,7 @@ export function readAdminFlags(values: FlagValues, report: FlagReport): ServeCon
   if (!isLoopback(host)) {
     report.warn(
       name,
-      `--${name}: ${host} is no loopback address: whoever reaches it reads metrics and flags, so keep it behind a network policy`,
+      `--${name}: ${host} is no loopback address: all who reach it read metrics and flags, so keep it behind a network policy`,
     );
   }
   return { host, port: anyPort === null ? parsed.value.port : 0 };

@@ -59,7 +59,7 @@ function rejectSidecarFlags(values: FlagValues, report: FlagReport, featureGateE
       '--snapshot-stale-policy=local and --gateway exclude each other: choose serve-stale (the default) or unavailable',
     );
   }
-  // They are also what the OIDC issuer publishes beside its own key.
+  // They are also what the OIDC issuer publishes together with its own key.
   if (values.isGiven('assertion-keys') && values.text('peer-identity') !== 'oidc-token') {
     report.fault(
       'assertion-keys',

@@ -26,7 +26,7 @@ export async function readEmbeddedSyncFlags(
       if (!values.isGiven(name)) continue;
       report.fault(
         name,
-        `--${name} needs --kubeconfig or --in-cluster beside it: it says how the router reads the cluster`,
+        `--${name} needs --kubeconfig or --in-cluster: it says how the router reads the cluster`,
       );
     }
     return undefined;
@@ -80,7 +80,7 @@ async function readAccess(
 ): Promise<EmbeddedSyncConfig['access'] | undefined> {
   const context = values.text('context');
   if (!values.isGiven('kubeconfig')) {
-    if (context !== undefined) report.fault('context', '--context needs --kubeconfig beside it');
+    if (context !== undefined) report.fault('context', '--context needs --kubeconfig');
     return (await isUsable({ inCluster: true }, 'in-cluster', report)) ? { inCluster: true } : undefined;
   }
   const path = values.text('kubeconfig');

@@ -8,7 +8,7 @@ import { type FoundSettings, readsForOneServer } from './found-settings.ts';
 /** Waits before the next attempt. @param reason why the last one has failed */
 export type Patience = (reason: string) => Promise<void>;
 
-/** Whether the cluster is to tell it: a router that reads the cluster, in front of one server that nobody has named. */
+/** Whether the cluster is to tell it: a router that reads the cluster, in front of one server that is not named by a flag. */
 export function canFindServerId(given: RawServeOptions): boolean {
   return readsForOneServer(given) && given['server-id'] === undefined;
 }

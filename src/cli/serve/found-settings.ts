@@ -13,11 +13,11 @@ import {
   parseKubeApiServerManifest,
 } from './kube-apiserver-manifest.ts';
 
-/** What nobody has given and this machine tells. */
+/** Settings that were not given and were found on this machine. */
 export interface FoundSettings {
   readonly settings: readonly (FoundSetting & { readonly name: ServeFlagName })[];
   readonly faults: readonly FlagFault[];
-  /** Why nothing was found, for whoever misses it. */
+  /** Why nothing was found, for those who miss it. */
   readonly note?: string;
 }
 
@@ -98,7 +98,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
   return { settings, faults: [] };
 }
 
-/** As options, behind which whatever is given comes. */
+/** As options; what is given comes after them and wins. */
 export function optionsOf(settings: FoundSettings['settings']): RawServeOptions {
   return Object.fromEntries(
     settings.map(({ name }) => [

@@ -5,7 +5,7 @@ import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 
 /**
  * Reads how the health of the API servers is found out: `'off'` where they are not probed, `undefined` after a
- * fault. With the feature gate off there is nobody to choose from, and nothing is probed.
+ * fault. With the feature gate off there is no server to choose from, and nothing is probed.
  */
 export function readHealthFlags(
   values: FlagValues,

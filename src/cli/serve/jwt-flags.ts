@@ -9,7 +9,7 @@ import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 import type { ServeFlagName } from '../flags/serve-flags.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 
-/** Reads whose tokens establish callers; nobody's unless flags say so. */
+/** Reads whose tokens establish callers; no one's unless flags say so. */
 export async function readJwtFlags(
   values: FlagValues,
   report: FlagReport,
@@ -55,14 +55,14 @@ async function readServiceAccountFlags(
   const keyFlag = 'service-account-key-file';
   if (!values.isGiven(issuerFlag)) {
     for (const name of [keyFlag, 'api-audiences'] as const) {
-      if (values.isGiven(name)) report.fault(name, `--${name} needs --${issuerFlag} beside it`);
+      if (values.isGiven(name)) report.fault(name, `--${name} needs --${issuerFlag}`);
     }
     return undefined;
   }
   const issuers = values.list(issuerFlag);
   checkIssuers(issuers, report);
   if (!values.isGiven(keyFlag)) {
-    report.fault(keyFlag, `--${keyFlag} is required beside --${issuerFlag}: the public keys of its tokens`);
+    report.fault(keyFlag, `--${keyFlag} is required with --${issuerFlag}: the public keys of its tokens`);
   }
   const keyFiles = values.isGiven(keyFlag) ? values.list(keyFlag) : [];
   for (const path of keyFiles) {

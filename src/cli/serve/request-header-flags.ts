@@ -53,7 +53,7 @@ function expectStandardHeaders(headers: IdentityHeaderNames, report: FlagReport)
   if (uid !== undefined) report.fault('requestheader-uid-headers', uid);
 }
 
-/** Reads whose X-Remote headers are believed; `undefined` when nobody's are. */
+/** Reads whose X-Remote headers are believed; `undefined` when there are none. */
 export function readRequestHeaderFlags(
   values: FlagValues,
   report: FlagReport,
@@ -75,12 +75,12 @@ function readAllowedNames(
     return withAuthority
       ? report.fault(
           flag,
-          `--${flag} is required beside --requestheader-client-ca-file: name the front proxies, or set it to blank to allow any Common Name`,
+          `--${flag} is required with --requestheader-client-ca-file: name the front proxies, or set it to blank to allow any Common Name`,
         )
       : undefined;
   }
   if (!withAuthority) {
-    return report.fault(flag, `--${flag} needs --requestheader-client-ca-file beside it`);
+    return report.fault(flag, `--${flag} needs --requestheader-client-ca-file`);
   }
   const names = values.list(flag, { mayBeBlank: true });
   if (names.length > 0) return names;

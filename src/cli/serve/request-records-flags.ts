@@ -31,7 +31,7 @@ function readAuditFlags(sources: FlagSources): AuditConfig | undefined {
     const [given, missing] = isPolicyGiven
       ? (['audit-policy-file', 'audit-log-path'] as const)
       : (['audit-log-path', 'audit-policy-file'] as const);
-    report.fault(given, `--${given} needs --${missing} beside it: without both, nothing is audited`);
+    report.fault(given, `--${given} needs --${missing}: without both, nothing is audited`);
   }
   if (policy === undefined || path === undefined || limits === undefined) return undefined;
   const { megabytes, maximumDays, maximumBackups, bufferSize } = limits;

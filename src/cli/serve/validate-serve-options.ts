@@ -31,7 +31,7 @@ export interface ServeEnvironment {
   readonly network: HostNetwork;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Which of the options nobody has given. Default: somebody has given all of them. */
+  /** Which of the options were found, not given. Default: none. */
   readonly found?: FoundSettings['settings'] | undefined;
 }
 

@@ -60,7 +60,7 @@ async function openSealed(
     if (sealedRenewal === undefined) return { table, notes };
     const { createdAt, lifetimeSeconds, digest } = await openRenewal(sealedRenewal, keys);
     if (digest !== (await sealedDigest(sealed))) {
-      return { table, notes: [...notes, 'the renewal beside it is of another snapshot: ignored'] };
+      return { table, notes: [...notes, 'the renewal file next to it is of another snapshot: ignored'] };
     }
     return {
       table: withLifetime(table, createdAt, lifetimeSeconds),

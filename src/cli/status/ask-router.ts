@@ -3,7 +3,7 @@ import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
 import type { RouterConnection } from './router-connection.ts';
 
 /** The largest answer is the snapshot, as plain JSON. */
-const longestAnswer = 2 * sealedSnapshotLimit;
+const longestResponse = 2 * sealedSnapshotLimit;
 
 /**
  * Asks a router for one of its own paths.
@@ -19,6 +19,6 @@ export function askRouter(
     url: `${origin}/.mixed-version-proxy/${path}`,
     headers: ['accept', 'application/json', ...headers],
     patience: 10_000,
-    longestAnswer,
+    longestResponse,
   });
 }

@@ -46,7 +46,7 @@ export async function readRouterConnection(
     faults.push('--client-certificate and --client-key go together: give both');
   }
   if (flags.context !== undefined && flags.kubeconfig === undefined) {
-    faults.push('--context needs --kubeconfig beside it');
+    faults.push('--context needs --kubeconfig');
   }
   const access = await readKubeconfig(flags, faults);
   const server = flags.server ?? access?.server;

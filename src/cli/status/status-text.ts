@@ -91,7 +91,7 @@ function readinessLines({ readiness }: StatusView): readonly (readonly [string, 
   return [['Ready:', { text: `no: ${reasons}`, style: 'bad' }]];
 }
 
-/** What nobody healthy serves, where there is anything of the kind. */
+/** What no healthy server serves, where there is anything of the kind. */
 function unservedLines(
   { servers }: StatusView,
   cluster: ClusterView | undefined,
@@ -144,7 +144,7 @@ function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segm
   return expired ? { text, style: 'bad' } : text;
 }
 
-/** What nobody has given: long, and of interest when something is not as it should be. */
+/** What was found: long, and of interest when something is not as it should be. */
 function foundSettings({ found }: StatusView): readonly Line[] {
   if (found.length === 0) return [];
   const lines = found.map(({ flag, value, source }) => [`  ${flag}=${value}: ${source}`]);

@@ -7,7 +7,7 @@ const gap = 2;
 const longestName = 36;
 
 /**
- * Columns as wide as their widest cell, two spaces apart; nothing behind the last one. A table that is wider than
+ * Columns as wide as their widest cell, two spaces apart; nothing after the last one. A table that is wider than
  * `width` is cut into several below each other, each with the first column, whose long names are shortened.
  */
 export function textTable(rows: readonly Row[], width = Number.POSITIVE_INFINITY): readonly Line[] {

@@ -16,8 +16,7 @@ export function readSyncClusterFlags(
   { kubeconfig, context, inCluster }: GivenSyncFlags,
   faults: string[],
 ): RunSyncOptions['kubernetes'] {
-  if (kubeconfig === undefined && context !== undefined)
-    faults.push('--context needs --kubeconfig beside it');
+  if (kubeconfig === undefined && context !== undefined) faults.push('--context needs --kubeconfig');
   if (kubeconfig !== undefined && inCluster === true) {
     faults.push('--kubeconfig and --in-cluster name two clusters: keep one');
   }

@@ -44,7 +44,7 @@ export function registerSync(program: CliCommand, context: CommandContext, repor
         line: 'sync --config sync.yaml',
       },
       {
-        comment: 'A snapshot of recorded answers, offline, to look at with explain.',
+        comment: 'A snapshot of recorded responses, offline, to look at with explain.',
         line: 'sync --from test/fixtures/kubernetes-1.25-1.26 --out snapshot.json --unsigned',
       },
     );

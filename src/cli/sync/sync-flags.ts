@@ -15,7 +15,7 @@ export interface SyncFlags extends GivenSyncFlags {
   readonly loggingFormat: 'text' | 'json';
 }
 
-/** A snapshot made offline, of a folder of recorded answers. */
+/** A snapshot made offline, of a folder of recorded responses. */
 export interface OfflineSync {
   readonly kind: 'offline';
   readonly folder: string;
@@ -36,7 +36,7 @@ export interface LiveSync {
   readonly endpoints: EndpointFlags | undefined;
 }
 
-/** A recording of what running servers answer. */
+/** A recording of running servers. */
 export interface RecordSync {
   readonly kind: 'record';
   readonly folder: string;
@@ -53,11 +53,11 @@ export function planSync(
   const faults: string[] = [];
   const servers = readListedServers(flags.server ?? [], faults);
   const signingKey = readSigningKey(flags, context, faults);
-  // Left out, a snapshot of recorded answers does not run out, unlike one that is delivered.
+  // Left out, a snapshot of recorded responses does not run out, unlike one that is delivered.
   const lifetime =
     flags.lifetime === undefined ? undefined : syncFlagValue('lifetime', flags.lifetime, faults);
   const lifetimeSeconds = lifetime && Math.floor(lifetime / 1000);
-  if (flags.unsigned === true && flags.out === undefined) faults.push('--unsigned needs --out beside it');
+  if (flags.unsigned === true && flags.out === undefined) faults.push('--unsigned needs --out');
   if (flags.out !== undefined && flags.unsigned !== true && flags.signingKey === undefined) {
     faults.push('--out needs --signing-key, or --unsigned for a file to look at');
   }

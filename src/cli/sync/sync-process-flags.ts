@@ -40,7 +40,7 @@ export function readLeaderElectionFlags(
       ['--leader-elect-lease-namespace', leaderElectLeaseNamespace],
       ['--leader-elect-lease-duration', leaderElectLeaseDuration],
     ] as const) {
-      if (value !== undefined) faults.push(`${flag} needs --leader-elect beside it`);
+      if (value !== undefined) faults.push(`${flag} needs --leader-elect`);
     }
     return undefined;
   }

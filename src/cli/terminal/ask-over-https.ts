@@ -21,10 +21,10 @@ export interface HttpsQuestion {
   readonly headers: readonly string[];
   /** For addresses out of a snapshot. Default: every address may be dialled. */
   readonly addressPolicy?: AddressPolicy | undefined;
-  /** Milliseconds until the answer has to be there whole. */
+  /** Milliseconds until the whole response has to be there. */
   readonly patience: number;
-  /** Bytes that the answer may have. */
-  readonly longestAnswer: number;
+  /** Bytes that the response may have. */
+  readonly longestResponse: number;
 }
 
 export interface HttpsAnswer {
@@ -34,7 +34,7 @@ export interface HttpsAnswer {
   readonly text: string;
 }
 
-/** @throws when there is no answer, one that is too long or too late, or when the address may not be dialled */
+/** @throws when there is no response, one that is too long or too late, or when the address may not be dialled */
 export async function askOverHttps(question: HttpsQuestion): Promise<HttpsAnswer> {
   const { url, serverName, certificateAuthorities, clientCertificate, headers, addressPolicy } = question;
   const { host, hostname } = new URL(url);
@@ -65,14 +65,14 @@ export async function askOverHttps(question: HttpsQuestion): Promise<HttpsAnswer
     incoming.on('data', (chunk: Buffer) => {
       length += chunk.byteLength;
       chunks.push(chunk);
-      if (length > question.longestAnswer) {
-        incoming.destroy(new RangeError(`the answer is longer than ${question.longestAnswer} bytes`));
+      if (length > question.longestResponse) {
+        incoming.destroy(new RangeError(`the response is longer than ${question.longestResponse} bytes`));
       }
     });
     incoming.on('error', reject);
     incoming.on('end', () => {
-      const { statusCode: status = 0, headers: answered } = incoming;
-      resolve({ status, date: answered.date, text: Buffer.concat(chunks).toString('utf8') });
+      const { statusCode: status = 0, headers } = incoming;
+      resolve({ status, date: headers.date, text: Buffer.concat(chunks).toString('utf8') });
     });
   });
   outgoing.end(question.body);

@@ -12,7 +12,7 @@ export interface CommandContext {
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Resolves once the reader has taken it, so that a slow reader slows the command instead of filling memory. */
   readonly writeOutput: (text: string) => Promise<void>;
-  /** Whether the output is for a person's eyes: a terminal that shows colours, and nobody has asked for none. */
+  /** Whether the output is for a person's eyes: a terminal that shows colours, and colours were not turned off. */
   readonly outputTakesColor: boolean;
   /** Whether the output is a terminal, whose screen can be written anew. */
   readonly outputIsTerminal: boolean;

@@ -57,7 +57,7 @@ export class EnvironmentReader {
     return chosen;
   }
 
-  /** `https://host:port`, and nothing behind it. */
+  /** `https://host:port`, and nothing after it. */
   httpsOrigin(name: string, what: string): string | undefined {
     const text = this.requiredText(name, what);
     if (text === undefined) return undefined;

@@ -32,7 +32,7 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   if (sync !== undefined && snapshot?.store.kind === 'memory') {
     reader.fault(
       'SNAPSHOT_STORE',
-      "must be durable-object or kv beside SYNC_SERVERS: memory is one isolate's own",
+      "must be durable-object or kv with SYNC_SERVERS: memory is one isolate's own",
     );
   }
   reader.throwFaults();

@@ -20,7 +20,7 @@ export async function readDestinationIdentity(
   }
   const assertionIssuer = reader.text('ASSERTION_ISSUER') ?? '';
   if (modes.includes('assertion') && assertionIssuer === '') {
-    reader.fault('ASSERTION_ISSUER', 'must name this router beside ASSERTION_SIGNING_KEY');
+    reader.fault('ASSERTION_ISSUER', 'must name this router when ASSERTION_SIGNING_KEY is set');
   } else if (assertionIssuer !== '' && !isIssuerName(assertionIssuer)) {
     reader.fault('ASSERTION_ISSUER', 'must be printable ASCII characters without spaces');
   }

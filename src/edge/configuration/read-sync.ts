@@ -20,7 +20,7 @@ export async function readSync(
   if (!names.some((name) => reader.has(name))) return undefined;
   for (const name of names) {
     if (!reader.has(name))
-      reader.fault(name, `is required beside the other settings of the sync job, ${names.join(', ')}`);
+      reader.fault(name, `is required with the other settings of the sync job, ${names.join(', ')}`);
   }
   const servers = readServers(reader);
   const token = reader.text('SYNC_TOKEN');

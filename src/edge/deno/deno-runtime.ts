@@ -42,7 +42,7 @@ export interface DenoServer {
 }
 
 export interface DenoHttpClientOptions {
-  /** PEM; trusted beside Deno's own store, which DENO_TLS_CA_STORE chooses when the process starts. */
+  /** PEM; trusted in addition to Deno's own store, which DENO_TLS_CA_STORE chooses when the process starts. */
   readonly caCerts: readonly string[];
   /** PEM pair that is presented to servers. */
   readonly cert?: string;

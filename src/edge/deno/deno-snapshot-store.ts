@@ -8,7 +8,7 @@ import type { DenoRuntime } from './deno-runtime.ts';
 type FileSystem = Pick<DenoRuntime, 'readTextFile' | 'open' | 'rename' | 'remove' | 'errors'>;
 
 /**
- * Keeps the snapshot in one file, in the form of the Node router. A save is written beside it and renamed over it, so
+ * Keeps the snapshot in one file, in the form of the Node router. A save is written next to it and renamed over it, so
  * that a crash at any moment leaves the old one or the new one, never a part. One process may use one path.
  *
  * @param path the file; Deno needs leave to read and write it and `<path>.new`.
@@ -19,7 +19,7 @@ export function createFileSnapshotStore(deno: FileSystem, path: string): Snapsho
   async function save(text: string): Promise<void> {
     // What a crashed writer has left; without `createNew` a link in its place would be followed.
     await deno.remove(temporaryPath).catch(unlessMissing(deno));
-    // 0600: addresses and versions of a control plane are nobody else's business.
+    // 0600: addresses and versions of a control plane are private.
     const file = await deno.open(temporaryPath, { write: true, createNew: true, mode: 0o600 });
     try {
       await writeAll(file, new TextEncoder().encode(text));

@@ -41,7 +41,7 @@ export function createDenoTransport(options: DenoTransportOptions): Transport {
     async send(outbound, inbound, onResponseHead) {
       const chosen = outbound.presentFrontProxyCertificate ? frontProxyClient : client;
       if (chosen === undefined) {
-        // Identity headers on a connection that proves nothing would turn the caller into nobody.
+        // Identity headers on a connection that proves nothing would make the caller anonymous.
         throw unsent('TLSFailed', 'there is no front-proxy certificate');
       }
       if (outbound.destination.trust.kind !== 'peer-ca') {

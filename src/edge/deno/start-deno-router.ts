@@ -12,10 +12,10 @@ import { createFileSnapshotStore } from './deno-snapshot-store.ts';
 import { createDenoTransport, type DenoFetch } from './deno-transport.ts';
 import { type EdgeConfiguration, listenAddress, readEdgeConfiguration } from './edge-configuration.ts';
 
-/** In the state directory, beside `<name>.new` while it is being written. */
+/** In the state directory, next to `<name>.new` while it is being written. */
 export const snapshotFileName = 'snapshot';
 
-/** Variables of a Worker that nothing stands behind here. Left in silently, they would promise what is not done. */
+/** Variables of a Worker that have no meaning here. Left in silently, they would promise what is not done. */
 const unsupported: Readonly<Record<string, string>> = {
   ACCESS_CONFIG: 'there is no Cloudflare Access in front of Deno',
   CLIENT_CERTIFICATES: 'Deno cannot ask for client certificates',

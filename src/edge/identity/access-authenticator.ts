@@ -20,7 +20,7 @@ export interface AccessAuthenticatorOptions {
 }
 
 /**
- * Callers that Cloudflare Access has let in: by the signed token that it adds, never by the plain headers beside it,
+ * Callers that Cloudflare Access has let in: by the signed token that it adds, never by the plain headers that come with it,
  * which anyone can write who finds a way around Access (developers.cloudflare.com/cloudflare-one, "Validate JWTs").
  *
  * Whoever also brings an Authorization header of their own means that: Access has no say about it then.
@@ -37,7 +37,7 @@ export class AccessAuthenticator implements Authenticator {
     this.#logger = logger;
   }
 
-  /** @throws {AuthenticationError} for a token that is wrong, or that cannot be checked: nobody behind can. */
+  /** @throws {AuthenticationError} for a token that is wrong, or that cannot be checked: no one after this can. */
   async authenticate(inbound: InboundRequest): Promise<Caller | undefined> {
     const token = inbound instanceof WorkerInboundRequest ? inbound.accessToken : undefined;
     if (token === undefined || firstHeader(inbound.headers, 'authorization') !== undefined) return undefined;

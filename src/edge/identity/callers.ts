@@ -21,7 +21,7 @@ import { admissionStatus } from './replay-object.ts';
 export interface CallerIdentification {
   /** In the order in which they are asked. */
   readonly authenticators: readonly Authenticator[];
-  /** To be renewed behind requests. */
+  /** To be renewed after requests. */
   readonly keys: readonly IsolateKeys[];
   /** What `request.cf` proves about the caller; nothing, unless the platform's word counts. */
   readonly certificateOf: (cf: unknown) => PlatformCertificate;

@@ -58,7 +58,7 @@ export class IsolateKeys implements KeySource {
     this.#begun = this.#begun.filter((at) => at !== now);
   }
 
-  /** Loads keys anew when they are due, behind a request. @returns what has to be kept alive until it ends. */
+  /** Loads keys anew when they are due, after a request. @returns what has to be kept alive until it ends. */
   renewal(): Promise<void> | undefined {
     const { clock, maximumAge } = this.#options;
     const isDue = this.#keys !== undefined && hasPassed(maximumAge, this.#loadedAt, clock());

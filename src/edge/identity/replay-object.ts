@@ -7,7 +7,7 @@ export const admissionStatus: Readonly<Record<Admission, number>> = { fresh: 204
 /** Nonces of one issuer: more than an object can take in the time for which they are kept. */
 const capacity = 262_144;
 /**
- * Seconds that a nonce is kept beyond its deadline. Deadlines go by the clocks of isolates: one that runs so far behind
+ * Seconds that a nonce is kept beyond its deadline. Deadlines go by the clocks of isolates: one that is so slow
  * this object's must not find the nonce forgotten.
  */
 const margin = 60;

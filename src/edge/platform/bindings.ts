@@ -36,7 +36,7 @@ export interface DurableObjectState {
   };
 }
 
-/** What a handler is called with beside its event (developers.cloudflare.com/workers/runtime-apis/context). */
+/** What a handler is called with in addition to its event (developers.cloudflare.com/workers/runtime-apis/context). */
 export interface ExecutionContext {
   /** Keeps the event's context alive until `promise` settles, client gone or not; 30 s at the most. */
   waitUntil(promise: Promise<unknown>): void;

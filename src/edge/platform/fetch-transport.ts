@@ -43,7 +43,7 @@ export function createFetchSender(options: FetchTransportOptions = {}): FetchSen
       throw notSent('an APIService names its own certificate authority, which fetch cannot be given');
     }
     const send = outbound.presentFrontProxyCertificate ? frontProxyFetch : plainFetch;
-    // Identity headers on a connection that proves nothing would turn the caller into nobody.
+    // Identity headers on a connection that proves nothing would make the caller anonymous.
     if (send === undefined) throw notSent('no binding holds the front-proxy certificate');
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(), headTimeout);

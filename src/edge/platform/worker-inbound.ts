@@ -6,7 +6,7 @@ import type { ObservedRequest } from '../../request/request-observer.ts';
 const accessTokenHeader = 'cf-access-jwt-assertion';
 
 /**
- * Credentials for Cloudflare Access. They are for the platform and this Worker alone: to whoever is behind, who may
+ * Credentials for Cloudflare Access. They are for the platform and this Worker alone: to a server further on, which may
  * be an extension server of somebody else, they would open every application of the team.
  */
 const accessHeaders: ReadonlySet<string> = new Set([

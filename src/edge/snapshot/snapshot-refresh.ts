@@ -18,9 +18,9 @@ export interface SnapshotRefreshOptions {
  * Keeps the snapshot of an isolate up to date, without a process in the background to do it.
  *
  * The rule: a request goes by the snapshot that is at hand, and when the last look at the store is a second old, a new
- * one is begun behind the request. A request waits for a look only while the isolate has nothing to go by: before the
+ * one is begun after the request. A request waits for a look only while the isolate has nothing to go by: before the
  * first look has ended, and, once a second at the most, where there is no snapshot or its lifetime is over (an isolate
- * that nobody asked for a while).
+ * that had no request for a while).
  *
  * No look is shared between requests: on Workers it belongs to the request that began it, and one that is broken off
  * would leave all others waiting.

@@ -94,7 +94,7 @@ function serversOf(
 
 /**
  * Delivers to this Worker's own receiver, which checks what comes as it checks a push. A snapshot that it holds
- * already is renewed: nobody else keeps it in force between two rounds.
+ * already is renewed: nothing else keeps it in force between two rounds.
  *
  * @param clock milliseconds since the epoch
  */

@@ -18,7 +18,7 @@ export interface WorkerApp {
   fetch(request: Request, context: ExecutionContext): Promise<Response>;
 }
 
-/** What the app is called with beside the request: the request as it stood on the wire. */
+/** What the app is called with in addition to the request: the request as it stood on the wire. */
 interface Bindings {
   readonly inbound: WorkerInboundRequest;
 }
@@ -72,7 +72,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
         // The runtime hands the header over whatever it holds.
         if (request.headers.has('upgrade')) return await upgrade(inbound);
         const response = Promise.resolve(app.fetch(request, { inbound } satisfies Bindings));
-        // A push that its sender gives up on must still end, or the turns behind it would never come.
+        // A push that its sender gives up on must still end, or the turns after it would never come.
         if (inbound.target.startsWith(`${ownPathsPrefix}/`)) waitUntil(response.catch(() => undefined));
         return await response;
       } catch (error) {

@@ -177,7 +177,7 @@ describe('a fetch handler that fails', () => {
       );
       const session = http2Client(context, port);
       assert.equal(await resetCode(session.request({ ':path': '/fail' })), constants.NGHTTP2_INTERNAL_ERROR);
-      assert.deepEqual(failures, ['answer']);
+      assert.deepEqual(failures, ['response']);
       assert.equal((await askHttp2(session)).body.toString(), 'fine');
     });
   }

@@ -47,7 +47,7 @@ export interface Http2ServerOptions {
    * Called for errors that no response can report: a response that could not be written or whose body failed (its stream
    * is reset), or a connection that ends because of an error of ours. Default: nothing.
    */
-  readonly onFailure?: (what: 'answer' | 'connection', error: unknown) => void;
+  readonly onFailure?: (what: 'response' | 'connection', error: unknown) => void;
 }
 
 /** HTTP/2 connections, served by a fetch handler. */
@@ -231,6 +231,6 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
     // The body was cancelled because the client went away: no error.
     if (stream.isClosed) return;
     stream.breakOff();
-    this.#options.onFailure?.('answer', error);
+    this.#options.onFailure?.('response', error);
   }
 }

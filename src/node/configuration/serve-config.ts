@@ -111,7 +111,7 @@ export interface EmbeddedSyncConfig {
         readonly context: string | undefined;
       }
     | { readonly inCluster: true };
-  /** Listed by hand, beside those that are found. */
+  /** Listed by hand, in addition to those that are found. */
   readonly servers: readonly { readonly id: string; readonly url?: string | undefined }[];
   /** Milliseconds that what a server served stays known after it has left. */
   readonly departedServerGrace: number;
@@ -237,7 +237,7 @@ export interface ServeConfig {
     /** Count requests and serve `/.mixed-version-proxy/metrics`. */
     readonly metrics: boolean;
   };
-  /** What is kept of each request, beside its line in the log. */
+  /** What is kept of each request, in addition to its line in the log. */
   readonly records: {
     /** `undefined`: nothing is traced. */
     readonly tracing: TracingConfig | undefined;

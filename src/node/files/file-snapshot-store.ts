@@ -12,7 +12,7 @@ import {
  * Stores the snapshot in one file: the sealed snapshot on the first line, its last renewal on the second. A file with
  * only a sealed snapshot, as `sync --out` writes it, can be copied in its place.
  *
- * A save is atomic: the new file is written beside the old one, synced and renamed over it. A crash or a full disk leaves
+ * A save is atomic: the new file is written next to the old one, synced and renamed over it. A crash or a full disk leaves
  * the old or the new file, never a part. Only one process may use a path: `load` deletes temporary files of a crashed
  * writer.
  *
@@ -75,7 +75,7 @@ function requireOwnFile(path: string, uid: number, mode: number): void {
   );
 }
 
-/** Writes a file beside the old one, syncs it and renames it over the old one. */
+/** Writes a file next to the old one, syncs it and renames it over the old one. */
 export async function replaceFile(path: string, temporaryPath: string, text: string): Promise<void> {
   await checkReplaceable(path);
   try {

@@ -52,7 +52,7 @@ export const requestCatalogue = {
     name: 'aggregator_discovery_peer_aggregated_cache_misses_total',
     type: 'counter',
     stability: 'ALPHA',
-    help: 'Requests for aggregated discovery for which the document had to be merged: the first one of its kind behind a new snapshot, unless it was made ahead.',
+    help: 'Requests for aggregated discovery for which the document had to be merged: the first one of its kind after a new snapshot, unless it was made ahead.',
     labels: [],
   },
   requests: {

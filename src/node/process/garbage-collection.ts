@@ -11,7 +11,7 @@ export function setGarbageCollectorForServing(): void {
   // refers to for alive.
   setFlagsFromString('--no-allocation-site-pretenuring');
   // Keeps V8 from collecting all of the heap to give memory back whenever there was little to do for eight seconds. A
-  // cluster's API traffic comes in bursts, and the one behind such a rest paid for it: V8's helpers took up to a third
+  // cluster's API traffic comes in bursts, and the one after such a rest paid for it: V8's helpers took up to a third
   // of the CPU for one to three seconds, and a request cost up to twice as much. What a burst has left behind is given
   // back once requests have allocated enough for a collection. (`--no-memory-reducer` is read before any code of ours
   // runs.)

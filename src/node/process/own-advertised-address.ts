@@ -40,7 +40,7 @@ export function resolveAdvertisedAddress(
 
 /**
  * What the router tells the sync job of itself. `undefined`: nothing. A gateway stands in front of no server of its
- * own, and with the feature gate off nobody is to reroute to it.
+ * own, and with the feature gate off no router may reroute to it.
  *
  * @param listeningPort what the system chose with `--secure-port=0`; `undefined` until it listens
  */

@@ -69,7 +69,7 @@ export async function applyConfiguration(config: ServeConfig, users: Configurati
   if (config.health !== undefined) servers?.configure(config.health);
   const isOtherPolicy = JSON.stringify(config.peerAddresses) !== JSON.stringify(live.current.peerAddresses);
   addressPolicy.replace(nextPolicy);
-  // An open connection is judged by nobody: what may not be dialled any more must not live on in one.
+  // An open connection is not checked again: what may not be dialled any more must not live on in one.
   if (isOtherPolicy) users.endPeerConnections();
   handlers.replace(nextHandlers);
   live.replace(config);

@@ -11,7 +11,7 @@ export interface FileReloaderOptions {
   readonly read?: (path: string) => Promise<string>;
   /**
    * Waits until files that are just being written may be whole. Default: a second. A certificate and its key
-   * are two files, and whoever renews them writes one after the other.
+   * are two files, and they are written one after the other.
    */
   readonly settle?: () => Promise<void>;
 }
@@ -75,7 +75,7 @@ export class FileReloader {
     return [...this.#groups.values()];
   }
 
-  /** Looks at every file once, behind the looks that are under way already. Never rejects: faults are logged. */
+  /** Looks at every file once, after the looks that are under way already. Never rejects: faults are logged. */
   check(): Promise<void> {
     this.#lastPass = this.#lastPass.then(async () => {
       for (const group of [...this.#groups.keys()]) {

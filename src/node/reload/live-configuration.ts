@@ -25,7 +25,7 @@ export class LiveConfiguration implements SettingsState {
     return this.#current.commandLine.found;
   }
 
-  /** Everything that reads it later goes by `config`; whoever has taken a part of it is told by its own. */
+  /** Everything that reads it later goes by `config`; what has taken a part of it has its own notification. */
   replace(config: ServeConfig): void {
     this.#current = config;
   }

@@ -42,7 +42,7 @@ export class LiveJwt implements Authenticator {
     this.#running = createJwtAuthenticator(config, this.#logger);
     this.#config = config;
     this.prepare();
-    // What it is loading ends by itself; nobody asks it any more.
+    // What it is loading ends by itself; it is not used any more.
     void last?.close();
   }
 

@@ -27,5 +27,5 @@ export interface EmbeddedSync {
   stop(): Promise<void>;
 }
 
-/** Makes one. It stands above this folder (src/sync/node/embedded), so whoever starts the router hands it in. */
+/** Makes one. It stands above this folder (src/sync/node/embedded), so the caller that starts the router passes it in. */
 export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;

@@ -16,7 +16,7 @@ import type { TracingConfig } from '../tracing/tracing-configuration.ts';
 export interface RequestRecords {
   /** Who writes it, as `config` has the verbosity and the policy of the audit; the rest is as it was at start. */
   observers(config: Pick<ServeConfig, 'logging' | 'records'>): readonly RequestObserver[];
-  /** Goes on in new files, for whoever has renamed the old ones. Never rejects. */
+  /** Goes on in new files, once the old ones have been renamed. Never rejects. */
   reopen(): Promise<void>;
   /** Writes and sends what waits. Never rejects. */
   close(): Promise<void>;

@@ -49,7 +49,7 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
       return new Response(null, { status });
     },
     onFailure(what, error) {
-      const message = what === 'answer' ? 'A response could not be written' : 'An HTTP/2 connection failed';
+      const message = what === 'response' ? 'A response could not be written' : 'An HTTP/2 connection failed';
       logger.error({ error: String(error) }, message);
     },
   });

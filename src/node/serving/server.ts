@@ -11,7 +11,7 @@ import { limitConnections } from './connection-limit.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import { OneAtATime } from './one-at-a-time.ts';
-import { answerPlainHttp } from './plain-http.ts';
+import { refusePlainHttp } from './plain-http.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { ServerConnections } from './server-connections.ts';
 import { listenError } from './server-error.ts';
@@ -142,7 +142,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   });
   server.on('tlsClientError', (error, socket) => {
     observer?.handshakeFailed(error);
-    answerPlainHttp(error, socket);
+    refusePlainHttp(error, socket);
   });
   server.on('clientError', (error: Error, socket: Duplex) => {
     // The response to the last request ends the connection.
