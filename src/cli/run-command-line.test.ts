@@ -199,13 +199,13 @@ describe('explain', () => {
     assert.match(output, /cannot be an HTTP method/);
   });
 
-  it('says which paths the router answers itself', async () => {
+  it('says which paths the router serves itself', async () => {
     for (const path of ['/readyz', '/livez/ping', '/metrics', 'https://router:6443/healthz?verbose']) {
-      assert.match((await run(['explain', 'GET', path])).output, /the router answers \/\w+/, path);
+      assert.match((await run(['explain', 'GET', path])).output, /the router serves \/\w+/, path);
     }
     const own = await run(['explain', 'GET', '/.mixed-version-proxy/v1/status']);
     assert.match(own.output, /is the router's own/);
-    assert.doesNotMatch((await run(['explain', 'GET', '/readyzz'])).output, /the router answers/);
+    assert.doesNotMatch((await run(['explain', 'GET', '/readyzz'])).output, /the router serves/);
   });
 
   it('wants method and URL, or --stdin', async () => {

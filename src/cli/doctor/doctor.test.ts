@@ -75,7 +75,7 @@ describe('doctor', () => {
     assert.equal(code, 1);
     assert.match(
       of(findings, 'server cp-a'),
-      /^warning: .*answers with 500: etcd, poststarthook\/rbac failed, see its own log$/,
+      /^warning: .*returned 500: etcd, poststarthook\/rbac failed, see its own log$/,
     );
   });
 

@@ -141,6 +141,6 @@ describe('doctor, about the identity of the router', () => {
     });
     const { code, findings } = await examine();
     assert.equal(code, 1);
-    assert.match(findingsOf(findings, check), /^warning: .* answers with 404 and does not say/);
+    assert.match(findingsOf(findings, check), /^warning: .* returned 404 and does not say/);
   });
 });

@@ -144,5 +144,5 @@ const advice: Readonly<Partial<Record<number, string>>> = {
 };
 
 function notTold({ origin }: RouterConnection, { status }: HttpsAnswer): CommandFailure {
-  return new CommandFailure(1, [`${origin} answers with ${status}: ${advice[status] ?? 'see its log'}`]);
+  return new CommandFailure(1, [`${origin} returned ${status}: ${advice[status] ?? 'see its log'}`]);
 }
