@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { writeKubeconfig } from '../demo/kubeconfig.ts';
+import { takenTurn, turnName } from '../src/cli/install/installation-turn.ts';
 import { type KubeadmNode, kubeadmNode } from '../src/cli/install/kubeadm-node.ts';
 import { registerInstall } from '../src/cli/install/register-install.ts';
 import { routerPaths } from '../src/cli/install/router-files.ts';
@@ -250,14 +251,29 @@ test('it refuses, and changes nothing, while another control-plane node is not r
   assert.deepEqual(await silent.files(), silent.before);
 });
 
+test('it refuses, and changes nothing, while another node is being installed, and takes its turn afterwards', async (context) => {
+  const node = await controlPlaneNode(context);
+  const leases = { group: 'coordination.k8s.io', resource: 'leases' };
+  const { spec } = takenTurn('10.0.0.2', new Date(), 600);
+  const metadata = { name: turnName, namespace: 'kube-system' };
+  node.cluster.store.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
+  const refusal = /the node 10\.0\.0\.2 is being installed or undone .*one node at a time/;
+  assert.match((await node.install()).errors, refusal);
+  assert.deepEqual(await node.files(), node.before);
+  node.cluster.store.remove(leases, 'kube-system', turnName);
+  assert.equal((await node.install()).errors, '');
+  assert.ok(!JSON.stringify(node.cluster.store.list(leases)).includes(turnName));
+  node.cluster.store.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
+  const installed = await node.files();
+  assert.match((await node.undo()).errors, refusal);
+  assert.deepEqual(await node.files(), installed);
+});
+
 test('it refuses, and changes nothing, where the key of the CA is missing, and tells the other way', async (context) => {
-  const kubeadm = 'echo "error: failed to load CA key" >&2; exit 1';
+  const kubeadm = 'printf "W0101 00:00:00.000000 warned\\nfailed to load CA key\\nTo see" >&2; exit 1';
   const node = await controlPlaneNode(context, { kubeadm });
   const { errors } = await node.install();
-  assert.match(
-    errors,
-    /kubeadm cannot make a client certificate: error: failed to load CA key\. .*sync\.kube/,
-  );
+  assert.match(errors, /kubeadm cannot make a client certificate: failed to load CA key\. .*sync\.kube/);
   assert.deepEqual(await node.files(), node.before);
   await node.write(routerPaths.kubeconfig, 'made elsewhere\n');
   assert.equal((await node.install()).errors, '');

@@ -9,10 +9,10 @@ export interface Etcd {
   readonly process: LoggedProcess;
 }
 
-/** Starts a single etcd on loopback, with its data in `directory`. */
-export async function startEtcd(path: string, directory: string): Promise<Etcd> {
-  const url = `http://127.0.0.1:${await freePort()}`;
-  const peerUrl = `http://127.0.0.1:${await freePort()}`;
+/** Starts a single etcd, with its data in `directory`. */
+export async function startEtcd(path: string, directory: string, address = '127.0.0.1'): Promise<Etcd> {
+  const url = `http://${address}:${await freePort(address)}`;
+  const peerUrl = `http://${address}:${await freePort(address)}`;
   const process = await startLoggedProcess({
     name: 'etcd',
     command: path,

@@ -76,11 +76,11 @@ const candidates: readonly ExclusiveResource[] = [
  * @throws when nothing known tells the two apart
  */
 export async function exclusiveResource(
-  { admin }: LiveCluster,
-  has: KubeApiServer,
-  lacks: KubeApiServer,
+  { admin }: Pick<LiveCluster, 'admin'>,
+  has: Pick<KubeApiServer, 'url' | 'binary'>,
+  lacks: Pick<KubeApiServer, 'url' | 'binary'>,
 ): Promise<ExclusiveResource> {
-  const serves = async ({ url }: KubeApiServer, path: string) =>
+  const serves = async ({ url }: { readonly url: string }, path: string) =>
     (await tlsRequest(`${url}${path}`, admin)).statusCode === 200;
   for (const candidate of candidates) {
     const path = collectionPath(candidate);

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
 import { messageOf } from '../terminal/command-context.ts';
+import { notItsTurn, takenTurn, turnCollection, turnLease, turnName } from './installation-turn.ts';
 import { InstallationRefused } from './kubeadm-plan.ts';
 import { readerRights } from './reader-rights.ts';
 
@@ -11,6 +12,14 @@ export interface ControlPlane {
   clusterConfiguration(): Promise<string>;
   /** Why other control-plane nodes are not ready to do without this one; empty when they are. */
   othersNotReady(port: number): Promise<readonly string[]>;
+  /**
+   * Takes this node's turn among those that install or undo, for so many milliseconds at most.
+   * @returns why it cannot: another node has it
+   * @throws {InstallationRefused} when the cluster cannot be asked
+   */
+  takeTurn(longest: number): Promise<string | undefined>;
+  /** Lets the next node have its turn. */
+  endTurn(): Promise<void>;
   /** Makes or replaces the rights of the routers' user. */
   grantRights(): Promise<void>;
   /** Why what listens on a port of this node is not ready; `undefined` when it is. */
@@ -66,19 +75,51 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
     });
   }
 
-  async function get<Schema extends v.GenericSchema>(
-    path: string,
-    schema: Schema,
-  ): Promise<v.InferOutput<Schema>> {
-    const { status, text } = await ask(path).catch((cause: unknown) => {
+  /** @throws {InstallationRefused} when there is no answer */
+  function askCluster(path: string, asked?: Asked): Promise<HttpsAnswer> {
+    return ask(path, asked).catch((cause: unknown) => {
       throw new InstallationRefused(`the cluster cannot be asked at ${access.server}: ${messageOf(cause)}`, {
         cause,
       });
     });
+  }
+
+  async function get<Schema extends v.GenericSchema>(
+    path: string,
+    schema: Schema,
+  ): Promise<v.InferOutput<Schema>> {
+    const { status, text } = await askCluster(path);
     if (status !== 200) throw new InstallationRefused(`${access.server}${path} is answered with ${status}`);
     const result = v.safeParse(schema, JSON.parse(text));
     if (!result.success) throw new InstallationRefused(`${access.server}${path} is not what it should be`);
     return result.output;
+  }
+
+  let hasTurn = false;
+  async function takeTurn(longest: number): Promise<string | undefined> {
+    const path = `${turnCollection}/${turnName}`;
+    const seconds = Math.ceil(longest / 1000);
+    const found = await askCluster(path);
+    const now = new Date();
+    let resourceVersion: string | undefined;
+    if (found.status === 200) {
+      const lease = v.parse(turnLease, JSON.parse(found.text));
+      const reason = notItsTurn(lease, ownAddress, now);
+      if (reason !== undefined) return reason;
+      ({ resourceVersion } = lease.metadata);
+    }
+    const object = takenTurn(ownAddress, now, seconds, resourceVersion);
+    const { status } = await (resourceVersion === undefined
+      ? askCluster(turnCollection, { method: 'POST', object })
+      : askCluster(path, { method: 'PUT', object }));
+    if (status === 409) return 'another node has just begun to be installed or undone: one at a time';
+    if (status !== 200 && status !== 201) {
+      throw new InstallationRefused(
+        `the Lease kube-system/${turnName} cannot be written: the API server answers with ${status}`,
+      );
+    }
+    hasTurn = true;
+    return undefined;
   }
 
   async function notReadyAt(address: string, port: number): Promise<string | undefined> {
@@ -113,12 +154,18 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
       });
       return (await Promise.all(reasons)).filter((reason) => reason !== undefined);
     },
+    takeTurn,
+    async endTurn() {
+      if (!hasTurn) return;
+      // One that cannot be deleted runs out by itself.
+      await ask(`${turnCollection}/${turnName}`, { method: 'DELETE' }).catch(() => {});
+    },
     async grantRights() {
       for (const { collection, object } of readerRights) {
-        const made = await ask(collection, { method: 'POST', object });
+        const made = await askCluster(collection, { method: 'POST', object });
         const { status } =
           made.status === 409
-            ? await ask(`${collection}/${object.metadata.name}`, { method: 'PUT', object })
+            ? await askCluster(`${collection}/${object.metadata.name}`, { method: 'PUT', object })
             : made;
         if (status !== 200 && status !== 201) {
           throw new InstallationRefused(

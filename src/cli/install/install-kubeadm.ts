@@ -17,6 +17,9 @@ import { routerPaths } from './router-files.ts';
 /** Milliseconds between two looks at what has been started. */
 const interval = 500;
 
+/** An installation waits for two things, and for three more when it puts back. */
+const turns = 5;
+
 /** What an installation works on. */
 export interface InstallationSite {
   readonly node: KubeadmNode;
@@ -53,6 +56,23 @@ export async function install(wish: InstallationWish, site: InstallationSite): P
     await say(`nothing to do: the router is installed, and ready on ${plan.port}`);
     return;
   }
+  const reason = await controlPlane.takeTurn(turns * site.patience);
+  if (reason !== undefined) throw new InstallationRefused(reason);
+  try {
+    await installInTurn(wish, site, plan, journal, controlPlane);
+  } finally {
+    await controlPlane.endTurn();
+  }
+}
+
+async function installInTurn(
+  wish: InstallationWish,
+  site: InstallationSite,
+  plan: InstallationPlan,
+  journal: Journal | undefined,
+  controlPlane: ControlPlane,
+): Promise<void> {
+  const { node, say } = site;
   await refuseUnlessPossible(plan, wish, node, controlPlane);
   await controlPlane.grantRights();
   const preparations = await withKubeconfig(plan.preparations, node, controlPlane);
@@ -93,7 +113,17 @@ export async function undo(site: InstallationSite): Promise<void> {
     await site.say(`nothing to do: ${routerPaths.journal} is not there, so nothing is installed`);
     return;
   }
-  await putBack(journal, await site.controlPlane(), site);
+  const controlPlane = await site.controlPlane();
+  // What has failed may be the only API server: then nobody else can begin either.
+  const reason = await controlPlane
+    .takeTurn(turns * site.patience)
+    .catch((error: unknown) => site.say(`${messageOf(error)}; going on without it`));
+  if (typeof reason === 'string') throw new InstallationRefused(reason);
+  try {
+    await putBack(journal, controlPlane, site);
+  } finally {
+    await controlPlane.endTurn();
+  }
   await site.say(
     `removed: kube-apiserver is ready on ${journal.port}. The ClusterRole, Roles and bindings mixed-version-proxy-router stay for other nodes`,
   );

@@ -1,0 +1,43 @@
+import { basename } from 'node:path';
+import { type ApiServerBinary, thisMachine } from '../assets.ts';
+import { assetsOfEnvironment } from '../find-assets.ts';
+
+/** The binaries of one version of Kubernetes. */
+export interface KubernetesRelease {
+  /** `1.31`. */
+  readonly version: string;
+  readonly apiServer: ApiServerBinary;
+  readonly kubeadm: string;
+}
+
+/** What the installer is shown on: a cluster of the older version, upgraded to the newer one. */
+export interface InstallAssets {
+  readonly etcd: string;
+  readonly older: KubernetesRelease;
+  readonly newer: KubernetesRelease;
+}
+
+export const installAssetsGuide =
+  '  TEST_ASSET_KUBEADMS=<path>:<path>                  kubeadm-<version>, of two versions that there are kube-apiservers of; default: in the directory';
+
+/** The oldest and the newest version that there are both binaries of. */
+export function findInstallAssets(): InstallAssets | { readonly problems: readonly string[] } {
+  const live = assetsOfEnvironment();
+  if (!live.ok) return { problems: live.problems };
+  const { environment, isExecutable, list } = thisMachine(() => '');
+  const directory = environment['MIXED_VERSION_PROXY_LIVE_ASSETS'] ?? '';
+  const paths = [
+    ...list(directory).map((name) => `${directory}/${name}`),
+    ...(environment['TEST_ASSET_KUBEADMS'] ?? '').split(':'),
+  ].filter((path) => basename(path).startsWith('kubeadm-') && isExecutable(path));
+  const kubeadms = new Map(paths.map((path) => [basename(path).slice('kubeadm-'.length), path]));
+  const releases = live.assets.apiServers.flatMap((apiServer): KubernetesRelease[] => {
+    const kubeadm = kubeadms.get(apiServer.version);
+    return kubeadm === undefined ? [] : [{ version: apiServer.version, apiServer, kubeadm }];
+  });
+  const [older, newer] = [releases[0], releases.at(-1)];
+  if (older === undefined || newer === undefined || older === newer) {
+    return { problems: ['two versions are needed that there are a kube-apiserver and a kubeadm of'] };
+  }
+  return { etcd: live.assets.etcd, older, newer };
+}

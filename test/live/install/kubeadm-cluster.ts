@@ -1,0 +1,192 @@
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { commandModule } from '../../../scripts/harness/command.ts';
+import { waitUntil } from '../../../scripts/harness/wait-until.ts';
+import { startEtcd } from '../etcd.ts';
+import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { versionSkewFlags } from '../version-skew.ts';
+import type { InstallAssets, KubernetesRelease } from './install-assets.ts';
+import { kubeconfigFile } from './kubeconfig-file.ts';
+import { type LoadBalancer, startLoadBalancer } from './load-balancer.ts';
+import { bridge, type CommandResult, type Machine, makeBridge, startMachine } from './machine.ts';
+
+/** Milliseconds. */
+const etcdGrace = 5000;
+export const image = 'registry.example/mixed-version-proxy:live';
+const hosts = [
+  { name: 'cp-a', address: '10.89.0.11' },
+  { name: 'cp-b', address: '10.89.0.12' },
+  { name: 'cp-c', address: '10.89.0.13' },
+] as const;
+
+/** What an installation may touch of a machine. */
+export const touched = [
+  '/etc/kubernetes',
+  '/etc/mixed-version-proxy',
+  '/var/lib/mixed-version-proxy-install',
+];
+
+/** Three control-plane nodes that kubeadm has made, behind a load balancer. */
+export interface KubeadmCluster {
+  readonly machines: readonly Machine[];
+  readonly balancer: LoadBalancer;
+  /** Of the load balancer, as clients have it. */
+  readonly origin: string;
+  readonly admin: TlsCredentials;
+  readonly directory: string;
+  /** `kubeadm` of a release, on a machine. @throws with what it printed */
+  kubeadm(machine: Machine, release: KubernetesRelease, ...args: readonly string[]): Promise<string>;
+  /** `kubeadm init phase`, with the configuration of the machine. */
+  phase(machine: Machine, release: KubernetesRelease, ...args: readonly string[]): Promise<string>;
+  /** The static pod of kube-apiserver that kubeadm writes without any patches. */
+  plainManifest(machine: Machine, release: KubernetesRelease): Promise<string>;
+  /** `mixed-version-proxy install kubeadm`, on a machine that has kubeadm of this release. */
+  install(machine: Machine, release: KubernetesRelease, ...args: readonly string[]): Promise<CommandResult>;
+  untilReady(machine: Machine, port: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startKubeadmCluster(assets: InstallAssets): Promise<KubeadmCluster> {
+  const { older, newer } = assets;
+  const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-install-'));
+  const ending: (() => Promise<unknown>)[] = [() => rm(directory, { recursive: true, force: true })];
+  const close = async () => {
+    for (const end of ending.splice(0)) await end();
+  };
+  const binaries = (release: KubernetesRelease) => join(directory, `bin-${release.version}`);
+  const configuration = ({ name }: { readonly name: string }, { version }: KubernetesRelease) =>
+    join(directory, `${name}-${version}.yaml`);
+
+  const kubeadm: KubeadmCluster['kubeadm'] = async (machine, release, ...args) => {
+    const { code, output } = await machine.run(binaries(release), 'kubeadm', ...args);
+    if (code !== 0) throw new Error(`kubeadm ${args.join(' ')} on ${machine.name}: ${output}`);
+    return output;
+  };
+  const phase: KubeadmCluster['phase'] = (machine, release, ...args) =>
+    kubeadm(machine, release, 'init', 'phase', ...args, `--config=${configuration(machine, release)}`);
+
+  try {
+    makeBridge();
+    const etcd = await startEtcd(assets.etcd, directory, bridge.address);
+    ending.unshift(() => etcd.process.stop(etcdGrace));
+    for (const release of [older, newer]) {
+      await mkdir(binaries(release));
+      await symlink(release.kubeadm, join(binaries(release), 'kubeadm'));
+      for (const host of hosts) {
+        await writeFile(configuration(host, release), configurationOf(host, release, assets, etcd.url));
+      }
+    }
+    const machines: Machine[] = [];
+    for (const host of hosts) {
+      const machine = await startMachine({
+        ...host,
+        directory: join(directory, host.name),
+        releases: [older, newer],
+      });
+      ending.unshift(() => machine.cutPower());
+      machines.push(machine);
+      // The authorities and the key of service accounts are the first one's, as `kubeadm join` copies them.
+      const [first] = machines;
+      if (first !== undefined && first !== machine) {
+        await mkdir(machine.at('/etc/kubernetes/pki'), { recursive: true });
+        for (const name of ['ca', 'front-proxy-ca', 'sa'].flatMap((each) => [`${each}.key`, `${each}.crt`])) {
+          const file = `/etc/kubernetes/pki/${name.replace('sa.crt', 'sa.pub')}`;
+          await cp(first.at(file), machine.at(file));
+        }
+      }
+      await phase(machine, older, 'certs', 'all');
+      await phase(machine, older, 'kubeconfig', 'all');
+    }
+    const [first] = machines;
+    if (first === undefined) throw new TypeError('there are machines');
+    const { credentials: admin } = kubeconfigFile(first.at('/etc/kubernetes/super-admin.conf'));
+    const balancer = await startLoadBalancer(
+      bridge.address,
+      6443,
+      machines.map(({ address }) => address),
+    );
+    ending.unshift(() => balancer.close());
+    const untilReady = (machine: Machine, port: number) =>
+      waitUntil(`${machine.name} is ready on ${port}`, async () => {
+        const { statusCode } = await tlsRequest(`https://${machine.address}:${port}/readyz`, admin, {
+          timeout: 5000,
+        });
+        return statusCode === 200;
+      });
+    for (const machine of machines) {
+      await phase(machine, older, 'control-plane', 'all');
+      await untilReady(machine, 6443);
+    }
+    await waitUntil('the load balancer has all nodes', () => balancer.healthy().length === machines.length);
+    await phase(first, older, 'upload-config', 'all');
+    for (const machine of machines) {
+      await waitUntil(`${machine.name} is a node`, async () => {
+        const path = `/api/v1/nodes/${machine.name}`;
+        return (await tlsRequest(`https://${first.address}:6443${path}`, admin)).statusCode === 200;
+      });
+      await phase(machine, older, 'mark-control-plane');
+    }
+    return {
+      machines,
+      balancer,
+      origin: `https://${bridge.address}:6443`,
+      admin,
+      directory,
+      kubeadm,
+      phase,
+      async plainManifest(machine, release) {
+        const written = [
+          'mount -t tmpfs tmpfs /etc/kubernetes/manifests',
+          `kubeadm init phase control-plane apiserver --config=${configuration(machine, release)} >/dev/null`,
+          'cat /etc/kubernetes/manifests/kube-apiserver.yaml',
+        ].join(' && ');
+        const made = await machine.run(binaries(release), 'unshare', '--mount', '/bin/sh', '-c', written);
+        if (made.code !== 0) throw new Error(made.output);
+        return made.output;
+      },
+      install: (machine, release, ...args) =>
+        machine.run(binaries(release), process.execPath, commandModule, 'install', 'kubeadm', ...args),
+      untilReady,
+      close,
+    };
+  } catch (cause) {
+    await close();
+    throw cause;
+  }
+}
+
+function configurationOf(
+  { name, address }: { readonly name: string; readonly address: string },
+  release: KubernetesRelease,
+  { older, newer }: InstallAssets,
+  etcdUrl: string,
+): string {
+  const flags = versionSkewFlags(release.apiServer, [older.apiServer, newer.apiServer]);
+  const apiVersion = 'kubeadm.k8s.io/v1beta4';
+  return [
+    {
+      apiVersion,
+      kind: 'InitConfiguration',
+      localAPIEndpoint: { advertiseAddress: address, bindPort: 6443 },
+      // Taken as it is, where there is no runtime to ask.
+      nodeRegistration: { name, criSocket: 'unix:///run/containerd/containerd.sock' },
+    },
+    {
+      apiVersion,
+      kind: 'ClusterConfiguration',
+      kubernetesVersion: `v${release.version}.0`,
+      controlPlaneEndpoint: `${bridge.address}:6443`,
+      etcd: { external: { endpoints: [etcdUrl] } },
+      apiServer: {
+        extraArgs: flags.map((flag) => {
+          const [, key, value] = /^--([^=]+)=(.*)$/.exec(flag) ?? [];
+          return { name: key, value };
+        }),
+      },
+    },
+  ]
+    .map((document) => stringify(document))
+    .join('---\n');
+}

@@ -1,0 +1,161 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { waitUntil } from '../../../scripts/harness/wait-until.ts';
+import { type LoggedProcess, startLoggedProcess } from '../logged-process.ts';
+import type { KubernetesRelease } from './install-assets.ts';
+
+/** The bridge that joins the machines, and its address, which is the load balancer's and etcd's. */
+export const bridge = { name: 'live', address: '10.89.0.1' } as const;
+
+export interface MachineOptions {
+  readonly name: string;
+  readonly address: string;
+  /** Keeps what the machine writes. */
+  readonly directory: string;
+  readonly releases: readonly KubernetesRelease[];
+}
+
+export interface CommandResult {
+  readonly code: number;
+  readonly output: string;
+}
+
+/**
+ * A machine of its own as far as an installer and kube-apiserver see: a host name, a network with one address, the folders
+ * /etc and /var/lib, and processes that go with it.
+ */
+export interface Machine {
+  readonly name: string;
+  readonly address: string;
+  /** Runs a command on it, with this one first on the PATH. */
+  run(path: string, command: string, ...args: readonly string[]): Promise<CommandResult>;
+  /** Ends the command that was begun last, by SIGKILL. */
+  killCommand(): Promise<CommandResult>;
+  /** Where this process finds a file of the machine. */
+  at(path: string): string;
+  /** Every file of these folders with its mode, by path. */
+  files(folders: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** What its kubelet has done. */
+  log(): string;
+  /** As a power cut. */
+  cutPower(): Promise<void>;
+  /** With what it had on its disk. */
+  start(): Promise<void>;
+}
+
+export function makeBridge(): void {
+  const { name, address } = bridge;
+  ip('link', 'add', name, 'type', 'bridge');
+  ip('address', 'add', `${address}/24`, 'dev', name);
+  ip('link', 'set', name, 'up');
+}
+
+/** Holds the ID of the command that was begun last. */
+const lastCommand = '/etc/last-command';
+
+/** In order: nothing of the machine's reaches the host's folders. */
+const setUp = [
+  'set -e',
+  'hostname "$NAME"',
+  'mount -t overlay overlay -o "lowerdir=/etc,upperdir=$DISK/etc,workdir=$DISK/etc.work" /etc',
+  'mount -t overlay overlay -o "lowerdir=/var/lib,upperdir=$DISK/lib,workdir=$DISK/lib.work" /var/lib',
+  'ip link set lo up',
+  'until ip link show eth0 >/dev/null 2>&1; do sleep 0.05; done',
+  'ip address add "$ADDRESS/24" dev eth0',
+  'ip link set eth0 up',
+  'exec "$@"',
+].join('\n');
+
+export async function startMachine(options: MachineOptions): Promise<Machine> {
+  const { name, address, directory, releases } = options;
+  const disk = join(directory, 'disk');
+  for (const folder of ['etc', 'etc.work', 'lib', 'lib.work']) {
+    await mkdir(join(disk, folder), { recursive: true });
+  }
+  const kubelet = join(import.meta.dirname, 'kubelet.ts');
+  const apiServers = releases.map(({ version, apiServer }) => `--apiserver=${version}=${apiServer.path}`);
+  let life: LoggedProcess | undefined;
+  let pid = 0;
+
+  async function start(): Promise<void> {
+    life = await startLoggedProcess({
+      name,
+      command: 'unshare',
+      args: [
+        ...['--net', '--mount', '--uts', '--pid', '--fork', '--kill-child', '--mount-proc'],
+        ...['/bin/sh', '-c', setUp, 'sh', process.execPath, kubelet],
+        ...[`--name=${name}`, `--address=${address}`, `--logs=${directory}`, ...apiServers],
+      ],
+      logFile: join(directory, 'kubelet.log'),
+      environment: { ...process.env, NAME: name, DISK: disk, ADDRESS: address },
+    });
+    const outer = life.pid;
+    await waitUntil(`${name} has a first process`, async () => {
+      pid = Number((await readFile(`/proc/${outer}/task/${outer}/children`, 'utf8')).trim());
+      return pid > 0;
+    });
+    ip('link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid));
+    ip('link', 'set', name, 'master', bridge.name, 'up');
+    await waitUntil(`${name} has its address`, async () => {
+      const inNode = ['-t', String(pid), '--net', 'ip', 'address', 'show', 'dev', 'eth0', 'up'];
+      return spawnSync('nsenter', inNode, { encoding: 'utf8' }).stdout.includes(address);
+    });
+  }
+
+  async function run(path: string, ...command: readonly string[]): Promise<CommandResult> {
+    const namespaces = ['-t', String(pid), '--net', '--mount', '--uts', '--pid', '--'];
+    const env = { ...process.env, PATH: `${path}:${process.env['PATH']}` };
+    const inNode = [
+      '/bin/sh',
+      '-c',
+      `mv -f ${lastCommand} ${lastCommand}.before 2>/dev/null; echo $$ >${lastCommand}; exec "$@"`,
+      'sh',
+      ...command,
+    ];
+    try {
+      const { stdout, stderr } = await promisify(execFile)('nsenter', [...namespaces, ...inNode], { env });
+      return { code: 0, output: `${stdout}${stderr}` };
+    } catch (error) {
+      const { code, stdout, stderr } = error as { code: unknown; stdout?: string; stderr?: string };
+      return { code: typeof code === 'number' ? code : 1, output: `${stdout ?? ''}${stderr ?? ''}` };
+    }
+  }
+
+  await start();
+  const at = (path: string) => `/proc/${pid}/root${path}`;
+  return {
+    name,
+    address,
+    at,
+    start,
+    run,
+    killCommand: () => run('', '/bin/sh', '-c', `kill -KILL $(cat ${lastCommand}.before)`),
+    async files(folders) {
+      const found = new Map<string, string>();
+      for (const folder of folders) {
+        const entries = await readdir(at(folder), { recursive: true, withFileTypes: true }).catch(() => []);
+        for (const entry of entries) {
+          if (!entry.isFile()) continue;
+          const path = join(entry.parentPath, entry.name);
+          const { mode } = await stat(path);
+          found.set(
+            path.slice(at('').length),
+            `${(mode & 0o777).toString(8)}\n${await readFile(path, 'utf8')}`,
+          );
+        }
+      }
+      return found;
+    },
+    log: () => life?.log() ?? '',
+    async cutPower() {
+      await life?.kill();
+    },
+  };
+}
+
+function ip(...args: readonly string[]): void {
+  const { status, stderr, error } = spawnSync('ip', args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`ip ${args.join(' ')}: ${error?.message ?? stderr}`);
+}

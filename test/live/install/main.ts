@@ -1,0 +1,53 @@
+// Installs routers on three nodes of kubeadm, upgrades these, and removes the routers: `npm run test:live:install`.
+import { appendFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { liveAssetsGuide } from '../assets.ts';
+import { liveNetwork } from '../network.ts';
+import { inOwnNetwork } from '../own-network.ts';
+import { findInstallAssets, type InstallAssets, installAssetsGuide } from './install-assets.ts';
+import { startKubeadmCluster } from './kubeadm-cluster.ts';
+import { installAndUndo, installUpgradeAndUndo, meetFaults } from './steps.ts';
+
+const { values } = parseArgs({
+  options: {
+    /** Of `faults` (on the way), `undo` (install and undo), `upgrade` (install, upgrade and undo). */
+    steps: { type: 'string', default: 'faults,undo,upgrade' },
+    output: { type: 'string' },
+  },
+});
+
+const assets = findInstallAssets();
+if ('problems' in assets) {
+  process.stderr.write(`${assets.problems.join('\n')}\n\n${liveAssetsGuide}\n${installAssetsGuide}\n`);
+  process.exitCode = 2;
+} else {
+  await inOwnNetwork([assets.older.apiServer, assets.newer.apiServer], async () => {
+    process.setMaxListeners(0);
+    await runAll(assets);
+  });
+}
+
+async function tell(line: string): Promise<void> {
+  console.log(line);
+  if (values.output !== undefined) await appendFile(values.output, `${line}\n`);
+}
+
+async function runAll(found: InstallAssets): Promise<void> {
+  if (!liveNetwork().isOwn) throw new Error('nodes need network namespaces of their own');
+  const { older, newer } = found;
+  await tell(`Kubernetes ${older.version} and ${newer.version}: making three nodes`);
+  const cluster = await startKubeadmCluster(found);
+  try {
+    for (const step of values.steps.split(',')) {
+      if (step === 'faults') await meetFaults(cluster, older, tell);
+      else if (step === 'undo') await installAndUndo(cluster, older, tell);
+      else if (step === 'upgrade') await installUpgradeAndUndo(cluster, found, tell);
+      else throw new TypeError(`--steps: ${step} is none`);
+    }
+  } catch (error) {
+    for (const { name, log } of cluster.machines) await tell(`kubelet of ${name}:\n${log()}`);
+    throw error;
+  } finally {
+    await cluster.close();
+  }
+}
