@@ -230,6 +230,13 @@ test('Router.deliver builds every outbound request itself, for the first try and
   assert.match(delivery, /buildOutboundRequest\(request, destination, /);
 });
 
+test('another CA reaches connections in one place, to clients and to servers', () => {
+  const place = 'src/node/reload/apply-configuration.ts';
+  // The sync job has connections and a kubeconfig of its own.
+  assert.deepEqual(placesOf(/\.updateCredentials\(/), [place, 'src/sync/node/open-cluster.ts']);
+  assert.deepEqual(placesOf(/\bcredentials\.replace\(/), [place]);
+});
+
 test('an OutboundRequest is written down in one place', () => {
   // Its flag is what makes a destination believe the X-Remote headers of a connection.
   const literals = placesOf(/\bpresentFrontProxyCertificate: (?!boolean)/).filter(

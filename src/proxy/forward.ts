@@ -3,7 +3,7 @@ import { cleanResponseHeaders } from '../request/header-hygiene.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import type { Transport } from '../request/transport.ts';
 import { withVersionWarning } from '../request/version-warning.ts';
-import { denialOfWhatSnapshotSays } from './delivery/not-served.ts';
+import { contradictionOfSnapshot } from './delivery/not-served.ts';
 import { refuseRedirect } from './delivery/redirect.ts';
 import { refusalOfServerThatEnds } from './delivery/shutting-down.ts';
 import type { Replacement } from './merged-document.ts';
@@ -26,8 +26,9 @@ export function forward(
   return router.deliver(request, (outbound) =>
     transport.send(outbound, inbound, (head) => {
       observed?.attemptResponded(head.status);
-      const denial = denialOfWhatSnapshotSays(request, head) ?? refusalOfServerThatEnds(request, head);
-      if (denial !== undefined) return { kind: 'replace', response: denial };
+      // Either is a reason to ask another server, which `Router.deliver` does.
+      const askAnother = contradictionOfSnapshot(request, head) ?? refusalOfServerThatEnds(request, head);
+      if (askAnother !== undefined) return { kind: 'replace', response: askAnother };
       const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
       // Here, because the response may bypass the returned `Response`.
       observed?.responded(response?.status ?? head.status);

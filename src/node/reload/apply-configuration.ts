@@ -77,7 +77,14 @@ export async function applyConfiguration(config: ServeConfig, users: Configurati
   users.onApplied(config);
 }
 
-/** Both sides of TLS, or neither. Connections to API servers are opened anew only where something has changed. */
+/**
+ * Both sides of TLS, or neither.
+ *
+ * - Clients: new connections are verified by the new CAs. Open ones stay; their certificate is judged again, and one
+ *   of a CA that is gone yields no identity (`LiveCredentials.replace`).
+ * - API servers and peers: where something has changed, new connections use the new CA and pair, and the old ones end
+ *   once their requests have (`transport.updateCredentials`).
+ */
 function takeCertificates(
   last: Credentials,
   next: Credentials,

@@ -6,7 +6,7 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
-import { denialOfWhatSnapshotSays } from './not-served.ts';
+import { contradictionOfSnapshot } from './not-served.ts';
 import { notServedStatus } from './not-served-status.ts';
 
 const plainNotFound = () =>
@@ -41,7 +41,7 @@ test('a server without what the snapshot says it has is replaced by another one 
 test('so is a peer that was asked in the place of a local server that is down', () => {
   const head = { status: 404, statusMessage: '', headers: [...plainNotFound().headers].flat() };
   const asked = (inPlaceOf: DecisionReason) =>
-    denialOfWhatSnapshotSays(
+    contradictionOfSnapshot(
       {
         decision: { decision: 'peer', reason: 'LocalServerDown', inPlaceOf, candidates: [] },
         requestInfo: parseRequestInfo('GET', '/apis/batch/v1/namespaces/default/jobs'),

@@ -37,7 +37,7 @@ export class NotServedResponse extends Response {
  * Status, as for an object that does not exist. Either is given before anything is carried out, of a write too.
  * The response of the subresource `proxy` is that of an application.
  */
-export function denialOfWhatSnapshotSays(
+export function contradictionOfSnapshot(
   { decision, requestInfo }: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
   { status, headers }: ResponseHead,
 ): NotServedResponse | undefined {

@@ -8,7 +8,7 @@ export interface TaggedSnapshot {
 }
 
 /**
- * A store that several receivers share: the isolates of a Worker. Each writes only over
+ * A store that several receivers share: the isolates of a Worker (used by the edge only). Each writes only over
  * what it knows: `save` of `SnapshotStore` replaces what the receiver has last taken note of, and fails with
  * `StoreChangedError` when another was quicker. That is what keeps a generation from falling, whichever receiver a
  * push comes to.

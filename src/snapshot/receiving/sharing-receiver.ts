@@ -7,7 +7,7 @@ import { StoreChangedError } from './snapshot-store.ts';
 const attempts = 5;
 
 /**
- * One receiver among several that share a store, as the isolates of a Worker do: before it takes
+ * One receiver among several that share a store, as the isolates of a Worker do (used by the edge only): before it takes
  * a push it takes note of what the others have taken. What it reads passes the same checks as what is pushed, and
  * replaces nothing that is newer.
  */
