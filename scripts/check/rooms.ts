@@ -35,6 +35,7 @@ const rooms = [
   'src/node/process',
   'src/node/reload',
   'src/node/serving',
+  'src/node/proxy-protocol',
   'src/node/upgrades',
   'src/node/health',
   'src/node/callers',

@@ -7,7 +7,7 @@ import {
   type Socket,
 } from 'node:net';
 import type { TestContext } from 'node:test';
-import { mixedCluster, type ObservedRouter, unreachableExtension } from './observed-router.ts';
+import { loadBalancer, mixedCluster, type ObservedRouter, unreachableExtension } from './observed-router.ts';
 import { type ParsedFamily, sampleValue } from './prometheus-text.ts';
 import { collectGarbage } from './security/memory.ts';
 import { snapshotOf } from './snapshot-builder.ts';
@@ -36,6 +36,10 @@ export async function playSession(context: TestContext, router: ObservedRouter):
   plain.on('error', () => {});
   context.after(() => plain.destroy());
   await once(plain.resume(), 'close');
+  const balancer = connectTcp({ port: started.port, host: '127.0.0.1', localAddress: loadBalancer });
+  balancer.on('error', () => {});
+  balancer.write('no PROXY header');
+  await once(balancer.resume(), 'close');
   collectGarbage();
   await leaveUnanswered(context, router);
   const probes = 'mixed_version_proxy_destination_probes_total';

@@ -9,6 +9,9 @@ import { snapshotOf } from './snapshot-builder.ts';
 import { type StartedRouter, servingPair, startRouterWithFiles } from './started-router.ts';
 import { type Answer, askOverHttp2, openHttp2 } from './tls-client.ts';
 
+/** Connections from here begin with a PROXY header. */
+export const loadBalancer = '127.0.0.2';
+
 export interface ObservedRouter {
   readonly started: StartedRouter;
   readonly peer: ApiServerDouble;
@@ -26,7 +29,11 @@ export async function startObservedRouter(
   flags: Readonly<Record<string, readonly string[]>> = {},
 ): Promise<ObservedRouter> {
   const started = await startRouterWithFiles(context, {
-    flags: { 'allow-loopback-peers': ['true'], ...flags },
+    flags: {
+      'allow-loopback-peers': ['true'],
+      'proxy-protocol-cidrs': [`${loadBalancer}/32`],
+      ...flags,
+    },
   });
   const { cluster, frontProxies } = started.authorities;
   const peer = await startApiServer(context, 'h2', {

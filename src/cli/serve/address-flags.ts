@@ -12,6 +12,7 @@ export interface AddressFlags {
   readonly securePort: number;
   readonly reusePort: boolean;
   readonly disableHttp2Serving: boolean;
+  readonly proxyProtocolCidrs: readonly string[];
   readonly advertisedAddress: AdvertisedAddress | undefined;
 }
 
@@ -52,7 +53,7 @@ export function readAddressFlags(
       'no address to advertise to peers: the host has none that others could use; set --advertise-address',
     );
   }
-  return { ...listening, advertisedAddress };
+  return { ...listening, proxyProtocolCidrs: readProxyProtocolCidrs(values, report), advertisedAddress };
 }
 
 /** One without the other is ignored by kube-apiserver without a word, and peers then call the wrong address. */
@@ -84,6 +85,32 @@ export function warnOfUnusableAddress(
   );
 }
 
+/** Whoever is in one of these blocks says which address its clients have. */
+function readProxyProtocolCidrs(values: FlagValues, report: FlagReport): readonly string[] {
+  const name = 'proxy-protocol-cidrs';
+  const cidrs = readCidrs(name, values, report);
+  for (const text of cidrs.filter((each) => each.endsWith('/0'))) {
+    report.warn(
+      name,
+      `--${name}: ${text} is everybody: any client then says itself which address it has; name the load balancers alone`,
+    );
+  }
+  return cidrs;
+}
+
+function readCidrs(
+  name: 'allowed-peer-cidrs' | 'proxy-protocol-cidrs',
+  values: FlagValues,
+  report: FlagReport,
+): readonly string[] {
+  const cidrs = values.list(name);
+  for (const text of cidrs) {
+    if (text.trim() === '' || parseCidr(text) !== undefined) continue;
+    report.fault(name, `--${name}: "${text}" is no CIDR block such as 10.0.0.0/8`);
+  }
+  return cidrs;
+}
+
 /** By which peers know a kube-apiserver, whatever its address (KEP-4020). */
 const apiServerName = 'kubernetes.default.svc';
 
@@ -93,11 +120,7 @@ export function readPeerAddressPolicy(
   report: FlagReport,
 ): AddressPolicyOptions | undefined {
   const allowLoopbackPeers = values.value('allow-loopback-peers');
-  const cidrs = values.list('allowed-peer-cidrs');
-  for (const text of cidrs) {
-    if (text.trim() === '' || parseCidr(text) !== undefined) continue;
-    report.fault('allowed-peer-cidrs', `--allowed-peer-cidrs: "${text}" is no CIDR block such as 10.0.0.0/8`);
-  }
+  const cidrs = readCidrs('allowed-peer-cidrs', values, report);
   return allowLoopbackPeers === undefined
     ? undefined
     : { allowLoopbackPeers, allowedCidrs: cidrs.length === 0 ? undefined : cidrs };

@@ -8,6 +8,8 @@ export interface ServerObserver {
   secured(socket: TLSSocket): void;
   /** A client's handshake failed. */
   handshakeFailed(error: Error): void;
+  /** A load balancer sent no PROXY header, or a wrong one; its connection was closed. */
+  proxyHeaderRefused(reason: string): void;
   /** A client sent invalid or ambiguous HTTP/1.1, which was refused. */
   malformed(): void;
 }

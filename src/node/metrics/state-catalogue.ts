@@ -102,6 +102,13 @@ export const stateCatalogue = {
     help: 'TLS handshakes with clients that failed, by cause: unknown_ca, expired_cert, hostname_mismatch, client_certificate_refused, protocol_mismatch, closed, other.',
     labels: ['cause'],
   },
+  proxyProtocolErrors: {
+    name: 'mixed_version_proxy_proxy_protocol_errors_total',
+    type: 'counter',
+    stability: 'ALPHA',
+    help: 'Connections of load balancers (--proxy-protocol-cidrs) that were refused, by reason: no_header, malformed, too_long, timeout, closed (within the header).',
+    labels: ['reason'],
+  },
   malformedRequests: {
     name: 'mixed_version_proxy_malformed_http_requests_total',
     type: 'counter',

@@ -78,18 +78,20 @@ export class TrafficControl {
     const openFiles = readOpenFilesLimit();
     const maxConnections = limits.maxConnections ?? defaultMaxConnections(openFiles);
     if (isJudgedAnew) this.#judge(openFiles, maxConnections);
-    server.configure({ goawayChance: limits.goawayChance, maxConnections });
+    const { proxyProtocolCidrs } = config;
+    server.configure({ goawayChance: limits.goawayChance, maxConnections, proxyProtocolCidrs });
   }
 
   /** Looks at the limit of open files; what is doubtful about it is logged. */
-  serverOptions(): Pick<RouterServerOptions, 'deadlines' | 'goawayChance' | 'limits'> {
-    const { limits, timeouts } = this.#config;
+  serverOptions(): Pick<RouterServerOptions, 'deadlines' | 'goawayChance' | 'limits' | 'proxyProtocolCidrs'> {
+    const { limits, timeouts, proxyProtocolCidrs } = this.#config;
     const openFiles = readOpenFilesLimit();
     const maxConnections = limits.maxConnections ?? defaultMaxConnections(openFiles);
     this.#judge(openFiles, maxConnections);
     return {
       deadlines: this.deadlines,
       goawayChance: limits.goawayChance,
+      proxyProtocolCidrs,
       limits: {
         maxConnections,
         maxConcurrentStreams: limits.http2MaxStreamsPerConnection,

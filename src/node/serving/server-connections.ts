@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import { connectionBelow } from './connection-below.ts';
 
 /**
  * The open connections of a server. Knows which of them can be closed without cutting off a response. Node's
@@ -10,8 +11,8 @@ import type { TLSSocket } from 'node:tls';
 export class ServerConnections {
   readonly #isBusy: (socket: Duplex) => boolean;
   readonly #sockets = new Set<Socket>();
-  /** The addresses of each connection after its handshake: only by them the TCP socket is recognized. */
-  readonly #secured = new Set<string>();
+  /** Those below a connection whose handshake is finished. */
+  readonly #secured = new WeakSet<Socket>();
   readonly #http1 = new Set<Duplex>();
   readonly #lastRequests = new WeakMap<Duplex, Pick<IncomingMessage, 'complete'>>();
   #ending = false;
@@ -33,13 +34,11 @@ export class ServerConnections {
 
   /** The TLS handshake of a connection succeeded. */
   secured(socket: TLSSocket): void {
-    const ends = endsOf(socket);
-    this.#secured.add(ends);
-    if (socket.alpnProtocol !== 'h2') this.#http1.add(socket);
-    socket.once('close', () => {
-      this.#secured.delete(ends);
-      this.#http1.delete(socket);
-    });
+    const below = connectionBelow(socket);
+    if (below !== undefined) this.#secured.add(below);
+    if (socket.alpnProtocol === 'h2') return;
+    this.#http1.add(socket);
+    socket.once('close', () => this.#http1.delete(socket));
   }
 
   /** An HTTP/1.1 request was received. */
@@ -67,7 +66,7 @@ export class ServerConnections {
   /** Closes idle connections, and new ones as they come. */
   end(): void {
     this.#ending = true;
-    for (const socket of this.#sockets) if (!this.#secured.has(endsOf(socket))) socket.destroy();
+    for (const socket of this.#sockets) if (!this.#secured.has(socket)) socket.destroy();
     this.endIdle();
   }
 
@@ -85,8 +84,4 @@ export class ServerConnections {
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
-}
-
-function endsOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
-  return JSON.stringify([localAddress, localPort, remoteAddress, remotePort]);
 }
