@@ -37,10 +37,12 @@ export interface ControlPlane {
  * Starts etcd and a server of each binary; resolves once all are ready. What was started is stopped when it cannot.
  *
  * @param binaries of one to three servers
+ * @param moreFlags of a server of this version
  */
 export async function startControlPlane(
   etcdPath: string,
   binaries: readonly ApiServerBinary[],
+  moreFlags: (binary: ApiServerBinary) => readonly string[] = () => [],
 ): Promise<ControlPlane> {
   const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-live-'));
   const ending: (() => Promise<unknown>)[] = [() => rm(directory, { recursive: true, force: true })];
@@ -81,7 +83,7 @@ export async function startControlPlane(
             certificates,
             logFile: path(`kube-apiserver-${name}.log`),
             credentials: admin,
-            flagsFor: (used) => versionSkewFlags(used, binaries),
+            flagsFor: (used) => [...versionSkewFlags(used, binaries), ...moreFlags(used)],
           },
           binary,
         );

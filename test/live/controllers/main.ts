@@ -24,6 +24,7 @@ import {
   prepareRound,
   signingRequests,
 } from './round.ts';
+import { defineGadgets, migrationFlags, migratorFlags, servesMigrations } from './storage-migration.ts';
 
 const { values } = parseArgs({
   options: {
@@ -32,6 +33,8 @@ const { values } = parseArgs({
     seed: { type: 'string', default: `${Date.now() % 1_000_000}` },
     /** How long a round is waited for before the next one begins; what is late may still come. Milliseconds. */
     patience: { type: 'string', default: '30000' },
+    /** Of the routers. `newest` adds storage version migration, which older servers refuse. */
+    'preferred-version': { type: 'string', default: 'majority' },
     output: { type: 'string' },
   },
 });
@@ -54,7 +57,11 @@ if (!assets.ok || controllerManager === undefined) {
       console.log(JSON.stringify(figures));
       if (values.output !== undefined)
         await writeFile(`${values.output}-${way}.json`, `${JSON.stringify(figures, undefined, 1)}\n`);
-      const faults = figures.orphans.length + figures.wronglyDeleted.length + figures.unsigned.length;
+      const faults =
+        figures.orphans.length +
+        figures.wronglyDeleted.length +
+        figures.unsigned.length +
+        (figures.unmigrated?.length ?? 0);
       // Without routers faults are what is to be shown.
       if (way !== 'balancer' && (faults > 0 || figures.quota.used !== figures.quota.expected))
         process.exitCode = 1;
@@ -67,18 +74,26 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
   const rounds = Number(values.rounds);
   const random = seededRandom(seed);
   const { controlPlane, origin, controllerKubeconfig } = await startWayIn(way, live, {
-    preferredVersion: 'majority',
+    preferredVersion: values['preferred-version'],
+    serverFlags: migrationFlags,
   });
   try {
     const { servers, admin, etcdUrl } = controlPlane;
-    const controllers = await startControllerManager(controlPlane, {
-      binary,
-      kubeconfig: controllerKubeconfig,
-    });
-    controlPlane.endWith(() => controllers.stop(processGrace));
     const [oldest] = servers;
     const newest = servers.at(-1);
     if (oldest === undefined || newest === undefined) throw new TypeError('there are servers');
+    // Its controller applies a field of CustomResourceDefinitions that older servers do not have.
+    const withMigration = values['preferred-version'] === 'newest' && servesMigrations(newest.binary());
+    if (!withMigration)
+      console.log(
+        'storage version migration is left out: it needs Kubernetes 1.35 and --preferred-version=newest',
+      );
+    const controllers = await startControllerManager(controlPlane, {
+      binary,
+      kubeconfig: controllerKubeconfig,
+      flags: withMigration ? migratorFlags : [],
+    });
+    controlPlane.endWith(() => controllers.stop(processGrace));
     const clients = {
       tried: objectClient(origin, admin),
       newest: objectClient(newest.url, admin),
@@ -96,6 +111,9 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
       metadata: { name: 'claims' },
       spec: { hard: { [quotaName]: '1000' } },
     });
+    const migrations = withMigration
+      ? await defineGadgets(clients.tried, clients.newest, etcdUrl)
+      : undefined;
     const request = await certificateRequest();
     const expectations: Expectation[] = [];
     const unsigned = async (of: readonly Expectation[]): Promise<readonly string[]> => {
@@ -126,6 +144,7 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
       const begin = Math.round(random() * 1_500);
       const expectation = await prepareRound(round, request, clients);
       expectations.push(expectation);
+      await migrations?.advance();
       await Promise.all([actOnRound(round, clients), sleep(begin).then(() => goThrough(outage))]);
       const wasRight = await waitUntil(`round ${round}`, () => isRight([expectation]), {
         within: Number(values.patience),
@@ -152,7 +171,8 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
       'everything is right in the end',
       async () => {
         const { used: counted, expected } = await quotaOf();
-        return (await isRight(expectations)) && counted === expected;
+        const isMigrated = ((await migrations?.unfinished()) ?? []).length === 0;
+        return isMigrated && (await isRight(expectations)) && counted === expected;
       },
       { within: lastPatience, every: 2_000 },
     ).catch(() => {});
@@ -164,6 +184,7 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
       late,
       ...faults,
       unsigned: await unsigned(expectations),
+      ...(migrations && { migrations: migrations.asked(), unmigrated: await migrations.unfinished() }),
       quota: await quotaOf(),
     };
   } finally {

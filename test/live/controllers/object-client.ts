@@ -13,6 +13,8 @@ export interface StoredObject {
 export interface ObjectClient {
   create(collection: string, object: object): Promise<StoredObject>;
   get(path: string): Promise<StoredObject | undefined>;
+  /** A merge patch (RFC 7386). */
+  merge(path: string, patch: object): Promise<void>;
   /** Gives an object a status, unless its `status` is already not empty; read anew for each try. */
   putStatus(path: string, subresource: string, status: object): Promise<void>;
   /** @param body `DeleteOptions` */
@@ -20,12 +22,10 @@ export interface ObjectClient {
 }
 
 export function objectClient(origin: string, admin: TlsCredentials): ObjectClient {
-  const send = async (method: string, path: string, body?: object) => {
+  const send = async (method: string, path: string, body?: object, contentType = 'application/json') => {
     const { statusCode, text } = await tlsRequest(`${origin}${path}`, admin, {
       method,
-      ...(body === undefined
-        ? {}
-        : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { headers: { 'content-type': contentType }, body: JSON.stringify(body) }),
     });
     return { statusCode, text };
   };
@@ -53,6 +53,13 @@ export function objectClient(origin: string, admin: TlsCredentials): ObjectClien
         return true;
       });
       return found;
+    },
+    async merge(path, patch) {
+      await waitUntil(`${path} is patched`, async () => {
+        const { statusCode, text } = await send('PATCH', path, patch, 'application/merge-patch+json');
+        if (statusCode !== 200) throw new Error(`${statusCode}: ${text}`);
+        return true;
+      });
     },
     async putStatus(path, subresource, status) {
       await waitUntil(`${path}/${subresource} is written`, async () => {

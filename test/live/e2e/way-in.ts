@@ -36,13 +36,15 @@ export interface WayInOptions {
   readonly preferredVersion?: string;
   /** Of the servers. Default: by the way in. */
   readonly binaries?: readonly ApiServerBinary[];
+  /** More flags of a server of this version. Default: none. */
+  readonly serverFlags?: (binary: ApiServerBinary) => readonly string[];
 }
 
 /** Starts a cluster with this way in; closing the control plane ends all of it. */
 export async function startWayIn(
   way: WayIn,
   { etcd, apiServers }: LiveAssets,
-  { preferredVersion = 'newest', binaries }: WayInOptions = {},
+  { preferredVersion = 'newest', binaries, serverFlags }: WayInOptions = {},
 ): Promise<WayIntoCluster> {
   const oldest = apiServers[0];
   const newest = apiServers.at(-1) ?? oldest;
@@ -50,6 +52,7 @@ export async function startWayIn(
   const controlPlane = await startControlPlane(
     etcd,
     binaries ?? (isMixed ? [oldest, oldest, newest] : [newest]),
+    serverFlags,
   );
   try {
     return await openWayIn(way, controlPlane, preferredVersion);
