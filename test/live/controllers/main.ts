@@ -39,8 +39,11 @@ const { values } = parseArgs({
   },
 });
 
-/** After the last round: what is not right by then never will be. */
-const lastPatience = 180_000;
+/**
+ * After the last round: what is not right by then never will be. The migrator tries again at intervals that double,
+ * until a bookmark has come by (pkg/controller/storageversionmigrator/storageversionmigrator.go).
+ */
+const lastPatience = { usual: 180_000, withMigration: 600_000 };
 const processGrace = 5000;
 
 const assets = assetsOfEnvironment();
@@ -174,7 +177,7 @@ async function runRounds(way: WayIn, live: LiveAssets, binary: string) {
         const isMigrated = ((await migrations?.unfinished()) ?? []).length === 0;
         return isMigrated && (await isRight(expectations)) && counted === expected;
       },
-      { within: lastPatience, every: 2_000 },
+      { within: withMigration ? lastPatience.withMigration : lastPatience.usual, every: 2_000 },
     ).catch(() => {});
     const faults = faultsOf(expectations, await storedKeys(etcdUrl));
     return {
