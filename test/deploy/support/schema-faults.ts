@@ -32,7 +32,9 @@ function faultsOf(value: unknown, schema: JsonSchema, path: string, definitions:
   if (Array.isArray(value)) {
     return items === undefined
       ? []
-      : value.flatMap((item, index) => faultsOf(item, items, `${path}[${index}]`, definitions));
+      : value.flatMap((item, index) =>
+          isDirective(item) ? [] : faultsOf(item, items, `${path}[${index}]`, definitions),
+        );
   }
   if (!isRecord(value)) return [];
   if (additionalProperties !== undefined) {
@@ -75,6 +77,11 @@ function isOfType(value: unknown, type: string | undefined, format: string | und
     default:
       return isRecord(value);
   }
+}
+
+/** An item of a list in a strategic merge patch that says what becomes of the list; no object has it. */
+function isDirective(item: unknown): boolean {
+  return isRecord(item) && Object.keys(item).join() === '$patch';
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
