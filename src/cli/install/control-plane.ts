@@ -78,7 +78,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
   /** @throws {InstallationRefused} when there is no answer */
   function askCluster(path: string, asked?: Asked): Promise<HttpsAnswer> {
     return ask(path, asked).catch((cause: unknown) => {
-      throw new InstallationRefused(`the cluster cannot be asked at ${access.server}: ${messageOf(cause)}`, {
+      throw new InstallationRefused(`the cluster cannot be asked at ${access.server}: ${reasonOf(cause)}`, {
         cause,
       });
     });
@@ -128,7 +128,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
       const { status } = await ask('/readyz', { origin });
       return status === 200 ? undefined : `${origin}/readyz is answered with ${status}`;
     } catch (error) {
-      return `${origin}/readyz has no answer: ${messageOf(error)}`;
+      return `${origin}/readyz has no answer: ${reasonOf(error)}`;
     }
   }
 
@@ -176,4 +176,9 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
     },
     notReady: (port) => notReadyAt(ownAddress, port),
   };
+}
+
+function reasonOf(error: unknown): string {
+  const isLate = error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
+  return isLate ? `none within ${patience / 1000} s` : messageOf(error);
 }

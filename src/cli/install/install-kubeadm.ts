@@ -145,6 +145,7 @@ async function putBack(
     await node.write(change);
     await say(`${change.after === undefined ? 'removed' : 'put back'}: ${change.path}`);
   }
+  for (const path of [routerPaths.journal, ...journal.files.map((file) => file.path)]) await node.tidy(path);
   await say(`waiting for kube-apiserver on ${journal.port}`);
   await waitUntilReady(controlPlane, journal.port, patience);
   await node.write({ path: routerPaths.journal, after: undefined, mode: 0o600 });

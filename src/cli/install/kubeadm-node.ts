@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../terminal/command-context.ts';
 import type { FileChange } from './file-change.ts';
@@ -15,6 +15,8 @@ export interface KubeadmNode {
   read(path: string): Promise<string | undefined>;
   /** At once, whole: the kubelet never sees half of a file. @throws {InstallationRefused} */
   write(change: Pick<FileChange, 'path' | 'after' | 'mode'>): Promise<void>;
+  /** Removes what a write of it has left that was cut off. @throws {InstallationRefused} */
+  tidy(path: string): Promise<void>;
   /** Whether something listens on a TCP port. */
   isTaken(port: number): Promise<boolean>;
   /** A kubeconfig for the routers' user, with a certificate of the cluster's CA. @throws {InstallationRefused} */
@@ -47,6 +49,13 @@ export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptio
         throw new InstallationRefused(`${path} cannot be written: ${reasonOf(cause)}`, { cause });
       }
     },
+    async tidy(path) {
+      try {
+        await rm(temporaryOf(at(path)), { force: true });
+      } catch (cause) {
+        throw new InstallationRefused(`${path}: ${reasonOf(cause)}`, { cause });
+      }
+    },
     isTaken: (port) =>
       new Promise((resolve) => {
         const server = createServer();
@@ -57,13 +66,19 @@ export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptio
   };
 }
 
-/** Under a name with a dot first: the kubelet passes such files over (pkg/kubelet/config/file_linux.go). */
+/**
+ * Where a file is written before it takes its place. With a dot first: the kubelet passes such files over
+ * (pkg/kubelet/config/file_linux.go). The same each time, so that what a killed run has left is found by the next one.
+ */
+const temporaryOf = (path: string) => join(dirname(path), `.mixed-version-proxy-${basename(path)}`);
+
 async function replace(path: string, text: string, mode: number): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: mode === 0o600 ? 0o700 : 0o755 });
   const present = await stat(path).catch(() => undefined);
-  const temporary = join(folder, `.mixed-version-proxy-${process.pid}`);
-  await writeFile(temporary, text, { mode: 0o600, flag: 'w', flush: true });
+  const temporary = temporaryOf(path);
+  await rm(temporary, { force: true });
+  await writeFile(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
   await chmod(temporary, present === undefined ? mode : present.mode & 0o777);
   await rename(temporary, path);
 }

@@ -46,6 +46,10 @@ export const faults: Readonly<
   async 'another node is down'(cluster, release) {
     const [machine, other] = [firstOf(cluster), lastOf(cluster)];
     await other.cutPower();
+    await waitUntil(
+      'the load balancer has noticed',
+      () => !cluster.balancer.healthy().includes(other.address),
+    );
     const words = await refused(
       cluster,
       machine,
@@ -89,11 +93,10 @@ export const faults: Readonly<
     const machine = firstOf(cluster);
     const before = await machine.files(touched);
     const running = cluster.install(machine, release, `--image=${image}`);
-    await waitUntil('kube-apiserver is moved', async () =>
-      ((await machine.files(touched)).get('/etc/kubernetes/manifests/kube-apiserver.yaml') ?? '').includes(
-        '--secure-port=6444',
-      ),
-    );
+    await waitUntil('kube-apiserver is moved', async () => {
+      const manifest = await machine.text('/etc/kubernetes/manifests/kube-apiserver.yaml');
+      return manifest?.includes('--secure-port=6444') === true;
+    });
     await machine.cutPower();
     await running;
     await machine.start();

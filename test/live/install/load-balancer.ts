@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Milliseconds between two checks of a node, and for one answer. */
 const checkInterval = 500;
 const checkTimeout = 2000;
+/** Until the next node is tried: one without power refuses nothing. */
+const connectTimeout = 1000;
 
 /** TCP, with checks of `/readyz` over HTTPS, as kubeadm's guide for highly available clusters has it. */
 export interface LoadBalancer {
@@ -40,9 +42,11 @@ export async function startLoadBalancer(
     }
     const server = connect({ host: address, port });
     server.setNoDelay(true).on('error', () => {});
+    const late = setTimeout(() => server.destroy(), connectTimeout);
     let isConnected = false;
     server.once('connect', () => {
       isConnected = true;
+      clearTimeout(late);
       connections.get(address)?.add(client);
       client.pipe(server).pipe(client);
       client.once('close', () => {
@@ -52,11 +56,13 @@ export async function startLoadBalancer(
     });
     server.once('close', () => {
       if (isConnected) client.destroy();
-      else
+      else {
+        clearTimeout(late);
         forward(
           client,
           left.filter((each) => each !== address),
         );
+      }
     });
   }
 

@@ -1,4 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -35,8 +36,10 @@ export interface Machine {
   killCommand(): Promise<CommandResult>;
   /** Where this process finds a file of the machine. */
   at(path: string): string;
-  /** Every file of these folders with its mode, by path. */
+  /** Mode and SHA-256 of every file of these folders, by path. */
   files(folders: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Absent where there is none. */
+  text(path: string): Promise<string | undefined>;
   /** What its kubelet has done. */
   log(): string;
   /** As a power cut. */
@@ -96,7 +99,10 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
       pid = Number((await readFile(`/proc/${outer}/task/${outer}/children`, 'utf8')).trim());
       return pid > 0;
     });
-    ip('link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid));
+    // Its own after a power cut, too: its neighbours remember it.
+    const hardware = ['0', ...address.split('.')].map((byte) => Number(byte).toString(16).padStart(2, '0'));
+    const peer = ['peer', 'name', 'eth0', 'address', `02:${hardware.join(':')}`, 'netns', String(pid)];
+    ip('link', 'add', name, 'type', 'veth', ...peer);
     ip('link', 'set', name, 'master', bridge.name, 'up');
     await waitUntil(`${name} has its address`, async () => {
       const inNode = ['-t', String(pid), '--net', 'ip', 'address', 'show', 'dev', 'eth0', 'up'];
@@ -140,14 +146,15 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
           if (!entry.isFile()) continue;
           const path = join(entry.parentPath, entry.name);
           const { mode } = await stat(path);
-          found.set(
-            path.slice(at('').length),
-            `${(mode & 0o777).toString(8)}\n${await readFile(path, 'utf8')}`,
-          );
+          const digest = createHash('sha256')
+            .update(await readFile(path))
+            .digest('hex');
+          found.set(path.slice(at('').length), `${(mode & 0o777).toString(8)} ${digest}`);
         }
       }
       return found;
     },
+    text: (path) => readFile(at(path), 'utf8').catch(() => undefined),
     log: () => life?.log() ?? '',
     async cutPower() {
       await life?.kill();
