@@ -24,7 +24,12 @@ export function createProgram(
   const program = new CliCommand('mixed-version-proxy');
   // Before the subcommands: they inherit these settings at the moment they are made.
   program
-    .configureOutput({ writeOut: showHelp, writeErr: context.writeError })
+    .configureOutput({
+      writeOut: showHelp,
+      writeErr: context.writeError,
+      // The word of Kubernetes' commands, and of the messages that are this program's own.
+      outputError: (text, write) => write(text.replace(/^(error: (?:unknown )?)option /, '$1flag ')),
+    })
     .description(
       'Routes the requests of a Kubernetes cluster whose API servers run different versions: each one goes to a server that can serve it.',
     )

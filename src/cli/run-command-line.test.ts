@@ -76,10 +76,16 @@ describe('the command line', () => {
     assert.match(command.errors, /unknown command 'explian'\n\(Did you mean explain\?\)/);
     const flag = await run(['explain', '--snapshto', 'x']);
     assert.equal(flag.code, 2);
-    assert.match(flag.errors, /unknown option '--snapshto'\n\(Did you mean --snapshot\?\)/);
+    assert.match(flag.errors, /unknown flag '--snapshto'\n\(Did you mean --snapshot\?\)/);
     assert.equal((await run(['validate'])).code, 2);
     assert.equal((await run(['version', 'excess'])).code, 2);
-    assert.equal((await run(['explain', 'GET', '/', '-o', 'yaml'])).code, 2);
+    const form = await run(['explain', 'GET', '/', '-o', 'xml']);
+    assert.equal(form.code, 2);
+    assert.match(form.errors, /^error: flag '-o, --output <form>' argument 'xml' is invalid/);
+    assert.match(
+      (await run(['explain', 'GET', '/', '-o', 'yaml'])).output,
+      /^requestInfo:\n {2}isResourceRequest: false$/m,
+    );
   });
 
   it('knows no help for a command that it does not know', async () => {
@@ -94,6 +100,11 @@ describe('the command line', () => {
   it('prints its version', async () => {
     assert.match((await run(['version'])).output, /^mixed-version-proxy v\d+\.\d+\.\d+\nNode\.js v\d+/);
     assert.match((await run(['--version'])).output, /^v\d+\.\d+\.\d+\n$/);
+    const facts = JSON.parse((await run(['version', '-o', 'json'])).output);
+    assert.match(facts.version, /^v\d+\.\d+\.\d+$/);
+    assert.equal(facts.nodeVersion, process.version);
+    assert.equal(facts.platform, `${process.platform}/${process.arch}`);
+    assert.match((await run(['version', '-o', 'yaml'])).output, /^version: v\d+.*\nnodeVersion: v/);
   });
 });
 

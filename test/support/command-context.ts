@@ -16,6 +16,8 @@ export interface CommandContextOptions {
   readonly outputTakesColor?: boolean;
   /** Default: it is none. */
   readonly outputIsTerminal?: boolean;
+  /** Its variables. Default: none. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Default: never asked to end. */
   readonly shutdownSignal?: Promise<'SIGTERM'>;
   /** Default: never asked to read files again. */
@@ -30,6 +32,7 @@ export function commandContext(
     now,
     outputTakesColor = false,
     outputIsTerminal = false,
+    environment = {},
     shutdownSignal = new Promise(() => {}),
     onReloadSignal = () => {},
   }: CommandContextOptions = {},
@@ -44,6 +47,7 @@ export function commandContext(
     },
     outputTakesColor,
     outputIsTerminal,
+    environment,
     writeError: (text) => {
       written.errors += text;
     },

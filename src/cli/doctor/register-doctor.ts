@@ -4,6 +4,7 @@ import { addExaminedServeFlags, type GivenOptions } from '../serve/serve-argumen
 import type { ServeArguments } from '../serve/serve-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
+import { type StructuredForm, structuredForms, structuredText } from '../terminal/structured-text.ts';
 import { type Line, renderLines, type Style } from '../terminal/styled-text.ts';
 import { type ColorMode, colorOption, isColored } from '../terminal/terminal-color.ts';
 import { examineRouter } from './examine-router.ts';
@@ -13,7 +14,7 @@ import { upgradeFindings } from './upgrade-findings.ts';
 import { readUpgradeSide } from './upgrade-input.ts';
 
 interface DoctorOptions {
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | StructuredForm;
   readonly color: ColorMode;
   readonly syncKubeconfig?: string;
   readonly upgradeFrom?: string;
@@ -49,16 +50,18 @@ export function registerDoctor(program: CliCommand, context: CommandContext, rep
     )
     .option('--upgrade-from <path>', "The same of what runs today. Default: the router's stored snapshot.")
     .addOption(
-      new Option('-o, --output <form>', 'Form of the findings.').choices(['text', 'json']).default('text'),
+      new Option('-o, --output <form>', 'Form of the findings.')
+        .choices(['text', ...structuredForms])
+        .default('text'),
     )
     .addOption(colorOption())
     .action(async (options: GivenOptions & DoctorOptions) => {
       const { output, color } = options;
       const findings = await examine(readArguments(options), options, context);
       await context.writeOutput(
-        output === 'json'
-          ? `${JSON.stringify(findings, null, 2)}\n`
-          : renderLines(findings.flatMap(findingLines), isColored(color, context)),
+        output === 'text'
+          ? renderLines(findings.flatMap(findingLines), isColored(color, context))
+          : structuredText(findings, output),
       );
       report(exitCodeOf(findings));
     });

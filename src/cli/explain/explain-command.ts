@@ -9,6 +9,7 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
+import { type StructuredForm, structuredForms, structuredText } from '../terminal/structured-text.ts';
 import { explainLines } from './explain-lines.ts';
 import { isMethod, notesOnRequest } from './explain-notes.ts';
 import { explanationText } from './explain-text.ts';
@@ -28,7 +29,7 @@ interface ExplainOptions {
   readonly preferredVersionRequired?: true;
   readonly at?: string;
   readonly stdin?: true;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | StructuredForm;
 }
 
 export function registerExplain(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
@@ -86,7 +87,9 @@ export function registerExplain(program: CliCommand, context: CommandContext, re
     .option('--at <time>', 'Decide as of this time (RFC 3339), for a snapshot from the past. Default: now.')
     .option('--stdin', 'Read {"method","url","headers"?} lines from standard input.')
     .addOption(
-      new Option('-o, --output <form>', 'Form of the output.').choices(['text', 'json']).default('text'),
+      new Option('-o, --output <form>', 'Form of the output.')
+        .choices(['text', ...structuredForms])
+        .default('text'),
     )
     .action(async (method: string | undefined, url: string | undefined, options: ExplainOptions) => {
       report(await runExplain(method, url, options, context));
@@ -136,9 +139,9 @@ async function runExplain(
     notes: [...notes, ...notesOnRequest(method, url), ...notesFor(options), ...explained.notes],
   };
   await context.writeOutput(
-    options.output === 'json'
-      ? `${JSON.stringify({ ...explanation, user: options.as }, null, 2)}\n`
-      : explanationText(request, explanation, table),
+    options.output === 'text'
+      ? explanationText(request, explanation, table)
+      : structuredText({ ...explanation, user: options.as }, options.output),
   );
   return 0;
 }

@@ -6,6 +6,7 @@ import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-ta
 import type { HttpsAnswer } from '../terminal/ask-over-https.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { type StructuredForm, structuredText } from '../terminal/structured-text.ts';
 import { type ColorMode, colorOption, isColored } from '../terminal/terminal-color.ts';
 import { askRouter } from './ask-router.ts';
 import {
@@ -17,7 +18,7 @@ import { type StatusReport, statusText } from './status-text.ts';
 import { parseStatusView } from './status-view.ts';
 
 interface StatusOptions extends RouterConnectionFlags {
-  readonly output: 'text' | 'wide' | 'json';
+  readonly output: 'text' | 'wide' | StructuredForm;
   readonly watch?: true;
   readonly color: ColorMode;
 }
@@ -56,15 +57,18 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     .option('--client-certificate <file>', 'Client certificate to ask with.')
     .option('--client-key <file>', 'Private key for --client-certificate.')
     .option('--token-file <file>', 'Bearer token to ask with.')
-    .option('--kubeconfig <file>', 'Where server and credentials come from, unless flags name others.')
+    .option(
+      '--kubeconfig <file>',
+      'Where server and credentials come from, unless flags name others. Default: the files of the variable KUBECONFIG, else ~/.kube/config, as for kubectl.',
+    )
     .option('--context <name>', 'Context of --kubeconfig. Default: its current one.')
     .option(
       '--watch',
       `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C; on a terminal in the place of the last.`,
     )
     .addOption(
-      new Option('-o, --output <form>', 'Form of the answer; json is what the router says.')
-        .choices(['text', 'wide', 'json'])
+      new Option('-o, --output <form>', 'Form of the answer; json and yaml are what the router says.')
+        .choices(['text', 'wide', 'json', 'yaml'])
         .default('text'),
     )
     .addOption(colorOption())
@@ -109,11 +113,12 @@ async function statusOutput(
   if (answer.status !== 200) throw notTold(connection, answer);
   const status = parseStatusView(answer.text);
   if (status === undefined) {
-    throw new CommandFailure(1, [`${connection.origin} answers, but not as a router does: is it one?`]);
+    throw new CommandFailure(1, [`${nameOf(connection)} answers, but not as a router does: is it one?`]);
   }
   // A router of the release before does not say; that it tells its status is all there is to go by.
   const isReady = status.readiness?.ready !== false;
-  if (output === 'json') return { text: `${JSON.stringify(JSON.parse(answer.text), null, 2)}\n`, isReady };
+  if (output === 'json' || output === 'yaml')
+    return { text: structuredText(JSON.parse(answer.text), output), isReady };
   const cluster = status.snapshot === null ? undefined : await readCluster(connection);
   const text = statusText({ status, cluster }, context.clock(), {
     isWide: output === 'wide',
@@ -133,7 +138,7 @@ async function ask(connection: RouterConnection, path: string): Promise<HttpsAns
   try {
     return await askRouter(connection, path);
   } catch (cause) {
-    throw new CommandFailure(1, [`${connection.origin} cannot be asked: ${messageOf(cause)}`], { cause });
+    throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${messageOf(cause)}`], { cause });
   }
 }
 
@@ -143,6 +148,13 @@ const advice: Readonly<Partial<Record<number, string>>> = {
   404: 'it has no such path: is it a router, or an API server?',
 };
 
-function notTold({ origin }: RouterConnection, { status }: HttpsAnswer): CommandFailure {
-  return new CommandFailure(1, [`${origin} returned ${status}: ${advice[status] ?? 'see its log'}`]);
+/** With the file that names it, which may be another one than somebody thinks. */
+function nameOf({ origin, from }: RouterConnection): string {
+  return from === undefined ? origin : `${origin} (of ${from})`;
+}
+
+function notTold(connection: RouterConnection, { status }: HttpsAnswer): CommandFailure {
+  return new CommandFailure(1, [
+    `${nameOf(connection)} returned ${status}: ${advice[status] ?? 'see its log'}`,
+  ]);
 }

@@ -1,6 +1,7 @@
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
 import { readFlagFile } from '../terminal/flag-files.ts';
+import { type FoundKubeconfig, findKubeconfig } from './find-kubeconfig.ts';
 
 /** The flags that say where a router is and as whom to ask it, as commander gives them. */
 export interface RouterConnectionFlags {
@@ -18,6 +19,8 @@ export interface RouterConnectionFlags {
 export interface RouterConnection {
   /** `https://host:port`. */
   readonly origin: string;
+  /** The kubeconfig that names it; `undefined`: `--server` does. */
+  readonly from?: string | undefined;
   /** The name its certificate must carry; default the host. */
   readonly serverName: string | undefined;
   /** Default: the system's own. */
@@ -45,14 +48,18 @@ export async function readRouterConnection(
   if ((certificate === undefined) !== (key === undefined)) {
     faults.push('--client-certificate and --client-key go together: give both');
   }
-  if (flags.context !== undefined && flags.kubeconfig === undefined) {
-    faults.push('--context needs --kubeconfig');
+  const hasCredentials = flags.clientCertificate !== undefined || flags.tokenFile !== undefined;
+  const saysAll = flags.server !== undefined && hasCredentials && flags.context === undefined;
+  const found =
+    flags.kubeconfig === undefined && saysAll ? undefined : findKubeconfig(flags.kubeconfig, context);
+  if (flags.context !== undefined && found === undefined) {
+    faults.push('--context needs --kubeconfig, or the variable KUBECONFIG');
   }
-  const access = await readKubeconfig(flags, faults);
+  const access = await readKubeconfig(found, flags.context, faults);
   const server = flags.server ?? access?.server;
-  if (server === undefined && flags.kubeconfig === undefined) {
+  if (server === undefined && found === undefined) {
     faults.push(
-      '--server is required, for example --server https://10.0.0.1:6443; or --kubeconfig (the variable KUBECONFIG is not read)',
+      '--server is required, for example --server https://10.0.0.1:6443; or --kubeconfig, or the variable KUBECONFIG',
     );
   }
   const parsed = server === undefined ? undefined : parseHttpsOrigin(server);
@@ -64,6 +71,7 @@ export async function readRouterConnection(
   if (server === undefined || faults.length > 0) throw new CommandFailure(2, faults);
   return {
     origin: server,
+    from: flags.server === undefined ? found?.files.join(', ') : undefined,
     serverName: flags.tlsServerName ?? access?.serverName,
     certificateAuthorities: certificateAuthorities ?? access?.certificateAuthorities,
     clientCertificate:
@@ -72,15 +80,20 @@ export async function readRouterConnection(
   };
 }
 
-async function readKubeconfig({ kubeconfig, context }: RouterConnectionFlags, faults: string[]) {
+async function readKubeconfig(
+  found: FoundKubeconfig | undefined,
+  context: string | undefined,
+  faults: string[],
+) {
+  const [kubeconfig, ...more] = found?.files ?? [];
   if (kubeconfig === undefined) return undefined;
   // Loaded only where it is used: it is most of what this command would start with.
   const { loadClusterAccess } = await import('../../sync/node/index.ts');
   try {
-    const access = await loadClusterAccess({ kubeconfig, context });
+    const access = await loadClusterAccess({ kubeconfig, context, more });
     return { server: access.server, ...(await access.credentials()) };
   } catch (error) {
-    faults.push(`--kubeconfig: ${messageOf(error)}`);
+    faults.push(`${found?.source}: ${messageOf(error)}`);
     return undefined;
   }
 }

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
+import { parse } from 'yaml';
 import { runCommand, type Written } from '../../../test/support/command-context.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { startRouterWithFiles } from '../../../test/support/started-router.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
 import { clusterView } from '../../dashboard/cluster-view.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
@@ -57,7 +61,7 @@ async function runningRouter(context: TestContext) {
     });
     assert.equal(status, 200);
   };
-  return { ask, push, watchOnce };
+  return { started, admin, ask, push, watchOnce };
 }
 
 describe('status', () => {
@@ -97,6 +101,70 @@ describe('status', () => {
     const wrongName = await ask('admin', '--tls-server-name=example.com');
     assert.equal(wrongName.code, 1);
     assert.match(wrongName.errors, /cannot be asked: .*example\.com/);
+  });
+
+  it('asks as the user of the kubeconfig files that KUBECONFIG lists, else of the usual one', async (context) => {
+    const { started, admin } = await runningRouter(context);
+    const home = await temporaryDirectory(context);
+    const inline = (text: string) => Buffer.from(text).toString('base64');
+    const cluster = {
+      name: 'local',
+      cluster: {
+        server: `https://127.0.0.1:${started.port}`,
+        'certificate-authority-data': inline(started.authorities.cluster.certificate),
+      },
+    };
+    const user = {
+      name: 'admin',
+      user: {
+        'client-certificate-data': inline(admin.chain),
+        'client-key-data': inline(admin.privateKey),
+      },
+    };
+    const contexts = [{ name: 'admin', context: { cluster: 'local', user: 'admin' } }];
+    const write = async (name: string, config: object): Promise<string> => {
+      const file = join(home, name);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'Config', ...config }));
+      return file;
+    };
+    const wrong = { name: 'local', cluster: { ...cluster.cluster, server: 'https://127.0.0.1:1' } };
+    const all = { clusters: [cluster], users: [user], contexts, 'current-context': 'admin' };
+    const listed = [
+      join(home, 'missing'),
+      await write('clusters', { clusters: [cluster] }),
+      await write('users', { clusters: [wrong], users: [user], contexts, 'current-context': 'admin' }),
+    ].join(delimiter);
+    const ask = (environment: Record<string, string>, ...flags: string[]) =>
+      runCommand(new Map(), ['status', '-o', 'yaml', ...flags], { environment });
+
+    const { code, output } = await ask({ KUBECONFIG: listed });
+    assert.equal(code, 1, 'not ready without a snapshot');
+    assert.equal(parse(output).serverId, 'cp-a');
+
+    const nothing = await ask({ HOME: home });
+    assert.equal(nothing.code, 2);
+    assert.match(nothing.errors, /--server is required.*or the variable KUBECONFIG/);
+    const usual = await write('.kube/config', all);
+    assert.equal(parse((await ask({ HOME: home })).output).serverId, 'cp-a');
+    assert.equal(parse((await ask({ HOME: home }, '--context=admin')).output).serverId, 'cp-a');
+
+    const broken = await ask({ KUBECONFIG: usual }, '--context=other');
+    assert.equal(broken.code, 2);
+    assert.ok(broken.errors.includes(`KUBECONFIG: ${usual} has no context other; it has admin`));
+    const gone = await ask({ KUBECONFIG: join(home, 'missing'), HOME: home });
+    assert.match(gone.errors, /KUBECONFIG: .*missing cannot be used as a kubeconfig/);
+    const closed = await write('closed', { ...all, clusters: [wrong] });
+    const refused = await ask({ KUBECONFIG: closed });
+    assert.equal(refused.code, 1);
+    assert.ok(refused.errors.includes(`https://127.0.0.1:1 (of ${closed}) cannot be asked`));
+    // Flags that say all need no file, so a broken one is in nobody's way.
+    const own = await runCommand(
+      new Map([['token', 'x']]),
+      ['status', '--server=https://127.0.0.1:1', '--token-file=token'],
+      { environment: { KUBECONFIG: join(home, 'missing') } },
+    );
+    assert.match(own.errors, /https:\/\/127\.0\.0\.1:1 cannot be asked/);
   });
 
   it('names every fault of its flags at once', async () => {

@@ -17,6 +17,8 @@ export interface CommandContext {
   /** Whether the output is a terminal, whose screen can be written anew. */
   readonly outputIsTerminal: boolean;
   readonly writeError: (text: string) => void;
+  /** Its variables. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
   /** UTF-8 text; throws when the file cannot be read. */
   readonly readFile: (path: string) => string;
   /** Milliseconds since the epoch. */
@@ -43,6 +45,7 @@ export function processContext(): CommandContext {
     writeError: (text) => {
       process.stderr.write(text);
     },
+    environment: process.env,
     readFile: (path) => readTextFile(path),
     clock: Date.now,
     shutdownSignal,

@@ -15,6 +15,8 @@ export type ClusterAccessOptions =
       readonly kubeconfig: string;
       readonly context?: string | undefined;
       readonly text?: string | undefined;
+      /** More files, as KUBECONFIG lists them: of one name the first counts. */
+      readonly more?: readonly string[] | undefined;
     }
   /** The service account of the pod that this runs in. */
   | { readonly inCluster: true };
@@ -57,7 +59,10 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   // Loaded only when needed: it is larger than everything else together.
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
-  const name = 'inCluster' in options ? 'the in-cluster configuration' : options.kubeconfig;
+  const name =
+    'inCluster' in options
+      ? 'the in-cluster configuration'
+      : [options.kubeconfig, ...(options.more ?? [])].join(', ');
   if ('inCluster' in options) loadFromCluster(config);
   else loadFromFile(config, options);
   const cluster = config.getCurrentCluster();
@@ -111,7 +116,7 @@ function loadFromCluster(config: KubeConfig): void {
 
 function loadFromFile(
   config: KubeConfig,
-  { kubeconfig: file, context, text }: Exclude<ClusterAccessOptions, { readonly inCluster: true }>,
+  { kubeconfig: file, context, text, more = [] }: Exclude<ClusterAccessOptions, { readonly inCluster: true }>,
 ): void {
   try {
     if (text === undefined) config.loadFromFile(file);
@@ -123,12 +128,28 @@ function loadFromFile(
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${reason}`, { cause });
   }
+  for (const other of more) mergeFile(config, other);
   if (context === undefined) return;
   if (config.getContextObject(context) === null) {
     const known = config.getContexts().map(({ name }) => name);
-    throw new ClusterAccessError(`${file} has no context ${context}; it has ${known.join(', ') || 'none'}.`);
+    const files = [file, ...more].join(', ');
+    throw new ClusterAccessError(`${files} has no context ${context}; it has ${known.join(', ') || 'none'}.`);
   }
   config.setCurrentContext(context);
+}
+
+/** As kubectl merges them; the library's own method refuses names that come twice, and lets the last context win. */
+function mergeFile(config: KubeConfig, file: string): void {
+  const other = new (config.constructor as new () => KubeConfig)();
+  loadFromFile(other, { kubeconfig: file });
+  const missing = <Entry extends { readonly name: string }>(
+    own: readonly Entry[],
+    others: readonly Entry[],
+  ) => others.filter(({ name }) => !own.some((each) => each.name === name));
+  config.clusters = [...config.clusters, ...missing(config.clusters, other.clusters)];
+  config.users = [...config.users, ...missing(config.users, other.users)];
+  config.contexts = [...config.contexts, ...missing(config.contexts, other.contexts)];
+  if (!config.currentContext) config.setCurrentContext(other.currentContext);
 }
 
 async function credentialsOf(config: KubeConfig): Promise<ClusterCredentials> {
