@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
 import * as v from 'valibot';
 import { chartPath, hasHelm, manifestsPath, renderChart } from '../../scripts/helm/render-chart.ts';
+import { serveFlags } from '../../src/cli/flags/serve-flags.ts';
 import { runCommand } from '../support/command-context.ts';
 import { type KubernetesObject, objectsIn, objectsOf } from './support/manifests.ts';
 
@@ -189,6 +190,85 @@ describe('the chart', () => {
       );
       assert.deepEqual(spec.ingress, []);
     });
+  });
+
+  describe('of a configuration that changes', { skip }, () => {
+    const podsWith = (value: string) => {
+      const spec = named('StatefulSet', 'mixed-version-proxy-gateway', objectsIn(renderChart([value])));
+      return JSON.stringify(spec['spec']);
+    };
+
+    test('replaces no pod for what a running router takes over', () => {
+      const pods = podsWith('gateway.configuration.logging.verbosity=4');
+      assert.equal(pods, podsWith('gateway.configuration.routing.preferredVersion=newest'));
+      assert.notEqual(pods, podsWith('gateway.configuration.serving.port=7443'));
+    });
+
+    test('knows what that is: no setting of those sections needs a restart', () => {
+      const template = readFileSync(join(root, chartPath, 'templates/gateway.yaml'), 'utf8');
+      const [, listed = ''] = /omit \$configuration ([^}]+)}}/.exec(template) ?? assert.fail('no list');
+      const sections = [...listed.matchAll(/"(\w+)"/g)].map(([, section]) => section);
+      assert.ok(sections.length > 0);
+      for (const { key, change } of serveFlags) {
+        if (key !== undefined && sections.includes(key.split('.')[0])) assert.equal(change, 'at-once', key);
+      }
+    });
+  });
+
+  test('puts pods where the values say, both workloads alike', { skip }, () => {
+    const names = ['gateway', 'sync'];
+    const rendered = objectsIn(
+      renderChart([
+        'sync.enabled=true',
+        'imagePullSecrets[0].name=pull',
+        'gateway.serviceAnnotations.internal=yes',
+        ...names.flatMap((name) => [
+          `${name}.priorityClassName=`,
+          `${name}.nodeSelector.pool=${name}`,
+          `${name}.tolerations[0].operator=Exists`,
+          `${name}.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=1`,
+          `${name}.podAnnotations.note=${name}`,
+          `${name}.podLabels.team=${name}`,
+        ]),
+      ]),
+    );
+    const workloads = { gateway: 'StatefulSet', sync: 'Deployment' } as const;
+    for (const [name, kind] of Object.entries(workloads)) {
+      const { template } = v.parse(
+        v.looseObject({
+          template: v.looseObject({
+            metadata: v.looseObject({
+              labels: v.record(v.string(), v.string()),
+              annotations: v.record(v.string(), v.string()),
+            }),
+            spec: v.looseObject({}),
+          }),
+        }),
+        named(kind, `mixed-version-proxy-${name}`, rendered)['spec'],
+      );
+      assert.equal(template.metadata.annotations['note'], name);
+      assert.deepEqual(template.metadata.labels, {
+        'app.kubernetes.io/name': `mixed-version-proxy-${name}`,
+        team: name,
+      });
+      const { nodeSelector, tolerations, affinity, imagePullSecrets, priorityClassName } = template.spec;
+      assert.deepEqual(
+        { nodeSelector, tolerations, affinity, imagePullSecrets, priorityClassName },
+        {
+          nodeSelector: { pool: name },
+          tolerations: [{ operator: 'Exists' }],
+          affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1 }] } },
+          imagePullSecrets: [{ name: 'pull' }],
+          priorityClassName: undefined,
+        },
+      );
+    }
+  });
+
+  test('needs no node of the control plane', { skip }, () => {
+    for (const { spec } of objectsIn(renderChart(['sync.enabled=true'])) as readonly { spec?: unknown }[]) {
+      assert.doesNotMatch(JSON.stringify(spec ?? {}), /nodeSelector/);
+    }
   });
 
   test('refuses values that it does not know', { skip }, () => {
