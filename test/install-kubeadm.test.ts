@@ -171,6 +171,29 @@ test('one command puts a router on the port that clients know, and one takes it 
   assert.match((await node.undo()).output, /nothing to do/);
 });
 
+test('pods are led to a port that somebody listens on: the other one once all have moved, then the one that clients know', async (context) => {
+  const node = await controlPlaneNode(context);
+  const { store } = node.cluster;
+  const ports = [{ name: 'https', port: node.port }];
+  const metadata = { name: 'kubernetes', namespace: 'default' };
+  const slices = { group: 'discovery.k8s.io', resource: 'endpointslices' };
+  const subsets = [{ addresses: [{ ip: '127.0.0.1' }], ports }];
+  store.create(
+    { group: '', resource: 'endpoints' },
+    { apiVersion: 'v1', kind: 'Endpoints', metadata, subsets },
+  );
+  const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata, ports, endpoints: [] };
+  store.create(slices, slice);
+  const portsNow = () =>
+    [...store.list({ group: '', resource: 'endpoints' }, 'default'), ...store.list(slices, 'default')].map(
+      (object) => /"port":(\d+)/.exec(JSON.stringify(object))?.[1],
+    );
+  await node.install();
+  assert.deepEqual(portsNow(), [String(node.otherPort), String(node.otherPort)]);
+  await node.undo();
+  assert.deepEqual(portsNow(), [String(node.port), String(node.port)]);
+});
+
 test('a dry run shows every file as a diff, shows no key, and changes nothing', async (context) => {
   const node = await controlPlaneNode(context);
   const { output, errors } = await node.install('--dry-run');

@@ -22,6 +22,10 @@ export interface ControlPlane {
   endTurn(): Promise<void>;
   /** Makes or replaces the rights of the routers' user. */
   grantRights(): Promise<void>;
+  /** Whether kube-apiserver is ready on this port on every control-plane node. */
+  isReadyEverywhere(port: number): Promise<boolean>;
+  /** Leads the Service `default/kubernetes` to this port of the API servers. */
+  setServicePort(port: number): Promise<void>;
   /** Why what listens on a port of this node is not ready; `undefined` when it is. */
   notReady(port: number): Promise<string | undefined>;
 }
@@ -41,17 +45,42 @@ const nodeList = v.object({
     }),
   ),
 });
+const ports = v.tupleWithRest([v.object({ port: v.number() })], v.unknown());
+/** Where an object has the port of its endpoints. The API servers keep both, the second after the first. */
+const servicePorts = [
+  {
+    path: '/api/v1/namespaces/default/endpoints/kubernetes',
+    pointer: '/subsets/0/ports/0/port',
+    schema: v.pipe(
+      v.object({ subsets: v.tupleWithRest([v.object({ ports })], v.unknown()) }),
+      v.transform(({ subsets }) => subsets[0].ports[0].port),
+    ),
+  },
+  {
+    path: '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes',
+    pointer: '/ports/0/port',
+    schema: v.pipe(
+      v.object({ ports }),
+      v.transform((slice) => slice.ports[0].port),
+    ),
+  },
+] as const;
 const kubeadmConfig = v.object({ data: v.object({ ClusterConfiguration: v.string() }) });
 
 interface Asked {
   readonly origin?: string;
   readonly method?: string;
   readonly object?: object;
+  /** Of the object. Default: JSON. */
+  readonly contentType?: string;
 }
 
 /** @param ownAddress where kube-apiserver of this node is reached */
 export function controlPlaneBy(access: ClusterAccess, ownAddress: string): ControlPlane {
-  async function ask(path: string, { origin, method, object }: Asked = {}): Promise<HttpsAnswer> {
+  async function ask(
+    path: string,
+    { origin, method, object, contentType = 'application/json' }: Asked = {},
+  ): Promise<HttpsAnswer> {
     const { certificateAuthorities, clientCertificate, headers, serverName } = await access.credentials();
     const body = object === undefined ? undefined : JSON.stringify(object);
     return askOverHttps({
@@ -68,7 +97,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
         'application/json',
         ...(body === undefined
           ? []
-          : ['content-type', 'application/json', 'content-length', String(Buffer.byteLength(body))]),
+          : ['content-type', contentType, 'content-length', String(Buffer.byteLength(body))]),
       ],
       patience,
       longestResponse,
@@ -132,28 +161,50 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
     }
   }
 
+  async function othersNotReady(port: number): Promise<readonly string[]> {
+    const selector = encodeURIComponent('node-role.kubernetes.io/control-plane');
+    const { items } = await get(`/api/v1/nodes?labelSelector=${selector}`, nodeList);
+    const reasons = items.map(async ({ metadata, status }) => {
+      const addresses = status.addresses
+        .filter(({ type }) => type === 'InternalIP')
+        .map(({ address }) => address);
+      if (addresses.includes(ownAddress)) return undefined;
+      const isReady = status.conditions.some((each) => each.type === 'Ready' && each.status === 'True');
+      if (!isReady) return `node ${metadata.name} is not Ready`;
+      const [address] = addresses;
+      if (address === undefined) return `node ${metadata.name} has no InternalIP`;
+      const reason = await notReadyAt(address, port);
+      return reason && `node ${metadata.name}: ${reason}`;
+    });
+    return (await Promise.all(reasons)).filter((reason) => reason !== undefined);
+  }
+
   return {
     async clusterConfiguration() {
       const path = '/api/v1/namespaces/kube-system/configmaps/kubeadm-config';
       return (await get(path, kubeadmConfig)).data.ClusterConfiguration;
     },
-    async othersNotReady(port) {
-      const selector = encodeURIComponent('node-role.kubernetes.io/control-plane');
-      const { items } = await get(`/api/v1/nodes?labelSelector=${selector}`, nodeList);
-      const reasons = items.map(async ({ metadata, status }) => {
-        const addresses = status.addresses
-          .filter(({ type }) => type === 'InternalIP')
-          .map(({ address }) => address);
-        if (addresses.includes(ownAddress)) return undefined;
-        const isReady = status.conditions.some((each) => each.type === 'Ready' && each.status === 'True');
-        if (!isReady) return `node ${metadata.name} is not Ready`;
-        const [address] = addresses;
-        if (address === undefined) return `node ${metadata.name} has no InternalIP`;
-        const reason = await notReadyAt(address, port);
-        return reason && `node ${metadata.name}: ${reason}`;
-      });
-      return (await Promise.all(reasons)).filter((reason) => reason !== undefined);
+    async isReadyEverywhere(port) {
+      const here = await notReadyAt(ownAddress, port);
+      return here === undefined && (await othersNotReady(port)).length === 0;
     },
+    async setServicePort(port) {
+      for (const { path, pointer, schema } of servicePorts) {
+        const { status, text } = await ask(path);
+        const present = v.safeParse(schema, status === 200 ? JSON.parse(text) : {});
+        // Without any, the next API server that starts writes its own.
+        if (!present.success || present.output === port) continue;
+        await ask(path, {
+          method: 'PATCH',
+          contentType: 'application/json-patch+json',
+          object: [
+            { op: 'test', path: pointer, value: present.output },
+            { op: 'replace', path: pointer, value: port },
+          ],
+        });
+      }
+    },
+    othersNotReady,
     takeTurn,
     async endTurn() {
       if (!hasTurn) return;

@@ -101,6 +101,8 @@ async function installInTurn(
     });
     throw new InstallationRefused(`${messageOf(cause)}\neverything has been put back`, { cause });
   }
+  const isEverywhere = await controlPlane.isReadyEverywhere(wish.kubeApiServerPort).catch(() => false);
+  await leadService(controlPlane, isEverywhere ? wish.kubeApiServerPort : plan.port);
   await say(
     `installed: the router is ready on ${plan.port}, kube-apiserver on ${wish.kubeApiServerPort}. From now on: kubeadm upgrade … --patches /etc/kubernetes/patches`,
   );
@@ -147,8 +149,23 @@ async function putBack(
   }
   for (const path of [routerPaths.journal, ...journal.files.map((file) => file.path)]) await node.tidy(path);
   await say(`waiting for kube-apiserver on ${journal.port}`);
-  await waitUntilReady(controlPlane, journal.port, patience);
+  await waitUntil(patience, async () => {
+    const reason = await controlPlane.notReady(journal.port);
+    // The one that ends leaves its port behind, and none that starts changes it.
+    await leadService(controlPlane, journal.port);
+    return reason;
+  });
   await node.write({ path: routerPaths.journal, after: undefined, mode: 0o600 });
+}
+
+/**
+ * Pods reach the API servers by the Service `default/kubernetes`, which has one port for all of them: the one of the
+ * server that ended last (pkg/controlplane/reconcilers/lease.go: RemoveEndpoints resets it, the reconciliation of those
+ * that run does not). Until all have moved it has to be the one that clients know: on each node somebody listens there.
+ * What cannot be done now is done by the next installation.
+ */
+async function leadService(controlPlane: ControlPlane, port: number): Promise<void> {
+  await controlPlane.setServicePort(port).catch(() => {});
 }
 
 async function planOf(

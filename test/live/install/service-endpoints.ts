@@ -8,19 +8,13 @@ const path = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubern
 
 /** What the Service `default/kubernetes` led pods to, over time. */
 export interface ServiceEndpoints {
-  /** @returns in how many looks it had which ports, and at how many addresses of it nobody listened */
-  stop(): Promise<{
-    readonly looks: number;
-    readonly ports: Record<string, number>;
-    readonly refused: string;
-  }>;
+  /** @returns each state that it had, in order: where it led to, for how many looks, and how often nobody listened */
+  stop(): Promise<readonly string[]>;
 }
 
 /** Looks again and again, and connects to each address as a pod would. */
 export function followServiceEndpoints(origin: string, credentials: TlsCredentials): ServiceEndpoints {
-  const ports: Record<string, number> = {};
-  let [looks, tried, refused, changes] = [0, 0, 0, 0];
-  let last = '';
+  const states: { readonly places: string; looks: number; tried: number; refused: number }[] = [];
   let isStopped = false;
 
   async function look(): Promise<void> {
@@ -30,15 +24,19 @@ export function followServiceEndpoints(origin: string, credentials: TlsCredentia
       readonly endpoints: readonly { readonly addresses: readonly string[] }[] | null;
       readonly ports: readonly { readonly port: number }[];
     };
-    looks++;
-    const named = slice.ports.map(({ port }) => port).join(',');
-    ports[named] = (ports[named] ?? 0) + 1;
-    if (last !== '' && last !== named) changes++;
-    last = named;
-    for (const host of (slice.endpoints ?? []).flatMap(({ addresses }) => addresses)) {
-      for (const { port } of slice.ports) {
-        tried++;
-        if (!(await isOpen(host, port))) refused++;
+    const hosts = (slice.endpoints ?? []).flatMap(({ addresses }) => addresses).sort();
+    const ports = slice.ports.map(({ port }) => port);
+    const places = `${ports.join(',')} of ${hosts.join(', ')}`;
+    let state = states.at(-1);
+    if (state?.places !== places) {
+      state = { places, looks: 0, tried: 0, refused: 0 };
+      states.push(state);
+    }
+    state.looks++;
+    for (const host of hosts) {
+      for (const port of ports) {
+        state.tried++;
+        if (!(await isOpen(host, port))) state.refused++;
       }
     }
   }
@@ -53,7 +51,9 @@ export function followServiceEndpoints(origin: string, credentials: TlsCredentia
     async stop() {
       isStopped = true;
       await running;
-      return { looks, ports, refused: `${refused} of ${tried}, the port changed ${changes} times` };
+      return states.map(
+        ({ places, looks, tried, refused }) => `${places}: ${looks} looks, ${refused} of ${tried} refused`,
+      );
     },
   };
 }

@@ -82,11 +82,14 @@ export async function installAndUndo(
   const load = await startLoad({ 'load balancer': cluster.origin }, cluster.admin, 'without-upgrade');
   const service = followServiceEndpoints(cluster.origin, cluster.admin);
   await installAll(cluster, release, tell);
-  const whileInstalled = await service.stop();
   await undoAll(cluster, release, tell);
+  const states = await service.stop();
   const { lines, faults: wrong } = await load.stop();
   for (const line of lines) await tell(line);
-  await tell(`the Service default/kubernetes, while nodes were installed: ${JSON.stringify(whileInstalled)}`);
+  for (const state of states) await tell(`the Service default/kubernetes: ${state}`);
+  // By the one that it had when all had moved, and the one of before.
+  assert.ok(states.some((state) => state.startsWith('6444 of 10.89.0.11, 10.89.0.12, 10.89.0.13')));
+  assert.match(states.at(-1) ?? '', /^6443 of 10\.89\.0\.11, 10\.89\.0\.12, 10\.89\.0\.13/);
   assert.deepEqual(await filesOf(cluster), before);
   assert.deepEqual(wrong, []);
 }
