@@ -53,6 +53,7 @@ export async function install(wish: InstallationWish, site: InstallationSite): P
   const controlPlane = await site.controlPlane();
   if (changesOf(plan).length === 0) {
     await waitUntilReady(controlPlane, plan.port, site.patience);
+    await settleService(controlPlane, wish, plan);
     await say(`nothing to do: the router is installed, and ready on ${plan.port}`);
     return;
   }
@@ -101,8 +102,7 @@ async function installInTurn(
     });
     throw new InstallationRefused(`${messageOf(cause)}\neverything has been put back`, { cause });
   }
-  const isEverywhere = await controlPlane.isReadyEverywhere(wish.kubeApiServerPort).catch(() => false);
-  await leadService(controlPlane, isEverywhere ? wish.kubeApiServerPort : plan.port);
+  await settleService(controlPlane, wish, plan);
   await say(
     `installed: the router is ready on ${plan.port}, kube-apiserver on ${wish.kubeApiServerPort}. From now on: kubeadm upgrade … --patches /etc/kubernetes/patches`,
   );
@@ -156,6 +156,15 @@ async function putBack(
     return reason;
   });
   await node.write({ path: routerPaths.journal, after: undefined, mode: 0o600 });
+}
+
+async function settleService(
+  controlPlane: ControlPlane,
+  { kubeApiServerPort }: InstallationWish,
+  { port }: InstallationPlan,
+): Promise<void> {
+  const isEverywhere = await controlPlane.isReadyEverywhere(kubeApiServerPort).catch(() => false);
+  await leadService(controlPlane, isEverywhere ? kubeApiServerPort : port);
 }
 
 /**
