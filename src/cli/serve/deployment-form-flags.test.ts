@@ -71,6 +71,40 @@ describe('the gateway form', () => {
   });
 });
 
+describe('a gateway without a front-proxy pair', () => {
+  const tokensOnly: FlagChanges = {
+    ...gateway,
+    'proxy-client-cert-file': undefined,
+    'proxy-client-key-file': undefined,
+    'requestheader-client-ca-file': undefined,
+    'requestheader-allowed-names': undefined,
+  };
+
+  const warnedOf = async (changes: FlagChanges) =>
+    (await check.warnings(changes)).map((message) => message.split(' ')[0]);
+
+  test('passes tokens through, and says at its start that certificates are refused', async () => {
+    assert.equal((await check.config(tokensOnly)).proxyClient, undefined);
+    assert.deepEqual(await warnedOf(tokensOnly), ['--proxy-client-cert-file']);
+  });
+
+  test('is told what authenticates nobody there', async () => {
+    const warned = await warnedOf({
+      ...tokensOnly,
+      'requestheader-client-ca-file': ['front-proxy-ca.crt'],
+      'requestheader-allowed-names': ['front-proxy-client'],
+    });
+    assert.deepEqual(warned, ['--proxy-client-cert-file', '--requestheader-client-ca-file']);
+  });
+
+  test('cannot go straight to extension servers, which take no tokens', async () => {
+    assert.deepEqual(await check.faults({ ...tokensOnly, 'extension-routing': ['extension'] }), [
+      '--proxy-client-cert-file',
+      '--proxy-client-key-file',
+    ]);
+  });
+});
+
 test('peers take the place of a local server that is down, unless that is turned off', async () => {
   assert.equal((await check.config()).localServerDownPolicy, 'peer');
   const off = await check.config({ 'local-server-down-policy': ['unavailable'] });

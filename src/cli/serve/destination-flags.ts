@@ -53,7 +53,8 @@ function readOrigin(text: string | undefined, report: FlagReport): string | unde
 
 /**
  * Reads the front-proxy pair. It is a must where somebody is told over a connection made with it who calls: peers
- * and extension servers with the gate on, the local server wherever callers are authenticated here.
+ * and extension servers with the gate on, the local server wherever callers are authenticated here. A gateway can do
+ * without it: callers' tokens pass through, and callers by certificate are refused.
  */
 export function readProxyClientPair(
   values: FlagValues,
@@ -61,6 +62,7 @@ export function readProxyClientPair(
   report: FlagReport,
   featureGateEnabled: boolean,
   identity: IdentityModes,
+  isGateway: boolean,
 ): ServeConfig['proxyClient'] {
   const certificate = values.text('proxy-client-cert-file');
   const key = values.text('proxy-client-key-file');
@@ -69,10 +71,14 @@ export function readProxyClientPair(
     values.isGiven('requestheader-client-ca-file') ||
     values.isGiven('assertion-keys');
   const eitherGiven = values.isGiven('proxy-client-cert-file') || values.isGiven('proxy-client-key-file');
+  const toExtensions = values.text('extension-routing') === 'extension';
+  if (isGateway && !eitherGiven && !toExtensions && identity.peer === 'front-proxy') {
+    warnOfTokensOnly(values, report);
+    return undefined;
+  }
   const needed =
     (identity.local === 'front-proxy' && (featureGateEnabled || authenticates)) ||
-    (featureGateEnabled &&
-      (identity.peer === 'front-proxy' || values.text('extension-routing') === 'extension'));
+    (featureGateEnabled && (identity.peer === 'front-proxy' || toExtensions));
   if (needed || eitherGiven) {
     // The second half is kube-apiserver's (pkg/controlplane/apiserver/peer.go).
     for (const [flag, name] of [
@@ -85,4 +91,19 @@ export function readProxyClientPair(
   }
   if (certificate === undefined || key === undefined) return undefined;
   return files.pair('proxy-client-cert-file', certificate, 'proxy-client-key-file', key);
+}
+
+/** Whoever forgot the pair has to read it at the start, not in the 401s of callers. */
+function warnOfTokensOnly(values: FlagValues, report: FlagReport): void {
+  report.warn(
+    'proxy-client-cert-file',
+    '--proxy-client-cert-file and --proxy-client-key-file are not set: callers reach API servers by their bearer tokens only, and a caller with a client certificate gets 401',
+  );
+  for (const flag of ['requestheader-client-ca-file', 'authentication-config'] as const) {
+    if (!values.isGiven(flag)) continue;
+    report.warn(
+      flag,
+      `--${flag} authenticates nobody at a gateway without --proxy-client-cert-file: API servers verify tokens, and front proxies cannot be passed on`,
+    );
+  }
 }

@@ -84,7 +84,14 @@ export async function validateServeOptions(
     identityModes,
     form.isGateway ? gatewayIssuer : serverId,
   );
-  const proxyClient = readProxyClientPair(values, files, report, featureGateEnabled, identityModes);
+  const proxyClient = readProxyClientPair(
+    values,
+    files,
+    report,
+    featureGateEnabled,
+    identityModes,
+    form.isGateway,
+  );
   checkAuthentication(values, report);
   const snapshot = await readSnapshotFlags(values, report, files, featureGateEnabled);
   const embeddedSync = await readEmbeddedSyncFlags(values, report, files, featureGateEnabled);

@@ -3,7 +3,7 @@ import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
 import { X509Authenticator } from '../../identity/x509.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
-import { canAssertLocally } from './destination-identity.ts';
+import { canAssertLocally, isTokenGateway } from './destination-identity.ts';
 
 /** How callers are identified. */
 export interface CallerIdentification {
@@ -18,7 +18,8 @@ export interface LastingAuthenticators {
 }
 
 /**
- * Makes the authenticators of a configuration. If identities cannot be asserted to the local server, there are none: all
+ * Makes the authenticators of a configuration. A gateway without a front-proxy pair knows callers by their certificates,
+ * for its own paths and to refuse them for all others; tokens are the API servers' to verify. Else, if identities cannot be asserted to the local server, there are none: all
  * callers are forwarded with their own credentials.
  */
 export function callerIdentification(
@@ -26,6 +27,12 @@ export function callerIdentification(
   { assertion, jwt }: LastingAuthenticators,
 ): CallerIdentification {
   const { requestHeader, clientCa } = config;
+  if (isTokenGateway(config)) {
+    return {
+      authenticators: clientCa === undefined ? [] : [new X509Authenticator()],
+      isVerifiedPeer: () => false,
+    };
+  }
   if (!canAssertLocally(config)) return { authenticators: [], isVerifiedPeer: () => false };
   const others = [
     // Before client certificates: a connection's own identity must not replace the one that it asserts.

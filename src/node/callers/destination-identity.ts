@@ -30,6 +30,14 @@ export function canAssertLocally({ destinationIdentity, proxyClient }: ServeConf
   return proxyClient !== undefined || destinationIdentity.local !== 'front-proxy';
 }
 
+/** A gateway that has nothing to tell API servers with who calls: callers' own tokens pass through it. */
+export function isTokenGateway(
+  config: Pick<ServeConfig, 'serverId' | 'destinationIdentity' | 'proxyClient'>,
+): boolean {
+  const { serverId, destinationIdentity, proxyClient } = config;
+  return serverId === undefined && proxyClient === undefined && destinationIdentity.peer === 'front-proxy';
+}
+
 /**
  * Accepts assertions of the routers whose keys are pinned. Without pinned keys assertions are ignored.
  * @param pinnedKeys called for each assertion; returns the same set until it changes

@@ -10,7 +10,8 @@ import type { Destination } from '../../request/destination.ts';
 import type { RetryBudget } from '../../request/retry.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { callerIdentification, type LastingAuthenticators } from '../callers/caller-identification.ts';
-import { oidcIssuer } from '../callers/destination-identity.ts';
+import { isTokenGateway, oidcIssuer } from '../callers/destination-identity.ts';
+import { refuseAuthenticated } from '../callers/refuse-authenticated.ts';
 import { processFacts } from '../configuration/process-facts.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
@@ -87,7 +88,8 @@ export async function createRouterHandlers(
     logger,
   };
   const facts = processFacts(config);
-  const router = createRouter(routerOptions);
+  const plain = createRouter(routerOptions);
+  const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
   const app = createApp({
     ...routerOptions,
     router,

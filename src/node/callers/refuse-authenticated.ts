@@ -1,0 +1,24 @@
+import { statusResponse } from '../../apimachinery/status.ts';
+import { auditIdOf } from '../../request/audit-id.ts';
+import type { Router } from '../../request/router.ts';
+import type { Logger } from '../../runtime/logger.ts';
+
+const message =
+  'Unauthorized: this gateway has no front-proxy certificate and cannot tell API servers who a client certificate names: send a bearer token, and no client certificate';
+
+/**
+ * For a gateway that cannot tell API servers who calls: callers whom it has authenticated get 401 before anything is
+ * sent, here, where every request leaves. Sent on, theirs would be nobody's, or that of whoever a second credential names.
+ */
+export function refuseAuthenticated(router: Router, logger: Logger): Router {
+  return {
+    ...router,
+    deliver(request, send) {
+      const { caller, inbound } = request;
+      if (caller.kind !== 'authenticated') return router.deliver(request, send);
+      const { remoteAddress } = inbound.connection;
+      logger.info({ error: message, remoteAddress, 'audit-ID': auditIdOf(inbound) }, 'Unauthorized');
+      return Promise.resolve(statusResponse('Unauthorized', message));
+    },
+  };
+}
