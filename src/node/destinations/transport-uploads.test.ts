@@ -71,11 +71,11 @@ for (const client of protocols) {
         });
         const router = await startRouter(context, {
           destination: peer.destination,
-          transport: { headTimeout: 400 },
+          transport: { headTimeout: 1_000 },
         });
         const response = await open(context, router.port, async (body) => {
           // Until the wait for the head would be over twice, with pauses that are nothing beside it.
-          for (const begun = performance.now(); performance.now() - begun < 800; await delay(5)) {
+          for (const begun = performance.now(); performance.now() - begun < 2_000; await delay(5)) {
             body.write('part');
           }
           body.end();
