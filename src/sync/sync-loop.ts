@@ -63,6 +63,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   let wake = new AbortController();
   let last: { readonly endedAt: number; readonly outcome: RoundOutcome } | undefined;
   let lastWarnings: readonly string[] = [];
+  let lastServers: readonly string[] = [];
 
   const targets = options.targets.map((target) =>
     createTargetDelivery(target, {
@@ -115,6 +116,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     if (signal.aborted) return;
     logReturns(last?.outcome, outcome);
     last = { endedAt: clock.now(), outcome };
+    logServers(outcome.servers);
     logNewWarnings(outcome.warnings);
     if (!leads || term !== thisTerm) {
       // Another sync job delivers, or did when this round began. The snapshot is kept for when this one leads.
@@ -148,6 +150,14 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
         );
       } else if (!isDeparted(server)) logger.info({ server: id }, 'a departed server is back');
     }
+  }
+
+  /** Logged when they are others than before. */
+  function logServers(found: readonly SyncServer[]): void {
+    const servers = found.map(({ id }) => id).sort();
+    if (servers.join() === lastServers.join()) return;
+    lastServers = servers;
+    logger.info({ servers }, 'API servers');
   }
 
   /** Logged when they are new, not in every round. */

@@ -18,6 +18,8 @@ export interface CommandContextOptions {
   readonly outputIsTerminal?: boolean;
   /** Its variables. Default: none. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** Default: every port is free, whatever runs on this machine. */
+  readonly portInUse?: CommandContext['portInUse'];
   /** Default: never asked to end. */
   readonly shutdownSignal?: Promise<'SIGTERM'>;
   /** Default: never asked to read files again. */
@@ -33,6 +35,7 @@ export function commandContext(
     outputTakesColor = false,
     outputIsTerminal = false,
     environment = {},
+    portInUse = async () => undefined,
     shutdownSignal = new Promise(() => {}),
     onReloadSignal = () => {},
   }: CommandContextOptions = {},
@@ -48,6 +51,7 @@ export function commandContext(
     outputTakesColor,
     outputIsTerminal,
     environment,
+    portInUse,
     writeError: (text) => {
       written.errors += text;
     },

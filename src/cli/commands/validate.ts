@@ -6,6 +6,7 @@ import { readSnapshotKeysInput } from '../snapshot/snapshot-keys-input.ts';
 import { readSyncInput } from '../sync/sync-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
+import { countOf } from '../terminal/count-of.ts';
 
 interface ValidateOptions {
   readonly snapshotKeys?: string;
@@ -55,7 +56,7 @@ async function validateSnapshot(
   for (const note of notes) context.writeError(`note: ${note}\n`);
   const { generation, createdAt } = table.snapshot.metadata;
   await context.writeOutput(
-    `${file} is valid: generation ${generation} of ${createdAt} with ${table.servers.length} servers\n`,
+    `${file} is valid: generation ${generation} of ${createdAt} with ${countOf(table.servers.length, 'server')}\n`,
   );
 }
 

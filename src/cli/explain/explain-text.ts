@@ -1,5 +1,6 @@
 import type { Explanation, RequestToExplain } from '../../proxy/explain.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { countOf } from '../terminal/count-of.ts';
 
 /** An explanation for people: what was asked, the rules in order, what came out. */
 export function explanationText(
@@ -41,5 +42,5 @@ function printable(line: string): string {
 function describeTable(table: RoutingTable | undefined): string {
   if (table === undefined) return 'none';
   const expires = new Date(table.expiresAt).toISOString();
-  return `generation ${table.generation} with ${table.servers.length} servers, expires ${expires}`;
+  return `generation ${table.generation} with ${countOf(table.servers.length, 'server')}, expires ${expires}`;
 }

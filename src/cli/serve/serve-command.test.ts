@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { before, describe, it, mock } from 'node:test';
 import { commandContext } from '../../../test/support/command-context.ts';
 import { completeServeOptions, serveFiles } from '../../../test/support/serve-options.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { CliCommand } from '../terminal/cli-command.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
+import { portInUse } from '../terminal/port-in-use.ts';
 import { registerServe, type StartRouter } from './serve-command.ts';
 
 const complete = Object.entries(completeServeOptions).map(([name, [value]]) => `--${name}=${value}`);
@@ -29,6 +32,7 @@ async function start(
   let failure: unknown;
   let code: number | undefined;
   const { context, written } = commandContext(files, {
+    portInUse,
     ...(shutdownSignal === undefined ? {} : { shutdownSignal }),
     ...(onReloadSignal === undefined ? {} : { onReloadSignal }),
   });
@@ -175,7 +179,7 @@ describe('serve', () => {
   });
 
   it('checks everything and starts nothing with --dry-run', async () => {
-    const whole = await start(['--dry-run', ...complete]);
+    const whole = await start(['--dry-run', ...complete, '--secure-port=0']);
     assert.equal(whole.code, 0);
     assert.equal(whole.config, undefined);
     assert.match(whole.output, /nothing is wrong/);
@@ -183,6 +187,28 @@ describe('serve', () => {
     assert.equal(faulty.code, 2);
     assert.equal((await start([...complete, '--dry-run=perhaps'])).code, 2);
     assert.equal((await start([...complete, '--dry-run=false'])).code, 1);
+  });
+
+  it('says in a dry run that the port is taken, and that a certificate has expired', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const dryRun = (...more: string[]) =>
+      start(['--dry-run', ...complete, '--bind-address=127.0.0.1', ...more]);
+    const taken = await dryRun(`--secure-port=${port}`);
+    other.close();
+    assert.equal(taken.code, 0);
+    assert.match(taken.errors, /warning: --secure-port: 127\.0\.0\.1:\d+ is in use: stop what listens there/);
+    assert.doesNotMatch(taken.output, /nothing is wrong/);
+    const in100Years = Date.now() + 100 * 365 * 86_400_000;
+    mock.timers.enable({ apis: ['Date'], now: in100Years });
+    try {
+      const expired = await dryRun('--secure-port=0');
+      assert.match(expired.errors, /warning: --tls-cert-file: CN=router in serving\.crt expired at/);
+      assert.doesNotMatch(expired.output, /nothing is wrong/);
+    } finally {
+      mock.timers.reset();
+    }
   });
 
   it('shuts the router down once it is asked to end, and then ends with exit code 0', async () => {

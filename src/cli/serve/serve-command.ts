@@ -90,7 +90,9 @@ async function runServe(
     waiting(context.writeError, shutdownSignal),
   );
   if (isDryRun) {
-    await context.writeOutput(dryRunReport(settings, warnings));
+    const busy = await context.portInUse(config);
+    if (busy !== undefined) context.writeError(`warning: ${busy}\n`);
+    await context.writeOutput(dryRunReport(settings, busy === undefined ? warnings : warnings + 1));
     return 0;
   }
   const logger = createPinoLogger(config.logging, { write: context.writeError });

@@ -154,6 +154,9 @@ describe('sync of recorded answers', () => {
 
   it('makes an unsigned snapshot that explain sends a request for the disabled API to the other server by', async () => {
     const file = join(directory, 'snapshot.json');
+    const nothing = await run(['sync', '--from', `${recorded}-not`, '--out', file, '--unsigned']);
+    assert.equal(nothing.code, 2);
+    assert.match(nothing.errors, /^error: --from: .*no such file or directory/);
     const made = await run(['sync', '--from', recorded, '--out', file, '--unsigned']);
     assert.equal(made.code, 0, made.errors);
     files.set(file, await readFile(file, 'utf8'));
@@ -183,11 +186,11 @@ describe('sync of recorded answers', () => {
     assert.match(output, new RegExp(`signed with key ${key.kid}`));
   });
 
-  it('ends with exit code 1 for a folder that is none and a server that was not recorded', async () => {
+  it('ends with exit code 2 for a folder that is none and a server that was not recorded', async () => {
     const out = ['--out', join(directory, 'x'), '--unsigned'];
-    assert.equal((await run(['sync', '--from', join(directory, 'nowhere'), ...out])).code, 1);
+    assert.equal((await run(['sync', '--from', join(directory, 'nowhere'), ...out])).code, 2);
     const unknown = await run(['sync', '--from', recorded, '--server', 'z=https://10.0.0.9:6443', ...out]);
-    assert.equal(unknown.code, 1);
+    assert.equal(unknown.code, 2);
     assert.match(unknown.errors, /no recording of server z/);
   });
 });

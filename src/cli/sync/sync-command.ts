@@ -12,6 +12,7 @@ import {
   type ExitCode,
   messageOf,
 } from '../terminal/command-context.ts';
+import { countOf } from '../terminal/count-of.ts';
 import type { LiveSync, OfflineSync, RecordSync } from './sync-flags.ts';
 import { readSyncInput } from './sync-input.ts';
 
@@ -87,7 +88,8 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
     lifetimeSeconds,
     comparesSchemas,
   }).catch((cause: unknown) => {
-    throw new CommandFailure(1, [`--from: ${messageOf(cause)}`], { cause });
+    // A folder that is not one: called wrongly, as with any other file that a flag names.
+    throw new CommandFailure(2, [`--from: ${messageOf(cause)}`], { cause });
   });
   for (const warning of warnings) context.writeError(`warning: ${warning}\n`);
   if (snapshot === undefined)
@@ -97,7 +99,7 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
   const result = await fileTarget(plan.file).put(delivery, new AbortController().signal);
   if (result.kind !== 'accepted') throw new CommandFailure(1, [`${plan.file.file}: ${result.message}`]);
   context.writeError(
-    `wrote ${plan.file.file}: generation ${snapshot.metadata.generation} with ${snapshot.servers.length} servers\n`,
+    `wrote ${plan.file.file}: generation ${snapshot.metadata.generation} with ${countOf(snapshot.servers.length, 'server')}\n`,
   );
   // What can be read is written all the same: a bug report may well be about the server that cannot.
   return reportUnread(readings, context) ? 1 : 0;
@@ -116,7 +118,7 @@ async function record({ folder, options }: RecordSync, context: CommandContext):
   try {
     const { files, faults } = await runRecording(options, folder, stop.signal);
     for (const fault of faults) context.writeError(`error: not recorded: ${fault}\n`);
-    context.writeError(`wrote ${files} files to ${folder}\n`);
+    context.writeError(`wrote ${countOf(files, 'file')} to ${folder}\n`);
     return faults.length > 0 ? 1 : 0;
   } catch (cause) {
     throw new CommandFailure(1, [`--record: ${messageOf(cause)}`], { cause });

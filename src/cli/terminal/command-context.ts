@@ -2,6 +2,7 @@ import { fstatSync } from 'node:fs';
 import { onReloadSignal } from '../../node/process/reload-signal.ts';
 import { type ShutdownSignal, shutdownSignal } from '../../node/process/shutdown-signal.ts';
 import { CommandFailure } from './command-failure.ts';
+import { portInUse } from './port-in-use.ts';
 import { readTextFile } from './read-text-file.ts';
 import { takesColor } from './terminal-color.ts';
 
@@ -21,6 +22,8 @@ export interface CommandContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** UTF-8 text; throws when the file cannot be read. */
   readonly readFile: (path: string) => string;
+  /** Why nobody could listen there now; `undefined`: somebody could. */
+  readonly portInUse: typeof portInUse;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** Resolves with the first signal that asks the process to end; a second one ends it at once. */
@@ -46,6 +49,7 @@ export function processContext(): CommandContext {
       process.stderr.write(text);
     },
     environment: process.env,
+    portInUse,
     readFile: (path) => readTextFile(path),
     clock: Date.now,
     shutdownSignal,

@@ -268,6 +268,12 @@ async function start(
   const { port } = await server.listen(config.securePort, config.bindAddress, config.reusePort);
   listeningPort = port;
   if (embeddedSync !== undefined) opened.push(() => embeddedSync.stop());
+  if (config.featureGateEnabled && receiver.current() === undefined) {
+    logger.warn(
+      { comesFrom: embeddedSync === undefined ? 'a push of the sync job' : 'the cluster, which is read now' },
+      'There is no snapshot yet: the router is not ready',
+    );
+  }
   readCluster?.();
   if (canAssertLocally(config)) jwt.prepare();
   credentialWatch.start(live.current.fileCheckInterval);
