@@ -106,9 +106,21 @@ extensionRouting: everywhere
 
   it('is refused where a key is given twice, at either level', () => {
     assert.deepEqual(faultsOf(`${header}gateway: true\ngateway: false\nserving:\n  port: 1\n  port: 2\n`), [
-      '4:1: is a key that was given before',
-      '7:3: is a key that was given before',
+      '4:1: gateway is a key that was given before',
+      '7:3: serving.port is a key that was given before',
     ]);
+  });
+
+  it('is told all that is wrong at once, also where a key is given twice', () => {
+    const text = `${header}serving:\n  port: 1\n  port: 2\n  prot: 3\nfeatureGates:\n  A: true\n  A: false\n`;
+    assert.deepEqual(
+      faultsOf(text).map((fault) => fault.replace(/^\d+:\d+: /, '')),
+      [
+        'serving.port is a key that was given before',
+        'serving.prot is no key of this configuration; did you mean port?',
+        'is a key that was given before',
+      ],
+    );
   });
 
   it('is refused without kind, with another one, and when it is empty', () => {

@@ -86,11 +86,10 @@ class ConfigurationReader<Name extends string> {
       this.#fault(second.range[0], '', 'holds a second document: one file is one configuration');
     }
     for (const { code, pos } of [...(document?.errors ?? []), ...(document?.warnings ?? [])]) {
+      // All else can be read: it is told at once what is wrong there, too.
+      if (code === 'DUPLICATE_KEY') continue;
       // Without the parser's words: they quote the text, and it may be a key given by mistake.
-      const message =
-        code === 'DUPLICATE_KEY'
-          ? 'is a key that was given before'
-          : `is neither YAML nor JSON (${code}): see the indentation, and that a space follows each colon`;
+      const message = `is neither YAML nor JSON (${code}): see the indentation, and that a space follows each colon`;
       this.#fault(pos[0], '', message);
     }
     if (document === undefined || document.contents === null) {
@@ -102,6 +101,9 @@ class ConfigurationReader<Name extends string> {
       Alias: (_, { range }) => this.#fault(range?.[0], '', 'is an alias: write the value out'),
     });
     this.#document(document.contents);
+    for (const { code, pos } of document.errors) {
+      if (code === 'DUPLICATE_KEY' && !this.#hasFaultAt(pos[0])) this.#fault(pos[0], '', repeatedKey);
+    }
     return this.#values;
   }
 
@@ -131,8 +133,14 @@ class ConfigurationReader<Name extends string> {
   }
 
   #members(pairs: readonly Pair[], section: ConfigurationSection<Name>, path: string): void {
+    const seen = new Set<string>();
     for (const pair of pairs) {
       const name = keyOf(pair);
+      if (name !== undefined && seen.has(name)) {
+        this.#fault(startOf(pair.key), fieldPath(path, name), repeatedKey);
+        continue;
+      }
+      if (name !== undefined) seen.add(name);
       if (name === undefined) {
         this.#fault(startOf(pair.key), path, 'has a key that is no name');
         continue;
@@ -182,6 +190,11 @@ class ConfigurationReader<Name extends string> {
     }
   }
 
+  #hasFaultAt(offset: number): boolean {
+    const { line, column } = this.#position(offset);
+    return this.faults.some((fault) => fault.line === line && fault.column === column);
+  }
+
   #fault(offset: number | undefined, path: string, message: string): void {
     this.faults.push({ ...this.#position(offset), path, message });
   }
@@ -192,6 +205,8 @@ class ConfigurationReader<Name extends string> {
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   }
 }
+
+const repeatedKey = 'is a key that was given before';
 
 function keyOf({ key }: Pair): string | undefined {
   return isScalar(key) && typeof key.value === 'string' ? key.value : undefined;
