@@ -7,9 +7,14 @@ export const chartPath = 'deploy/helm/mixed-version-proxy';
 /** What the chart makes with its default values, for those who have no Helm. From the root of the repository. */
 export const manifestsPath = 'deploy/kubernetes/mixed-version-proxy.yaml';
 
-/** Whether `helm` is on PATH. */
+/** `HELM`, else `helm` on PATH. */
+export const helm = process.env['HELM'] ?? 'helm';
+/** Of the plain manifests: nobody renders a certificate for them. */
+export const manifestValues = ['gateway.servingSecret=mixed-version-proxy-serving'];
+
+/** Whether there is a `helm`. */
 export function hasHelm(): boolean {
-  return spawnSync('helm', ['version']).error === undefined;
+  return spawnSync(helm, ['version']).error === undefined;
 }
 
 /**
@@ -20,7 +25,7 @@ export function renderChart(values: readonly string[] = []): string {
   const settings = values.flatMap((value) => ['--set', value]);
   // A helm that was built from source takes itself for one of Kubernetes 1.20.
   const cluster = ['--namespace', 'kube-system', '--kube-version', '1.36.0'];
-  return execFileSync('helm', ['template', 'mixed-version-proxy', chartPath, ...cluster, ...settings], {
+  return execFileSync(helm, ['template', 'mixed-version-proxy', chartPath, ...cluster, ...settings], {
     cwd: root,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],

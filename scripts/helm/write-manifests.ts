@@ -1,9 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { manifestsPath, renderChart } from './render-chart.ts';
+import { manifestsPath, manifestValues, renderChart } from './render-chart.ts';
 
-const heading = `# What the chart in deploy/helm makes with its default values, in kube-system; written by
-# scripts/helm/write-manifests.ts. docs/start/install-helm.md names the Secrets and ConfigMaps that have to be there.
+const heading = `# What the chart in deploy/helm makes in kube-system with the Secret mixed-version-proxy-serving, which has to be there
+# (docs/start/install-helm.md); written by scripts/helm/write-manifests.ts.
 `;
-writeFileSync(resolve(import.meta.dirname, '../..', manifestsPath), `${heading}${renderChart()}`);
+writeFileSync(
+  resolve(import.meta.dirname, '../..', manifestsPath),
+  `${heading}${renderChart(manifestValues)}`,
+);
 console.log(`wrote ${manifestsPath}`);

@@ -1,17 +1,25 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
 import * as v from 'valibot';
-import { chartPath, hasHelm, manifestsPath, renderChart } from '../../scripts/helm/render-chart.ts';
+import {
+  chartPath,
+  hasHelm,
+  helm,
+  manifestsPath,
+  manifestValues,
+  renderChart,
+} from '../../scripts/helm/render-chart.ts';
 import { serveFlags } from '../../src/cli/flags/serve-flags.ts';
 import { runCommand } from '../support/command-context.ts';
 import { type KubernetesObject, objectsIn, objectsOf } from './support/manifests.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const objects = objectsOf(manifestsPath);
-const skip = hasHelm() ? false : 'helm is not on PATH';
+const skip = hasHelm() ? false : 'helm is not on PATH (set HELM)';
 
 function named(kind: string, name: string, among = objects): KubernetesObject {
   const found = among.filter((object) => object.kind === kind && object.metadata.name === name);
@@ -63,7 +71,9 @@ async function assertStarts(
   // --in-cluster is for pods, and this is none.
   const faults = errors
     .split('\n')
-    .filter((line) => line !== '' && !/This is no pod of a cluster/.test(line));
+    .filter(
+      (line) => line !== '' && !/This is no pod of a cluster|^warning: --proxy-client-cert-file/.test(line),
+    );
   assert.ok(faults.length > 0);
   for (const fault of faults) {
     const [, path = ''] = /cannot read (\S+): ENOENT/.exec(fault) ?? assert.fail(fault);
@@ -122,6 +132,14 @@ describe('the manifests', () => {
   });
 });
 
+/** It is pushed to by certificates of the cluster. */
+const withSyncJob = [
+  'sync.enabled=true',
+  'gateway.servingSecret=serving',
+  'gateway.frontProxySecret=front-proxy',
+  'gateway.trustConfigMap=trust',
+];
+
 describe('the chart', () => {
   test('has the alerts of deploy/monitoring', () => {
     assert.equal(
@@ -131,8 +149,8 @@ describe('the chart', () => {
   });
 
   test('is without a fault to helm, and makes the plain manifests', { skip }, () => {
-    execFileSync('helm', ['lint', '--strict', chartPath], { cwd: root, stdio: 'pipe' });
-    assert.deepEqual(objectsIn(renderChart()), objects);
+    execFileSync(helm, ['lint', '--strict', chartPath], { cwd: root, stdio: 'pipe' });
+    assert.deepEqual(objectsIn(renderChart(manifestValues)), objects);
   });
 
   test('adds what is for the Prometheus operator only when asked', { skip }, () => {
@@ -147,7 +165,7 @@ describe('the chart', () => {
   describe('with a sync job', { skip }, () => {
     let pushed: readonly KubernetesObject[];
     before(() => {
-      pushed = objectsIn(renderChart(['sync.enabled=true', 'gateway.replicas=3']));
+      pushed = objectsIn(renderChart([...withSyncJob, 'gateway.replicas=3']));
     });
     const workload = (kind: string, name: string) => v.parse(workloadSchema, named(kind, name, pushed)).spec;
     const syncJob = () => workload('Deployment', 'mixed-version-proxy-sync');
@@ -219,7 +237,7 @@ describe('the chart', () => {
     const names = ['gateway', 'sync'];
     const rendered = objectsIn(
       renderChart([
-        'sync.enabled=true',
+        ...withSyncJob,
         'imagePullSecrets[0].name=pull',
         'gateway.serviceAnnotations.internal=yes',
         ...names.flatMap((name) => [
@@ -266,9 +284,50 @@ describe('the chart', () => {
   });
 
   test('needs no node of the control plane', { skip }, () => {
-    for (const { spec } of objectsIn(renderChart(['sync.enabled=true'])) as readonly { spec?: unknown }[]) {
+    for (const { spec } of objectsIn(renderChart([...withSyncJob])) as readonly { spec?: unknown }[]) {
       assert.doesNotMatch(JSON.stringify(spec ?? {}), /nodeSelector/);
     }
+  });
+
+  test('needs nothing beforehand: every object that its pods mount is its own, or every cluster has it', {
+    skip,
+  }, () => {
+    const rendered = objectsIn(renderChart());
+    const text = JSON.stringify(named('StatefulSet', 'mixed-version-proxy-gateway', rendered));
+    const mounted = [...text.matchAll(/"(?:secretName|configMap":\{"name)":"([^"]+)"/g)].map(
+      (match) => match[1] ?? '',
+    );
+    const own = rendered.map(({ metadata }) => metadata.name);
+    const ofEveryCluster = ['kube-root-ca.crt', 'extension-apiserver-authentication'];
+    assert.ok(mounted.length >= 4, text);
+    for (const name of mounted) assert.ok([...own, ...ofEveryCluster].includes(name), name);
+    const { data } = v.parse(
+      v.looseObject({ data: v.record(v.string(), v.string()) }),
+      named('Secret', 'mixed-version-proxy-gateway-serving', rendered),
+    );
+    const pem = (key: string) => Buffer.from(data[key] ?? '', 'base64');
+    const certificate = new X509Certificate(pem('tls.crt'));
+    assert.ok(certificate.checkIssued(new X509Certificate(pem('ca.crt'))));
+    assert.ok(certificate.checkPrivateKey(createPrivateKey(pem('tls.key'))));
+    assert.equal(
+      certificate.checkHost('mixed-version-proxy-gateway.kube-system.svc'),
+      'mixed-version-proxy-gateway.kube-system.svc',
+    );
+  });
+
+  test('keeps the key of its authority out of the pods', { skip }, () => {
+    const gatewayPods = JSON.stringify(
+      named('StatefulSet', 'mixed-version-proxy-gateway', objectsIn(renderChart())),
+    );
+    assert.match(
+      gatewayPods,
+      /"secretName":"mixed-version-proxy-gateway-serving","defaultMode":\d+,"items":/,
+    );
+    assert.doesNotMatch(gatewayPods, /ca\.key/);
+  });
+
+  test('says what a sync job lacks', { skip }, () => {
+    assert.throws(() => renderChart(['sync.enabled=true']), /needs gateway\.trustConfigMap/);
   });
 
   test('refuses values that it does not know', { skip }, () => {

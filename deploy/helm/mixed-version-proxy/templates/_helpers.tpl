@@ -48,14 +48,21 @@ serving:
   keyFile: /etc/router/serving/tls.key
 peers:
   caFile: /etc/router/trust/ca.crt
+{{- if .Values.gateway.frontProxySecret }}
 frontProxy:
   certFile: /etc/router/front-proxy/tls.crt
   keyFile: /etc/router/front-proxy/tls.key
+{{- end }}
+{{- $callers := include "mvp.callers" . }}
+{{- if ne $callers "nobody" }}
 authentication:
-  clientCAFile: /etc/router/trust/ca.crt
+  clientCAFile: /etc/router/callers/client-ca.crt
+  {{- if .Values.gateway.frontProxySecret }}
   requestHeader:
-    clientCAFile: /etc/router/trust/front-proxy-ca.crt
+    clientCAFile: /etc/router/callers/front-proxy-ca.crt
     allowedNames: [front-proxy-client]
+  {{- end }}
+{{- end }}
 {{- if .Values.sync.enabled }}
 ownPaths:
   allowedUsers: [mixed-version-proxy-sync]
@@ -72,4 +79,15 @@ shutdown:
   delay: 15s
 logging:
   format: json
+{{- end }}
+{{- /* Where the authorities of callers are: what was given; the ConfigMap in which API servers publish theirs, which only
+pods of kube-system can mount; or nowhere, and nobody is known by a certificate. */}}
+{{- define "mvp.callers" -}}
+{{- if .Values.gateway.trustConfigMap }}given{{ else if eq .Release.Namespace "kube-system" }}published{{ else }}nobody{{ end }}
+{{- end }}
+{{- define "mvp.servingSecret" -}}
+{{ .Values.gateway.servingSecret | default (printf "%s-gateway-serving" .Release.Name) }}
+{{- end }}
+{{- define "mvp.trustConfigMap" -}}
+{{ .Values.gateway.trustConfigMap | default "kube-root-ca.crt" }}
 {{- end }}
