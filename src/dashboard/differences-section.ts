@@ -25,7 +25,7 @@ ${
 <div class="scroll" role="region" aria-label="Table of what differs" tabindex="0">
 <table class="matrix">
 <caption class="visually-hidden">Resources that not every server serves, and which servers do</caption>
-<thead><tr><th scope="col">Resource</th>${columns.map((column, index) => columnHead(column, index, hostnames))}</tr></thead>
+<thead><tr><th scope="col" data-sort>Resource</th>${columns.map((column, index) => columnHead(column, index, hostnames))}</tr></thead>
 ${differing.map((group) => groupBody(group, columns.length))}
 </table>
 </div>`
@@ -47,7 +47,8 @@ function columnHead(
     .map(({ id }) => displayName(id, hostnames))
     .sort(compareNames)
     .map((name) => html`<span class="name detail">${name}</span>`);
-  return html`<th scope="col">${versionMarkup(version)}${
+  const key = `${version ?? ''} ${servers.map(({ id }) => displayName(id, hostnames)).join(' ')}`;
+  return html`<th scope="col" data-sort data-key="${key}">${versionMarkup(version)}${
     servers.length <= namedInHead
       ? names
       : html`<details data-key="column-${index}"><summary>${count(servers.length, 'server')}</summary>${names}</details>`

@@ -56,7 +56,7 @@ function serversTable(
 ): Markup {
   return html`<table class="servers stacking" role="table">
 <caption class="visually-hidden">${caption}: version, health and requests in flight from this router</caption>
-<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Server</th><th scope="col" role="columnheader">Version</th><th scope="col" role="columnheader">Health</th><th scope="col" role="columnheader" class="number">In flight</th></tr></thead>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" data-sort>Server</th><th scope="col" role="columnheader" data-sort>Version</th><th scope="col" role="columnheader" data-sort>Health</th><th scope="col" role="columnheader" class="number" data-sort>In flight</th></tr></thead>
 <tbody role="rowgroup">${servers.map((server) => serverRow(server, state, hostnames.get(server.id)))}</tbody>
 </table>`;
 }

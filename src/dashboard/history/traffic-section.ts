@@ -72,7 +72,7 @@ ${rerouted(history)}`;
 function table(caption: string, first: string, rows: readonly Markup[]): Markup {
   return html`<table class="traffic-table stacking" role="table">
 <caption class="visually-hidden">${caption}: number, a second, latency until the response begins, refused and failed</caption>
-<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">${first}</th><th scope="col" role="columnheader" class="number">Requests</th><th scope="col" role="columnheader" class="number">A second</th><th scope="col" role="columnheader" class="number">Latency, half</th><th scope="col" role="columnheader" class="number">Latency, 99 %</th><th scope="col" role="columnheader" class="number">429</th><th scope="col" role="columnheader" class="number">5xx</th></tr></thead>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" data-sort>${first}</th><th scope="col" role="columnheader" data-sort class="number">Requests</th><th scope="col" role="columnheader" data-sort class="number">A second</th><th scope="col" role="columnheader" data-sort class="number">Latency, half</th><th scope="col" role="columnheader" data-sort class="number">Latency, 99 %</th><th scope="col" role="columnheader" data-sort class="number">429</th><th scope="col" role="columnheader" data-sort class="number">5xx</th></tr></thead>
 <tbody role="rowgroup">${rows}</tbody>
 </table>`;
 }

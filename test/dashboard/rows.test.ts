@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Page } from 'playwright-core';
+import { fiftyServers, threeServers, upgradedServers } from './support/clusters.ts';
+import { inChromium, passTimeUntil, startPageRouter, useChromium } from './support/status-page.ts';
+
+/** First cells of the rows of a table that can be seen. */
+function names(page: Page, table: string): Promise<string[]> {
+  return page.evaluate<string[]>(
+    `[...document.querySelectorAll('${table} tbody tr')].filter((row) => row.checkVisibility()).map((row) => row.querySelector('.name, .nowrap').textContent)`,
+  );
+}
+
+/** Waits for an update that comes after this. */
+async function update(page: Page): Promise<void> {
+  const response = page.waitForResponse('**/live?*');
+  await page.clock.runFor(31_000);
+  await (await response).finished();
+}
+
+describe('rows of the status page', inChromium, () => {
+  const browser = useChromium();
+
+  it('are found by any word, folded ones too, and stay found with every update', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(fiftyServers(router.ports));
+    const { page, complaints } = await router.open(browser());
+    const filter = page.getByLabel('Filter rows');
+    await filter.fill('control-plane-33.');
+    assert.deepEqual(await names(page, '.servers'), ['control-plane-33.eu-central.example.com']);
+    await page.getByText(/^1 of \d+ rows$/).waitFor();
+    await update(page);
+    assert.deepEqual(await names(page, '.servers'), ['control-plane-33.eu-central.example.com']);
+    assert.equal(await filter.inputValue(), 'control-plane-33.');
+    await filter.fill('group-3.example.com');
+    assert.deepEqual(await names(page, '.servers'), []);
+    const rows = await names(page, '.matrix');
+    assert.ok(rows.length > 1 && rows.length < 10, rows.join());
+    await filter.fill('');
+    assert.equal((await names(page, '.servers')).length, 50);
+    assert.deepEqual(complaints, []);
+  });
+
+  it('are sorted by a column, by keyboard, one way and the other, and stay so with every update', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    const { page } = await router.open(browser());
+    const byVersion = page.locator('.servers th').filter({ hasText: 'Version' });
+    const button = byVersion.getByRole('button');
+    await button.focus();
+    await page.keyboard.press('Enter');
+    assert.equal(await byVersion.getAttribute('aria-sort'), 'ascending');
+    await page.keyboard.press('Enter');
+    assert.equal(await byVersion.getAttribute('aria-sort'), 'descending');
+    assert.equal((await names(page, '.servers'))[0], 'control-plane-3');
+    await update(page);
+    assert.equal((await names(page, '.servers'))[0], 'control-plane-3');
+    assert.equal(await byVersion.getAttribute('aria-sort'), 'descending');
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Version');
+  });
+
+  it('have the heads of the snapshot that they are of', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    const { page } = await router.open(browser());
+    const heads = page.locator('.matrix thead th');
+    assert.match((await heads.nth(2).textContent()) ?? '', /v1\.36\.0.*control-plane-3/);
+    const { servers, ...rest } = upgradedServers(router.ports);
+    const [first, ...others] = servers;
+    const older = threeServers(router.ports);
+    const [old] = older.servers;
+    assert.ok(first !== undefined && old !== undefined);
+    await router.push({
+      ...rest,
+      servers: [{ ...old, version: 'v1.35.9' }, ...others],
+      servedSets: { ...older.servedSets, ...rest.servedSets },
+    });
+    await passTimeUntil(page, heads.filter({ hasText: 'v1.35.9' }));
+    assert.equal(await heads.filter({ hasText: 'v1.25.16' }).count(), 0);
+    assert.match((await heads.nth(2).textContent()) ?? '', /v1\.36\.0.*2 servers/);
+  });
+
+  it('are all on paper, without what can only be pressed', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    const { page } = await router.open(browser(), { colorScheme: 'dark' });
+    await page.emulateMedia({ media: 'print' });
+    for (const hidden of ['#live-toggle', '#filter', '#explain', 'nav']) {
+      assert.equal(await page.locator(hidden).isVisible(), false, hidden);
+    }
+    assert.equal(
+      await page.evaluate("getComputedStyle(document.querySelector('.scroll')).overflowY"),
+      'visible',
+    );
+    // Dark ink on paper, whatever the screen has.
+    assert.equal(await page.evaluate('getComputedStyle(document.body).color'), 'rgb(23, 32, 44)');
+    assert.ok((await page.pdf()).byteLength > 10_000);
+  });
+});
