@@ -2,6 +2,7 @@ import { parseStorageVersionName } from '../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../apimachinery/version-priority.ts';
 import type { ServedSet } from '../snapshot/format/types.ts';
 import type { ServerColumn } from './server-columns.ts';
+import { compareNames } from './wording/display-names.ts';
 
 /** `unknown`: nothing is known of this server's subresources; it is taken to serve it (see `ServedSet.subresources`). */
 export type MatrixCell = 'served' | 'missing' | 'unknown';
@@ -106,8 +107,8 @@ function placesOf(columns: readonly ServerColumn[]): readonly Place[] {
   }
   return [...places.values()].sort(
     (left, right) =>
-      compareText(left.group, right.group) ||
-      compareText(left.resource, right.resource) ||
+      compareNames(left.group, right.group) ||
+      compareNames(left.resource, right.resource) ||
       compareVersionPriority(left.version, right.version),
   );
 }
@@ -123,7 +124,7 @@ function rowsOf({ name, version, resource }: Place, sets: readonly ReadSet[]): r
   const subresources = new Set(
     serving.flatMap((set) => [...(set.subresources?.get(name)?.get(version) ?? [])]),
   );
-  for (const subresource of [...subresources].sort(compareText)) {
+  for (const subresource of [...subresources].sort(compareNames)) {
     const cellOf = (set: ReadSet, index: number): MatrixCell => {
       if (served[index] !== true) return 'missing';
       if (set.subresources === undefined) return 'unknown';
@@ -136,8 +137,4 @@ function rowsOf({ name, version, resource }: Place, sets: readonly ReadSet[]): r
     }
   }
   return rows;
-}
-
-function compareText(left: string, right: string): number {
-  return left < right ? -1 : left > right ? 1 : 0;
 }

@@ -68,7 +68,8 @@ export const mixedVersionFlagGroup = {
       key: 'frontProxy.certFile',
       value: file,
       change: 'at-once-while-on',
-      description: 'Front-proxy client certificate, which proves this router to API servers and peers.',
+      description:
+        'Front-proxy client certificate, which proves this router to API servers and peers. A gateway may do without: tokens pass through then, and certificates of callers are refused.',
     },
     {
       name: 'proxy-client-key-file',
