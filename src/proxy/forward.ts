@@ -27,8 +27,8 @@ export function forward(
     transport.send(outbound, inbound, (head) => {
       observed?.attemptResponded(head.status);
       // Either is a reason to ask another server, which `Router.deliver` does.
-      const askAnother = contradictionOfSnapshot(request, head) ?? refusalOfServerThatEnds(request, head);
-      if (askAnother !== undefined) return { kind: 'replace', response: askAnother };
+      const refusal = contradictionOfSnapshot(request, head) ?? refusalOfServerThatEnds(request, head);
+      if (refusal !== undefined) return { kind: 'replace', response: refusal };
       const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
       // Here, because the response may bypass the returned `Response`.
       observed?.responded(response?.status ?? head.status);

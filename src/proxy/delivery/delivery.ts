@@ -83,9 +83,9 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     noteVersion(request, chosen);
     const othersLeft = (): boolean => mayTryAnother(candidates, server);
     return attempt(request, destination, send, othersLeft).then((result) => {
-      if (isRefusal(result)) return askAnother(request, candidates, server, result, send);
+      if (isRefusal(result)) return askAnotherAfterRefusal(request, candidates, server, result, send);
       if (!(result instanceof TransportError)) return result;
-      return tryAnother(request, candidates, server, result, send);
+      return retryAfterNoResponse(request, candidates, server, result, send);
     });
   }
 
@@ -95,7 +95,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
    * was carried out. Only when there is no other the refusal is the response.
    * @param refusing the server that refused, if it is among the candidates.
    */
-  async function askAnother<Result>(
+  async function askAnotherAfterRefusal<Result>(
     request: AdmittedRequest,
     candidates: Candidates,
     refusing: RoutingServer | undefined,
@@ -124,8 +124,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       : result;
   }
 
-  /** The one second try. @param tried that did not respond, and is not asked again. */
-  async function tryAnother<Result>(
+  /**
+   * A server did not respond. Another one is tried, once, where that is safe and the budget has a retry left.
+   * @param tried the server that did not respond; it is not asked again.
+   */
+  async function retryAfterNoResponse<Result>(
     request: AdmittedRequest,
     candidates: Candidates,
     tried: RoutingServer | undefined,
@@ -161,13 +164,19 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal?.(request) ?? noCandidates);
     return attempt(request, destination, send, othersLeft).then((result) => {
       if (isRefusal(result)) {
-        return askAnother(request, othersThanLocal?.(request) ?? noCandidates, undefined, result, send);
+        return askAnotherAfterRefusal(
+          request,
+          othersThanLocal?.(request) ?? noCandidates,
+          undefined,
+          result,
+          send,
+        );
       }
       if (!(result instanceof TransportError)) return result;
       const others = inPlaceOfLocal?.(request);
       return others === undefined
         ? noResponse(request, result)
-        : tryAnother(request, others, undefined, result, send);
+        : retryAfterNoResponse(request, others, undefined, result, send);
     });
   }
 
