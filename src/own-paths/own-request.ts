@@ -6,7 +6,7 @@ import type { Router } from '../request/router.ts';
 import { refuseDisguisedOwnPath } from './refuse-own-path.ts';
 
 /**
- * Stands before each handler of the router's own: the request as it stood on the wire, its path accepted (400) and
+ * Stands before each handler of the router's own: the request as it was received, its path accepted (400) and
  * spelled in one way only, and its response named and observed.
  */
 export function acceptOwnRequest(

@@ -18,7 +18,7 @@ export interface HandlerEnvironment {
 
 export type HandlerContext = Context<HandlerEnvironment>;
 
-/** Gives the request as it stood on the wire: the runtime's adapter, as `GetConnInfo` is in Hono. */
+/** Gives the request as it was received: the runtime's adapter, as `GetConnInfo` is in Hono. */
 export type GetInboundRequest = (context: HandlerContext) => InboundRequest;
 
 /** What the web's `Request` holds of a request, for runtimes whose adapter provides no more. */

@@ -31,7 +31,7 @@ export interface OtherVersion {
 }
 
 /**
- * A request as it stood on the wire, with what the web's `Request` has lost: the target byte for byte and
+ * A request as it was received, with what the web's `Request` has lost: the target byte for byte and
  * the header lines one by one. Runtimes subclass it to carry their own objects to their own transport.
  */
 export interface InboundRequest {

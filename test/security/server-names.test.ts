@@ -72,7 +72,7 @@ const waysOut: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
       certificateAuthorities: ca,
       clientCertificate: undefined,
       headers: [],
-      patience: 5_000,
+      responseTimeout: 5_000,
       longestResponse: 1_000,
     }),
   "the sync job's lists and watches": async (port) => {

@@ -7,7 +7,7 @@ import type { Caller, UserInfo } from '../../request/user-info.ts';
 import { newPseudonym } from '../../request/via.ts';
 import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
 import type { ExaminedServer } from './examined-server.ts';
-import { longestResponse, patience, type Question, questionHeaders } from './question.ts';
+import { longestResponse, type Question, questionHeaders, responseTimeout } from './question.ts';
 
 /**
  * In whose name servers are asked: a user that nobody has bound a role to, so that what it may do is what every
@@ -43,7 +43,7 @@ export function askAsRouter(config: ServeConfig): AskAsRouter {
       headers: questionHeaders(question),
       connection: {},
       body: () => null,
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(responseTimeout),
     };
     const outbound = await buildOutboundRequest(
       {
@@ -67,7 +67,7 @@ export function askAsRouter(config: ServeConfig): AskAsRouter {
           : undefined,
       headers: outbound.headers,
       addressPolicy: server.addressPolicy,
-      patience,
+      responseTimeout,
       longestResponse,
     });
   };

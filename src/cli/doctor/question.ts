@@ -8,7 +8,7 @@ export interface Question {
 }
 
 /** Milliseconds that a server may take to respond. */
-export const patience = 5_000;
+export const responseTimeout = 5_000;
 
 /** Bytes that a response may have. */
 export const longestResponse = 1024 * 1024;

@@ -5,7 +5,7 @@ import { messageOf } from '../terminal/command-context.ts';
 import type { AskAsRouter } from './ask-as-router.ts';
 import type { ExaminedServer } from './examined-server.ts';
 import type { Finding } from './finding.ts';
-import { patience } from './question.ts';
+import { responseTimeout } from './question.ts';
 
 /** A Date header counts whole seconds, and a response takes time: less than this is no skew. */
 const tolerableSkew = 10_000;
@@ -81,7 +81,7 @@ function adviceOn(status: number, text: string): string {
 const hints: Readonly<Partial<Record<string, string>>> = {
   ECONNREFUSED: '. Nothing listens there: does the server run?',
   ENOTFOUND: '. The name is not known',
-  ABORT_ERR: `. It did not respond within ${patience / 1000} s: is a firewall in between?`,
+  ABORT_ERR: `. It did not respond within ${responseTimeout / 1000} s: is a firewall in between?`,
   ERR_TLS_CERT_ALTNAME_INVALID:
     '. See --local-server-name, or issue it a certificate with the name that is asked for',
   CERT_HAS_EXPIRED: '. Its certificate has expired: renew it there',

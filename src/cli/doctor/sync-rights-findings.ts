@@ -6,7 +6,7 @@ import { messageOf } from '../terminal/command-context.ts';
 import { missingOf } from './access-review.ts';
 import type { Finding } from './finding.ts';
 import { grantCommands } from './grant-commands.ts';
-import { longestResponse, patience, type Question, questionHeaders } from './question.ts';
+import { longestResponse, type Question, questionHeaders, responseTimeout } from './question.ts';
 import { askWhoCalls } from './seen-caller.ts';
 
 /** A server that the sync job reads. */
@@ -158,7 +158,7 @@ function askAsSyncJob(
     clientCertificate,
     headers: [...questionHeaders(question), ...headers],
     addressPolicy,
-    patience,
+    responseTimeout,
     longestResponse,
   });
 }

@@ -16,8 +16,8 @@ import {
   observabilityFlagGroup,
   requestRecordsFlagGroup,
   servingFlagGroup,
-  trafficFlagGroup,
 } from './serving-flag-groups.ts';
+import { trafficFlagGroup } from './traffic-flag-group.ts';
 
 /**
  * The flags of `serve`, in the groups of its help. Names are kube-apiserver's wherever the meaning is the same

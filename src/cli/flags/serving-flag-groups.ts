@@ -7,7 +7,6 @@ import {
   ipAddress,
   list,
   namedCertificatePairs,
-  number,
   text,
   wholeNumber,
 } from './flag-types.ts';
@@ -141,123 +140,6 @@ export const adminFlagGroup = {
       change: 'restart',
       description:
         'Also serve /livez, /readyz, /healthz, /metrics, /statusz and /flagz here, without asking who calls, and nothing else: plain HTTP on a loopback address, HTTPS with the serving certificate on any other. Default: nowhere.',
-    },
-  ],
-} as const satisfies FlagGroup;
-
-/** How long requests may take, how many there may be, and how the router ends. */
-export const trafficFlagGroup = {
-  heading: 'Time-out, overload and shutdown flags:',
-  flags: [
-    {
-      name: 'request-timeout',
-      key: 'timeouts.request',
-      value: duration('1s', '24h'),
-      change: 'at-once',
-      default: '60s',
-      description:
-        'How long a request may take as a whole: 503 with Retry-After (reads) or 504 (writes) before the response begins, broken off afterwards. Watches, logs, exec and the like have no such limit.',
-    },
-    {
-      name: 'dial-timeout',
-      key: 'timeouts.dial',
-      value: duration('100ms', '10m'),
-      change: 'at-once',
-      default: '5s',
-      description: 'How long the TCP connection to a server may take, its name looked up.',
-    },
-    {
-      name: 'tls-handshake-timeout',
-      key: 'timeouts.tlsHandshake',
-      value: duration('100ms', '10m'),
-      change: 'restart',
-      default: '10s',
-      description: 'How long the TLS handshake may take, with servers and with clients.',
-    },
-    {
-      name: 'response-header-timeout',
-      key: 'timeouts.responseHeader',
-      value: duration('0s', '24h'),
-      change: 'at-once',
-      default: '45s',
-      description:
-        'How long a server may take to begin its response to a read while another one could be asked, which then is; at most three quarters of --request-timeout where it is not given. Writes and long-running requests have no such limit. 0s: only --request-timeout counts.',
-    },
-    {
-      name: 'max-requests-inflight',
-      key: 'limits.requestsInFlight',
-      value: wholeNumber(0, 1_000_000),
-      change: 'at-once',
-      default: '4000',
-      description: 'Reading requests in flight at a time; more get 429. 0: no limit.',
-    },
-    {
-      name: 'max-mutating-requests-inflight',
-      key: 'limits.mutatingRequestsInFlight',
-      value: wholeNumber(0, 1_000_000),
-      change: 'at-once',
-      default: '2000',
-      description: 'Writing requests in flight at a time; more get 429. 0: no limit.',
-    },
-    {
-      name: 'max-long-running-requests',
-      key: 'limits.longRunningRequests',
-      value: wholeNumber(0, 1_000_000),
-      change: 'at-once',
-      default: '20000',
-      description: 'Watches, logs, exec and the like that are open at a time; more get 429. 0: no limit.',
-    },
-    {
-      name: 'max-connections',
-      key: 'limits.connections',
-      value: wholeNumber(1, 1_000_000),
-      change: 'at-once',
-      description:
-        'Client connections that are open at a time; more are closed as they come. Default: half of the files that the process may open.',
-    },
-    {
-      name: 'http2-max-streams-per-connection',
-      key: 'limits.http2StreamsPerConnection',
-      value: wholeNumber(1, 1_000),
-      change: 'restart',
-      default: '100',
-      description: 'Streams that a client may have open at a time on one HTTP/2 connection.',
-    },
-    {
-      name: 'goaway-chance',
-      key: 'limits.goawayChance',
-      value: number(0, 0.02),
-      change: 'at-once',
-      default: '0',
-      description:
-        'Share of the HTTP/2 requests after which the client is told to connect anew, so that clients spread over the servers behind a load balancer. 0.001 is a good start; leave it at 0 where there is no load balancer.',
-    },
-    {
-      name: 'shutdown-delay-duration',
-      key: 'shutdown.delay',
-      value: duration('0s', '1h'),
-      change: 'at-once',
-      default: '0s',
-      description:
-        'How long the router serves on after the signal to end, while /readyz fails already, so that load balancers take it out first.',
-    },
-    {
-      name: 'shutdown-send-retry-after',
-      key: 'shutdown.sendRetryAfter',
-      value: boolean,
-      change: 'at-once',
-      default: 'false',
-      description:
-        'Listen on until all requests have ended, and give new ones 429, Retry-After and Connection: close.',
-    },
-    {
-      name: 'shutdown-watch-termination-grace-period',
-      key: 'shutdown.watchTerminationGracePeriod',
-      value: duration('0s', '1h'),
-      change: 'at-once',
-      default: '10s',
-      description:
-        'How long watches, logs and tunnels live on in a shutdown. Watches end one after the other within it, between two events.',
     },
   ],
 } as const satisfies FlagGroup;

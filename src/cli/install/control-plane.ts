@@ -31,7 +31,7 @@ export interface ControlPlane {
 }
 
 /** Milliseconds for one answer. */
-const patience = 5_000;
+const responseTimeout = 5_000;
 const longestResponse = 16 * 1024 * 1024;
 
 const nodeList = v.object({
@@ -99,7 +99,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
           ? []
           : ['content-type', contentType, 'content-length', String(Buffer.byteLength(body))]),
       ],
-      patience,
+      responseTimeout,
       longestResponse,
     });
   }
@@ -231,5 +231,5 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
 
 function reasonOf(error: unknown): string {
   const isLate = error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
-  return isLate ? `none within ${patience / 1000} s` : messageOf(error);
+  return isLate ? `none within ${responseTimeout / 1000} s` : messageOf(error);
 }

@@ -18,7 +18,7 @@ export function askRouter(
     ...connection,
     url: `${origin}/.mixed-version-proxy/${path}`,
     headers: ['accept', 'application/json', ...headers],
-    patience: 10_000,
+    responseTimeout: 10_000,
     longestResponse,
   });
 }

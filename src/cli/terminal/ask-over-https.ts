@@ -22,7 +22,7 @@ export interface HttpsQuestion {
   /** For addresses out of a snapshot. Default: every address may be dialled. */
   readonly addressPolicy?: AddressPolicy | undefined;
   /** Milliseconds until the whole response has to be there. */
-  readonly patience: number;
+  readonly responseTimeout: number;
   /** Bytes that the response may have. */
   readonly longestResponse: number;
 }
@@ -50,7 +50,7 @@ export async function askOverHttps(question: HttpsQuestion): Promise<HttpsAnswer
     headers: ['host', host, ...headers],
     agent: false,
     checkServerIdentity,
-    signal: AbortSignal.timeout(question.patience),
+    signal: AbortSignal.timeout(question.responseTimeout),
     ...(addressPolicy === undefined ? {} : { lookup: guardedLookup(addressPolicy) }),
     ...(serverName === undefined ? {} : { servername: serverName }),
     ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),

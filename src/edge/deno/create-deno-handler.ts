@@ -25,7 +25,7 @@ export interface DenoHandlerOptions {
   readonly logger: Logger;
 }
 
-/** What the chain is called with in addition to the request: the request as it stood on the wire. */
+/** What the chain is called with in addition to the request: the request as it was received. */
 interface Bindings {
   readonly inbound: InboundRequest;
 }

@@ -18,7 +18,7 @@ export interface WorkerApp {
   fetch(request: Request, context: ExecutionContext): Promise<Response>;
 }
 
-/** What the app is called with in addition to the request: the request as it stood on the wire. */
+/** What the app is called with in addition to the request: the request as it was received. */
 interface Bindings {
   readonly inbound: WorkerInboundRequest;
 }

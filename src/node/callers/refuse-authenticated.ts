@@ -7,8 +7,8 @@ const message =
   'Unauthorized: this gateway has no front-proxy certificate and cannot tell API servers who a client certificate names: send a bearer token, and no client certificate';
 
 /**
- * For a gateway that cannot tell API servers who calls: callers whom it has authenticated get 401 before anything is
- * sent, here, where every request leaves. Sent on, theirs would be nobody's, or that of whoever a second credential names.
+ * For a gateway that cannot tell API servers who calls: callers whom it has authenticated get 401. Every request to a
+ * server passes here, so that none is sent as an anonymous one, or as the user of a second credential.
  */
 export function refuseAuthenticated(router: Router, logger: Logger): Router {
   return {

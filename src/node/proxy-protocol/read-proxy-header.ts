@@ -45,7 +45,7 @@ function readVersion1(bytes: Buffer): ProxyHeaderReading {
   if (end === -1) return bytes.length < longestVersion1 ? partial : faulty('too_long');
   const length = end + 2;
   const [, protocol, ...rest] = bytes.toString('latin1', 0, end).split(' ');
-  // Whatever stands behind it is to be ignored.
+  // What follows UNKNOWN in its line is ignored (HAProxy, doc/proxy-protocol.txt section 2.1).
   if (protocol === 'UNKNOWN') return { kind: 'header', length, client: undefined };
   const isOfFamily = { TCP4: isIPv4, TCP6: isIPv6WithoutZone }[protocol ?? ''];
   const [source = '', destination = '', sourcePort = '', destinationPort = ''] = rest;
@@ -76,7 +76,7 @@ function readVersion2(bytes: Buffer): ProxyHeaderReading {
   if (bytes.length < length) return partial;
   // LOCAL: the load balancer speaks for itself, as in a health check. Its addresses are to be ignored.
   if (command === 0) return { kind: 'header', length, client: undefined };
-  // The type-length-value parts behind the addresses are left unread: nothing is decided by them.
+  // The type-length-value fields after the addresses are not read: no decision needs them.
   const addresses = bytes.subarray(16, length);
   if (addresses.length < ([0, 12, 36, 216][family] as number)) return faulty('malformed');
   return { kind: 'header', length, client: addressIn(addresses, family) };

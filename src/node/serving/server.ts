@@ -33,7 +33,7 @@ export interface RouterServerOptions extends RequestHandlerOptions {
    */
   readonly goawayChance?: number;
   /**
-   * CIDR blocks of load balancers whose connections begin with a PROXY header. Default: none, and nobody's connection is
+   * CIDR blocks of load balancers whose connections begin with a PROXY header. Default: none, and no connection is
    * read for one.
    */
   readonly proxyProtocolCidrs?: readonly string[];

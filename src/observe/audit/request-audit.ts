@@ -115,7 +115,7 @@ class AuditTrail implements RequestObservation {
     this.#isOver = true;
   }
 
-  /** Wrong credentials: nobody is named, for nobody is known. */
+  /** Wrong credentials: the event names no user. */
   #refused(): void {
     this.#judge(undefined);
     const message = 'Authentication failed';

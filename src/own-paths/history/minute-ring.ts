@@ -26,7 +26,7 @@ export interface Minute {
   readonly servers: ServerMinute[];
   /** Requests that did not go to the local server, by reason. */
   readonly reasons: Map<DecisionReason, number>;
-  /** The same by resource: `group/version/resource`. */
+  /** The same by resource that a server serves: `group/version/resource`. */
   readonly rerouted: Map<string, number>;
   /** Rerouted requests for further resources. */
   otherRerouted: number;
@@ -60,7 +60,7 @@ export class MinuteRing {
     slot.latencies.add(milliseconds);
   }
 
-  /** @param resource `undefined`: the request is for none */
+  /** @param resource `undefined`: the request is for none, or for one that no server serves */
   rerouted(now: number, reason: DecisionReason, resource: string | undefined): void {
     const minute = this.#minuteOf(now);
     minute.reasons.set(reason, (minute.reasons.get(reason) ?? 0) + 1);

@@ -6,8 +6,8 @@ const keptResources = 100;
 const keptClients = 20;
 /** Of a name that a client gives itself. In characters. */
 const longestName = 128;
-/** What nobody has used for so long makes room. Milliseconds. */
-const patience = 3_600_000;
+/** What was not used for so long makes room. Milliseconds. */
+const keptFor = 3_600_000;
 const lookInterval = 60_000;
 
 /** A client that used a resource. */
@@ -76,7 +76,7 @@ export class PartialUse {
   ): void {
     const found = this.#found.get(servedBy);
     // One that was not used for long may have made room.
-    const use = found !== undefined && now - found.lastSeen < patience ? found : this.#resource(info, now);
+    const use = found !== undefined && now - found.lastSeen < keptFor ? found : this.#resource(info, now);
     if (use === undefined) {
       this.#otherRequests += 1;
       return;
@@ -109,7 +109,7 @@ export class PartialUse {
   /** Those of the last hour, the most used first. */
   list(now: number): readonly ResourceUse[] {
     return [...this.#resources.values()]
-      .filter(({ lastSeen }) => now - lastSeen < patience)
+      .filter(({ lastSeen }) => now - lastSeen < keptFor)
       .sort((left, right) => right.requests - left.requests);
   }
 
@@ -158,7 +158,7 @@ class Kept<Value extends { readonly lastSeen: number }> {
     if (now - this.#lookedAt < lookInterval) return;
     this.#lookedAt = now;
     for (const [name, { lastSeen }] of this.#values) {
-      if (now - lastSeen >= patience) this.#values.delete(name);
+      if (now - lastSeen >= keptFor) this.#values.delete(name);
     }
   }
 }

@@ -217,6 +217,19 @@ describe('who uses what not all servers serve', () => {
   });
 });
 
+describe('requests for what no server serves', () => {
+  it('are counted without the names that an attacker makes up, which keep no resource of the cluster out', () => {
+    const { history, use, pass } = setUp();
+    use({ a: older, b: newer });
+    for (let request = 0; request < 200; request++) {
+      pass({ target: `/apis/invented${request}.example/v1/${'x'.repeat(8000)}`, decision: peer });
+    }
+    pass({ target: jobs, decision: peer });
+    const { requests, resources } = history.view().rerouted;
+    assert.deepEqual([requests, resources], [201, [{ resource: 'batch/v1/jobs', requests: 1 }]]);
+  });
+});
+
 describe('the timeline of an upgrade', () => {
   it('tells of servers that join, leave, change version and what they serve', () => {
     const { time, preferred, use, happened } = setUp();

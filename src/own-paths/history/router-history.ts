@@ -28,7 +28,7 @@ export interface RouterHistoryOptions {
 /**
  * The last hour as this router saw it, in memory and bounded: requests by server and version, what was rerouted, what
  * happened to the cluster, and who uses what not all servers serve. Nothing of queries is kept, and of who calls only
- * with requests for what not all servers serve. What a router saw before its start nobody knows.
+ * with requests for what not all servers serve. It begins empty with each start of the router.
  */
 export class RouterHistory implements RequestObserver, HealthObserver {
   readonly #ring = new MinuteRing();
@@ -80,15 +80,13 @@ export class RouterHistory implements RequestObserver, HealthObserver {
 
   /** For observations. */
   decided(decision: Decision, info: RequestInfo, inbound: InboundRequest, caller: Caller | undefined): void {
-    if (decision.decision !== 'local') {
-      const { isResourceRequest, apiGroup, apiVersion, resource } = info;
-      const name = isResourceRequest ? `${apiGroup}/${apiVersion}/${resource}` : undefined;
-      this.#ring.rerouted(this.#clock(), decision.reason, name);
-    }
-    const servedBy = servedByPart(info, this.#known?.table);
+    const now = this.#clock();
+    const table = this.#known?.table;
+    if (decision.decision !== 'local') this.#ring.rerouted(now, decision.reason, nameOfServed(info, table));
+    const servedBy = servedByPart(info, table);
     if (servedBy === undefined) return;
     const user = caller?.kind === 'authenticated' ? caller.user.name : undefined;
-    this.#use.used(servedBy, info, firstHeader(inbound.headers, 'user-agent'), user, this.#clock());
+    this.#use.used(servedBy, info, firstHeader(inbound.headers, 'user-agent'), user, now);
   }
 
   /** For observations. @param id of the server that was asked last; empty: none was */
@@ -135,6 +133,18 @@ class HistoryObservation implements RequestObservation {
     // Health checks and the router's own paths are no traffic of the cluster.
     if (this.#isDecided) this.#history.responded(this.#destination, status, this.#begunAt);
   }
+}
+
+/**
+ * `group/version/resource`; `undefined` for what no server serves. A gateway sends all requests to peers, those for
+ * invented names too: names that clients choose would fill the memory and push out the resources of the cluster.
+ */
+function nameOfServed(
+  { isResourceRequest, apiGroup, apiVersion, resource }: RequestInfo,
+  table: RoutingTable | undefined,
+): string | undefined {
+  const isServed = isResourceRequest && table?.resource(apiGroup, apiVersion, resource) !== undefined;
+  return isServed ? `${apiGroup}/${apiVersion}/${resource}` : undefined;
 }
 
 /** The newest stay. */

@@ -75,7 +75,7 @@ function serverEvents(before: KnownCluster, after: KnownCluster, at: number): re
       events.push({ at, event: 'VersionChanged', server, from: was.version, to: version });
     else if (
       serves !== was.serves &&
-      face(after.table.snapshot, serves) !== face(before.table.snapshot, was.serves)
+      servedResources(after.table.snapshot, serves) !== servedResources(before.table.snapshot, was.serves)
     )
       events.push({ at, event: 'ServedResourcesChanged', server });
   }
@@ -83,8 +83,8 @@ function serverEvents(before: KnownCluster, after: KnownCluster, at: number): re
   return events;
 }
 
-/** What requests meet, without what is only known of it: a set is another one as soon as its schemas are compared. */
-function face({ servedSets }: Snapshot, name: string): string {
+/** Without schemas: a served set gets another name as soon as they are compared, and serves what it did. */
+function servedResources({ servedSets }: Snapshot, name: string): string {
   const { storageVersions, subresources } = servedSets[name] ?? {};
   return canonicalJson({ storageVersions: storageVersions ?? {}, subresources: subresources ?? {} });
 }

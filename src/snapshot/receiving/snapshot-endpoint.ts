@@ -88,7 +88,7 @@ export function getSnapshot(accept: string | undefined, receiver: SnapshotReceiv
   if (sealed === undefined) {
     return statusResponse(
       'NotAcceptable',
-      'this router reads the cluster itself: its snapshot is signed by nobody',
+      'this router reads the cluster itself: it takes none that is pushed',
     );
   }
   return new Response(sealed.snapshot, {
