@@ -58,6 +58,8 @@ export interface StartedRouterOptions {
   readonly configuration?: Configuration;
   /** Who signs the API server's certificate, in place of the cluster's authority (`local-ca.crt`). */
   readonly localAuthority?: Authority;
+  /** Those of another router of the same cluster. Default: new ones. */
+  readonly authorities?: ClusterAuthorities;
 }
 
 const serverNames = {
@@ -78,7 +80,7 @@ export async function startRouterWithFiles(
     await writeFile(path(`${name}.new`), text);
     await rename(path(`${name}.new`), path(name));
   };
-  const authorities: ClusterAuthorities = {
+  const authorities: ClusterAuthorities = options.authorities ?? {
     cluster: await createAuthority('kubernetes'),
     frontProxies: await createAuthority('kubernetes-front-proxy-ca'),
   };

@@ -1,23 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Option } from 'commander';
 import { clusterView } from '../../dashboard/cluster-view.ts';
-import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
-import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import type { HttpsAnswer } from '../terminal/ask-over-https.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
-import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredText } from '../terminal/structured-text.ts';
 import { type ColorMode, colorOption, isColored } from '../terminal/terminal-color.ts';
-import { askRouter } from './ask-router.ts';
+import { readStatus, readTable } from './ask-router.ts';
 import {
   type RouterConnection,
   type RouterConnectionFlags,
   readRouterConnection,
 } from './router-connection.ts';
-import { type StatusReport, statusText } from './status-text.ts';
-import { parseStatusView } from './status-view.ts';
+import { type AskedRouter, differencesBetween, otherRouters, saysReady } from './routers-agreement.ts';
+import { routersText } from './routers-text.ts';
+import { statusText } from './status-text.ts';
 
-interface StatusOptions extends RouterConnectionFlags {
+interface StatusOptions extends Omit<RouterConnectionFlags, 'server'> {
+  readonly server?: readonly string[];
+  readonly all?: true;
   readonly output: 'text' | 'wide' | StructuredForm;
   readonly watch?: true;
   readonly color: ColorMode;
@@ -33,7 +33,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     .helpGroup('Inspect:')
     .summary('Show what a running router knows')
     .description(
-      'Show what a running router knows: whether it is ready, its servers with version and health, which groups they serve differently, its snapshot, and what somebody should see to. Exits with 1 when the router is not ready. The caller has to be one of --allowed-users or --allowed-groups of the router.',
+      'Show what a running router knows: whether it is ready, its servers with version and health, which groups they serve differently, its snapshot, and what somebody should see to. Exits with 1 when the router is not ready. Of several routers it shows a row each and whether they agree, and exits with 1 unless all are ready and agree. The caller has to be one of --allowed-users or --allowed-groups of the router.',
     )
     .examples(
       {
@@ -47,8 +47,21 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
           '--client-certificate admin.crt --client-key admin.key -o wide',
         ].join(' '),
       },
+      {
+        comment: 'Whether two routers agree.',
+        line: 'status --kubeconfig admin.conf --server https://10.0.0.1:7443 --server https://10.0.0.2:7443',
+      },
     )
-    .option('--server <https://host:port>', 'The router. Default: the server of --kubeconfig.')
+    .addOption(
+      new Option(
+        '--server <https://host:port>',
+        'The router. Default: the server of --kubeconfig. Several times: several routers, all asked with the same credentials.',
+      ).argParser((value: string, before: readonly string[] = []) => [...before, value]),
+    )
+    .option(
+      '--all',
+      'Ask the routers of the other servers as well, where the snapshot names their addresses: those with --advertise-address that a sync job of its own pushes to. Their certificates must carry kubernetes.default.svc, unless --tls-server-name says another name.',
+    )
     .option(
       '--tls-server-name <name>',
       "Name that the router's certificate must carry. Default: the host of --server.",
@@ -73,29 +86,46 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     )
     .addOption(colorOption())
     .action(async (options: StatusOptions) => {
-      const connection = await readRouterConnection(options, context);
+      const connections = await readConnections(options, context);
+      const output = (): Promise<StatusOutput> =>
+        options.all === true || connections.length > 1
+          ? routersOutput(connections, options, context)
+          : statusOutput(connections[0], options, context);
       if (options.watch === true) {
-        await watch(connection, options, context);
+        await watch(output, context);
         return report(0);
       }
-      const { text, isReady } = await statusOutput(connection, options, context);
+      const { text, isGood } = await output();
       await context.writeOutput(text);
-      report(isReady ? 0 : 1);
+      report(isGood ? 0 : 1);
     });
 }
 
-async function watch(
-  connection: RouterConnection,
-  options: StatusOptions,
+/** One for each `--server`. */
+async function readConnections(
+  { server: servers = [], ...flags }: StatusOptions,
   context: CommandContext,
-): Promise<void> {
+): Promise<readonly [RouterConnection, ...RouterConnection[]]> {
+  const [first, ...others] = [...new Set(servers)];
+  const read = (server: string | undefined): Promise<RouterConnection> =>
+    readRouterConnection(server === undefined ? flags : { ...flags, server }, context);
+  return [await read(first), ...(await Promise.all(others.map(read)))];
+}
+
+interface StatusOutput {
+  readonly text: string;
+  /** The router is ready; several: all are, and agree. */
+  readonly isGood: boolean;
+}
+
+async function watch(output: () => Promise<StatusOutput>, context: CommandContext): Promise<void> {
   const stop = new AbortController();
   void context.shutdownSignal().then(() => stop.abort());
   while (!stop.signal.aborted) {
     // A router that restarts is missing for a moment: that is what one watches for.
-    const { text } = await statusOutput(connection, options, context).catch((error: unknown) => {
+    const { text } = await output().catch((error: unknown) => {
       if (!(error instanceof CommandFailure)) throw error;
-      return { text: `${error.lines.join('\n')}\n` };
+      return { text: `${error.lines.join('\n')}\n`, isGood: false };
     });
     const redraw = context.outputIsTerminal ? eraseScreen : '';
     await context.writeOutput(`${redraw}${new Date(context.clock()).toISOString()}\n${text}\n`);
@@ -108,53 +138,57 @@ async function statusOutput(
   connection: RouterConnection,
   { output, color }: StatusOptions,
   context: CommandContext,
-): Promise<{ readonly text: string; readonly isReady: boolean }> {
-  const answer = await ask(connection, 'v1/status');
-  if (answer.status !== 200) throw notTold(connection, answer);
-  const status = parseStatusView(answer.text);
-  if (status === undefined) {
-    throw new CommandFailure(1, [`${nameOf(connection)} answers, but not as a router does: is it one?`]);
-  }
-  // A router of the release before does not say; that it tells its status is all there is to go by.
-  const isReady = status.readiness?.ready !== false;
-  if (output === 'json' || output === 'yaml')
-    return { text: structuredText(JSON.parse(answer.text), output), isReady };
-  const cluster = status.snapshot === null ? undefined : await readCluster(connection);
+): Promise<StatusOutput> {
+  const { status, json } = await readStatus(connection);
+  const isGood = saysReady(status);
+  if (output === 'json' || output === 'yaml') return { text: structuredText(json, output), isGood };
+  const table = status.snapshot === null ? undefined : await readTable(connection);
+  const cluster = table && clusterView(table);
   const text = statusText({ status, cluster }, context.clock(), {
     isWide: output === 'wide',
     isColored: isColored(color, context),
   });
-  return { text, isReady };
+  return { text, isGood };
 }
 
-async function readCluster(connection: RouterConnection): Promise<StatusReport['cluster']> {
-  const answer = await ask(connection, 'v1/snapshot');
-  if (answer.status !== 200) return undefined;
-  const parsed = await parseSnapshotText(answer.text);
-  return parsed.ok ? clusterView(buildRoutingTable(parsed.snapshot)) : undefined;
-}
-
-async function ask(connection: RouterConnection, path: string): Promise<HttpsAnswer> {
-  try {
-    return await askRouter(connection, path);
-  } catch (cause) {
-    throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${messageOf(cause)}`], { cause });
+/** Of routers that do not tell, the reason is part of the output. */
+async function routersOutput(
+  connections: readonly [RouterConnection, ...RouterConnection[]],
+  { output, color, all, tlsServerName }: StatusOptions,
+  context: CommandContext,
+): Promise<StatusOutput> {
+  const given = await Promise.all(connections.map(askOneOfSeveral));
+  const found = all === true ? otherRouters(given) : [];
+  const more = found.map((origin) => ({
+    ...connections[0],
+    origin,
+    from: undefined,
+    // The name by which routers know each other, whatever address they dial (KEP-4020).
+    serverName: tlsServerName ?? 'kubernetes.default.svc',
+  }));
+  const routers = [...given, ...(await Promise.all(more.map(askOneOfSeveral)))];
+  const differences = differencesBetween(routers);
+  const isGood = differences.length === 0 && routers.every(({ status }) => status && saysReady(status));
+  if (output === 'json' || output === 'yaml') {
+    const told = routers.map(({ server, error, json }) => ({ server, error, status: json ?? null }));
+    return {
+      text: structuredText({ agree: differences.length === 0, differences, routers: told }, output),
+      isGood,
+    };
   }
+  return { text: routersText(routers, differences, context.clock(), isColored(color, context)), isGood };
 }
 
-const advice: Readonly<Partial<Record<number, string>>> = {
-  401: 'it does not know who asks: give --client-certificate and --client-key, or --token-file',
-  403: 'the caller is neither in its --allowed-users nor in its --allowed-groups',
-  404: 'it has no such path: is it a router, or an API server?',
-};
-
-/** With the file that names it, which may be another one than somebody thinks. */
-function nameOf({ origin, from }: RouterConnection): string {
-  return from === undefined ? origin : `${origin} (of ${from})`;
-}
-
-function notTold(connection: RouterConnection, { status }: HttpsAnswer): CommandFailure {
-  return new CommandFailure(1, [
-    `${nameOf(connection)} returned ${status}: ${advice[status] ?? 'see its log'}`,
-  ]);
+async function askOneOfSeveral(
+  connection: RouterConnection,
+): Promise<AskedRouter & { readonly json: unknown }> {
+  const server = connection.origin;
+  try {
+    const { status, json } = await readStatus(connection);
+    const table = status.snapshot === null ? undefined : await readTable(connection);
+    return { server, error: null, status, json, table };
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    return { server, error: error.lines.join('; '), status: undefined, json: undefined, table: undefined };
+  }
 }

@@ -228,7 +228,7 @@ function styled(text: string, style: Style | undefined): Segment {
   return style === undefined ? text : { text, style };
 }
 
-function headings(...texts: readonly string[]): readonly Segment[] {
+export function headings(...texts: readonly string[]): readonly Segment[] {
   return texts.map((text) => ({ text, style: 'heading' }));
 }
 
@@ -274,7 +274,8 @@ function resourceName(group: string, version: string, resource: string, subresou
   return `${group === '' ? '' : `${group}/`}${version} ${resource}${subresource === '' ? '' : `/${subresource}`}`;
 }
 
-function list(
+/** Texts below a heading, each broken where it is longer than the line. Nothing where there are none. */
+export function list(
   heading: string,
   texts: readonly string[],
   width: number,

@@ -1,0 +1,112 @@
+import { compareNames } from '../../dashboard/wording/display-names.ts';
+import { durationText } from '../../runtime/duration-text.ts';
+import { renderLines, type Segment } from '../terminal/styled-text.ts';
+import { type AskedRouter, type Difference, saysReady } from './routers-agreement.ts';
+import { headings, list } from './status-text.ts';
+import type { StatusView } from './status-view.ts';
+import { labelledTexts, textTable } from './text-table.ts';
+
+/** Columns of the narrowest terminal that people use. */
+const narrow = 80;
+
+/**
+ * Several routers as text: a row each, whether they agree, and what somebody should see to. Fits 80 columns. Pure.
+ * @param now milliseconds since the epoch
+ */
+export function routersText(
+  routers: readonly AskedRouter[],
+  differences: readonly Difference[],
+  now: number,
+  isColored: boolean,
+): string {
+  const sorted = [...routers].sort((left, right) => compareNames(left.server, right.server));
+  const ready = routers.filter(isReady).length;
+  const rows = sorted.map((router) => [
+    hostOf(router.server),
+    readyCell(router),
+    ...statusCells(router, now),
+  ]);
+  const sections = [
+    textTable([headings('ROUTER', 'READY', 'SNAPSHOT', 'AGE', 'HEALTHY', 'PREFERRED'), ...rows], narrow),
+    labelledTexts(
+      [
+        [
+          'Ready:',
+          { text: `${ready} of ${routers.length}`, style: ready === routers.length ? 'good' : 'bad' },
+        ],
+        ['Agree:', agreement(routers, differences)],
+      ],
+      narrow,
+    ),
+    list('Differences', differences.map(differenceText), narrow),
+    list('Not ready', sorted.flatMap(reasonNotReady), narrow),
+    list(
+      'Warnings',
+      sorted.flatMap(({ server, status }) =>
+        (status?.warnings ?? []).map((warning) => `${hostOf(server)}: ${warning}`),
+      ),
+      narrow,
+    ),
+  ];
+  const lines = sections
+    .filter((section) => section.length > 0)
+    .flatMap((section, index) => (index === 0 ? section : [[], ...section]));
+  return renderLines(lines, isColored);
+}
+
+function isReady({ status }: AskedRouter): boolean {
+  return status !== undefined && saysReady(status);
+}
+
+function readyCell(router: AskedRouter): Segment {
+  if (isReady(router)) return { text: 'yes', style: 'good' };
+  return { text: router.status === undefined ? 'no status' : 'no', style: 'bad' };
+}
+
+function statusCells({ status }: AskedRouter, now: number): readonly Segment[] {
+  if (status === undefined) return [];
+  const healthy = status.servers.filter(({ health }) => health.status !== 'unhealthy').length;
+  return [
+    ...snapshotCells(status, now),
+    {
+      text: `${healthy} of ${status.servers.length}`,
+      style: healthy < status.servers.length ? 'bad' : 'good',
+    },
+    status.preferredVersion?.minor ?? '-',
+  ];
+}
+
+/** Its number, with whose it is, and its age. */
+function snapshotCells({ snapshot, embeddedSync }: StatusView, now: number): readonly Segment[] {
+  if (snapshot === null) return [{ text: 'none', style: 'warning' }, ''];
+  const { generation, createdAt, expired } = snapshot;
+  const age = durationText(now - Date.parse(createdAt));
+  return [
+    `${generation} ${embeddedSync === null ? 'pushed' : 'own'}`,
+    expired ? { text: `${age}, expired`, style: 'bad' } : age,
+  ];
+}
+
+function agreement(routers: readonly AskedRouter[], differences: readonly Difference[]): Segment {
+  if (differences.length > 0) return { text: 'no: see the differences below', style: 'bad' };
+  const compared = routers.filter(({ table }) => table !== undefined).length;
+  if (compared === routers.length) return { text: 'yes', style: 'good' };
+  if (compared < 2) return { text: 'not known: fewer than two have a snapshot', style: 'warning' };
+  return { text: `the ${compared} that have a snapshot do`, style: 'warning' };
+}
+
+function differenceText({ subject, values }: Difference): string {
+  return `${subject}: ${values.map(({ value, routers }) => `${value} (${routers.map(hostOf).join(', ')})`).join('; ')}`;
+}
+
+function reasonNotReady(router: AskedRouter): readonly string[] {
+  if (isReady(router)) return [];
+  const { server, error, status } = router;
+  // The error of a router that does not tell names it.
+  const failures = (status?.readiness?.failures ?? []).map(({ name, reason }) => `${name}: ${reason}`);
+  return [error ?? `${hostOf(server)}: ${failures.join('; ')}`];
+}
+
+function hostOf(server: string): string {
+  return server.replace('https://', '');
+}

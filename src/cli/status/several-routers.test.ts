@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { parse } from 'yaml';
+import { runCommand } from '../../../test/support/command-context.ts';
+import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { type StartedRouter, startRouterWithFiles } from '../../../test/support/started-router.ts';
+import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
+import { sealSnapshot } from '../../snapshot/signing/seal.ts';
+import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+
+const older: ServerOptions = {
+  version: 'v1.35.0',
+  serves: ['v1/pods', 'autoscaling/v2beta2/horizontalpodautoscalers'],
+};
+const newer: ServerOptions = { version: 'v1.36.0', serves: ['v1/pods', 'apps/v1/deployments'] };
+
+/** Two running routers of one cluster, and the command. */
+async function twoRouters(context: TestContext) {
+  const first = await startRouterWithFiles(context);
+  const second = await startRouterWithFiles(context, {
+    authorities: first.authorities,
+    flags: { 'server-id': ['cp-b'] },
+  });
+  const admin = await first.user('admin', ['system:masters']);
+  const files = new Map([
+    ['ca.crt', first.authorities.cluster.certificate],
+    ['admin.crt', admin.chain],
+    ['admin.key', admin.privateKey],
+  ]);
+  const status = (...flags: readonly string[]) =>
+    runCommand(files, [
+      'status',
+      '--certificate-authority=ca.crt',
+      '--client-certificate=admin.crt',
+      '--client-key=admin.key',
+      ...flags,
+    ]);
+  const push = async (
+    router: StartedRouter,
+    generation: number,
+    servers: Readonly<Record<string, ServerOptions>>,
+  ) => {
+    const session = openHttp2(context, {
+      port: router.port,
+      ca: first.authorities.cluster.certificate,
+      pair: admin,
+    });
+    const snapshot = snapshotOf(servers, { generation, createdAt: new Date().toISOString() });
+    const body = await sealSnapshot(snapshot, signingKeyOf(router.snapshotKey.privateJwk));
+    const { status } = await askOverHttp2(session, '/.mixed-version-proxy/v1/snapshot', {
+      method: 'PUT',
+      body,
+    });
+    assert.equal(status, 200);
+  };
+  const serverFlag = ({ port }: StartedRouter) => `--server=https://127.0.0.1:${port}`;
+  return { first, second, both: [serverFlag(first), serverFlag(second)], serverFlag, status, push };
+}
+
+describe('status of several routers', () => {
+  it('has a row for each and says that they agree, whatever generation each has', async (context) => {
+    const { first, second, both, status, push } = await twoRouters(context);
+    await push(first, 7, { 'cp-a': older, 'cp-b': newer });
+    await push(second, 12, { 'cp-a': older, 'cp-b': newer });
+    const { code, output } = await status(...both);
+    assert.equal(code, 0);
+    assert.match(
+      output,
+      new RegExp(`^127\\.0\\.0\\.1:${first.port} +yes +7 pushed +\\d+ s +2 of 2 +-$`, 'm'),
+    );
+    assert.match(output, new RegExp(`^127\\.0\\.0\\.1:${second.port} +yes +12 pushed `, 'm'));
+    assert.match(output, /^Ready: +2 of 2\nAgree: +yes$/m);
+    assert.ok(output.split('\n').every((line) => line.length <= 80));
+  });
+
+  it('names each server that they know differently, and exits with 1', async (context) => {
+    const { first, second, both, status, push } = await twoRouters(context);
+    await push(first, 7, { 'cp-a': older, 'cp-b': older });
+    await push(second, 7, { 'cp-a': older, 'cp-b': newer, 'cp-c': newer });
+    const { code, output } = await status(...both);
+    assert.equal(code, 1);
+    assert.match(output, /^Agree: +no: see the differences below$/m);
+    const flat = output.replaceAll(/\n {4}/g, ' ');
+    const [one, other] = [`127.0.0.1:${first.port}`, `127.0.0.1:${second.port}`];
+    assert.ok(flat.includes(`server cp-b: v1.35.0 (${one}); v1.36.0 (${other})`), output);
+    assert.ok(flat.includes(`server cp-c: not known (${one}); v1.36.0 (${other})`), output);
+    assert.ok(flat.includes('what server cp-b serves: '));
+    assert.ok(!flat.includes('server cp-a'));
+    assert.ok(output.split('\n').every((line) => line.length <= 80));
+
+    const yaml = parse((await status(...both, '-o', 'yaml')).output);
+    assert.equal(yaml.agree, false);
+    assert.deepEqual(yaml.differences[0], {
+      subject: 'server cp-b',
+      values: [
+        { value: 'v1.35.0', routers: [`https://${one}`] },
+        { value: 'v1.36.0', routers: [`https://${other}`] },
+      ],
+    });
+    assert.deepEqual(
+      yaml.routers.map((router: { status: { serverId: string } }) => router.status.serverId),
+      ['cp-a', 'cp-b'],
+    );
+  });
+
+  it('shows a router that is not ready, and one that is down, with the reason', async (context) => {
+    const { first, second, both, status, push } = await twoRouters(context);
+    await push(first, 1, { 'cp-a': older, 'cp-b': newer });
+    const early = await status(...both);
+    assert.equal(early.code, 1);
+    assert.match(early.output, new RegExp(`^127\\.0\\.0\\.1:${second.port} +no +none`, 'm'));
+    assert.match(early.output, /^Agree: +not known: fewer than two have a snapshot$/m);
+    assert.match(early.output, new RegExp(`^Not ready:\\n +127\\.0\\.0\\.1:${second.port}: snapshot`, 'm'));
+    await second.router.close(0);
+    const { code, output } = await status(...both);
+    assert.equal(code, 1);
+    assert.match(output, new RegExp(`^127\\.0\\.0\\.1:${second.port} +no status$`, 'm'));
+    assert.match(output.replaceAll(/\n {4}/g, ' '), /cannot be asked: .*ECONNREFUSED/);
+  });
+
+  it('is not led astray by an API server, which is no router', async (context) => {
+    const { first, serverFlag, status, push } = await twoRouters(context);
+    await push(first, 1, { 'cp-a': older });
+    const { code, output } = await status(
+      serverFlag(first),
+      `--server=https://127.0.0.1:${first.apiServer.port}`,
+    );
+    assert.equal(code, 1);
+    assert.match(output, new RegExp(`^127\\.0\\.0\\.1:${first.apiServer.port} +no status$`, 'm'));
+  });
+
+  it('finds with --all the routers that the snapshot names', async (context) => {
+    const { first, second, serverFlag, status, push } = await twoRouters(context);
+    const advertised = { address: `127.0.0.1:${second.port}`, by: 'advertise-address' } as const;
+    for (const router of [first, second]) {
+      await push(router, 1, { 'cp-a': older, 'cp-b': { ...newer, advertised } });
+    }
+    const { code, output } = await status(serverFlag(first), '--all');
+    assert.equal(code, 0, output);
+    assert.match(output, /^Ready: +2 of 2$/m);
+    assert.ok(output.includes(`127.0.0.1:${second.port}`));
+  });
+});
