@@ -19,17 +19,22 @@ export interface UsedResource {
 }
 
 /** Served by both. */
-export const configMaps = used('v1', 'configmaps', 'ConfigMap');
+export const configMaps = usedResource('v1', 'configmaps', 'ConfigMap');
 /** 1.26 has removed this version of the group: what clients use that have not been moved to `autoscaling/v2`. */
-export const oldAutoscalers = used(
+export const oldAutoscalers = usedResource(
   'autoscaling/v2beta2',
   'horizontalpodautoscalers',
   'HorizontalPodAutoscaler',
 );
 /** 1.26 has added this one. */
-export const newFlowSchemas = used('flowcontrol.apiserver.k8s.io/v1beta3', 'flowschemas', 'FlowSchema', '');
+export const newFlowSchemas = usedResource(
+  'flowcontrol.apiserver.k8s.io/v1beta3',
+  'flowschemas',
+  'FlowSchema',
+  '',
+);
 /** Served by both, with one field more in 1.26. */
-export const disruptionBudgets = used('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget');
+export const disruptionBudgets = usedResource('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget');
 
 /** `spec.unhealthyPodEvictionPolicy`: alpha in 1.26, and turned on here (KEP-3017). */
 export const newField = 'unhealthyPodEvictionPolicy';
@@ -51,7 +56,13 @@ export function serves(version: UpgradeVersion, { groupVersion, resource }: Used
   return served[version].find(group, name, resource) !== undefined;
 }
 
-function used(groupVersion: string, resource: string, kind: string, namespace = 'default'): UsedResource {
+/** @param namespace empty: the resource has none */
+export function usedResource(
+  groupVersion: string,
+  resource: string,
+  kind: string,
+  namespace = 'default',
+): UsedResource {
   const [group, version] = splitGroupVersion(groupVersion);
   const prefix = group === '' ? '/api' : `/apis/${group}`;
   const scope = namespace === '' ? '' : `/namespaces/${namespace}`;

@@ -1,34 +1,8 @@
 import type { KubernetesObject } from '../../../demo/example-api-server/kubernetes-object.ts';
-import type { StorageKey } from '../../../demo/example-api-server/store.ts';
-import type { Subject } from './api-client.ts';
+import { type UsedResource, usedResource as used } from '../../../demo/upgrade/versions.ts';
 
-/** A resource that clients use, in one version of its API. */
-export interface UsedResource extends Subject {
-  readonly kind: string;
-  /** Where its objects are: `/api/v1/namespaces/default/configmaps`. */
-  readonly collection: string;
-  readonly storage: StorageKey;
-}
+export type { UsedResource };
 
-const used = (
-  groupVersion: string,
-  resource: string,
-  kind: string,
-  namespace: string | undefined = 'default',
-): UsedResource => {
-  const [group, version] = groupVersion.includes('/') ? groupVersion.split('/') : ['', groupVersion];
-  const prefix = group === '' ? '/api' : `/apis/${group}`;
-  const scope = namespace === '' ? '' : `/namespaces/${namespace}`;
-  return {
-    groupVersion,
-    resource,
-    kind,
-    collection: `${prefix}/${version}${scope}/${resource}`,
-    storage: { group: group ?? '', resource },
-  };
-};
-
-/** Served by every version. */
 export const configMaps = used('v1', 'configmaps', 'ConfigMap');
 export const pods = used('v1', 'pods', 'Pod');
 export const deployments = used('apps/v1', 'deployments', 'Deployment');

@@ -3,10 +3,16 @@ import { describe, it, type TestContext } from 'node:test';
 import { parse } from 'yaml';
 import { runCommand } from '../../../test/support/command-context.ts';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { type StartedRouter, startRouterWithFiles } from '../../../test/support/started-router.ts';
+import {
+  type StartedRouter,
+  type StartedRouterOptions,
+  startRouterWithFiles,
+} from '../../../test/support/started-router.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { type AskedRouter, otherRouters } from './routers-agreement.ts';
+import type { StatusView } from './status-view.ts';
 
 const older: ServerOptions = {
   version: 'v1.35.0',
@@ -15,11 +21,11 @@ const older: ServerOptions = {
 const newer: ServerOptions = { version: 'v1.36.0', serves: ['v1/pods', 'apps/v1/deployments'] };
 
 /** Two running routers of one cluster, and the command. */
-async function twoRouters(context: TestContext) {
-  const first = await startRouterWithFiles(context);
+async function twoRouters(context: TestContext, flags: StartedRouterOptions['flags'] = {}) {
+  const first = await startRouterWithFiles(context, { flags });
   const second = await startRouterWithFiles(context, {
     authorities: first.authorities,
-    flags: { 'server-id': ['cp-b'] },
+    flags: { ...flags, 'server-id': ['cp-b'] },
   });
   const admin = await first.user('admin', ['system:masters']);
   const files = new Map([
@@ -129,8 +135,18 @@ describe('status of several routers', () => {
     assert.match(output, new RegExp(`^127\\.0\\.0\\.1:${first.apiServer.port} +no status$`, 'm'));
   });
 
-  it('finds with --all the routers that the snapshot names', async (context) => {
-    const { first, second, serverFlag, status, push } = await twoRouters(context);
+  it('finds with --all only itself where the snapshot names no other router', async (context) => {
+    const { first, serverFlag, status, push } = await twoRouters(context);
+    await push(first, 1, { 'cp-a': older, 'cp-b': newer });
+    const { code, output } = await status(serverFlag(first), '--all');
+    assert.equal(code, 0, output);
+    assert.match(output, /^Ready: +1 of 1$/m);
+  });
+
+  it('asks with --all the routers that advertise an address, by the name that routers know each other by', async (context) => {
+    const { first, second, serverFlag, status, push } = await twoRouters(context, {
+      'allowed-peer-cidrs': ['127.0.0.0/8', '10.0.0.0/8'],
+    });
     const advertised = { address: `127.0.0.1:${second.port}`, by: 'advertise-address' } as const;
     for (const router of [first, second]) {
       await push(router, 1, { 'cp-a': older, 'cp-b': { ...newer, advertised } });
@@ -139,5 +155,53 @@ describe('status of several routers', () => {
     assert.equal(code, 0, output);
     assert.match(output, /^Ready: +2 of 2$/m);
     assert.ok(output.includes(`127.0.0.1:${second.port}`));
+  });
+});
+
+describe('the routers that --all asks besides', () => {
+  const server = (
+    id: string,
+    address: string | null,
+    addressSource: string | null,
+  ): StatusView['servers'][number] => ({
+    id,
+    local: false,
+    address,
+    addressSource,
+    version: 'v1.36.0',
+    stale: false,
+    departedAt: null,
+    health: { status: 'healthy', cause: null, since: null },
+  });
+  const asked = (origin: string, serverId: string, servers: StatusView['servers']): AskedRouter => ({
+    server: origin,
+    error: null,
+    table: undefined,
+    status: {
+      form: 'sidecar',
+      serverId,
+      enabled: true,
+      stalePolicy: 'serve-stale',
+      snapshot: null,
+      embeddedSync: null,
+      found: [],
+      servers,
+      discovery: { conflictCount: 0, conflicts: [] },
+      documents: [],
+      warnings: [],
+    },
+  });
+
+  it('are those that advertise an address: not API servers, not the same router by another address', () => {
+    const first = asked('https://lb.example:6443', 'cp-a', [
+      server('cp-a', '10.0.0.1:7443', 'advertised'),
+      server('cp-b', '10.0.0.2:7443', 'advertised'),
+      server('cp-c', '10.0.0.3:6443', 'lease'),
+      server('cp-d', null, 'advertised'),
+      server('cp-e', '[fd00::5]:7443', 'advertised'),
+    ]);
+    assert.deepEqual(otherRouters([first]), ['https://10.0.0.2:7443', 'https://[fd00::5]:7443']);
+    const second = asked('https://10.0.0.2:7443', 'cp-b', first.status?.servers ?? []);
+    assert.deepEqual(otherRouters([first, second]), ['https://[fd00::5]:7443']);
   });
 });

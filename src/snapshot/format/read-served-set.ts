@@ -49,32 +49,39 @@ export async function readServedSet(
     ),
     ...(set.subresources === undefined
       ? {}
-      : { subresources: readSubresources(reader, set.subresources, at('subresources')) }),
+      : {
+          subresources: readByResourceAndVersion(
+            reader,
+            set.subresources,
+            at('subresources'),
+            (names, path) => reader.read(subresourceNames, names, path),
+          ),
+        }),
     ...(set.storageVersionHashes === undefined
       ? {}
       : {
-          storageVersionHashes: Object.fromEntries(
-            reader.map(
-              set.storageVersionHashes,
-              at('storageVersionHashes'),
-              snapshotLimits.resources,
-              storageVersionNameFault,
-              (hash, hashPath) => reader.read(storageVersionHash, hash, hashPath),
-            ),
+          storageVersionHashes: readByResource(
+            reader,
+            set.storageVersionHashes,
+            at('storageVersionHashes'),
+            (hash, path) => reader.read(storageVersionHash, hash, path),
           ),
         }),
-    ...(set.schemas === undefined ? {} : { schemas: readSchemas(reader, set.schemas, at('schemas')) }),
+    ...(set.schemas === undefined
+      ? {}
+      : {
+          schemas: readByResourceAndVersion(reader, set.schemas, at('schemas'), (digest, path) =>
+            reader.read(storageVersionHash, digest, path),
+          ),
+        }),
     ...(set.undecodableVersions === undefined
       ? {}
       : {
-          undecodableVersions: Object.fromEntries(
-            reader.map(
-              set.undecodableVersions,
-              at('undecodableVersions'),
-              snapshotLimits.resources,
-              storageVersionNameFault,
-              (versions, versionsPath) => reader.read(groupVersions, versions, versionsPath),
-            ),
+          undecodableVersions: readByResource(
+            reader,
+            set.undecodableVersions,
+            at('undecodableVersions'),
+            (versions, path) => reader.read(groupVersions, versions, path),
           ),
         }),
     ...(discovery === undefined ? {} : { discovery }),
@@ -99,44 +106,30 @@ function versionFault(version: string): string | undefined {
   return isDns1035Label(version) ? undefined : 'must be an API version such as v1 or v2beta1';
 }
 
-function readSubresources(
+type ReadValue<Value> = (value: unknown, path: string) => Value;
+
+/** By resource, as `storageVersionName` writes it. */
+function readByResource<Value>(
   reader: DocumentReader,
   input: unknown,
   path: string,
-): NonNullable<ServedSet['subresources']> {
-  const byName = reader.map(
-    input,
-    path,
-    snapshotLimits.resources,
-    storageVersionNameFault,
-    (versions, versionsPath) =>
-      Object.fromEntries(
-        reader.map(versions, versionsPath, snapshotLimits.versions, versionFault, (names, namesPath) =>
-          reader.read(subresourceNames, names, namesPath),
-        ),
-      ),
+  readValue: ReadValue<Value>,
+): Record<string, Value> {
+  return Object.fromEntries(
+    reader.map(input, path, snapshotLimits.resources, storageVersionNameFault, readValue),
   );
-  return Object.fromEntries(byName);
 }
 
-function readSchemas(
+/** By resource, then by API version. */
+function readByResourceAndVersion<Value>(
   reader: DocumentReader,
   input: unknown,
   path: string,
-): NonNullable<ServedSet['schemas']> {
-  const byName = reader.map(
-    input,
-    path,
-    snapshotLimits.resources,
-    storageVersionNameFault,
-    (versions, versionsPath) =>
-      Object.fromEntries(
-        reader.map(versions, versionsPath, snapshotLimits.versions, versionFault, (digest, digestPath) =>
-          reader.read(storageVersionHash, digest, digestPath),
-        ),
-      ),
+  readValue: ReadValue<Value>,
+): Record<string, Record<string, Value>> {
+  return readByResource(reader, input, path, (versions, versionsPath) =>
+    Object.fromEntries(reader.map(versions, versionsPath, snapshotLimits.versions, versionFault, readValue)),
   );
-  return Object.fromEntries(byName);
 }
 
 function readOpenAPIV3(reader: DocumentReader, input: unknown, path: string): Record<string, string> {
