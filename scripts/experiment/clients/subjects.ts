@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../../../demo/example-api-server/kubernetes-object.ts';
+import type { StorageKey } from '../../../demo/example-api-server/store.ts';
 import { type UsedResource, usedResource as used } from '../../../demo/upgrade/versions.ts';
 
 export type { UsedResource };

@@ -106,7 +106,7 @@ function versionFault(version: string): string | undefined {
   return isDns1035Label(version) ? undefined : 'must be an API version such as v1 or v2beta1';
 }
 
-type ReadValue<Value> = (value: unknown, path: string) => Value;
+type ReadValue<Value> = (value: unknown, path: string) => Value | undefined;
 
 /** By resource, as `storageVersionName` writes it. */
 function readByResource<Value>(
