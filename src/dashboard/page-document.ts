@@ -1,23 +1,26 @@
 import { html, raw } from 'hono/html';
+import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import type { SnapshotApiService } from '../snapshot/format/types.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
 import { clusterView } from './cluster-view.ts';
 import { conflictsSection } from './conflicts-section.ts';
 import { decisionsSection } from './decisions-section.ts';
 import { differencesSection, unchangedSection } from './differences-section.ts';
 import { type Explained, explainSection, explanationFragment } from './explain-section.ts';
-import { extensionsSection } from './extensions-section.ts';
 import { timelineSection } from './history/timeline-section.ts';
 import { trafficSection } from './history/traffic-section.ts';
 import { useSection } from './history/use-section.ts';
 import type { PageState } from './page-state.ts';
+import type { ServedMatrix } from './served-matrix.ts';
 import { serversSection } from './servers-section.ts';
-import { sharedSection } from './shared-section.ts';
 import { summarySection } from './summary-section.ts';
 import { unserved } from './unserved.ts';
 import { unservedSection } from './unserved-section.ts';
-import { upgradeSection } from './upgrade-section.ts';
-import type { Markup } from './wording/markup.ts';
-import { versionColours } from './wording/version-colours.ts';
+import type { UpgradeState } from './upgrade-state.ts';
+import { shortVersion } from './wording/display-names.ts';
+import { badge, count, type Markup } from './wording/markup.ts';
+import { reroutingText } from './wording/rerouting-text.ts';
+import { type VersionColours, versionColours } from './wording/version-colours.ts';
 
 /** Parts of the page that a reader may want to go to. */
 const sections = [
@@ -109,4 +112,108 @@ ${extensionsSection(table?.snapshot.apiServices ?? [])}
 ${isKnown ? unchangedSection('shared') : sharedSection(matrix)}
 </div>`,
   };
+}
+
+/** Aggregated APIs, which stand beside the API servers. Empty where there are none. */
+function extensionsSection(apiServices: readonly SnapshotApiService[]): Markup {
+  const extensions = apiServices.filter(({ service }) => service !== undefined);
+  if (extensions.length === 0) return html``;
+  return html`<section id="extensions" class="card" aria-labelledby="extensions-heading">
+<h2 id="extensions-heading">Extension API servers</h2>
+<table>
+<caption class="visually-hidden">Group versions that extension API servers serve</caption>
+<thead><tr><th scope="col">Group version</th><th scope="col">Service</th><th scope="col">State</th></tr></thead>
+<tbody>${extensions.map(
+    ({ group, version, service, available }) => html`<tr>
+<th scope="row"><span class="name">${group}/${version}</span></th>
+<td><span class="name">${service?.namespace}/${service?.name}</span></td>
+<td>${available ? badge('good', 'Available') : badge('bad', 'Not available')}</td>
+</tr>`,
+  )}</tbody>
+</table>
+</section>`;
+}
+
+/** Resources that every server serves, one fold a group. */
+function sharedSection({ shared, resources: known }: ServedMatrix): Markup {
+  const resources = shared.reduce((sum, group) => sum + group.resources.length, 0);
+  return html`<section id="shared" class="card" aria-labelledby="shared-heading">
+<h2 id="shared-heading">Served by every server</h2>
+${
+  shared.length === 0
+    ? html`<p class="muted">${known === 0 ? 'Nothing is known yet.' : 'No resource is served by every server.'}</p>`
+    : html`<p class="muted">${count(resources, 'resource')} in ${count(shared.length, 'group')}</p>`
+}
+<div class="groups">${shared.map(
+    ({ group, resources: listed }) => html`<details data-key="${group}">
+<summary><span class="name">${group === '' ? 'core' : group}</span> <span class="tag">${listed.length}</span></summary>
+<ul>${listed.map(
+      ({ resource, versions }) =>
+        html`<li><span class="name">${resource}</span> <span class="version">${versions.join(', ')}</span></li>`,
+    )}</ul>
+</details>`,
+  )}</div>
+</section>`;
+}
+
+/** Whether an upgrade is in progress, and how far it has come. Empty while no server is known. */
+function upgradeSection(
+  upgrade: UpgradeState,
+  matrix: ServedMatrix,
+  status: RouterStatus,
+  colourOf: VersionColours,
+): Markup {
+  const { state, shares, servers } = upgrade;
+  if (servers === 0) return html``;
+  return html`<section id="upgrade" class="card upgrade ${state}" aria-labelledby="upgrade-heading">
+<h2 id="upgrade-heading">${heading(upgrade)}</h2>
+<p>${explanation(upgrade, matrix, status)}${preference(status.preferredVersion)}</p>
+${bar(upgrade, colourOf)}
+<ul class="shares">${shares.map(
+    ({ version, servers: number }) =>
+      html`<li><span class="swatch ${colourOf(version)}" aria-hidden="true"></span><b>${version === undefined ? 'Version not known' : shortVersion(version)}</b> ${count(number, 'server')}</li>`,
+  )}</ul>
+</section>`;
+}
+
+function heading({ state, shares }: UpgradeState): string {
+  const known = shares.flatMap(({ version }) => (version === undefined ? [] : [shortVersion(version)]));
+  if (state === 'mixed') return `${count(known.length, 'version')} side by side`;
+  const unknown = shares.find(({ version }) => version === undefined)?.servers ?? 0;
+  const [version] = known;
+  if (version === undefined) return `${count(unknown, 'server')}, of unknown version`;
+  if (state === 'unknown') return `${version}, and ${count(unknown, 'server')} of unknown version`;
+  return state === 'differing' ? `All on ${version}, but they differ` : `All on ${version}`;
+}
+
+function explanation({ state }: UpgradeState, { differingRows }: ServedMatrix, status: RouterStatus): string {
+  const unknown = state === 'unknown' ? 'Whether an upgrade is in progress is not known. ' : '';
+  if (differingRows === 0) return `${unknown}Every server serves the same.`;
+  const differs = `${count(differingRows, 'resource is', 'resources are')} not served by every server; ${reroutingText(status)}.`;
+  return state === 'differing'
+    ? `No upgrade: look for feature gates and --runtime-config. ${differs}`
+    : `${unknown}${differs}`;
+}
+
+/** Empty while it makes no difference. */
+function preference({ configured, minor, enforcementDiffers }: RouterStatus['preferredVersion']): string {
+  if (minor === null) return '';
+  const how = configured === minor ? '' : ` (${configured})`;
+  const writes = enforcementDiffers ? ', and every write: the servers enforce different policies' : '';
+  return ` Version ${minor}${how} serves what servers understand differently${writes}.`;
+}
+
+/** Decoration: the list beside it says the same in words. Widths are attributes, since the page allows no style. */
+function bar({ shares, servers }: UpgradeState, colourOf: VersionColours): Markup {
+  let start = 0;
+  const segments = shares.map(({ version, servers: number }) => {
+    const x = start;
+    start += number;
+    return html`<rect x="${x}" y="0" width="${number}" height="1" class="${colourOf(version)}"/>`;
+  });
+  const gaps = shares.slice(1).map((_, index) => {
+    const x = shares.slice(0, index + 1).reduce((sum, { servers: number }) => sum + number, 0);
+    return html`<line x1="${x}" x2="${x}" y1="0" y2="1" class="gap"/>`;
+  });
+  return html`<svg class="bar" viewBox="0 0 ${servers} 1" preserveAspectRatio="none" aria-hidden="true" focusable="false">${segments}${gaps}</svg>`;
 }

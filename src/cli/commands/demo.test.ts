@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { commandContext } from '../../../test/support/command-context.ts';
 import { CliCommand } from '../terminal/cli-command.ts';
-import { CommandFailure } from '../terminal/command-failure.ts';
+import { CommandFailure } from '../terminal/command-context.ts';
 import { registerDemo } from './demo.ts';
 
 /** Runs the command with a package that is loaded so; the exit code that it reported. */

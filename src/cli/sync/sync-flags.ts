@@ -5,7 +5,6 @@ import { readListedServers } from '../flags/listed-servers.ts';
 import { type GivenSyncFlags, syncFlagValue } from '../flags/sync-flag-groups.ts';
 import { type CommandContext, messageOf } from '../terminal/command-context.ts';
 import { readFlagFile, readRequiredFlagFile } from '../terminal/flag-files.ts';
-import { givenClusterFlags, readSyncClusterFlags } from './sync-cluster-flags.ts';
 import { type EndpointFlags, readEndpointFlags, readLeaderElectionFlags } from './sync-process-flags.ts';
 import { givenTargetFlags, readSyncTargets } from './sync-target-flags.ts';
 
@@ -220,4 +219,27 @@ function readSigningKey(flags: SyncFlags, context: CommandContext, faults: strin
     faults.push(`--signing-key: ${flags.signingKey} cannot be used: ${reason}`);
     return undefined;
   }
+}
+
+/** Those that are given. */
+function givenClusterFlags({ kubeconfig, context, inCluster }: GivenSyncFlags): string[] {
+  const given = [
+    ['--kubeconfig', kubeconfig],
+    ['--context', context],
+    ['--in-cluster', inCluster],
+  ] as const;
+  return given.flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+}
+
+/** @returns `undefined` when servers are listed by hand alone */
+function readSyncClusterFlags(
+  { kubeconfig, context, inCluster }: GivenSyncFlags,
+  faults: string[],
+): RunSyncOptions['kubernetes'] {
+  if (kubeconfig === undefined && context !== undefined) faults.push('--context needs --kubeconfig');
+  if (kubeconfig !== undefined && inCluster === true) {
+    faults.push('--kubeconfig and --in-cluster name two clusters: keep one');
+  }
+  if (kubeconfig !== undefined) return { kubeconfig, context };
+  return inCluster === true ? { inCluster } : undefined;
 }

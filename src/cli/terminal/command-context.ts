@@ -1,12 +1,9 @@
 import { fstatSync } from 'node:fs';
 import { onReloadSignal } from '../../node/process/reload-signal.ts';
 import { type ShutdownSignal, shutdownSignal } from '../../node/process/shutdown-signal.ts';
-import { CommandFailure } from './command-failure.ts';
 import { portInUse } from './port-in-use.ts';
 import { readTextFile } from './read-text-file.ts';
 import { takesColor } from './terminal-color.ts';
-
-export { CommandFailure, type ExitCode } from './command-failure.ts';
 
 /** What a subcommand may touch of the process that runs it. Tests bring their own. */
 export interface CommandContext {
@@ -75,4 +72,20 @@ export function messageOf(error: unknown): string {
 async function* standardInput(): AsyncGenerator<Uint8Array> {
   if (fstatSync(0).isDirectory()) throw new CommandFailure(2, ['standard input is a directory']);
   for await (const chunk of process.stdin) yield chunk as Uint8Array;
+}
+
+/** Exit codes: 0 done, 1 failed while running, 2 called or configured wrongly. */
+export type ExitCode = 0 | 1 | 2;
+
+/** Ends a subcommand with one line per problem on standard error. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+  readonly exitCode: ExitCode;
+  readonly lines: readonly string[];
+
+  constructor(exitCode: ExitCode, lines: readonly string[], options?: ErrorOptions) {
+    super(lines.join('\n'), options);
+    this.exitCode = exitCode;
+    this.lines = lines;
+  }
 }

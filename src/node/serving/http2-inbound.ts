@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream';
-import type { IncomingStream, StreamFollower } from '../../http2/server/incoming-stream.ts';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/incoming-stream.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import { timedOut } from '../exchange/request-timed-out.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
-import { Http2ResponseSink } from './http2-response-sink.ts';
 
 /** A request over HTTP/2. */
 export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
@@ -68,5 +69,57 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
     stream.write(Buffer.from(body));
     stream.end();
     return true;
+  }
+}
+
+/** Writes a response to the HTTP/2 stream of its request. */
+class Http2ResponseSink implements ResponseSink, ResponseWriter {
+  readonly #stream: IncomingStream;
+  #onDrain: (() => void) | undefined;
+  #onGone: (() => void) | undefined;
+
+  constructor(stream: IncomingStream) {
+    this.#stream = stream;
+  }
+
+  attach(onDrain: () => void, onGone: () => void): void {
+    this.#onDrain = onDrain;
+    this.#onGone = onGone;
+    if (this.#stream.isClosed) onGone();
+    else this.#stream.writer = this;
+  }
+
+  release(): void {
+    this.#onDrain = undefined;
+    this.#onGone = undefined;
+  }
+
+  onRoom(): void {
+    this.#onDrain?.();
+  }
+
+  onClosed(): void {
+    this.#onGone?.();
+  }
+
+  start(status: number, _statusMessage: string, headers: RawHeaders): Response {
+    this.#stream.respond(status, headers);
+    return RESPONSE_ALREADY_SENT;
+  }
+
+  write(chunk: Uint8Array): boolean {
+    return this.#stream.write(chunk);
+  }
+
+  lend(chunk: Uint8Array): boolean {
+    return this.#stream.write(chunk);
+  }
+
+  end(): void {
+    this.#stream.end();
+  }
+
+  breakOff(): void {
+    this.#stream.breakOff();
   }
 }
