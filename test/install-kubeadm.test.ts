@@ -98,7 +98,7 @@ async function controlPlaneNode(context: TestContext, options: NodeOptions = {})
   async function run(args: readonly string[], node: KubeadmNode = kubeadmNode({ root, kubeadm })) {
     const { context: command, written } = commandContext(new Map());
     const program = new CliCommand('mixed-version-proxy').exitOverride();
-    registerInstall(program, command, () => {}, node);
+    registerInstall(program, command, () => {}, { node });
     const failure = await program
       .parseAsync(['install', 'kubeadm', `--kube-apiserver-port=${otherPort}`, '--timeout=2s', ...args], {
         from: 'user',

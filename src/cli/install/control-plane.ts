@@ -2,8 +2,8 @@ import * as v from 'valibot';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
 import { messageOf } from '../terminal/command-context.ts';
+import { InstallationRefused } from './installation-refused.ts';
 import { notItsTurn, takenTurn, turnCollection, turnLease, turnName } from './installation-turn.ts';
-import { InstallationRefused } from './kubeadm-plan.ts';
 import { readerRights } from './reader-rights.ts';
 
 /** The cluster, as the administrator's kubeconfig on the node reaches it. */

@@ -1,21 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import { messageOf } from '../terminal/command-context.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { diffText, type FileChange } from './file-change.ts';
-import { type Journal, parseJournal, planUndo, withChange } from './journal.ts';
+import { InstallationRefused } from './installation-refused.ts';
+import { type Journal, planUndo, presentFiles, readJournal, withChange, writeJournal } from './journal.ts';
 import type { KubeadmNode } from './kubeadm-node.ts';
-import {
-  changesOf,
-  type InstallationPlan,
-  InstallationRefused,
-  type InstallationWish,
-  planInstallation,
-} from './kubeadm-plan.ts';
+import { changesOf, type InstallationPlan, type InstallationWish, planInstallation } from './kubeadm-plan.ts';
+import { moveKubeApiServer } from './move-kube-apiserver.ts';
 import { routerPaths } from './router-files.ts';
-
-/** Milliseconds between two looks at what has been started. */
-const interval = 500;
+import { waitUntil } from './wait-until.ts';
 
 /** An installation waits for two things, and for three more when it puts back. */
 const turns = 5;
@@ -39,7 +32,7 @@ export async function diffOfInstallation(wish: InstallationWish, node: KubeadmNo
 /** What `install --undo` would change, as a diff; empty when nothing is installed. */
 export async function diffOfUndo(node: KubeadmNode): Promise<string> {
   const journal = await journalOf(node);
-  return journal === undefined ? '' : diffText(planUndo(journal, await filesOf(node, journal)));
+  return journal === undefined ? '' : diffText(await undoOf(journal, node));
 }
 
 /**
@@ -80,7 +73,7 @@ async function installInTurn(
   let recorded: Journal = journal ?? { version: 1, port: plan.port, files: [] };
   const apply = async (change: FileChange): Promise<void> => {
     recorded = withChange(recorded, change);
-    await writeJournal(node, recorded);
+    await writeJournal(routerPaths.journal, recorded, node);
     await node.write(change);
     await say(`written: ${change.path}`);
   };
@@ -136,7 +129,7 @@ async function putBack(
   controlPlane: ControlPlane,
   { node, say, patience }: InstallationSite,
 ): Promise<void> {
-  for (const change of planUndo(journal, await filesOf(node, journal))) {
+  for (const change of await undoOf(journal, node)) {
     // The router ends its requests first; kube-apiserver cannot have the port before that.
     if (change.path === kubeAdmManifest && journal.files.some(({ path }) => path === routerPaths.manifest)) {
       await say(`waiting until ${journal.port} is free`);
@@ -213,47 +206,31 @@ async function withKubeconfig(
   return changes.map((change) => (change.path === routerPaths.kubeconfig ? { ...change, after } : change));
 }
 
-async function journalOf(node: KubeadmNode): Promise<Journal | undefined> {
-  const text = await node.read(routerPaths.journal);
-  return text === undefined ? undefined : parseJournal(routerPaths.journal, text);
+function journalOf(node: KubeadmNode): Promise<Journal | undefined> {
+  return readJournal(routerPaths.journal, node);
 }
 
-function writeJournal(node: KubeadmNode, journal: Journal): Promise<void> {
-  const after = `${JSON.stringify(journal, null, 2)}\n`;
-  return node.write({ path: routerPaths.journal, after, mode: 0o600 });
-}
-
-async function filesOf(
-  node: KubeadmNode,
-  journal: Journal | undefined,
-): Promise<ReadonlyMap<string, string>> {
+function filesOf(node: KubeadmNode, journal: Journal | undefined): Promise<ReadonlyMap<string, string>> {
   const { journal: _, ...own } = routerPaths;
-  const paths = new Set([
-    kubeAdmManifest,
-    ...Object.values(own),
-    ...(journal?.files.map(({ path }) => path) ?? []),
-  ]);
-  const files = new Map<string, string>();
-  for (const path of paths) {
-    const text = await node.read(path);
-    if (text !== undefined) files.set(path, text);
+  return presentFiles([kubeAdmManifest, ...Object.values(own)], journal, node);
+}
+
+/** What kubeadm has written anew since, such as kube-apiserver in another version, is kept, and moved back to its port. */
+async function undoOf(journal: Journal, node: KubeadmNode): Promise<readonly FileChange[]> {
+  return planUndo(journal, await filesOf(node, journal), (path, present) =>
+    path === kubeAdmManifest ? movedBack(present, journal.port) : undefined,
+  );
+}
+
+function movedBack(manifest: string, port: number): string {
+  try {
+    return moveKubeApiServer(manifest, port);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new InstallationRefused(`${kubeAdmManifest} ${cause.message}`, { cause });
   }
-  return files;
 }
 
 function waitUntilReady(controlPlane: ControlPlane, port: number, patience: number): Promise<void> {
   return waitUntil(patience, () => controlPlane.notReady(port));
-}
-
-/** @param reasonNot why it is not so yet @throws {InstallationRefused} with the last reason */
-async function waitUntil(patience: number, reasonNot: () => Promise<string | undefined>): Promise<void> {
-  const giveUpAt = performance.now() + patience;
-  for (;;) {
-    const reason = await reasonNot();
-    if (reason === undefined) return;
-    if (performance.now() > giveUpAt) {
-      throw new InstallationRefused(`${reason} (waited ${Math.round(patience / 1000)} s)`);
-    }
-    await sleep(interval);
-  }
 }

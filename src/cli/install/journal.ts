@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import * as v from 'valibot';
-import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import type { FileChange } from './file-change.ts';
-import { InstallationRefused } from './kubeadm-plan.ts';
-import { moveKubeApiServer } from './move-kube-apiserver.ts';
+import type { HostFiles } from './host-files.ts';
+import { InstallationRefused } from './installation-refused.ts';
 
 const journalSchema = v.object({
   version: v.literal(1),
   /** The port that clients know. */
   port: v.number(),
+  /** Whether the account that the router runs as was made, too. */
+  account: v.exactOptional(v.boolean()),
   files: v.array(
     v.object({
       path: v.string(),
@@ -51,11 +52,15 @@ export function withChange(journal: Journal, { path, before, after, mode, isSecr
 }
 
 /**
- * What has to change to take an installation back, the last change first. What kubeadm has written anew since, such as
- * kube-apiserver in another version, is kept, and moved back to its port. Pure.
+ * What has to change to take an installation back, the last change first. Pure.
+ * @param mended what a file becomes that a tool of the machine has written anew since; `undefined`: no tool does that
  * @throws {InstallationRefused} when somebody else has changed a file that was there before
  */
-export function planUndo(journal: Journal, files: ReadonlyMap<string, string>): readonly FileChange[] {
+export function planUndo(
+  journal: Journal,
+  files: ReadonlyMap<string, string>,
+  mended: (path: string, present: string) => string | undefined = () => undefined,
+): readonly FileChange[] {
   return journal.files.toReversed().flatMap(({ path, before, written, mode, isSecret }): FileChange[] => {
     const present = files.get(path);
     const change = (after: string | undefined): FileChange[] =>
@@ -63,20 +68,37 @@ export function planUndo(journal: Journal, files: ReadonlyMap<string, string>): 
     // The router's own: gone, whatever has been changed in it.
     if (before === null) return change(undefined);
     if (present === before || (present !== undefined && digestOf(present) === written)) return change(before);
-    if (path === kubeAdmManifest && present !== undefined) return change(movedBack(present, journal.port));
+    const whole = present === undefined ? undefined : mended(path, present);
+    if (whole !== undefined) return change(whole);
     throw new InstallationRefused(
-      `${path} has been changed since, or is gone: put it back by hand, then undo again. It was:\n${before}`,
+      `${path} has been changed since, or is gone: put it back by hand, then undo again. ${isSecret ? 'It holds a key: what it was is in the journal' : `It was:\n${before}`}`,
     );
   });
 }
 
-function movedBack(manifest: string, port: number): string {
-  try {
-    return moveKubeApiServer(manifest, port);
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new InstallationRefused(`${kubeAdmManifest} ${cause.message}`, { cause });
+/** `undefined`: there is none, so nothing is installed. @throws {InstallationRefused} */
+export async function readJournal(path: string, files: HostFiles): Promise<Journal | undefined> {
+  const text = await files.read(path);
+  return text === undefined ? undefined : parseJournal(path, text);
+}
+
+/** For root alone: it holds what was there before, keys included. @throws {InstallationRefused} */
+export function writeJournal(path: string, journal: Journal, files: HostFiles): Promise<void> {
+  return files.write({ path, after: `${JSON.stringify(journal, null, 2)}\n`, mode: 0o600 });
+}
+
+/** What is there of these files, and of those that an installation has changed, by path. */
+export async function presentFiles(
+  paths: readonly string[],
+  journal: Journal | undefined,
+  host: HostFiles,
+): Promise<ReadonlyMap<string, string>> {
+  const present = new Map<string, string>();
+  for (const path of new Set([...paths, ...(journal?.files.map((file) => file.path) ?? [])])) {
+    const text = await host.read(path);
+    if (text !== undefined) present.set(path, text);
   }
+  return present;
 }
 
 function digestOf(text: string): string {

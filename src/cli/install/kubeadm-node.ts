@@ -1,24 +1,15 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../terminal/command-context.ts';
-import type { FileChange } from './file-change.ts';
-import { InstallationRefused } from './kubeadm-plan.ts';
+import { type HostFiles, hostFiles } from './host-files.ts';
+import { InstallationRefused } from './installation-refused.ts';
 import { readerName } from './reader-rights.ts';
 
 /** What an installation touches of the machine that it runs on. */
-export interface KubeadmNode {
-  /** `undefined`: there is no such file. @throws {InstallationRefused} when it cannot be read */
-  read(path: string): Promise<string | undefined>;
-  /** At once, whole: the kubelet never sees half of a file. @throws {InstallationRefused} */
-  write(change: Pick<FileChange, 'path' | 'after' | 'mode'>): Promise<void>;
-  /** Removes what a write of it has left that was cut off. @throws {InstallationRefused} */
-  tidy(path: string): Promise<void>;
-  /** Whether something listens on a TCP port. */
-  isTaken(port: number): Promise<boolean>;
+export interface KubeadmNode extends HostFiles {
   /** A kubeconfig for the routers' user, with a certificate of the cluster's CA. @throws {InstallationRefused} */
   makeKubeconfig(clusterConfiguration: string): Promise<string>;
 }
@@ -31,56 +22,10 @@ export interface KubeadmNodeOptions {
 }
 
 export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptions = {}): KubeadmNode {
-  const at = (path: string) => `${root}${path}`;
   return {
-    async read(path) {
-      try {
-        return await readFile(at(path), 'utf8');
-      } catch (error) {
-        if (isMissing(error)) return undefined;
-        throw new InstallationRefused(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
-      }
-    },
-    async write({ path, after, mode }) {
-      try {
-        if (after === undefined) await rm(at(path), { force: true });
-        else await replace(at(path), after, mode);
-      } catch (cause) {
-        throw new InstallationRefused(`${path} cannot be written: ${reasonOf(cause)}`, { cause });
-      }
-    },
-    async tidy(path) {
-      try {
-        await rm(temporaryOf(at(path)), { force: true });
-      } catch (cause) {
-        throw new InstallationRefused(`${path}: ${reasonOf(cause)}`, { cause });
-      }
-    },
-    isTaken: (port) =>
-      new Promise((resolve) => {
-        const server = createServer();
-        server.once('error', () => resolve(true));
-        server.listen({ port, host: '::', exclusive: true }, () => server.close(() => resolve(false)));
-      }),
+    ...hostFiles(root),
     makeKubeconfig: (clusterConfiguration) => kubeconfigBy(kubeadm, clusterConfiguration),
   };
-}
-
-/**
- * Where a file is written before it takes its place. With a dot first: the kubelet passes such files over
- * (pkg/kubelet/config/file_linux.go). The same each time, so that what a killed run has left is found by the next one.
- */
-const temporaryOf = (path: string) => join(dirname(path), `.mixed-version-proxy-${basename(path)}`);
-
-async function replace(path: string, text: string, mode: number): Promise<void> {
-  const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: mode === 0o600 ? 0o700 : 0o755 });
-  const present = await stat(path).catch(() => undefined);
-  const temporary = temporaryOf(path);
-  await rm(temporary, { force: true });
-  await writeFile(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
-  await chmod(temporary, present === undefined ? mode : present.mode & 0o777);
-  await rename(temporary, path);
 }
 
 async function kubeconfigBy(kubeadm: string, clusterConfiguration: string): Promise<string> {
@@ -107,13 +52,4 @@ async function kubeconfigBy(kubeadm: string, clusterConfiguration: string): Prom
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-function reasonOf(error: unknown): string {
-  const isDenied = error instanceof Error && 'code' in error && error.code === 'EACCES';
-  return isDenied ? `${error.message}: run it as root` : messageOf(error);
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -1,5 +1,6 @@
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import type { FileChange } from './file-change.ts';
+import { InstallationRefused } from './installation-refused.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
 import { flagPatch, probePatch, routerConfiguration, routerManifest, routerPaths } from './router-files.ts';
 
@@ -18,11 +19,6 @@ export interface InstallationPlan {
   readonly preparations: readonly FileChange[];
   readonly kubeApiServer: FileChange | undefined;
   readonly router: FileChange | undefined;
-}
-
-/** What stands in the way. The message tells what to do. */
-export class InstallationRefused extends Error {
-  override readonly name = 'InstallationRefused';
 }
 
 /** Stands for the kubeconfig in a plan until kubeadm has made it. */

@@ -5,30 +5,51 @@ import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
 import { type ControlPlane, controlPlaneBy } from './control-plane.ts';
 import { diffOfInstallation, diffOfUndo, type InstallationSite, install, undo } from './install-kubeadm.ts';
+import {
+  dryRunOfSystemd,
+  dryRunOfSystemdUndo,
+  installSystemd,
+  type SystemdSite,
+  undoSystemd,
+} from './install-systemd.ts';
+import { InstallationRefused } from './installation-refused.ts';
 import { type KubeadmNode, kubeadmNode } from './kubeadm-node.ts';
-import { InstallationRefused } from './kubeadm-plan.ts';
+import { usualCommand } from './systemd-files.ts';
+import { type SystemdHost, systemdHost } from './systemd-host.ts';
+import type { SystemdWish } from './systemd-plan.ts';
 
 interface InstallOptions {
   readonly image?: string;
   readonly kubeApiserverPort: string;
-  readonly kubeconfig: string;
+  readonly kubeconfig?: string;
+  readonly config?: string;
+  readonly tlsCertFile?: string;
+  readonly tlsPrivateKeyFile?: string;
+  readonly securePort?: string;
+  readonly command: string;
   readonly timeout: string;
   readonly dryRun?: boolean;
   readonly undo?: boolean;
+}
+
+/** What an installation touches of the machine. Tests bring their own. */
+export interface InstallMachine {
+  readonly node?: KubeadmNode;
+  readonly host?: SystemdHost;
 }
 
 export function registerInstall(
   program: CliCommand,
   context: CommandContext,
   report: ReportExitCode,
-  node: KubeadmNode = kubeadmNode(),
+  { node = kubeadmNode(), host = systemdHost() }: InstallMachine = {},
 ): void {
   program
     .command('install')
     .helpGroup('Set up:')
-    .summary('Put a router on this control-plane node, or take it off again')
+    .summary('Put a router on this machine, or take it off again')
     .description(
-      'Put a router in front of the kube-apiserver of this node, on the port that clients know: make a client certificate that may read the cluster, move kube-apiserver to another port, with patches for later kubeadm upgrades, and start the router as a static pod. Everything is put back when one of them does not become ready. Run it as root, on one node at a time; it refuses while another control-plane node is not ready. It can be repeated.',
+      'kubeadm: put a router in front of the kube-apiserver of this node, on the port that clients know: make a client certificate that may read the cluster, move kube-apiserver to another port, with patches for later kubeadm upgrades, and start the router as a static pod. Run it on one node at a time; it refuses while another control-plane node is not ready. systemd: write a unit, the configuration and the files that it names, and start the router as a service; without --config, a gateway. Both: everything is put back when something does not become ready. Run it as root. It can be repeated.',
     )
     .examples(
       {
@@ -40,21 +61,29 @@ export function registerInstall(
         line: 'install kubeadm --image=registry.example/mixed-version-proxy:0.1.0',
       },
       { comment: 'Put everything back.', line: 'install kubeadm --undo' },
+      {
+        comment: 'A gateway as a systemd service.',
+        line: 'install systemd --kubeconfig=sync.kubeconfig --tls-cert-file=gateway.crt --tls-private-key-file=gateway.key',
+      },
     )
-    .addArgument(new Argument('<form>', 'How the control plane was set up.').choices(['kubeadm']))
-    .option('--image <image>', 'Image of the router. Required for the first installation.')
-    .option('--kube-apiserver-port <port>', 'The port that kube-apiserver moves to.', '6444')
+    .addArgument(new Argument('<form>', 'What the router is started by.').choices(['kubeadm', 'systemd']))
+    .option('--image <image>', 'kubeadm: image of the router. Required for the first installation.')
+    .option('--kube-apiserver-port <port>', 'kubeadm: the port that kube-apiserver moves to.', '6444')
     .option(
       '--kubeconfig <file>',
-      'Kubeconfig of an administrator, for the rights of the router.',
-      '/etc/kubernetes/admin.conf',
+      'kubeadm: kubeconfig of an administrator, for the rights of the router (default /etc/kubernetes/admin.conf). systemd: the one that the router reads the cluster with; it is copied.',
     )
+    .option('--config <file>', 'systemd: a RouterConfiguration, which is copied to /etc/mixed-version-proxy.')
+    .option('--tls-cert-file <file>', 'systemd: serving certificate of a gateway; it is copied.')
+    .option('--tls-private-key-file <file>', 'systemd: private key for --tls-cert-file; it is copied.')
+    .option('--secure-port <port>', 'systemd: port of a gateway, without --config. Default: 6443.')
+    .option('--command <file>', 'systemd: the command that the unit starts.', usualCommand)
     .option('--timeout <duration>', 'How long each of them may take to become ready, or to end.', '3m')
-    .option('--dry-run', 'Print a diff of every file, and change nothing.')
+    .option('--dry-run', 'Print a diff of every file, and for systemd the commands, and change nothing.')
     .option('--undo', 'Put everything back as it was.')
-    .action(async (_form: string, options: InstallOptions) => {
+    .action(async (form: string, options: InstallOptions) => {
       try {
-        await run(options, context, node);
+        await (form === 'systemd' ? runSystemd(options, context, host) : run(options, context, node));
       } catch (error) {
         if (!(error instanceof InstallationRefused)) throw error;
         throw new CommandFailure(1, error.message.split('\n'), { cause: error });
@@ -64,11 +93,11 @@ export function registerInstall(
 }
 
 async function run(options: InstallOptions, context: CommandContext, node: KubeadmNode): Promise<void> {
-  const wish = { image: options.image, kubeApiServerPort: portOf(options.kubeApiserverPort) };
-  const patience = parseDuration(options.timeout);
-  if (patience === undefined) {
-    throw new CommandFailure(2, [`--timeout "${options.timeout}" is no duration such as 3m`]);
-  }
+  const wish = {
+    image: options.image,
+    kubeApiServerPort: portOf('--kube-apiserver-port', options.kubeApiserverPort),
+  };
+  const patience = patienceOf(options);
   if (options.dryRun === true) {
     const diff = await (options.undo === true ? diffOfUndo(node) : diffOfInstallation(wish, node));
     await context.writeOutput(diff === '' ? 'nothing would change\n' : diff);
@@ -76,17 +105,70 @@ async function run(options: InstallOptions, context: CommandContext, node: Kubea
   }
   const site: InstallationSite = {
     node,
-    controlPlane: () => controlPlaneOf(options.kubeconfig, node),
+    controlPlane: () => controlPlaneOf(options.kubeconfig ?? '/etc/kubernetes/admin.conf', node),
     say: (line) => context.writeOutput(`${line}\n`),
     patience,
   };
   await (options.undo === true ? undo(site) : install(wish, site));
 }
 
-function portOf(text: string): number {
+async function runSystemd(
+  options: InstallOptions,
+  context: CommandContext,
+  host: SystemdHost,
+): Promise<void> {
+  const site: SystemdSite = { host, context, patience: patienceOf(options) };
+  if (options.undo === true && options.dryRun !== true) return undoSystemd(site);
+  const wish = () => systemdWish(options, host);
+  if (options.dryRun !== true) return installSystemd(await wish(), site);
+  const text = await (options.undo === true
+    ? dryRunOfSystemdUndo(site)
+    : dryRunOfSystemd(await wish(), site));
+  await context.writeOutput(text === '' ? 'nothing would change\n' : text);
+}
+
+async function systemdWish(options: InstallOptions, host: SystemdHost): Promise<SystemdWish> {
+  const textOf = async (flag: string, path: string | undefined): Promise<string | undefined> => {
+    if (path === undefined) return undefined;
+    const text = await host.read(path);
+    if (text === undefined) throw new InstallationRefused(`${flag}: ${path} is not there`);
+    return text;
+  };
+  const { kubeconfig, securePort } = options;
+  const text = await textOf('--kubeconfig', kubeconfig);
+  return {
+    kubeconfig: text,
+    authority: await authorityOf(kubeconfig, text),
+    configuration: await textOf('--config', options.config),
+    certificate: await textOf('--tls-cert-file', options.tlsCertFile),
+    privateKey: await textOf('--tls-private-key-file', options.tlsPrivateKeyFile),
+    port: securePort === undefined ? undefined : portOf('--secure-port', securePort),
+    command: options.command,
+  };
+}
+
+/** What the API servers' certificates are checked against. */
+async function authorityOf(kubeconfig = '', text?: string): Promise<string | undefined> {
+  if (text === undefined) return undefined;
+  const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
+  try {
+    const access = await loadClusterAccess({ kubeconfig, text });
+    return (await access.credentials()).certificateAuthorities;
+  } catch (cause) {
+    throw new InstallationRefused(`--kubeconfig: ${messageOf(cause)}`, { cause });
+  }
+}
+
+function patienceOf({ timeout }: InstallOptions): number {
+  const patience = parseDuration(timeout);
+  if (patience !== undefined) return patience;
+  throw new CommandFailure(2, [`--timeout "${timeout}" is no duration such as 3m`]);
+}
+
+function portOf(flag: string, text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
-  throw new CommandFailure(2, [`--kube-apiserver-port "${text}" is no port`]);
+  throw new CommandFailure(2, [`${flag} "${text}" is no port`]);
 }
 
 async function controlPlaneOf(kubeconfig: string, node: KubeadmNode): Promise<ControlPlane> {

@@ -16,6 +16,8 @@ export interface HttpsQuestion {
   readonly serverName: string | undefined;
   /** Default: the system's own. */
   readonly certificateAuthorities: string | undefined;
+  /** Whether a certificate among the authorities is trusted that signs none itself: the server's own. Default: false. */
+  readonly allowPartialTrustChain?: boolean;
   readonly clientCertificate: { readonly certificate: string; readonly key: string } | undefined;
   /** Name, value, name, value, … */
   readonly headers: readonly string[];
@@ -54,6 +56,7 @@ export async function askOverHttps(question: HttpsQuestion): Promise<HttpsAnswer
     ...(addressPolicy === undefined ? {} : { lookup: guardedLookup(addressPolicy) }),
     ...(serverName === undefined ? {} : { servername: serverName }),
     ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),
+    ...(question.allowPartialTrustChain === true ? { allowPartialTrustChain: true } : {}),
     ...(clientCertificate === undefined
       ? {}
       : { cert: clientCertificate.certificate, key: clientCertificate.key }),

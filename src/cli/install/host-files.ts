@@ -1,0 +1,87 @@
+import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { messageOf } from '../terminal/command-context.ts';
+import type { FileChange } from './file-change.ts';
+import { InstallationRefused } from './installation-refused.ts';
+
+/** Files and ports of the machine that an installation works on. */
+export interface HostFiles {
+  /** `undefined`: there is no such file. @throws {InstallationRefused} when it cannot be read */
+  read(path: string): Promise<string | undefined>;
+  /** At once, whole: nobody sees half of a file. @throws {InstallationRefused} */
+  write(change: WrittenFile): Promise<void>;
+  /** Removes what a write of it has left that was cut off. @throws {InstallationRefused} */
+  tidy(path: string): Promise<void>;
+  /** Whether something listens on a TCP port. */
+  isTaken(port: number): Promise<boolean>;
+}
+
+export interface WrittenFile extends Pick<FileChange, 'path' | 'after' | 'mode'> {
+  /** ID of the group that it belongs to. Default: the process's. */
+  readonly group?: number | undefined;
+}
+
+/** @param root stands before every path: a mounted node, or a test's. Default: none. */
+export function hostFiles(root = ''): HostFiles {
+  const at = (path: string) => `${root}${path}`;
+  return {
+    async read(path) {
+      try {
+        return await readFile(at(path), 'utf8');
+      } catch (error) {
+        if (isMissing(error)) return undefined;
+        throw new InstallationRefused(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
+      }
+    },
+    async write({ path, after, mode, group }) {
+      try {
+        if (after === undefined) await rm(at(path), { force: true });
+        else await replace(at(path), after, mode, group);
+      } catch (cause) {
+        throw new InstallationRefused(`${path} cannot be written: ${reasonOf(cause)}`, { cause });
+      }
+    },
+    async tidy(path) {
+      try {
+        await rm(temporaryOf(at(path)), { force: true });
+      } catch (cause) {
+        throw new InstallationRefused(`${path}: ${reasonOf(cause)}`, { cause });
+      }
+    },
+    isTaken: (port) =>
+      new Promise((resolve) => {
+        const server = createServer();
+        server.once('error', () => resolve(true));
+        server.listen({ port, host: '::', exclusive: true }, () => server.close(() => resolve(false)));
+      }),
+  };
+}
+
+/**
+ * Where a file is written before it takes its place. With a dot first: the kubelet passes such files over
+ * (pkg/kubelet/config/file_linux.go). The same each time, so that what a killed run has left is found by the next one.
+ */
+const temporaryOf = (path: string) => join(dirname(path), `.mixed-version-proxy-${basename(path)}`);
+
+async function replace(path: string, text: string, mode: number, group: number | undefined): Promise<void> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true, mode: mode === 0o600 ? 0o700 : 0o755 });
+  const present = await stat(path).catch(() => undefined);
+  const temporary = temporaryOf(path);
+  await rm(temporary, { force: true });
+  await writeFile(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
+  await chmod(temporary, present === undefined ? mode : present.mode & 0o777);
+  if (group !== undefined) await chown(temporary, present?.uid ?? process.getuid?.() ?? 0, group);
+  else if (present !== undefined) await chown(temporary, present.uid, present.gid);
+  await rename(temporary, path);
+}
+
+function reasonOf(error: unknown): string {
+  const isDenied = error instanceof Error && 'code' in error && error.code === 'EACCES';
+  return isDenied ? `${error.message}: run it as root` : messageOf(error);
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

@@ -1,0 +1,242 @@
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { readServeInput } from '../serve/serve-input.ts';
+import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { diffText, type FileChange } from './file-change.ts';
+import { InstallationRefused } from './installation-refused.ts';
+import { type Journal, planUndo, presentFiles, readJournal, withChange, writeJournal } from './journal.ts';
+import { accountName, unitName } from './systemd-files.ts';
+import type { SystemdHost } from './systemd-host.ts';
+import { planSystemd, type SystemdWish, unitOfAnotherOrigin } from './systemd-plan.ts';
+import {
+  accountGroup,
+  lastLines,
+  makeAccount,
+  must,
+  refuseUnlessSystemd,
+  routerNotReady,
+  serviceState,
+  unitFile,
+} from './systemd-service.ts';
+import { waitUntil } from './wait-until.ts';
+
+/** What an installation as a systemd service works on. */
+export interface SystemdSite {
+  readonly host: SystemdHost;
+  readonly context: CommandContext;
+  /** Milliseconds until the router has to be ready. */
+  readonly patience: number;
+}
+
+interface Preparation {
+  readonly journal: Journal | undefined;
+  readonly changes: readonly FileChange[];
+  readonly config: ServeConfig;
+  readonly wasActive: boolean;
+  readonly hasAccount: boolean;
+}
+
+const reload = ['systemctl', 'daemon-reload'] as const;
+const restart = ['systemctl', 'restart', unitName] as const;
+
+/** What `install` would change, as a diff, and the commands it would run; empty when all is there. */
+export async function dryRunOfSystemd(wish: SystemdWish, site: SystemdSite): Promise<string> {
+  const preparation = await prepare(wish, site);
+  const { changes, hasAccount, wasActive } = preparation;
+  if (changes.length === 0 && hasAccount && wasActive) return '';
+  const account = hasAccount ? [] : [['useradd', ...makeAccount]];
+  return diffText(changes) + commandText([...account, ...startCommands(preparation)]);
+}
+
+/** The same of `install --undo`; empty when nothing is installed. */
+export async function dryRunOfSystemdUndo({ host }: SystemdSite): Promise<string> {
+  const journal = await readJournal(host.paths.journal, host);
+  if (journal === undefined) return '';
+  const account = journal.account === true ? [['userdel', accountName]] : [];
+  return (
+    commandText(stopCommands) + diffText(await undoOf(journal, host)) + commandText([reload, ...account])
+  );
+}
+
+/**
+ * Writes the unit and what it needs, starts it, and waits until the router is ready. All is put back when it is not.
+ * @throws {InstallationRefused} when nothing has been changed, or everything has been put back
+ */
+export async function installSystemd(wish: SystemdWish, site: SystemdSite): Promise<void> {
+  const { host, patience } = site;
+  await refuseUnlessSystemd(host);
+  const preparation = await prepare(wish, site);
+  const { changes, config, wasActive, hasAccount } = preparation;
+  const ready = () => waitUntil(patience, () => routerNotReady(config, host));
+  if (changes.length === 0 && hasAccount && wasActive) {
+    await ready();
+    await say(site, `nothing to do: the router is installed, and ready on ${config.securePort}`);
+    return;
+  }
+  const { journal } = preparation;
+  let recorded: Journal = {
+    version: 1,
+    port: config.securePort,
+    ...(journal?.account === true || !hasAccount ? { account: true } : {}),
+    files: journal?.files ?? [],
+  };
+  try {
+    if (!hasAccount) {
+      await writeJournal(host.paths.journal, recorded, host);
+      await must(host, 'useradd', ...makeAccount);
+    }
+    const group = await accountGroup(host);
+    for (const change of changes) {
+      recorded = withChange(recorded, change);
+      await writeJournal(host.paths.journal, recorded, host);
+      await host.write({ ...change, group: change.isSecret === true ? group : undefined });
+      await say(site, `written: ${change.path}`);
+    }
+    for (const [command, ...args] of startCommands(preparation)) await must(host, command, ...args);
+    await say(site, `waiting for the router on ${config.securePort}`);
+    await ready();
+  } catch (cause) {
+    const lines = await lastLines(host);
+    await say(site, `failed: ${messageOf(cause)}`);
+    await putBack(preparation, recorded, site).catch((error: unknown) => {
+      throw new InstallationRefused(
+        `${messageOf(cause)}\nnot everything could be put back: ${messageOf(error)}. See to it, then: install systemd --undo`,
+        { cause: error },
+      );
+    });
+    throw new InstallationRefused(
+      `${messageOf(cause)}\nthe last lines of its journal:\n${lines}\neverything has been put back`,
+      { cause },
+    );
+  }
+  await say(site, `installed: the router is ready on ${config.securePort}, as ${unitName}`);
+}
+
+/** Takes an installation back. @throws {InstallationRefused} */
+export async function undoSystemd(site: SystemdSite): Promise<void> {
+  const { host } = site;
+  const journal = await readJournal(host.paths.journal, host);
+  if (journal === undefined) {
+    await say(site, `nothing to do: ${host.paths.journal} is not there, so nothing is installed`);
+    return;
+  }
+  await refuseUnlessSystemd(host);
+  await takeBack(journal, site);
+  await say(site, `removed: ${unitName} is stopped, and every file is as it was`);
+}
+
+/** Looks at everything that may stand in the way, and changes nothing. @throws {InstallationRefused} */
+async function prepare(wish: SystemdWish, site: SystemdSite): Promise<Preparation> {
+  const { host, context } = site;
+  const { paths } = host;
+  const journal = await readJournal(paths.journal, host);
+  const files = await presentFiles(Object.values(paths), journal, host);
+  const isInstalled = journal?.files.some(({ path }) => path === paths.unit) === true;
+  const changes = planSystemd(wish, paths, files, isInstalled);
+  const known = await unitFile(host);
+  if (known !== undefined && known !== paths.unit) throw unitOfAnotherOrigin(known);
+  if (!(await host.isExecutable(wish.command))) {
+    throw new InstallationRefused(
+      `${wish.command} is no command that can be run: name the one that the unit starts with --command`,
+    );
+  }
+  const config = await checkedConfiguration(changes, site);
+  const wasActive = (await serviceState(host)) === 'active';
+  const listensThere = wasActive && journal?.port === config.securePort;
+  const busy = listensThere ? undefined : await context.portInUse(config);
+  if (busy !== undefined) throw new InstallationRefused(`${busy}; free it, or take another port`);
+  const hasAccount = (await accountGroup(host)) !== undefined;
+  return { journal, changes, config, wasActive, hasAccount };
+}
+
+/** What `serve --dry-run` says of the files as they will be. @throws {InstallationRefused} with every fault */
+async function checkedConfiguration(
+  changes: readonly FileChange[],
+  { host, context }: SystemdSite,
+): Promise<ServeConfig> {
+  const planned = new Map(changes.map(({ path, after }) => [path, after]));
+  const readFile = (path: string) => planned.get(path) ?? context.readFile(path);
+  const given = {
+    // systemd makes the state directory with the service: until then any folder that can be written to will do.
+    flags: { 'snapshot-file': [join(tmpdir(), 'snapshot')] },
+    configurationFiles: [host.paths.configuration],
+    dryRun: ['true'],
+    unknown: [],
+  };
+  try {
+    return (await readServeInput(given, { ...context, readFile })).config;
+  } catch (cause) {
+    if (!(cause instanceof CommandFailure)) throw cause;
+    throw new InstallationRefused(
+      ['the router could not start with this configuration:', ...cause.lines].join('\n'),
+      { cause },
+    );
+  }
+}
+
+function startCommands({ wasActive }: Preparation): readonly (readonly [string, ...string[]])[] {
+  return wasActive
+    ? [reload, ['systemctl', 'enable', unitName], restart]
+    : [reload, ['systemctl', 'enable', '--now', unitName]];
+}
+
+const stopCommands = [
+  ['systemctl', 'disable', '--now', unitName],
+  ['systemctl', 'clean', '--what=state', unitName],
+] as const;
+
+/** As it was before this run: an installation that was there serves on. */
+async function putBack(
+  { journal, changes, wasActive }: Preparation,
+  recorded: Journal,
+  site: SystemdSite,
+): Promise<void> {
+  const { host } = site;
+  if (journal === undefined) return takeBack(recorded, site);
+  for (const { path, before, mode } of changes.toReversed()) {
+    await host.write({ path, after: before, mode });
+    await say(site, `put back: ${path}`);
+  }
+  await writeJournal(host.paths.journal, journal, host);
+  await must(host, ...reload);
+  if (wasActive) await must(host, ...restart);
+  else await host.run('systemctl', 'stop', unitName);
+}
+
+async function takeBack(journal: Journal, site: SystemdSite): Promise<void> {
+  const { host } = site;
+  const { paths } = host;
+  const changes = await undoOf(journal, host);
+  if (changes.some(({ path }) => path === paths.unit)) {
+    const [[stop, ...stopArgs], [clean, ...cleanArgs]] = stopCommands;
+    await must(host, stop, ...stopArgs);
+    // A snapshot that is left behind does no harm, and systemd before version 243 cannot.
+    await host.run(clean, ...cleanArgs);
+  }
+  for (const change of changes) {
+    await host.write(change);
+    await say(site, `${change.after === undefined ? 'removed' : 'put back'}: ${change.path}`);
+  }
+  await must(host, ...reload);
+  // One that failed is remembered, even without its unit.
+  await host.run('systemctl', 'reset-failed', unitName);
+  if (journal.account === true && (await accountGroup(host)) !== undefined) {
+    await must(host, 'userdel', accountName);
+  }
+  for (const path of [paths.journal, ...journal.files.map((file) => file.path)]) await host.tidy(path);
+  await host.write({ path: paths.journal, after: undefined, mode: 0o600 });
+  for (const path of [paths.configuration, paths.journal]) await host.removeEmptyFolder(dirname(path));
+}
+
+async function undoOf(journal: Journal, host: SystemdHost): Promise<readonly FileChange[]> {
+  return planUndo(journal, await presentFiles([], journal, host));
+}
+
+function commandText(commands: readonly (readonly string[])[]): string {
+  return commands.map((words) => `would run: ${words.join(' ')}\n`).join('');
+}
+
+function say({ context }: SystemdSite, line: string): Promise<void> {
+  return context.writeOutput(`${line}\n`);
+}

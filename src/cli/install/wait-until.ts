@@ -1,0 +1,21 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { InstallationRefused } from './installation-refused.ts';
+
+/** Milliseconds between two looks at what has been started. */
+const interval = 500;
+
+/** @param reasonNot why it is not so yet @throws {InstallationRefused} with the last reason */
+export async function waitUntil(
+  patience: number,
+  reasonNot: () => Promise<string | undefined>,
+): Promise<void> {
+  const giveUpAt = performance.now() + patience;
+  for (;;) {
+    const reason = await reasonNot();
+    if (reason === undefined) return;
+    if (performance.now() > giveUpAt) {
+      throw new InstallationRefused(`${reason} (waited ${Math.round(patience / 1000)} s)`);
+    }
+    await sleep(interval);
+  }
+}
