@@ -97,7 +97,7 @@ ${text}`;
         certificateAuthorities: ca,
         clientCertificate: { certificate: certificate ?? '', key: key ?? '' },
         headers: [],
-        patience: 5_000,
+        responseTimeout: 5_000,
         longestResponse: 1024 * 1024,
       });
     },

@@ -8,7 +8,7 @@ import { accountName, unitName } from './systemd-files.ts';
 import type { SystemdHost } from './systemd-host.ts';
 
 /** Milliseconds for one answer. */
-const patience = 2_000;
+const responseTimeout = 2_000;
 
 /** Runs a command that has to succeed. @throws {InstallationRefused} with what it wrote */
 export async function must(host: SystemdHost, command: string, ...args: readonly string[]): Promise<void> {
@@ -94,7 +94,7 @@ export async function routerNotReady(config: ServeConfig, host: SystemdHost): Pr
       allowPartialTrustChain: true,
       clientCertificate: undefined,
       headers: [],
-      patience,
+      responseTimeout,
       longestResponse: 1024 * 1024,
     });
     if (status !== 200) return `${url} is answered with ${status}: ${text.trim()}`;
