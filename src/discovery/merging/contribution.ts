@@ -35,16 +35,8 @@ export function byName<Item>(
   nameOf: (item: Item) => string,
   order: (lists: readonly (readonly string[])[]) => readonly string[] = consensusOrder,
 ): NamedContributions<Item>[] {
-  const contributions = new Map<string, Contribution<Item>[]>();
-  const names: string[][] = [];
-  for (const { source, item: list } of lists) {
-    names.push(list.map(nameOf));
-    for (const item of list) {
-      const name = nameOf(item);
-      const known = contributions.get(name);
-      if (known === undefined) contributions.set(name, [{ source, item }]);
-      else known.push({ source, item });
-    }
-  }
+  const all = lists.flatMap(({ source, item: list }) => list.map((item) => ({ source, item })));
+  const contributions = Map.groupBy(all, ({ item }) => nameOf(item));
+  const names = lists.map(({ item: list }) => list.map(nameOf));
   return order(names).map((name) => [name, contributions.get(name) ?? []]);
 }

@@ -1,3 +1,5 @@
+import { DiscoveryDocumentError } from '../forms/parse-document.ts';
+
 /** The parts of an OpenAPI v2 document that are merged, entry by entry. */
 const sectionNames = ['paths', 'definitions', 'parameters', 'responses'] as const;
 export type SectionName = (typeof sectionNames)[number];
@@ -27,6 +29,12 @@ export interface DocumentCodec {
   read(bytes: Uint8Array): Promise<DocumentParts>;
   /** Puts parts together, entries in the order of their names, as API servers write them. */
   write(parts: DocumentParts): Uint8Array<ArrayBuffer>;
+}
+
+/** @param version what a document says under `swagger` @throws {DiscoveryDocumentError} for another version, or none */
+export function checkIsOpenApiV2(version: unknown): void {
+  if (version === '2.0') return;
+  throw new DiscoveryDocumentError('NotTheDocument', 'This is no OpenAPI v2: it is not swagger 2.0.');
 }
 
 export function emptySections(): Map<SectionName, Section> {

@@ -1,6 +1,7 @@
 import { pause } from '../../runtime/pause.ts';
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import {
+  checkIsOpenApiV2,
   concatenate,
   type DocumentCodec,
   emptySections,
@@ -48,9 +49,7 @@ export const jsonCodec: DocumentCodec = {
     if (!cursor.isAtEnd()) {
       throw new DiscoveryDocumentError('InvalidDocument', 'This is no JSON: something follows its end.');
     }
-    if (version !== '2.0') {
-      throw new DiscoveryDocumentError('NotTheDocument', 'This is no OpenAPI v2: it is not swagger 2.0.');
-    }
+    checkIsOpenApiV2(version);
     return { plain, sections };
   },
 

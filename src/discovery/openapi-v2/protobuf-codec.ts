@@ -1,5 +1,6 @@
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import {
+  checkIsOpenApiV2,
   concatenate,
   type DocumentCodec,
   emptySections,
@@ -48,9 +49,7 @@ export const protobufCodec: DocumentCodec = {
         plain.push(whole);
       }
     }
-    if (version !== '2.0') {
-      throw new DiscoveryDocumentError('NotTheDocument', 'This is no OpenAPI v2: it is not swagger 2.0.');
-    }
+    checkIsOpenApiV2(version);
     return { plain, sections };
   },
 

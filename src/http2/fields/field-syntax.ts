@@ -1,13 +1,10 @@
 import { memoizeByName } from './memoize-by-name.ts';
 
-const tokenCharacter = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]";
-const fieldValueCharacter = '[\\t\\x20-\\x7e\\x80-\\xff]';
-
 /** A header name or a method (RFC 9110 section 5.6.2). */
-export const token = new RegExp(`^${tokenCharacter}+$`);
+export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** The value of a header line (RFC 9110 section 5.5), as a byte string. */
-export const fieldValue = new RegExp(`^${fieldValueCharacter}*$`);
+export const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** The value of a header line in HTTP/2, as a byte string: no whitespace at either end (RFC 9113 section 8.2.1). */
 export const http2FieldValue = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
@@ -30,17 +27,6 @@ export const isHttp2FieldName = memoizeByName(
 
 /** The value of `Content-Length` (RFC 9110 section 8.6), in digits that a number holds exactly. */
 export const contentLengthValue = /^\d{1,15}$/;
-
-const lineEndsAndFieldLines = new RegExp(`(?:\\r\\n${tokenCharacter}+:${fieldValueCharacter}*)*$`, 'y');
-
-/**
- * Whether the rest of `text` is nothing but header lines (RFC 9112 section 5), each after a line end. One expression for
- * all of them costs less than two for each. It is unambiguous, so its time is linear.
- */
-export function areFieldLines(text: string, from: number): boolean {
-  lineEndsAndFieldLines.lastIndex = from;
-  return lineEndsAndFieldLines.test(text);
-}
 
 /**
  * Removes spaces and tabs around a value (RFC 9110 section 5.5). `trim` would remove more, and a regular expression would

@@ -4,7 +4,7 @@ import { Http2Pool } from '../../http2/client/http2-pool.ts';
 import { maximumHeaderBytes, streamWindow } from '../exchange/serving-limits.ts';
 import type { DispatcherFor } from './destination-dispatchers.ts';
 import { http1Pool } from './http1-pool.ts';
-import { maximumResponseHeaderBytes, maximumResponseLines } from './response-limits.ts';
+import { maximumResponseHeaderBytes, maximumResponseLines } from './limited-responses.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 
 export interface ConnectionLimits {

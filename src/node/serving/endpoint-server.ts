@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -53,14 +54,12 @@ export async function startEndpointServer(options: EndpointServerOptions): Promi
   const server = secure ?? createServer(limits, listener);
   server.maxConnections = maximumConnections;
   const cutConnections = everyConnectionOf(server);
-  const address = await new Promise<AddressInfo>((resolve, reject) => {
-    const failed = (error: Error): void => reject(listenError(error, host, port, flag));
-    server.once('error', failed);
-    server.listen(port, host, () => {
-      server.off('error', failed);
-      resolve(server.address() as AddressInfo);
-    });
-  });
+  try {
+    await once(server.listen(port, host), 'listening');
+  } catch (error) {
+    throw listenError(error as Error, host, port, flag);
+  }
+  const address = server.address() as AddressInfo;
   const scheme = secure === undefined ? 'http' : 'https';
   return {
     origin: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${address.port}`,

@@ -5,7 +5,7 @@ import { requestLines } from '../../http2/fields/connection-headers.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { invalidResponse, refuseOtherCodings } from '../destinations/invalid-response.ts';
-import { maximumResponseHeaderBytes, maximumResponseLines } from '../destinations/response-limits.ts';
+import { maximumResponseHeaderBytes, maximumResponseLines } from '../destinations/limited-responses.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import { toTransportError } from '../destinations/transport-errors.ts';
 
