@@ -7,8 +7,8 @@ export const chartPath = 'deploy/helm/mixed-version-proxy';
 /** What the chart makes with its default values, for those who have no Helm. From the root of the repository. */
 export const manifestsPath = 'deploy/kubernetes/mixed-version-proxy.yaml';
 
-/** `HELM`, else `helm` on PATH. */
-export const helm = process.env['HELM'] ?? 'helm';
+/** `TEST_ASSET_HELM`, else `helm` on PATH. */
+export const helm = process.env['TEST_ASSET_HELM'] ?? 'helm';
 /** Of the plain manifests: nobody renders a certificate for them. */
 export const manifestValues = ['gateway.servingSecret=mixed-version-proxy-serving'];
 

@@ -19,7 +19,7 @@ import { type KubernetesObject, objectsIn, objectsOf } from './support/manifests
 
 const root = resolve(import.meta.dirname, '../..');
 const objects = objectsOf(manifestsPath);
-const skip = hasHelm() ? false : 'helm is not on PATH (set HELM)';
+const skip = hasHelm() ? false : 'helm is not on PATH (set TEST_ASSET_HELM)';
 
 function named(kind: string, name: string, among = objects): KubernetesObject {
   const found = among.filter((object) => object.kind === kind && object.metadata.name === name);

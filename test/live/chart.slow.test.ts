@@ -11,7 +11,7 @@ import { tlsRequest } from './tls-request.ts';
 const assets = assetsOfEnvironment();
 const missing = hasHelm()
   ? 'no kube-apiserver binaries given (npm run test:live tells how)'
-  : 'helm is not on PATH (set HELM)';
+  : 'helm is not on PATH (set TEST_ASSET_HELM)';
 
 test('the chart is installed with no object beforehand, and upgraded with the same certificate', {
   skip: (!assets.ok || !hasHelm()) && missing,

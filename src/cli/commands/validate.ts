@@ -1,5 +1,6 @@
-import { syncConfiguration } from '../config/configuration-kind.ts';
+import { routerConfiguration, syncConfiguration } from '../config/configuration-kind.ts';
 import { configurationKindOf } from '../config/parse-configuration.ts';
+import { readConfigurationFile } from '../config/read-configuration-file.ts';
 import { readServeInput } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import { readSnapshotKeysInput } from '../snapshot/snapshot-keys-input.ts';
@@ -11,6 +12,7 @@ import { countOf } from '../terminal/count-of.ts';
 interface ValidateOptions {
   readonly snapshotKeys?: string;
   readonly config?: string;
+  readonly syntaxOnly?: true;
 }
 
 export function registerValidate(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
@@ -30,6 +32,10 @@ export function registerValidate(program: CliCommand, context: CommandContext, r
         comment: 'Check a configuration file, certificates and keys included.',
         line: 'validate --config router.yaml',
       },
+      {
+        comment: 'Check it where they are not, such as in CI.',
+        line: 'validate --config router.yaml --syntax-only',
+      },
     )
     .argument('[file]', 'Snapshot, as JSON or signed.')
     .option('--snapshot-keys <file>', 'Public keys (JWK Set) that a signed snapshot is checked with.')
@@ -37,10 +43,17 @@ export function registerValidate(program: CliCommand, context: CommandContext, r
       '--config <file>',
       'A RouterConfiguration or a SyncConfiguration, checked in the place of a snapshot.',
     )
-    .action(async (file: string | undefined, { config, snapshotKeys }: ValidateOptions) => {
-      if (config === undefined && file !== undefined) await validateSnapshot(context, file, snapshotKeys);
+    .option(
+      '--syntax-only',
+      'With --config: keys, types and ranges of the configuration file alone, not the files that it names, nor whether settings go together.',
+    )
+    .action(async (file: string | undefined, { config, snapshotKeys, syntaxOnly }: ValidateOptions) => {
+      if (config === undefined && file !== undefined && syntaxOnly === undefined)
+        await validateSnapshot(context, file, snapshotKeys);
       else if (config !== undefined && file === undefined && snapshotKeys === undefined)
-        await validateConfiguration(context, config);
+        await (syntaxOnly === true
+          ? validateSyntax(context, config)
+          : validateConfiguration(context, config));
       else
         throw new CommandFailure(2, ['name one thing to check: a snapshot file, or --config with its file']);
       report(0);
@@ -65,6 +78,16 @@ async function validateConfiguration(context: CommandContext, file: string): Pro
   if (kind === syncConfiguration.kind) await validateSync(context, file);
   else await readServeInput({ flags: {}, configurationFiles: [file], dryRun: [], unknown: [] }, context);
   await context.writeOutput(`${file} is valid, with everything it names\n`);
+}
+
+/** As every command reads the file before it looks at what it names. */
+async function validateSyntax(context: CommandContext, file: string): Promise<void> {
+  const kind = configurationKindOf(readInputFile(context, '--config', file));
+  const faults: string[] = [];
+  if (kind === syncConfiguration.kind) readConfigurationFile(context, file, syncConfiguration, faults);
+  else readConfigurationFile(context, file, routerConfiguration, faults);
+  if (faults.length > 0) throw new CommandFailure(2, faults);
+  await context.writeOutput(`${file} has no fault in itself; what it names was not looked at\n`);
 }
 
 async function validateSync(context: CommandContext, file: string): Promise<void> {

@@ -85,3 +85,12 @@ export function locateFault(
   if (configured === undefined || origin === undefined || isOverridden) return message;
   return `${configured.file}:${origin.line}:${origin.column}: ${origin.path}: ${message}`;
 }
+
+/**
+ * Whether a message names flags, and all of them were given. Where the file has faults, only such a message is certain:
+ * one about a flag that is missing may come of a value that the file does set, and wrongly.
+ */
+export function namesGivenFlags(message: string, options: RawOptions<string>): boolean {
+  const names = [...message.matchAll(/--([a-z][a-z0-9-]*)/g)].map(([, name = '']) => name);
+  return names.length > 0 && names.every((name) => Object.hasOwn(options, name));
+}

@@ -45,8 +45,12 @@ export interface ConfiguredValue<Name extends string = string> {
 
 export type ParseConfigurationResult<Name extends string = string> =
   | { readonly ok: true; readonly values: readonly ConfiguredValue<Name>[] }
-  /** Every fault, in the order of the file. */
-  | { readonly ok: false; readonly faults: readonly ConfigurationFault[] };
+  /** Every fault, in the order of the file, and the values that have none. */
+  | {
+      readonly ok: false;
+      readonly faults: readonly ConfigurationFault[];
+      readonly values: readonly ConfiguredValue<Name>[];
+    };
 
 /**
  * Reads a configuration file, YAML 1.2 or JSON. Strict: unknown and repeated keys, wrong types, more than one
@@ -60,7 +64,7 @@ export function parseConfiguration<Name extends string>(
   const values = reader.read(text);
   const { faults } = reader;
   if (faults.length === 0) return { ok: true, values };
-  return { ok: false, faults: faults.toSorted((a, b) => a.line - b.line || a.column - b.column) };
+  return { ok: false, faults: faults.toSorted((a, b) => a.line - b.line || a.column - b.column), values };
 }
 
 class ConfigurationReader<Name extends string> {

@@ -187,6 +187,21 @@ describe('validate --config of a SyncConfiguration', () => {
     assert.ok(!errors.includes(String(key.privateJwk.d)));
   });
 
+  it('checks the file alone with --syntax-only, where what it names is not there', async () => {
+    const syntaxOnly = (text: string) =>
+      runCommand(new Map([['sync.yaml', text]]), ['validate', '--config', 'sync.yaml', '--syntax-only']);
+    assert.deepEqual(await syntaxOnly(complete), {
+      code: 0,
+      output: 'sync.yaml has no fault in itself; what it names was not looked at\n',
+      errors: '',
+    });
+    const { code, errors } = await syntaxOnly(complete.replace('port: 8080', 'porr: 8080'));
+    assert.equal(code, 2);
+    assert.match(errors, /sync\.yaml:10:\d+: endpoints\.porr is no key/);
+    const wrongUse = await runCommand(new Map([['a.json', '{}']]), ['validate', 'a.json', '--syntax-only']);
+    assert.equal(wrongUse.code, 2);
+  });
+
   it('has every fault told', async () => {
     const { code, errors } = await validate(complete.replace('port: 8080', 'port: 80800'));
     assert.equal(code, 2);

@@ -56,6 +56,25 @@ async function read(text: string, flags: RawServeOptions = {}) {
 }
 
 describe('serve --config', () => {
+  it('tells the faults of the file, of flags and of named files in one run, and none that only seems to be one', async () => {
+    const faulty = complete
+      .replace('port: 7443', 'port: 7443\n  portt: 1\n  http2MaxStreams: 5')
+      .replace('url: https://127.0.0.1:6444', 'url: [1]')
+      .replace('keysFile: snapshot-keys.json', 'keysFile: missing.json');
+    const { lines, errors } = await read(faulty, { 'dial-timeout': ['7q'] });
+    assert.deepEqual(
+      lines.map((line) => line.replace(/: (cannot read).*/, ': $1').replace(/ must be .*| is no key.*/, '')),
+      [
+        '/etc/router/router.yaml:5:8: localServer.url',
+        '/etc/router/router.yaml:8:3: serving.portt',
+        '/etc/router/router.yaml:9:3: serving.http2MaxStreams',
+        '/etc/router/router.yaml:23:13: snapshot.keysFile: --snapshot-keys: cannot read',
+        '--dial-timeout',
+      ],
+    );
+    assert.equal(errors, '');
+  });
+
   it('starts by the file alone, with paths relative to its folder', async () => {
     const { config, lines } = await read(complete);
     assert.deepEqual(lines, []);

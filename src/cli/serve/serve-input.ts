@@ -7,12 +7,12 @@ import type { ConfigurationSource } from '../../node/reload/configuration-source
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
-import { type ConfiguredOptions, locateFault, withFlags } from '../config/configured-options.ts';
+import { locateFault, namesGivenFlags, withFlags } from '../config/configured-options.ts';
 import { readConfigurationFile } from '../config/read-configuration-file.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { parseBoolean } from '../flags/flag-types.ts';
 import type { FlagFault } from '../flags/flag-values.ts';
-import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/serve-flags.ts';
+import { type RawServeOptions, serveFlags } from '../flags/serve-flags.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
 import type { ReadTextFile } from './certificate-files.ts';
 import { createConfigurationSource } from './configuration-file-source.ts';
@@ -57,8 +57,15 @@ export async function readServeInput(
   const faults = [...given.unknown];
   const isDryRun = parseBoolean(given.dryRun.at(-1) ?? 'false');
   if (isDryRun === undefined) faults.push(`--dry-run must be true or false, not "${given.dryRun.at(-1)}"`);
-  const configured = readConfigured(given.configurationFiles.at(-1), context, faults);
+  const file = given.configurationFiles.at(-1);
+  const faultsOfFile: string[] = [];
+  const configured =
+    file === undefined ? undefined : readConfigurationFile(context, file, routerConfiguration, faultsOfFile);
+  faults.push(...faultsOfFile);
   const options = withFlags(configured, given.flags);
+  const isGiven = ({ flag }: FlagFault) => Object.hasOwn(options, flag.replace(/^--/, ''));
+  const isCertain = (fault: FlagFault) =>
+    faultsOfFile.length === 0 || (isGiven(fault) && namesGivenFlags(fault.message, options));
   const onMachine = findSettings(options, context.readFile);
   const missing = onMachine.faults.map((fault) => locateFault(fault, configured, given.flags));
   if (missing.length > 0) throw new CommandFailure(2, [...faults, ...missing]);
@@ -67,14 +74,14 @@ export async function readServeInput(
   const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
     validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock(), found });
   const result = await checkedOptions();
-  const warnings = [...deprecationWarnings(serveFlags, options), ...result.warnings];
+  const warnings = [...deprecationWarnings(serveFlags, options), ...result.warnings].filter(isCertain);
   for (const warning of warnings) {
     context.writeError(`warning: ${locateFault(warning, configured, given.flags)}\n`);
   }
   if (!result.ok) {
-    faults.push(...result.faults.map((fault) => locateFault(fault, configured, given.flags)));
-    const isMissing = ({ flag }: FlagFault) => !Object.hasOwn(options, flag.replace(/^--/, ''));
-    if (onMachine.note !== undefined && result.faults.some(isMissing)) faults.push(onMachine.note);
+    const certain = result.faults.filter(isCertain);
+    faults.push(...certain.map((fault) => locateFault(fault, configured, given.flags)));
+    if (onMachine.note !== undefined && !certain.every(isGiven)) faults.push(onMachine.note);
   } else faults.push(...(await unwritableFiles(result.config)));
   if (!result.ok || isDryRun === undefined || faults.length > 0) throw new CommandFailure(2, faults);
   const configurationSource = createConfigurationSource({
@@ -99,26 +106,11 @@ export async function readServeInput(
     found = [...onMachine.settings, serverIdSetting('not-known-yet', '')];
     const first = await check();
     found = onMachine.settings;
-    if (!first.ok) return first;
+    if (!first.ok || faults.length > 0) return first;
     const id = await findOwnServerId(first.config, isDryRun === true ? undefined : patience);
     if (typeof id !== 'string') return { ok: false, faults: [id], warnings: first.warnings };
     found = [...found, serverIdSetting(id, `identity Lease of this host, ${hostname()}`)];
     return check();
-  }
-}
-
-/** `undefined` without a file. A faulty one ends the run: what it leaves out would look like more faults. */
-function readConfigured(
-  file: string | undefined,
-  context: CommandContext,
-  faults: readonly string[],
-): ConfiguredOptions<ServeFlagName> | undefined {
-  if (file === undefined) return undefined;
-  try {
-    return readConfigurationFile(context, file, routerConfiguration);
-  } catch (error) {
-    if (!(error instanceof CommandFailure)) throw error;
-    throw new CommandFailure(error.exitCode, [...faults, ...error.lines], { cause: error });
   }
 }
 

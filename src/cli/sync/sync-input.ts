@@ -1,5 +1,10 @@
 import { syncConfiguration } from '../config/configuration-kind.ts';
-import { type ConfiguredOptions, locateFault, withFlags } from '../config/configured-options.ts';
+import {
+  type ConfiguredOptions,
+  locateFault,
+  namesGivenFlags,
+  withFlags,
+} from '../config/configured-options.ts';
 import { readConfigurationFile } from '../config/read-configuration-file.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { splitList } from '../flags/flag-values.ts';
@@ -43,7 +48,9 @@ const uselessWith: Readonly<Record<'once' | 'from' | 'record', readonly SyncFlag
  */
 export function readSyncInput(given: SyncArguments, context: CommandContext): SyncInput {
   const file = given.config?.at(-1);
-  const configured = file === undefined ? undefined : readConfigurationFile(context, file, syncConfiguration);
+  const faultsOfFile: string[] = [];
+  const configured =
+    file === undefined ? undefined : readConfigurationFile(context, file, syncConfiguration, faultsOfFile);
   const options = withFlags(configured && usefulOf(configured, given), given);
   for (const warning of deprecationWarnings(syncFlags, options)) {
     context.writeError(`warning: ${locateFault(warning, configured, given)}\n`);
@@ -52,11 +59,10 @@ export function readSyncInput(given: SyncArguments, context: CommandContext): Sy
   const flags = syncFlagsOf(options, faults);
   const planned = planSync(flags, context);
   if ('faults' in planned) faults.push(...planned.faults);
-  if (faults.length > 0 || !('plan' in planned)) {
-    throw new CommandFailure(
-      2,
-      faults.map((message) => locate(message, configured, given)),
-    );
+  const isCertain = (message: string) => faultsOfFile.length === 0 || namesGivenFlags(message, options);
+  if (faults.length + faultsOfFile.length > 0 || !('plan' in planned)) {
+    const certain = faults.filter(isCertain).map((message) => locate(message, configured, given));
+    throw new CommandFailure(2, [...faultsOfFile, ...certain]);
   }
   return { flags, plan: planned.plan };
 }
