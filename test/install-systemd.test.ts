@@ -34,9 +34,10 @@ async function freePort(): Promise<number> {
 
 /** A machine with systemd beside a cluster, and what a gateway in front of it is installed with. */
 async function gatewayMachine(context: TestContext) {
+  // First, so that its service ends before the cluster that it reads.
+  const machine = await systemdMachine(context);
   const cluster = await syncCluster(context);
   const api = await cluster.startServer({ version: '1.36', name: 'cp-a' });
-  const machine = await systemdMachine(context);
   const paths = systemdPaths(machine.root);
   const port = await freePort();
   const { router, frontProxyClient, clusterCa } = cluster.certificates;

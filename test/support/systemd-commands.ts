@@ -9,6 +9,7 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmdirSync,
   rmSync,
@@ -87,7 +88,7 @@ async function systemctl([verb = '', ...rest]: readonly string[]): Promise<void>
   } else if (verb === 'disable') {
     if (existsSync(wants)) {
       rmSync(join(wants, unit), { force: true });
-      rmdirSync(wants);
+      if (readdirSync(wants).length === 0) rmdirSync(wants);
     }
     if (isNow) await stop();
   } else if (verb === 'stop') await stop();

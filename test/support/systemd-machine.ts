@@ -8,6 +8,9 @@ const commands = resolve(import.meta.dirname, 'systemd-commands.ts');
 
 /** A machine in a folder, whose systemctl really starts what a unit says. Its service ends with the test. */
 export async function systemdMachine(context: TestContext) {
+  let stop: () => Promise<unknown> = async () => {};
+  // Before the folder goes, which the stand-in for systemctl is in.
+  context.after(() => stop());
   const folder = await temporaryDirectory(context);
   const [root, bin, state] = [join(folder, 'root'), join(folder, 'bin'), join(folder, 'state')];
   for (const path of [join(root, 'etc/systemd/system'), join(root, 'run/systemd/system'), bin, state]) {
@@ -21,7 +24,7 @@ export async function systemdMachine(context: TestContext) {
   }
   const path = `${bin}:${dirname(process.execPath)}:${process.env['PATH']}`;
   const host = (options: SystemdHostOptions = {}) => systemdHost({ root, path, isRoot: true, ...options });
-  context.after(() => host().run('systemctl', 'stop', 'mixed-version-proxy.service'));
+  stop = () => host().run('systemctl', 'stop', 'mixed-version-proxy.service');
   const keep = (name: string, text: string) => writeFile(join(state, name), text);
   return {
     root,

@@ -66,7 +66,10 @@ const temporaryOf = (path: string) => join(dirname(path), `.mixed-version-proxy-
 
 async function replace(path: string, text: string, mode: number, group: number | undefined): Promise<void> {
   const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: mode === 0o600 ? 0o700 : 0o755 });
+  const folderMode = mode === 0o600 ? 0o700 : 0o755;
+  const made = await mkdir(folder, { recursive: true, mode: folderMode });
+  // Whatever the umask is: the router does not run as root everywhere, and has to come in.
+  if (made !== undefined) await chmod(folder, folderMode);
   const present = await stat(path).catch(() => undefined);
   const temporary = temporaryOf(path);
   await rm(temporary, { force: true });
