@@ -1,5 +1,6 @@
 import { write } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { deleteExpired, type RetentionConfig, rotatedName } from './rotated-files.ts';
 
 /** Where lines are written. One call at a time. */
@@ -40,7 +41,7 @@ export class DescriptorOutput implements AuditOutput {
         return await writeTo(this.#descriptor, bytes);
       } catch (error) {
         if (!hasCode(error, 'EAGAIN')) throw error;
-        await new Promise((resolve) => setTimeout(resolve, busyMilliseconds));
+        await sleep(busyMilliseconds);
       }
     }
   }

@@ -4,6 +4,7 @@ import {
   type ExternalIssuerConfig,
   parseAuthenticationConfiguration,
 } from '../../identity/jwt/parse-jwt-configuration.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { CertificatePemError, parseCertificates } from './certificate-pem.ts';
 import { parseKeySetText } from './public-key-file.ts';
@@ -63,7 +64,7 @@ async function faultsOfKeyFile(
   try {
     text = readFile(keyFile);
   } catch (error) {
-    return [`cannot read ${keyFile}: ${error instanceof Error ? error.message : String(error)}`];
+    return [`cannot read ${keyFile}: ${errorMessage(error)}`];
   }
   return faultsOfKeys(`${place}: ${keyFile}`, await parseKeySetText(text));
 }

@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { errorMessage } from '../../runtime/error-message.ts';
 
 export type CertificatePemErrorCode =
   | 'NoCertificate'
@@ -38,7 +39,7 @@ export function parseCertificates({ pem, source }: PemText): readonly X509Certif
       return new X509Certificate(block);
     } catch (cause) {
       const position = `certificate ${index + 1} of ${blocks.length}`;
-      const message = `${position} in ${source} is not readable: ${describe(cause)}`;
+      const message = `${position} in ${source} is not readable: ${errorMessage(cause)}`;
       throw new CertificatePemError('InvalidCertificate', message, { cause });
     }
   });
@@ -50,7 +51,7 @@ export function parsePrivateKey({ pem, source }: PemText): KeyObject {
     return createPrivateKey(pem);
   } catch (cause) {
     // OpenSSL's message names the encoding error, never a part of the key.
-    const message = `${source} holds no usable PEM private key (encrypted keys are not supported): ${describe(cause)}`;
+    const message = `${source} holds no usable PEM private key (encrypted keys are not supported): ${errorMessage(cause)}`;
     throw new CertificatePemError('InvalidPrivateKey', message, { cause });
   }
 }
@@ -82,8 +83,4 @@ export function requireKeyFits(
 /** A subject on one line; Node has one attribute per line. */
 export function subjectOf(certificate: X509Certificate): string {
   return certificate.subject.replaceAll('\n', ', ');
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -4,6 +4,7 @@ import {
   UnprocessedRequestError,
 } from '../../http2/client/request-errors.ts';
 import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 
 /** OpenSSL's codes for a destination that rejects our client certificate. TLS 1.3 reports it after the handshake. */
 const certificateRefused =
@@ -33,7 +34,7 @@ export function toTransportError(error: unknown, circumstances: FailureCircumsta
     return toTransportError(error.cause, { ...circumstances, sent: false });
   }
   const { origin, sent, bodyOpened } = circumstances;
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = errorMessage(error);
   const errorCode = codeOf(error);
   const code = transportErrorCode(errorCode, error);
   // A destination that rejects our certificate has read no request.

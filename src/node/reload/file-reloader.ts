@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { FileGroup, FileGroupState, WatchedFile } from './file-group.ts';
 
@@ -159,7 +160,7 @@ export class FileReloader {
       );
       return undefined;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return errorMessage(error);
     }
   }
 
@@ -173,7 +174,7 @@ export class FileReloader {
     try {
       return await this.#read(path);
     } catch (cause) {
-      const detail = cause instanceof Error ? cause.message : String(cause);
+      const detail = errorMessage(cause);
       throw new Error(`--${name}: cannot read ${path}: ${detail}`, { cause });
     }
   }

@@ -1,6 +1,7 @@
 import { accessLog, accessLogVerbosity } from '../../observe/access-log.ts';
 import { requestAudit } from '../../observe/audit/request-audit.ts';
 import type { RequestObserver } from '../../request/request-observer.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { FailureLog } from '../../runtime/failure-log.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditConfig } from '../audit/audit-config.ts';
@@ -107,7 +108,7 @@ async function openOutput(audit: AuditConfig, failures: FailureLog): Promise<Aud
       onError: (error) => failures.warn('audit rotation', { err: error }, 'The audit log cannot be rotated'),
     });
   } catch (cause) {
-    const text = cause instanceof Error ? cause.message : String(cause);
+    const text = errorMessage(cause);
     throw new Error(`--audit-log-path: ${text}`, { cause });
   }
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { statusResponse } from '../../apimachinery/status.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { NodeBindings, NodeInboundRequest } from '../exchange/node-inbound.ts';
 
@@ -45,10 +46,7 @@ export function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): 
 }
 
 function unreadableRequest(error: unknown): Response {
-  return statusResponse(
-    'BadRequest',
-    `invalid request: ${error instanceof Error ? error.message : String(error)}`,
-  );
+  return statusResponse('BadRequest', `invalid request: ${errorMessage(error)}`);
 }
 
 /** The response if the handler threw. */

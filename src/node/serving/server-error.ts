@@ -1,3 +1,5 @@
+import { errorMessage } from '../../runtime/error-message.ts';
+
 export type ServerErrorCode =
   /** Another process listens on it. */
   | 'AddressInUse'
@@ -50,7 +52,7 @@ export function listenError(
 
 /** Converts an error of OpenSSL about a certificate or key. */
 export function certificateError(error: unknown): ServerError {
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = errorMessage(error);
   const message = `the serving certificate and its key cannot be used (--tls-cert-file, --tls-private-key-file): ${detail}`;
   return new ServerError('InvalidServingCertificate', message, error);
 }

@@ -2,6 +2,7 @@ import type { RequestOptions } from 'node:https';
 import { dirname } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { PemPair } from '../../node/reload/live-credentials.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 
 /** The kubeconfig, or the environment of the pod, cannot be used. The message says what to change. */
 export class ClusterAccessError extends TypeError {
@@ -125,7 +126,7 @@ function loadFromFile(
       config.makePathsAbsolute(dirname(file));
     }
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = errorMessage(cause);
     throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${reason}`, { cause });
   }
   for (const other of more) mergeFile(config, other);

@@ -3,6 +3,7 @@ import type { ServeConfig } from '../../../node/configuration/serve-config.ts';
 import type { EmbeddedSync, EmbeddedSyncParts } from '../../../node/reload/open-embedded-sync.ts';
 import type { EmbeddedSyncStatus } from '../../../own-paths/status/embedded-sync-status.ts';
 import { backOffDelay, systemClock } from '../../../runtime/clock.ts';
+import { errorMessage } from '../../../runtime/error-message.ts';
 import type { Snapshot } from '../../../snapshot/format/types.ts';
 import type { SnapshotReceiver } from '../../../snapshot/receiving/receiver.ts';
 import { ownRouterTarget } from '../../delivery/own-router-target.ts';
@@ -53,7 +54,7 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
         });
         return;
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = errorMessage(error);
         if (reason !== fault) logger.error({ err: error }, 'The cluster cannot be read');
         fault = reason;
         await systemClock.sleep(backOffDelay(beginBackOff, failures, systemClock.random()), signal);
