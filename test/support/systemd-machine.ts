@@ -46,6 +46,8 @@ async function treeOf(root: string): Promise<Record<string, string>> {
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     const name = path.slice(root.length);
+    // The service's own, which it writes while it runs.
+    if (name.startsWith('/var/lib/mixed-version-proxy/')) continue;
     if (entry.isSymbolicLink()) tree[name] = `-> ${await readlink(path)}`;
     else {
       const mode = ((await stat(path)).mode & 0o777).toString(8);
