@@ -19,10 +19,20 @@ export function hasHelm(): boolean {
 
 /**
  * The chart as the release `mixed-version-proxy` in `kube-system`, without a cluster. @param values of `helm --set`
+ * @param structured of `helm --set-json`, by path
  * @throws Error with what helm says
  */
-export function renderChart(values: readonly string[] = []): string {
-  const settings = values.flatMap((value) => ['--set', value]);
+export function renderChart(
+  values: readonly string[] = [],
+  structured: Readonly<Record<string, unknown>> = {},
+): string {
+  const settings = [
+    ...values.flatMap((value) => ['--set', value]),
+    ...Object.entries(structured).flatMap(([path, value]) => [
+      '--set-json',
+      `${path}=${JSON.stringify(value)}`,
+    ]),
+  ];
   // A helm that was built from source takes itself for one of Kubernetes 1.20.
   const cluster = ['--namespace', 'kube-system', '--kube-version', '1.36.0'];
   return execFileSync(helm, ['template', 'mixed-version-proxy', chartPath, ...cluster, ...settings], {
