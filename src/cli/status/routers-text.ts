@@ -1,4 +1,5 @@
-import { compareNames } from '../../dashboard/wording/display-names.ts';
+import { clusterView } from '../../dashboard/cluster-view.ts';
+import { compareNames, withDisplayNames } from '../../dashboard/wording/display-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
 import { type AskedRouter, type Difference, saysReady } from './routers-agreement.ts';
@@ -40,13 +41,7 @@ export function routersText(
     ),
     list('Differences', differences.map(differenceText), narrow),
     list('Not ready', sorted.flatMap(reasonNotReady), narrow),
-    list(
-      'Warnings',
-      sorted.flatMap(({ server, status }) =>
-        (status?.warnings ?? []).map((warning) => `${hostOf(server)}: ${warning}`),
-      ),
-      narrow,
-    ),
+    list('Warnings', warningTexts(sorted), narrow),
   ];
   const lines = sections
     .filter((section) => section.length > 0)
@@ -105,6 +100,21 @@ function reasonNotReady(router: AskedRouter): readonly string[] {
   // The error of a router that does not tell names it.
   const failures = (status?.readiness?.failures ?? []).map(({ name, reason }) => `${name}: ${reason}`);
   return [error ?? `${hostOf(server)}: ${failures.join('; ')}`];
+}
+
+/** Each once, with the routers that give it. */
+function warningTexts(routers: readonly AskedRouter[]): readonly string[] {
+  const told = routers.flatMap(({ server, status, table }) => {
+    const hostnames = table === undefined ? new Map<string, string>() : clusterView(table).hostnames;
+    return (status?.warnings ?? []).map((warning) => ({
+      server,
+      text: withDisplayNames(warning, hostnames),
+    }));
+  });
+  return [...Map.groupBy(told, ({ text }) => text)].map(([text, group]) => {
+    const isOfAll = group.length === routers.length && routers.length > 1;
+    return `${isOfAll ? 'all routers' : group.map(({ server }) => hostOf(server)).join(', ')}: ${text}`;
+  });
 }
 
 function hostOf(server: string): string {

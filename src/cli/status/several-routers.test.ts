@@ -9,9 +9,13 @@ import {
   startRouterWithFiles,
 } from '../../../test/support/started-router.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
+import { clusterView } from '../../dashboard/cluster-view.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 import { type AskedRouter, otherRouters } from './routers-agreement.ts';
+import { routersText } from './routers-text.ts';
+import { statusText } from './status-text.ts';
 import type { StatusView } from './status-view.ts';
 
 const older: ServerOptions = {
@@ -158,6 +162,52 @@ describe('status of several routers', () => {
   });
 });
 
+const asked = (origin: string, serverId: string, servers: StatusView['servers']): AskedRouter => ({
+  server: origin,
+  error: null,
+  table: undefined,
+  status: {
+    form: 'sidecar',
+    serverId,
+    enabled: true,
+    stalePolicy: 'serve-stale',
+    snapshot: null,
+    embeddedSync: null,
+    found: [],
+    servers,
+    discovery: { conflictCount: 0, conflicts: [] },
+    documents: [],
+    warnings: [],
+  },
+});
+
+describe('warnings of several routers', () => {
+  it('are told once, with the routers that give them and the machines that they name', () => {
+    const id = 'apiserver-3nlclpc6jk4obwmes465wgwizq';
+    const table = buildRoutingTable(snapshotOf({ [id]: { ...older, hostname: 'node-1' } }));
+    const router = (host: string, warnings: readonly string[]) => {
+      const { status, ...others } = asked(`https://${host}`, host, []);
+      assert.ok(status !== undefined);
+      return { ...others, table, status: { ...status, warnings: [...warnings] } };
+    };
+    const shared = `${id} cannot decode flowschemas`;
+    const first = router('10.0.0.1:7443', [shared]);
+    const text = routersText(
+      [first, router('10.0.0.2:7443', [shared, 'a file is late'])],
+      [],
+      Date.now(),
+      false,
+    );
+    assert.match(
+      text,
+      /Warnings:\n {2}all routers: node-1 cannot decode flowschemas\n {2}10\.0\.0\.2:7443: a file is late\n/,
+    );
+    const plain = { isWide: false, isColored: false };
+    const single = statusText({ status: first.status, cluster: clusterView(table) }, Date.now(), plain);
+    assert.match(single, /Warnings:\n {2}node-1 cannot decode flowschemas\n/);
+  });
+});
+
 describe('the routers that --all asks besides', () => {
   const server = (
     id: string,
@@ -173,25 +223,6 @@ describe('the routers that --all asks besides', () => {
     departedAt: null,
     health: { status: 'healthy', cause: null, since: null },
   });
-  const asked = (origin: string, serverId: string, servers: StatusView['servers']): AskedRouter => ({
-    server: origin,
-    error: null,
-    table: undefined,
-    status: {
-      form: 'sidecar',
-      serverId,
-      enabled: true,
-      stalePolicy: 'serve-stale',
-      snapshot: null,
-      embeddedSync: null,
-      found: [],
-      servers,
-      discovery: { conflictCount: 0, conflicts: [] },
-      documents: [],
-      warnings: [],
-    },
-  });
-
   it('are those that advertise an address: not API servers, not the same router by another address', () => {
     const first = asked('https://lb.example:6443', 'cp-a', [
       server('cp-a', '10.0.0.1:7443', 'advertised'),

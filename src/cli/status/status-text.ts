@@ -2,7 +2,12 @@ import type { ClusterView } from '../../dashboard/cluster-view.ts';
 import type { MatrixCell, MatrixGroup } from '../../dashboard/served-matrix.ts';
 import type { ServerColumn } from '../../dashboard/server-columns.ts';
 import { unserved } from '../../dashboard/unserved.ts';
-import { compareNames, displayName, shortVersion } from '../../dashboard/wording/display-names.ts';
+import {
+  compareNames,
+  displayName,
+  shortVersion,
+  withDisplayNames,
+} from '../../dashboard/wording/display-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import type { StatusView } from './status-view.ts';
@@ -70,7 +75,11 @@ export function statusText(
       ),
       width,
     ),
-    list('Warnings', status.warnings, width),
+    list(
+      'Warnings',
+      status.warnings.map((warning) => withDisplayNames(warning, hostnames)),
+      width,
+    ),
     isWide ? foundSettings(status) : [],
   ];
   const lines = sections

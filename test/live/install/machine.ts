@@ -158,6 +158,10 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     log: () => life?.log() ?? '',
     async cutPower() {
       await life?.kill();
+      // The kernel takes a network namespace apart after its last process has ended, and the cable with it.
+      await waitUntil(`${name} is off the network`, async () => {
+        return spawnSync('ip', ['link', 'show', 'dev', name]).status !== 0;
+      });
     },
   };
 }
