@@ -5,7 +5,7 @@ import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { denoArguments } from '../../scripts/edge/deno-arguments.ts';
-import { denoBinary, denoMissing, startDeno } from '../../scripts/edge/start-deno.ts';
+import { denoBinary, denoMissing, startDeno, startDenoProcess } from '../../scripts/edge/start-deno.ts';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { createAuthority } from '../support/certificates.ts';
 import {
@@ -133,6 +133,41 @@ describe('a router on Deno', { skip: denoBinary() === undefined && denoMissing }
     await assert.rejects(demanding, /cannot demand client certificates/);
   });
 
+  test('names every file that is missing and every faulty variable at once', async (context) => {
+    const cluster = await edgeProcessCluster(context);
+    const directory = await cluster.directory();
+    const file = (name: string) => join(directory, name);
+    const configuration = {
+      apiVersion: 'mixed-version-proxy/v1alpha1',
+      kind: 'EdgeConfiguration',
+      listen: '127.0.0.1:0',
+      tls: { certFile: file('missing.crt'), keyFile: file('missing.key') },
+      destinations: { caFile: file('missing-ca.crt') },
+      stateDirectory: directory,
+      environment: { ...cluster.environment, STALE_POLICY: 'never', SNAPSHOT_STORE: 'kv' },
+      environmentFiles: { ASSERTION_SIGNING_KEY: file('missing.jwk') },
+    };
+    delete (configuration.environment as Record<string, string>)['ASSERTION_SIGNING_KEY'];
+    const path = file('edge.json');
+    await writeFile(path, JSON.stringify(configuration));
+    const starting = startDenoProcess(path, configuration, directory);
+    const { message } = await starting.then(
+      () => assert.fail('it started'),
+      (error: Error) => error,
+    );
+    assert.match(message, /code 2/);
+    const named = [
+      'tls.certFile',
+      'tls.keyFile',
+      'destinations.caFile',
+      'environmentFiles.ASSERTION_SIGNING_KEY',
+      'STALE_POLICY',
+      'SNAPSHOT_STORE',
+    ];
+    for (const name of named) assert.ok(message.includes(`"path":"${name}"`), `${name}: ${message}`);
+    assert.equal(message.match(/"path":/g)?.length, named.length, message);
+  });
+
   test('reads no file but those of its configuration', async (context) => {
     const cluster = await edgeProcessCluster(context);
     const directory = await cluster.directory();
@@ -151,7 +186,7 @@ describe('a router on Deno', { skip: denoBinary() === undefined && denoMissing }
       env: { DENO_DIR: join(directory, 'deno'), NO_COLOR: '1' },
       timeout: 20_000,
     });
-    assert.equal(status, 1);
-    assert.match(stderr, /NotCapable|--allow-read/);
+    assert.equal(status, 2);
+    assert.match(stderr, /secret.json.*cannot be read.*--allow-read/);
   });
 });

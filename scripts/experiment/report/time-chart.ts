@@ -25,7 +25,7 @@ export interface TimeSpan {
   readonly label: string;
 }
 
-export type TimeColor = 'first' | 'second' | 'third';
+export type TimeColor = 'first' | 'second' | 'third' | 'fourth';
 
 export interface TimeChart {
   /** For readers who do not see it. */
@@ -56,8 +56,9 @@ const style = `
   .first { fill: #cf222e; stroke: #cf222e; }
   .second { fill: #bf8700; stroke: #bf8700; }
   .third { fill: #0969da; stroke: #0969da; }
-  rect.first, rect.second, rect.third { stroke: none; }
-  polyline.first, polyline.second, polyline.third { fill: none; stroke-width: 1.5; }
+  .fourth { fill: #8250df; stroke: #8250df; }
+  rect.first, rect.second, rect.third, rect.fourth { stroke: none; }
+  polyline.first, polyline.second, polyline.third, polyline.fourth { fill: none; stroke-width: 1.5; }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3; }
     .unit, .tick, .label { fill: #9da7b3; }
@@ -65,6 +66,7 @@ const style = `
     .first { fill: #ff7b72; stroke: #ff7b72; }
     .second { fill: #d29922; stroke: #d29922; }
     .third { fill: #4493f8; stroke: #4493f8; }
+    .fourth { fill: #ab7df8; stroke: #ab7df8; }
   }`;
 
 /** An SVG document. */

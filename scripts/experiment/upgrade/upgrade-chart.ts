@@ -12,10 +12,11 @@ const classes: readonly {
   { color: 'first', label: 'wrong 404s', names: ['wrongNotFound'] },
   {
     color: 'second',
-    label: '5xx, and requests without an answer',
+    label: '5xx or no response',
     names: ['readServerErrors', 'writeServerErrors', 'failedReads', 'unknownWrites'],
   },
   { color: 'third', label: 'discovery errors', names: ['discoveryErrors'] },
+  { color: 'fourth', label: 'refused: no server had the resource', names: ['refusedWithoutServer'] },
 ];
 
 /** Errors in each second of the upgrade, a panel for each set-up; grey while a server is down. */

@@ -9,8 +9,6 @@ import type {
 import { CachedKeys } from '../../identity/jwt/cached-keys.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
 import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
-import { keysFromDiscovery, keysFromUrl } from '../../identity/jwt/load-keys.ts';
-import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import { externalIssuer } from '../../identity/jwt/token-issuer.ts';
 import { createOidcTokenSigner } from '../../identity/oidc-token/sign-oidc-token.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -18,6 +16,7 @@ import type {
   DestinationIdentityConfiguration,
   WorkerConfiguration,
 } from '../configuration/configuration.ts';
+import { loadKeysOf } from '../identity/callers.ts';
 
 /**
  * How callers are established: by what is signed, and by nothing else. `Deno.serve` can ask for no client
@@ -38,20 +37,12 @@ export function denoAuthenticators(
   }
   if (issuers.length > 0) {
     const tokenIssuers = issuers.map((each) => {
-      const keys = new CachedKeys({ issuer: each.issuer, load: keyLoader(each, fetchDocument), logger });
+      const keys = new CachedKeys({ issuer: each.issuer, load: loadKeysOf(each, fetchDocument), logger });
       return externalIssuer(each.issuer, keys, each.policy);
     });
     authenticators.push(new JwtAuthenticator({ issuers: tokenIssuers, logger }));
   }
   return authenticators;
-}
-
-function keyLoader({ issuer, keys }: ExternalIssuerConfig, fetchDocument: FetchDocument) {
-  // `readConfiguration` refuses key files: on a Worker there are no files.
-  if (keys.kind === 'file') throw new TypeError(`The keys of ${issuer} must be named by jwksURL.`);
-  return keys.kind === 'url'
-    ? keysFromUrl(fetchDocument, keys.url)
-    : keysFromDiscovery(fetchDocument, { issuer, discoveryUrl: keys.url });
 }
 
 /** Who signs for destinations that are told by a token who calls. */

@@ -1,4 +1,5 @@
 import { statusResponse } from '../../apimachinery/status.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { parseJsonText } from '../../snapshot/format/json-text.ts';
@@ -49,31 +50,23 @@ export interface DenoRouterOptions {
  */
 export async function startDenoRouter(deno: DenoRuntime, options: DenoRouterOptions): Promise<DenoServer> {
   const { path, createLogger, onListen } = options;
-  const parsed = parseJsonText(await deno.readTextFile(path), 8);
+  const text = await deno.readTextFile(path).catch((error: unknown) => {
+    throw new DenoConfigurationError([{ path, message: `cannot be read: ${errorMessage(error)}` }]);
+  });
+  const parsed = parseJsonText(text, 8);
   if (!parsed.ok) throw new DenoConfigurationError([{ path, message: 'is not JSON' }]);
   const read = readEdgeConfiguration(parsed.value, 'Deno');
   if (!read.ok) throw new DenoConfigurationError(read.issues);
   const { configuration } = read;
-  const { tls, destinations, stateDirectory } = configuration;
-  const file = (name: string) => deno.readTextFile(name);
-
-  const variables = await readVariables(deno, configuration);
-  const worker = await workerConfiguration(variables);
+  const { variables, files, worker } = await readEverything(deno, configuration);
   const logger = createLogger(logLevels.find((level) => level === variables['LOG_LEVEL']) ?? 'info');
-  const caCerts = [await file(destinations.caFile)];
+  const caCerts = [files.ca];
   const client = deno.createHttpClient({ caCerts });
-  const frontProxyClient =
-    destinations.certFile === undefined || destinations.keyFile === undefined
-      ? undefined
-      : deno.createHttpClient({
-          caCerts,
-          cert: await file(destinations.certFile),
-          key: await file(destinations.keyFile),
-        });
+  const frontProxyClient = files.frontProxy && deno.createHttpClient({ caCerts, ...files.frontProxy });
   const handler = await createDenoHandler({
     configuration: worker,
     transport: createDenoTransport({ client, frontProxyClient, fetch: denoFetch }),
-    store: createFileSnapshotStore(deno, `${stateDirectory}/${snapshotFileName}`),
+    store: createFileSnapshotStore(deno, `${configuration.stateDirectory}/${snapshotFileName}`),
     fetchDocument: (url, init) => fetch(url, withClient(init, client)),
     logger,
   });
@@ -82,8 +75,7 @@ export async function startDenoRouter(deno: DenoRuntime, options: DenoRouterOpti
     {
       hostname,
       port,
-      cert: await file(tls.certFile),
-      key: await file(tls.keyFile),
+      ...files.serving,
       onListen,
       onError(error) {
         logger.error({ err: error }, 'A request ended in an internal error');
@@ -97,30 +89,83 @@ export async function startDenoRouter(deno: DenoRuntime, options: DenoRouterOpti
   );
 }
 
-async function readVariables(
+interface Files {
+  /** PEM. */
+  readonly ca: string;
+  readonly serving: KeyPair;
+  readonly frontProxy: KeyPair | undefined;
+}
+
+interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * Every file that the configuration names, and the variables checked.
+ * @throws {DenoConfigurationError} with every file that cannot be read and every fault of a variable, at once
+ */
+async function readEverything(
   deno: DenoRuntime,
-  { environment, environmentFiles }: EdgeConfiguration,
-): Promise<Readonly<Record<string, string>>> {
+  { tls, destinations, environment, environmentFiles }: EdgeConfiguration,
+): Promise<{
+  readonly variables: Readonly<Record<string, string>>;
+  readonly files: Files;
+  readonly worker: WorkerConfiguration;
+}> {
+  const issues: SnapshotIssue[] = [];
+  /** Empty where it cannot be read; then there is an issue. */
+  const readFile = async (path: string, file: string): Promise<string> => {
+    try {
+      return await deno.readTextFile(file);
+    } catch (error) {
+      issues.push({ path, message: `names a file that cannot be read: ${errorMessage(error)}` });
+      return '';
+    }
+  };
+  const readPair = async (path: string, cert: string, key: string): Promise<KeyPair> => ({
+    cert: await readFile(`${path}.certFile`, cert),
+    key: await readFile(`${path}.keyFile`, key),
+  });
   const variables: Record<string, string> = { ...environment };
-  for (const [name, path] of Object.entries(environmentFiles))
-    variables[name] = await deno.readTextFile(path);
-  return variables;
+  for (const [name, file] of Object.entries(environmentFiles))
+    variables[name] = await readFile(`environmentFiles.${name}`, file);
+  const { certFile, keyFile } = destinations;
+  const files: Files = {
+    ca: await readFile('destinations.caFile', destinations.caFile),
+    serving: await readPair('tls', tls.certFile, tls.keyFile),
+    frontProxy:
+      certFile === undefined || keyFile === undefined
+        ? undefined
+        : await readPair('destinations', certFile, keyFile),
+  };
+  const unreadable = new Set(issues.map(({ path }) => path));
+  const worker = await workerConfiguration(variables).catch((error: unknown) => {
+    if (!(error instanceof DenoConfigurationError)) throw error;
+    // The value of an unreadable file is not known: its path is named, and that is all there is to say.
+    issues.push(...error.issues.filter(({ path }) => !unreadable.has(`environmentFiles.${path}`)));
+    return undefined;
+  });
+  if (issues.length > 0 || worker === undefined) throw new DenoConfigurationError(issues);
+  return { variables, files, worker };
 }
 
 /** The router's own variables, checked as those of a Worker are. */
 async function workerConfiguration(
   variables: Readonly<Record<string, string>>,
 ): Promise<WorkerConfiguration> {
-  const issues = Object.entries(unsupported)
+  const notSupported = Object.entries(unsupported)
     .filter(([name]) => name in variables)
     .map(([name, why]) => ({ path: name, message: `is not supported: ${why}` }));
-  if (issues.length > 0) throw new DenoConfigurationError(issues);
+  const supported = Object.entries(variables).filter(([name]) => !(name in unsupported));
   try {
-    return await readConfiguration(variables);
+    const configuration = await readConfiguration(Object.fromEntries(supported));
+    if (notSupported.length === 0) return configuration;
   } catch (error) {
     if (!(error instanceof WorkerConfigurationError)) throw error;
-    throw new DenoConfigurationError(error.faults.map(({ name, message }) => ({ path: name, message })));
+    notSupported.push(...error.faults.map(({ name, message }) => ({ path: name, message })));
   }
+  throw new DenoConfigurationError(notSupported);
 }
 
 const denoFetch: DenoFetch = (url, init) => fetch(url, init);

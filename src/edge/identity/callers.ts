@@ -41,7 +41,7 @@ export function createCallerIdentification(
   const { clientCertificates, issuers, access, assertionKeys, assertionNonces } = configuration;
   const keys: IsolateKeys[] = [];
   const tokenIssuer = (issuer: ExternalIssuerConfig): TokenIssuer => {
-    const source = new IsolateKeys({ issuer: issuer.issuer, load: loadFrom(issuer), logger });
+    const source = new IsolateKeys({ issuer: issuer.issuer, load: loadKeysOf(issuer), logger });
     keys.push(source);
     return externalIssuer(issuer.issuer, source, issuer.policy);
   };
@@ -67,10 +67,13 @@ export function createCallerIdentification(
   };
 }
 
-function loadFrom({ issuer, keys }: ExternalIssuerConfig): LoadKeys {
+/** How the keys of an issuer are fetched, of what `readCallers` has accepted. */
+export function loadKeysOf(
+  { issuer, keys }: ExternalIssuerConfig,
+  fetchDocument: FetchDocument = (url, init) => fetch(url, init),
+): LoadKeys {
   // Refused with the configuration: there is no file to be read here.
-  if (keys.kind === 'file') throw new TypeError(`${issuer} has its keys in a file.`);
-  const fetchDocument: FetchDocument = (url, init) => fetch(url, init);
+  if (keys.kind === 'file') throw new TypeError(`The keys of ${issuer} must be named by jwksURL.`);
   return keys.kind === 'discovery'
     ? keysFromDiscovery(fetchDocument, { issuer, discoveryUrl: keys.url })
     : keysFromUrl(fetchDocument, keys.url);
