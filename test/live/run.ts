@@ -17,8 +17,11 @@ if (found.ok) {
     process.execPath,
     '--test',
     '--test-timeout=1200000',
+    // Both have their API servers at the same addresses.
+    '--test-concurrency=1',
     ...process.argv.slice(2),
     join(import.meta.dirname, 'live.slow.test.ts'),
+    join(import.meta.dirname, 'chart.slow.test.ts'),
   ];
   const [command = '', ...args] = network.possible ? [network.command, ...network.args, ...test] : test;
   const child = spawn(command, args, {
