@@ -1,10 +1,11 @@
 import { type FrameRule, frameKinds, smallData, streamStates } from '../../src/http2/frames/frame-rules.ts';
 import { errorCodeName } from '../../src/http2/frames/http2-error.ts';
 import type { Tolerance } from '../../src/http2/frames/leaky-bucket.ts';
-import { addressTolerance, resetsInCrowd } from '../../src/http2/server/address-resets.ts';
 import {
+  addressTolerance,
   bytesForUpdate,
   connectionTolerances,
+  resetsInCrowd,
   updatesForData,
   verifiedResets,
 } from '../../src/http2/server/client-budgets.ts';

@@ -1,6 +1,6 @@
+import type { OnReadOpts, Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
-import type { HeaderLines } from '../fields/header-lines.ts';
-import type { ConnectionInbox } from '../sockets/connection-inbox.ts';
+import type { HeaderLines } from '../fields/header-fields.ts';
 
 export interface ClientSessionEvents {
   /** The server's settings were received, or changed. */
@@ -42,4 +42,35 @@ export interface ClientRequest {
   readonly headers: HeaderLines;
   /** A whole short body, or a stream that is read as fast as the server takes it. */
   readonly content: Uint8Array | Readable | undefined;
+}
+
+/** Node reads 64 KiB at most at a time. */
+const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
+
+/**
+ * Receives the bytes of one connection. All connections share one buffer: its bytes are handled or copied before anything
+ * else is read.
+ */
+export class ConnectionInbox {
+  #take: (bytes: Buffer) => boolean = () => true;
+
+  /** The option of `node:net`. */
+  readonly onread: OnReadOpts = {
+    buffer: readBuffer,
+    callback: (length) => this.#take(readBuffer.subarray(0, length)),
+  };
+
+  /** @param take is called with bytes that are overwritten as soon as it returns */
+  take(take: (bytes: Buffer) => void): void {
+    this.#take = (bytes) => {
+      take(bytes);
+      return true;
+    };
+  }
+
+  /** Makes the socket an ordinary stream again, for a library that reads it as one. */
+  leaveTo(socket: Socket): void {
+    // `push` returns false if the stream is full; its next read starts the socket again.
+    this.#take = (bytes) => socket.push(Buffer.from(bytes));
+  }
 }

@@ -20,7 +20,7 @@ import { emptyTable } from '../hpack/header-encoder.ts';
 import type { ClientRequest, ClientSessionOptions } from './client-session-options.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
 import { FrameWriter } from './frame-writer.ts';
-import { requestBlock } from './request-lines.ts';
+import { requestBlock } from './message-heads.ts';
 import { RequestUpload, type UploadConnection } from './request-upload.ts';
 import { serverFrameRules } from './server-frame-rules.ts';
 

@@ -3,8 +3,8 @@ import { errorCode } from '../frames/frame.ts';
 import { errorCodeName, Http2Error, malformedResponse } from '../frames/http2-error.ts';
 import { PieceQueue } from '../frames/piece-queue.ts';
 import type { ReceivingStream } from '../frames/receiving-session.ts';
+import { parseResponseLines } from './message-heads.ts';
 import type { RequestUpload, UploadStream } from './request-upload.ts';
-import { parseResponseLines } from './response-lines.ts';
 
 /** Is told of the response to a request. */
 export interface StreamListener {

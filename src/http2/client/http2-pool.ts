@@ -1,7 +1,7 @@
 import type { OnReadOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { Dispatcher, errors } from 'undici';
-import { ConnectionInbox } from '../sockets/connection-inbox.ts';
+import { ConnectionInbox } from './client-session-options.ts';
 import { DispatchedRequest } from './dispatched-request.ts';
 import { Http1Fallback, type OpenHttp1 } from './http1-fallback.ts';
 import { type ClientLimits, defaultClientLimits, Http2Connection } from './http2-connection.ts';

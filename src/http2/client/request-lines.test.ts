@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { HeaderDecoder } from '../hpack/header-decoder.ts';
-import { headSize, requestBlock } from './request-lines.ts';
+import { headSize, requestBlock } from './message-heads.ts';
 
 function linesOf(method: string, target: string, headers: readonly string[]): string[] {
   const block = requestBlock(method, target, 'server:6443', headers);

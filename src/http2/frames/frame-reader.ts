@@ -1,4 +1,4 @@
-import { defaultMaximumFrameSize, errorCode, frameHeadLength, frameType } from './frame.ts';
+import { defaultMaximumFrameSize, errorCode, frameFlag, frameHeadLength, frameType } from './frame.ts';
 import { connectionError } from './http2-error.ts';
 
 /** Handles frames. Bytes are overwritten as soon as a method returns. */
@@ -121,4 +121,69 @@ function payloadLength(bytes: Buffer, offset: number): number {
   return (
     ((bytes[offset] as number) << 16) | ((bytes[offset + 1] as number) << 8) | (bytes[offset + 2] as number)
   );
+}
+
+/** RFC 9113 section 3.4. */
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+
+/** Checks the connection preface of a client, in whatever pieces it arrives. */
+export class Preface {
+  #received = 0;
+
+  /** @returns the bytes after the preface. @throws {Http2Error} if the preface is wrong */
+  skip(bytes: Buffer): Buffer {
+    if (this.#received === preface.length) return bytes;
+    const part = bytes.subarray(0, preface.length - this.#received);
+    const expected = preface.subarray(this.#received, this.#received + part.length);
+    if (!part.equals(expected)) {
+      throw connectionError(errorCode.protocolError, 'the connection preface is wrong');
+    }
+    this.#received += part.length;
+    return bytes.subarray(part.length);
+  }
+}
+
+/** A DATA frame as it arrives: separates its content from its padding (RFC 9113 section 6.1). */
+export class ReceivedData {
+  readonly streamId: number;
+  readonly endStream: boolean;
+  /** Bytes of the payload that were not received yet. */
+  #left: number;
+  /** Bytes of padding after the content; `undefined` until its length byte is received. */
+  #padding: number | undefined;
+  readonly #length: number;
+
+  /** @param length of the payload in bytes @throws {Http2Error} of scope `connection` */
+  constructor(flags: number, streamId: number, length: number) {
+    this.streamId = streamId;
+    this.endStream = (flags & frameFlag.endStream) !== 0;
+    this.#length = length;
+    this.#left = length;
+    const isPadded = (flags & frameFlag.padded) !== 0;
+    if (isPadded && length === 0) throw paddedBeyondEnd();
+    this.#padding = isPadded ? undefined : 0;
+  }
+
+  /** Whether the frame has padding and no content, once that is known. */
+  get isAllPadding(): boolean {
+    return this.#length > 0 && this.#padding === this.#length - 1;
+  }
+
+  /** @returns the content in this piece. @throws {Http2Error} of scope `connection` */
+  contentOf(piece: Buffer): Buffer {
+    let start = 0;
+    if (this.#padding === undefined) {
+      this.#padding = piece[0] as number;
+      start = 1;
+      if (this.#padding > this.#left - 1) throw paddedBeyondEnd();
+    }
+    const left = this.#left - piece.length;
+    const end = left >= this.#padding ? piece.length : Math.max(start, piece.length - (this.#padding - left));
+    this.#left = left;
+    return start === 0 && end === piece.length ? piece : piece.subarray(start, end);
+  }
+}
+
+function paddedBeyondEnd(): Error {
+  return connectionError(errorCode.protocolError, 'the padding of DATA exceeds the frame');
 }

@@ -1,4 +1,4 @@
-import { TransferBuffers } from '../sockets/transfer-buffers.ts';
+import { TransferBuffers } from '../sockets/gathered-writes.ts';
 
 /** Bytes of a block. DATA frames may have one byte each, so pieces share a block instead of having an object each. */
 const blockLength = 16 * 1024;

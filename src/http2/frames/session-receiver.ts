@@ -1,7 +1,7 @@
 import type { HeaderLimits } from '../hpack/header-decoder.ts';
 import { ReceiveWindow } from './flow-window.ts';
 import { errorCode, frameFlag, frameType } from './frame.ts';
-import type { FrameHandler } from './frame-reader.ts';
+import { type FrameHandler, ReceivedData } from './frame-reader.ts';
 import {
   type FrameKind,
   type FrameRule,
@@ -11,7 +11,6 @@ import {
 } from './frame-rules.ts';
 import { HeaderAssembly } from './header-assembly.ts';
 import { connectionError, Http2Error } from './http2-error.ts';
-import { ReceivedData } from './received-data.ts';
 import type { ReceivingSession, ReceivingStream } from './receiving-session.ts';
 import { changedSettings, initialSettings, type PeerRole, type Settings } from './settings.ts';
 

@@ -1,4 +1,4 @@
-import { memoizeByName } from '../fields/memoize-by-name.ts';
+import { memoizeByName } from '../fields/header-fields.ts';
 import { staticTable } from './static-table.ts';
 
 /**

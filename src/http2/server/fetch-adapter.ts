@@ -1,15 +1,13 @@
 import type { TLSSocket } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { memoizeByName } from '../fields/memoize-by-name.ts';
-import { AddressResets } from './address-resets.ts';
+import { memoizeByName } from '../fields/header-fields.ts';
+import { AddressResets } from './client-budgets.ts';
 import type { IncomingStream } from './incoming-stream.ts';
-import { lightRequest } from './light-request.ts';
-import { defaultHttp2ServerLimits, type Http2ServerLimits } from './server-limits.ts';
+import { defaultHttp2ServerLimits, type Http2ServerLimits, type ServerSessionHost } from './server-limits.ts';
 import { ServerSession } from './server-session.ts';
-import type { ServerSessionHost } from './server-session-host.ts';
 import type { ServerStream } from './server-stream.ts';
 import { UnfinishedHeads } from './unfinished-heads.ts';
-import { writeResponse } from './write-response.ts';
+import { lightRequest, writeResponse } from './web-messages.ts';
 
 /** The second argument of the fetch handler: Hono's `context.env`. */
 export interface Http2Bindings {

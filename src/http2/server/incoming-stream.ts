@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { HeaderLines } from '../fields/header-lines.ts';
+import type { HeaderLines } from '../fields/header-fields.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** Is told of the progress of a response that it writes. */

@@ -1,5 +1,10 @@
-import { withJoinedCookies } from '../fields/connection-headers.ts';
-import { contentLengthValue, http2FieldValue, isHttp2FieldName, token } from '../fields/field-syntax.ts';
+import {
+  contentLengthValue,
+  http2FieldValue,
+  isHttp2FieldName,
+  token,
+  withJoinedCookies,
+} from '../fields/header-fields.ts';
 import { malformedRequest } from '../frames/http2-error.ts';
 
 /** The head of a request (RFC 9113 section 8). */

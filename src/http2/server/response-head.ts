@@ -1,7 +1,11 @@
-import { connectionSpecific } from '../fields/connection-headers.ts';
-import { fieldValue, token, withoutSurroundingWhitespace } from '../fields/field-syntax.ts';
-import type { HeaderLines } from '../fields/header-lines.ts';
-import { memoizeByName } from '../fields/memoize-by-name.ts';
+import {
+  connectionSpecific,
+  fieldValue,
+  type HeaderLines,
+  memoizeByName,
+  token,
+  withoutSurroundingWhitespace,
+} from '../fields/header-fields.ts';
 import { indexedLine, literalName, literalValue } from '../hpack/header-encoder.ts';
 
 /**

@@ -1,3 +1,8 @@
+import type { TLSSocket } from 'node:tls';
+import type { AddressResets } from './client-budgets.ts';
+import type { ServerStream } from './server-stream.ts';
+import type { UnfinishedHeads } from './unfinished-heads.ts';
+
 /** Limits of one client, and of all clients together. */
 export interface Http2ServerLimits {
   /** Concurrent requests on one connection. Default 100, as in Go's servers since CVE-2023-44487. */
@@ -34,3 +39,24 @@ export const defaultHttp2ServerLimits: Http2ServerLimits = {
   maximumUnfinishedHeads: 32 * 1024 * 1024,
   keepAliveTimeout: 90_000,
 };
+
+/** What the connections of one server share. */
+export interface ServerSessionHost {
+  readonly limits: Pick<
+    Http2ServerLimits,
+    'maxConcurrentStreams' | 'maxSessionRejectedStreams' | 'maximumHeaderLines' | 'streamWindow'
+  >;
+  readonly addresses: AddressResets;
+  /** Whether the client presented a certificate that was verified. */
+  isVerified(socket: TLSSocket): boolean;
+  /** The limit for the head of a request, in bytes. */
+  maximumHeaderBytes(isVerified: boolean): number;
+  /** The unfinished heads of all verified clients, or of all others. */
+  unfinishedHeads(isVerified: boolean): UnfinishedHeads;
+  /** A request was received whose head is too large; only its method is known. */
+  headTooLarge(stream: ServerStream): void;
+  /** A request was received. */
+  requested(stream: ServerStream): void;
+  /** An error of ours: only this connection ends. */
+  failed(error: unknown): void;
+}

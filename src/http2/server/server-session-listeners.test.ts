@@ -8,7 +8,7 @@ import { rawClient } from '../../../test/support/node-clients.ts';
 import { servingTls } from '../../../test/support/node-server.ts';
 import { FrameClient, preface, requestLines } from '../../../test/support/raw-http2-client.ts';
 import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
-import { AddressResets } from './address-resets.ts';
+import { AddressResets } from './client-budgets.ts';
 import { defaultHttp2ServerLimits } from './server-limits.ts';
 import { ServerSession } from './server-session.ts';
 import { UnfinishedHeads } from './unfinished-heads.ts';

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import { errorCode, frameFlag, frameHead, frameType, initialConnectionWindow } from '../frames/frame.ts';
-import { FrameReader } from '../frames/frame-reader.ts';
+import { FrameReader, Preface } from '../frames/frame-reader.ts';
 import type { Budget, StreamState } from '../frames/frame-rules.ts';
 import type { ReceivedHeaders } from '../frames/header-assembly.ts';
 import { connectionError, Http2Error, malformedRequest } from '../frames/http2-error.ts';
@@ -10,12 +10,10 @@ import { initialSettings, type Settings, serverSettings } from '../frames/settin
 import { ClientBudgets } from './client-budgets.ts';
 import { clientFrameRules } from './client-frame-rules.ts';
 import { ClientStreams } from './client-streams.ts';
-import { lingeringClose } from './lingering-close.ts';
-import { Preface } from './preface.ts';
 import type { RequestContent } from './request-content.ts';
 import { parseRequestHead, type RequestHead, unreadHead } from './request-head.ts';
-import { ServerOutput } from './server-output.ts';
-import type { ServerSessionHost } from './server-session-host.ts';
+import type { ServerSessionHost } from './server-limits.ts';
+import { lingeringClose, ServerOutput } from './server-output.ts';
 import { ServerStream, type StreamConnection } from './server-stream.ts';
 import type { UnfinishedHead, UnfinishedHeads } from './unfinished-heads.ts';
 

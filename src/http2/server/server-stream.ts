@@ -1,5 +1,5 @@
 import type { TLSSocket } from 'node:tls';
-import type { HeaderLines } from '../fields/header-lines.ts';
+import type { HeaderLines } from '../fields/header-fields.ts';
 import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
 import { malformedRequest } from '../frames/http2-error.ts';

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { GatheredWrites } from './gathered-writes.ts';
-import { transferBufferBytes } from './transfer-buffers.ts';
+import { GatheredWrites, TransferBuffers, transferBufferBytes } from './gathered-writes.ts';
 
 /** A client whose writes end when the test says so. Compares each piece at its end with what it was at its beginning. */
 class HeldClient extends Writable {
@@ -211,4 +210,17 @@ describe('gathered writes', () => {
       { numRuns: 60 },
     );
   });
+});
+
+test('buffers are used again, and a bounded number of them is kept', () => {
+  const buffers = new TransferBuffers(1_000, 64);
+  const first = buffers.take();
+  assert.equal(first.length, 1_000);
+  assert.notEqual(buffers.take(), first);
+  buffers.release(first);
+  assert.equal(buffers.take(), first);
+  const many = Array.from({ length: 100 }, () => buffers.take());
+  for (const buffer of many) buffers.release(buffer);
+  const kept = Array.from({ length: 100 }, () => buffers.take()).filter((buffer) => many.includes(buffer));
+  assert.equal(kept.length, 64);
 });

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { eventually } from '../../../test/support/eventually.ts';
 import { type PeerOutgoing, startPeer } from '../../../test/support/node-exchange.ts';
 import { get, newTransport, send } from '../../../test/support/node-transport.ts';
-import { monitorSilence } from '../../http2/sockets/connection-silence.ts';
+import { monitorSilence } from '../../http2/client/http2-connection.ts';
 import type { NodeTransport } from './node-transport.ts';
 
 const look = 15_000;

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { WholeBody } from '../../http2/client/dispatch-options.ts';
+import type { WholeBody } from '../../http2/client/dispatched-request.ts';
 import type { BodySource } from './request-body.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
-import { connectionSpecific } from '../../http2/fields/connection-headers.ts';
+import { connectionSpecific } from '../../http2/fields/header-fields.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import { ClientWriter, maximumCopied } from '../exchange/client-writer.ts';
 import { contentLength } from '../exchange/content-length.ts';

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { requestLines } from '../../http2/fields/connection-headers.ts';
+import { requestLines } from '../../http2/fields/header-fields.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { invalidResponse, refuseOtherCodings } from '../destinations/invalid-response.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { AddressResets } from '../../../src/http2/server/address-resets.ts';
+import { AddressResets } from '../../../src/http2/server/client-budgets.ts';
 import type { ResponseWriter } from '../../../src/http2/server/incoming-stream.ts';
-import { defaultHttp2ServerLimits } from '../../../src/http2/server/server-limits.ts';
-import type { ServerSessionHost } from '../../../src/http2/server/server-session-host.ts';
+import { defaultHttp2ServerLimits, type ServerSessionHost } from '../../../src/http2/server/server-limits.ts';
 import type { ServerStream } from '../../../src/http2/server/server-stream.ts';
 import { UnfinishedHeads } from '../../../src/http2/server/unfinished-heads.ts';
 import { limits, longValue, pieceLength, shortLength, wholeAnswer } from './expected-answers.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DynamicTable, defaultTableSize } from './dynamic-table.ts';
+import { DynamicTable, defaultTableSize } from './header-decoder.ts';
 
 function contents(table: DynamicTable): string[][] {
   return Array.from({ length: table.length }, (_, index) => [table.name(index), table.value(index)]);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
-import { AddressResets, addressTolerance, resetsInCrowd } from './address-resets.ts';
-import { connectionTolerances } from './client-budgets.ts';
+import { AddressResets, addressTolerance, connectionTolerances, resetsInCrowd } from './client-budgets.ts';
 
 /** One connection that resets streams. @returns how many before it is to end */
 function resetsOf(addresses: AddressResets, address: string, now: number, most: number): number {

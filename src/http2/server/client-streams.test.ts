@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GivenUpStreams } from './given-up-streams.ts';
+import { GivenUpStreams } from './client-streams.ts';
 
 test('what was on its way still comes, and not a byte more', () => {
   const streams = new GivenUpStreams();

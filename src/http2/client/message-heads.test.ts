@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Http2Error } from '../frames/http2-error.ts';
-import { parseResponseLines } from './response-lines.ts';
+import { parseResponseLines } from './message-heads.ts';
 
 const ok = [':status', '200'];
 

@@ -1,0 +1,127 @@
+/**
+ * Header lines: name, value, name, value, …, in order, one entry a line. Values are byte strings: each character is
+ * one byte.
+ */
+export type HeaderLines = readonly string[];
+
+/** A header name or a method (RFC 9110 section 5.6.2). */
+export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** The value of a header line (RFC 9110 section 5.5), as a byte string. */
+export const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** The value of a header line in HTTP/2, as a byte string: no whitespace at either end (RFC 9113 section 8.2.1). */
+export const http2FieldValue = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
+
+/** A token in lower case (RFC 9113 section 8.2.1). */
+const lowerCaseToken = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+/** A message with one of these headers is malformed (RFC 9113 section 8.2.2). */
+const malformedInHttp2: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Whether a received HTTP/2 message may have a header line of this name, other than pseudo-header fields. */
+export const isHttp2FieldName = memoizeByName(
+  (name) => lowerCaseToken.test(name) && !malformedInHttp2.has(name),
+);
+
+/** The value of `Content-Length` (RFC 9110 section 8.6), in digits that a number holds exactly. */
+export const contentLengthValue = /^\d{1,15}$/;
+
+/**
+ * Removes spaces and tabs around a value (RFC 9110 section 5.5). `trim` would remove more, and a regular expression would
+ * take quadratic time for whitespace within the value.
+ * @param from where in `text` the value begins
+ * @param to where it ends. Default: at the end of `text`
+ */
+export function withoutSurroundingWhitespace(text: string, from = 0, to = text.length): string {
+  let start = from;
+  let end = to;
+  while (start < end && isSpaceOrTab(text.charCodeAt(start))) start++;
+  while (end > start && isSpaceOrTab(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isSpaceOrTab(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}
+
+/**
+ * Connection-specific headers of HTTP/1.1, which must not be written to an HTTP/2 stream (RFC 9113 section 8.2.2). Node
+ * throws on them, and through @hono/node-server that ends the process.
+ */
+export const connectionSpecific: ReadonlySet<string> = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * The header lines of a request as they are sent to a destination. `Host` is left out: it would name the router, and
+ * undici would also take the TLS server name from it. So are lines that set the framing, on which undici throws.
+ */
+export function requestLines(headers: HeaderLines): string[] {
+  const lines: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    if (isOmittedFromRequest(name)) continue;
+    lines.push(name, headers[index + 1] as string);
+  }
+  return lines;
+}
+
+/** Whether `requestLines` leaves out lines of this name. */
+export const isOmittedFromRequest = memoizeByName((given) => {
+  const name = given.toLowerCase();
+  return connectionSpecific.has(name) || name === 'host' || name === 'te' || name === 'expect';
+});
+
+/**
+ * Joins `Cookie` lines with `; `. HTTP/2 may split them; other code must see one line (RFC 9113 section 8.2.3).
+ */
+export function withJoinedCookies(headers: HeaderLines): HeaderLines {
+  const cookies: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    if (headers[index] === 'cookie') cookies.push(headers[index + 1] as string);
+  }
+  if (cookies.length < 2) return headers;
+  const joined: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    if (name !== 'cookie') joined.push(name, headers[index + 1] as string);
+  }
+  joined.push('cookie', cookies.join('; '));
+  return joined;
+}
+
+/** Limits on what is kept: names that a client invents must not fill the memory. */
+const maximumNames = 512;
+const maximumLength = 64;
+
+/**
+ * Memoizes a pure function of a header name. Clients send the same few names with every request, and computing a result
+ * costs ten times as much as finding it here.
+ */
+export function memoizeByName<Result extends string | boolean>(
+  compute: (name: string) => Result,
+): (name: string) => Result {
+  const known = new Map<string, Result>();
+  return (name) => {
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    const result = compute(name);
+    if (name.length <= maximumLength) {
+      // Names in use are added again at once.
+      if (known.size >= maximumNames) known.clear();
+      known.set(name, result);
+    }
+    return result;
+  };
+}
