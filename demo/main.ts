@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The demo without the product's command line: `npx mixed-version-proxy-demo`. */
 import { parseArgs } from 'node:util';
-import { parseDuration } from '../src/cli/flags/duration.ts';
+import { parseDuration } from '../src/cli/flags/flag-types.ts';
 import { runDemoCommand } from './index.ts';
 
 const stop = new AbortController();

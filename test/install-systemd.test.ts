@@ -15,8 +15,7 @@ import {
 import type { SystemdHost } from '../src/cli/install/systemd-host.ts';
 import { askOverHttps } from '../src/cli/terminal/ask-over-https.ts';
 import { CliCommand } from '../src/cli/terminal/cli-command.ts';
-import { CommandFailure } from '../src/cli/terminal/command-context.ts';
-import { portInUse } from '../src/cli/terminal/port-in-use.ts';
+import { CommandFailure, portInUse } from '../src/cli/terminal/command-context.ts';
 import { commandContext } from './support/command-context.ts';
 import { syncCluster } from './support/sync-cluster.ts';
 import { systemdMachine } from './support/systemd-machine.ts';

@@ -1,4 +1,4 @@
-import { takesColor } from '../../src/cli/terminal/terminal-color.ts';
+import { takesColor } from '../../src/cli/terminal/styled-text.ts';
 
 /** Where an upgrade is shown. */
 export interface UpgradeTerminal {

@@ -2,7 +2,7 @@ import type { Option } from 'commander';
 import type { FlagDefinition, TakesEffect } from '../../src/cli/flags/flag.ts';
 import { serveFlags } from '../../src/cli/flags/serve-flags.ts';
 import { syncFlags } from '../../src/cli/flags/sync-flag-groups.ts';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram } from '../../src/cli/run-command-line.ts';
 import { CliCommand } from '../../src/cli/terminal/cli-command.ts';
 import { processContext } from '../../src/cli/terminal/command-context.ts';
 

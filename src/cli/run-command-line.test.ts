@@ -5,7 +5,7 @@ import { servedSetKey } from '../snapshot/format/served-set-key.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/types.ts';
 import { sealSnapshot } from '../snapshot/signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../snapshot/signing/signing-key.ts';
-import { createProgram } from './program.ts';
+import { createProgram } from './run-command-line.ts';
 import { CliCommand } from './terminal/cli-command.ts';
 
 const files = new Map<string, string>();

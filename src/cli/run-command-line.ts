@@ -1,7 +1,17 @@
 import { CommanderError } from 'commander';
-import { createProgram } from './program.ts';
-import type { CliCommand } from './terminal/cli-command.ts';
+import { registerDemo } from './commands/demo.ts';
+import { registerKeygen } from './commands/keygen.ts';
+import { registerValidate } from './commands/validate.ts';
+import { registerCompletion } from './completion/register-completion.ts';
+import { registerDoctor } from './doctor/register-doctor.ts';
+import { registerExplain } from './explain/explain-command.ts';
+import { registerInstall } from './install/register-install.ts';
+import { registerServe } from './serve/serve-command.ts';
+import { registerStatus } from './status/register-status.ts';
+import { registerSync } from './sync/sync-command.ts';
+import { CliCommand, type ReportExitCode } from './terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from './terminal/command-context.ts';
+import { packageVersion, registerVersion } from './terminal/version.ts';
 
 /** Runs one command line. Never throws for bad input; what is wrong is on standard error. */
 export async function runCommandLine(args: readonly string[], context: CommandContext): Promise<ExitCode> {
@@ -45,4 +55,56 @@ function exitCodeOf(error: unknown, context: CommandContext): ExitCode {
   // The reader of the output has seen enough (`… | head`).
   if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 0;
   throw error;
+}
+
+/**
+ * The command line: every subcommand there is.
+ * @param showHelp gets help and version, which a command line that only asks for them ends with
+ */
+export function createProgram(
+  context: CommandContext,
+  report: ReportExitCode,
+  showHelp: (text: string) => void,
+): CliCommand {
+  const program = new CliCommand('mixed-version-proxy');
+  // Before the subcommands: they inherit these settings at the moment they are made.
+  program
+    .configureOutput({
+      writeOut: showHelp,
+      writeErr: context.writeError,
+      // The word of Kubernetes' commands, and of the messages that are this program's own.
+      outputError: (text, write) => write(text.replace(/^(error: (?:unknown )?)option /, '$1flag ')),
+    })
+    .description(
+      'Routes the requests of a Kubernetes cluster whose API servers run different versions: each one goes to a server that can serve it.',
+    )
+    .usage('<command> [flags]')
+    .version(packageVersion(), '--version', 'Print the version.')
+    .helpOption('-h, --help', 'Print help for a command.')
+    .helpCommand('help [command]', 'Print help for a command')
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .showHelpAfterError('Run it with --help for its flags and examples.')
+    .exitOverride();
+  registerServe(program, context, report, async () => {
+    const { setGarbageCollectorForServing } = await import('../node/process/garbage-collection.ts');
+    setGarbageCollectorForServing();
+    const { startRouter } = await import('../node/process/start-router.ts');
+    return async (config, logger, options) => {
+      const { embeddedSync } = config;
+      if (embeddedSync === undefined) return startRouter(config, logger, options);
+      const { openEmbeddedSync } = await import('../sync/node/embedded/embedded-sync.ts');
+      return startRouter(config, logger, { ...options, openEmbeddedSync });
+    };
+  });
+  registerSync(program, context, report);
+  registerDemo(program, context, report);
+  registerExplain(program, context, report);
+  registerValidate(program, context, report);
+  registerStatus(program, context, report);
+  registerDoctor(program, context, report);
+  registerInstall(program, context, report);
+  registerKeygen(program, context, report);
+  registerCompletion(program, context, report);
+  registerVersion(program, context, report);
+  return program;
 }

@@ -5,7 +5,7 @@ import { syncJobName } from '../../demo/certificates.ts';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { runCommandLine } from '../../src/cli/run-command-line.ts';
-import { readTextFile } from '../../src/cli/terminal/read-text-file.ts';
+import { readTextFile } from '../../src/cli/terminal/command-context.ts';
 import { commandContext } from '../support/command-context.ts';
 import type { GetSuite } from './live-suite.ts';
 

@@ -1,4 +1,4 @@
-import { parseDuration } from '../flags/duration.ts';
+import { parseDuration } from '../flags/flag-types.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
 

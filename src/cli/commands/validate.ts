@@ -1,9 +1,8 @@
 import { routerConfiguration, syncConfiguration } from '../config/configuration-kind.ts';
+import { readConfigurationFile } from '../config/configured-options.ts';
 import { configurationKindOf } from '../config/parse-configuration.ts';
-import { readConfigurationFile } from '../config/read-configuration-file.ts';
 import { readServeInput } from '../serve/serve-input.ts';
-import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
-import { readSnapshotKeysInput } from '../snapshot/snapshot-keys-input.ts';
+import { readSnapshotInput, readSnapshotKeysInput } from '../snapshot/snapshot-input.ts';
 import { readSyncInput } from '../sync/sync-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';

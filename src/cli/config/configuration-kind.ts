@@ -1,6 +1,10 @@
 import * as v from 'valibot';
-import { deprecationNotice, descriptionOf } from '../flags/deprecated-flags.ts';
-import type { ConfigurableFlagGroup, FlagDefinition } from '../flags/flag.ts';
+import {
+  type ConfigurableFlagGroup,
+  deprecationNotice,
+  descriptionOf,
+  type FlagDefinition,
+} from '../flags/flag.ts';
 import { type ServeFlagName, serveFlagGroups } from '../flags/serve-flags.ts';
 import { type SyncFlagName, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 

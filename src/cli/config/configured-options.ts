@@ -1,7 +1,14 @@
 import { dirname, resolve } from 'node:path';
 import type { RawOptions } from '../flags/flag.ts';
 import type { FlagFault } from '../flags/flag-values.ts';
-import type { ConfigurationFault, ConfiguredValue, FilePosition } from './parse-configuration.ts';
+import { type CommandContext, readInputFile } from '../terminal/command-context.ts';
+import type { ConfigurationKind } from './configuration-kind.ts';
+import {
+  type ConfigurationFault,
+  type ConfiguredValue,
+  type FilePosition,
+  parseConfiguration,
+} from './parse-configuration.ts';
 
 /** What a configuration file sets, as if it had been given by flags. */
 export interface ConfiguredOptions<Name extends string = string> {
@@ -93,4 +100,21 @@ export function locateFault(
 export function namesGivenFlags(message: string, options: RawOptions<string>): boolean {
   const names = [...message.matchAll(/--([a-z][a-z0-9-]*)/g)].map(([, name = '']) => name);
   return names.length > 0 && names.every((name) => Object.hasOwn(options, name));
+}
+
+/**
+ * What `--config` names: the values without a fault. The others are told in `faults`, a line each with its place, so
+ * that the caller can look for faults of flags and named files in the same run.
+ * @throws {CommandFailure} exit code 2 when the file cannot be read
+ */
+export function readConfigurationFile<Name extends string>(
+  context: CommandContext,
+  file: string,
+  kind: ConfigurationKind<Name>,
+  faults: string[],
+): ConfiguredOptions<Name> {
+  const text = readInputFile(context, '--config', file);
+  const parsed = parseConfiguration(text, kind);
+  if (!parsed.ok) faults.push(...parsed.faults.map((fault) => describeConfigurationFault(file, fault)));
+  return configuredOptions(file, text, parsed.values);
 }

@@ -11,7 +11,7 @@ import {
   visit,
 } from 'yaml';
 import { fieldPath, quoted } from '../../snapshot/format/issues.ts';
-import { removedServeFlags } from '../flags/removed-flags.ts';
+import { removedServeFlags } from '../flags/deprecated-flags.ts';
 import { similarName } from '../terminal/similar-name.ts';
 import {
   type ConfigurationField,
@@ -43,7 +43,7 @@ export interface ConfiguredValue<Name extends string = string> {
   readonly position: FilePosition;
 }
 
-export type ParseConfigurationResult<Name extends string = string> =
+type ParseConfigurationResult<Name extends string = string> =
   | { readonly ok: true; readonly values: readonly ConfiguredValue<Name>[] }
   /** Every fault, in the order of the file, and the values that have none. */
   | {

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { SyncPermission } from '../../sync/sync-permissions.ts';
 import type { HttpsAnswer } from '../terminal/ask-over-https.ts';
-import type { Question } from './question.ts';
+import type { Question } from './finding.ts';
 
 /** Why a server does not say whether something is allowed. */
 export class AccessReviewError extends Error {

@@ -6,8 +6,13 @@ import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
 import { newPseudonym } from '../../request/via.ts';
 import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
-import type { ExaminedServer } from './examined-server.ts';
-import { longestResponse, type Question, questionHeaders, responseTimeout } from './question.ts';
+import {
+  type ExaminedServer,
+  longestResponse,
+  type Question,
+  questionHeaders,
+  responseTimeout,
+} from './finding.ts';
 
 /**
  * In whose name servers are asked: a user that nobody has bound a role to, so that what it may do is what every

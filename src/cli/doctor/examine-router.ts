@@ -1,18 +1,20 @@
+import type { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { parseCertificates, subjectOf } from '../../node/callers/certificate-pem.ts';
+import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
+import { expiryOf } from '../../node/reload/expiry.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
+import { durationText } from '../../runtime/duration-text.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
-import { type CommandContext, messageOf } from '../terminal/command-context.ts';
+import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
+import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
 import { askAsRouter } from './ask-as-router.ts';
-import { certificateFindings } from './certificate-findings.ts';
-import { type ExaminedServer, examinedServers } from './examined-server.ts';
-import type { Finding } from './finding.ts';
+import { type ExaminedServer, examinedServers, type Finding } from './finding.ts';
 import { identityFindings } from './identity-findings.ts';
 import { addressFindings, serverFindings } from './server-findings.ts';
-import { snapshotFindings } from './snapshot-findings.ts';
 
-export interface RouterFindings {
+interface RouterFindings {
   readonly findings: readonly Finding[];
   /** Servers that respond to the router. */
   readonly reached: readonly ExaminedServer[];
@@ -77,4 +79,141 @@ async function permissionsOf(path: string): Promise<Finding> {
   } catch (error) {
     return { check, result: 'failed', message: `${path}: ${messageOf(error)}` };
   }
+}
+
+/**
+ * Looks at every certificate that the configuration names. That each can be read and fits its key was checked when
+ * the configuration was read. Pure.
+ * @param now milliseconds since the epoch
+ */
+function certificateFindings(config: ServeConfig, now: number): readonly Finding[] {
+  const { serving, namedServing, proxyClient, peerCa, local, clientCa, requestHeader } = config;
+  const files: readonly (readonly [string, PemFile | undefined])[] = [
+    ['serving certificate', serving.certificate],
+    ...namedServing.map((pair) => ['serving certificate', pair.certificate] as const),
+    ['front-proxy certificate', proxyClient?.certificate],
+    ['CA of peers', peerCa],
+    ['CA of the local server', local?.ca],
+    ['CA of clients', clientCa],
+    ['CA of front proxies', requestHeader?.clientCa],
+  ];
+  const validity = files.flatMap(([check, file]) => (file === undefined ? [] : validityOf(check, file, now)));
+  return [...validity, ...ownFrontProxy(config)];
+}
+
+function validityOf(check: string, { path, pem }: PemFile, now: number): readonly Finding[] {
+  return parseCertificates({ pem, source: path }).map((certificate) => {
+    const subject = subjectOf(certificate);
+    const notBefore = certificate.validFromDate.getTime();
+    const notAfter = certificate.validToDate.getTime();
+    const until = new Date(notAfter).toISOString();
+    if (notBefore > now) {
+      const message = `${subject} in ${path} is not valid before ${new Date(notBefore).toISOString()}: check the clock`;
+      return { check, result: 'failed', message };
+    }
+    const expiry = expiryOf({ notBefore, notAfter }, now);
+    if (expiry === 'expired') {
+      return { check, result: 'failed', message: `${subject} in ${path} expired at ${until}: renew it` };
+    }
+    return expiry === undefined
+      ? { check, result: 'ok', message: `${subject}, until ${until}` }
+      : { check, result: 'warning', message: `${subject} in ${path} expires at ${until}: renew it` };
+  });
+}
+
+/**
+ * Routers before each other's servers take each other for front proxies by one CA and one list of names. A pair
+ * that this router would not take itself is most likely one that its peers do not take either.
+ */
+function ownFrontProxy({ proxyClient, requestHeader }: ServeConfig): readonly Finding[] {
+  if (proxyClient === undefined || requestHeader === undefined) return [];
+  const check = 'front-proxy identity';
+  const { path, pem } = proxyClient.certificate;
+  const chain = parseCertificates({ pem, source: path });
+  const [own] = chain;
+  if (own === undefined) return [];
+  const authorities = parseCertificates({
+    pem: requestHeader.clientCa.pem,
+    source: requestHeader.clientCa.path,
+  });
+  if (![...authorities, ...chain.slice(1)].some((authority) => isIssuer(authority, own))) {
+    const message = `${subjectOf(own)} in ${path} is not of a CA in ${requestHeader.clientCa.path}: peers with the same settings do not take this router for a front proxy`;
+    return [{ check, result: 'warning', message }];
+  }
+  const name = /^CN=(.*)$/m.exec(own.subject)?.[1] ?? '';
+  const { allowedNames } = requestHeader;
+  if (allowedNames !== 'any' && !allowedNames.includes(name)) {
+    const message = `"${name}" of ${path} is not in --requestheader-allowed-names: peers with the same settings do not believe this router`;
+    return [{ check, result: 'warning', message }];
+  }
+  return [
+    { check, result: 'ok', message: `${subjectOf(own)} is a front proxy by this router's own settings` },
+  ];
+}
+
+function isIssuer(authority: X509Certificate, certificate: X509Certificate): boolean {
+  return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
+}
+
+interface SnapshotFindings {
+  readonly findings: readonly Finding[];
+  /** What the stored snapshot says; `undefined` where there is none that can be used. */
+  readonly table: RoutingTable | undefined;
+}
+
+const check = 'snapshot';
+
+/**
+ * Opens the stored snapshot as the router would at start. It is only read: what a running router is just writing
+ * beside it stays alone.
+ */
+async function snapshotFindings(
+  { featureGateEnabled, serverId, snapshot, embeddedSync }: ServeConfig,
+  context: CommandContext,
+): Promise<SnapshotFindings> {
+  const { file, keys } = snapshot;
+  const only = (result: Finding['result'], message: string): SnapshotFindings => ({
+    findings: [{ check, result, message }],
+    table: undefined,
+  });
+  if (!featureGateEnabled) return only('ok', 'the feature gate is off: none is needed');
+  if (file === undefined) {
+    return only('warning', 'none is kept across restarts: set --snapshot-file');
+  }
+  try {
+    const { table } = await readSnapshotInput(context, file, keys?.path);
+    return { findings: [ageOf(table, context.clock()), ...placeOf(table, serverId)], table };
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    const isMissing = error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ENOENT';
+    return isMissing
+      ? only(
+          'warning',
+          embeddedSync === undefined
+            ? `${file} is not there: the sync job has not pushed to this router yet`
+            : `${file} is not there: the router has not read the cluster yet`,
+        )
+      : only('failed', `${error.lines.join('; ')}: the router would begin without a snapshot`);
+  }
+}
+
+function ageOf({ generation, createdAt, expiresAt }: RoutingTable, now: number): Finding {
+  const text = `generation ${generation}, ${durationText(now - createdAt)} old`;
+  if (createdAt > now + 10_000) {
+    return { check, result: 'warning', message: `${text}: it is from the future, compare the clocks` };
+  }
+  return expiresAt > now
+    ? { check, result: 'ok', message: `${text}, for another ${durationText(expiresAt - now)}` }
+    : {
+        check,
+        result: 'warning',
+        message: `${text}, expired ${durationText(now - expiresAt)} ago: does the sync job run, and push here?`,
+      };
+}
+
+function placeOf(table: RoutingTable, serverId: string | undefined): readonly Finding[] {
+  if (serverId === undefined || table.server(serverId) !== undefined) return [];
+  const known = table.servers.map(({ id }) => id).join(', ');
+  const message = `it has no server ${serverId}: set --server-id to the one in front of which this router stands (${known})`;
+  return [{ check, result: 'failed', message }];
 }

@@ -5,8 +5,7 @@ import type {
   ClusterCredentials,
 } from '../../sync/node/cluster-access.ts';
 import { messageOf } from '../terminal/command-context.ts';
-import type { ExaminedServer } from './examined-server.ts';
-import type { Finding } from './finding.ts';
+import type { ExaminedServer, Finding } from './finding.ts';
 import { type ReadServer, syncRightsFindings } from './sync-rights-findings.ts';
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { syncPermissions } from '../../sync/sync-permissions.ts';
-import { grantCommands } from './grant-commands.ts';
+import { grantCommands } from './sync-rights-findings.ts';
 
 function commandsFor(resource: string, user: string | undefined): readonly string[] {
   const permission =

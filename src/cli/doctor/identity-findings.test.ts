@@ -5,7 +5,7 @@ import { findingsOf, installation } from '../../../test/support/doctor-installat
 import type { IdentityMode } from '../../identity/identity-token.ts';
 import { peerAssertionHeader } from '../../request/identity-header-names.ts';
 import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
-import type { ExaminedServer } from './examined-server.ts';
+import type { ExaminedServer } from './finding.ts';
 import { identityFindings } from './identity-findings.ts';
 
 const check = 'identity at cp-a';

@@ -2,8 +2,7 @@ import { parseCertificates, subjectOf } from '../../node/callers/certificate-pem
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { messageOf } from '../terminal/command-context.ts';
 import { type AskAsRouter, canAssert, doctorUser } from './ask-as-router.ts';
-import type { ExaminedServer } from './examined-server.ts';
-import type { Finding } from './finding.ts';
+import type { ExaminedServer, Finding } from './finding.ts';
 import { askWhoCalls, type SeenCaller } from './seen-caller.ts';
 
 /** What of a router says how it speaks for callers. */

@@ -1,17 +1,25 @@
+import { stat } from 'node:fs/promises';
 import { Option } from 'commander';
 import type { Snapshot } from '../../snapshot/format/types.ts';
+import { snapshotFromFolder } from '../../sync/node/snapshot-from-folder.ts';
 import { addExaminedServeFlags, type GivenOptions } from '../serve/serve-arguments.ts';
 import type { ServeArguments } from '../serve/serve-input.ts';
+import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredForms, structuredText } from '../terminal/structured-text.ts';
-import { type Line, renderLines, type Style } from '../terminal/styled-text.ts';
-import { type ColorMode, colorOption, isColored } from '../terminal/terminal-color.ts';
+import {
+  type ColorMode,
+  colorOption,
+  isColored,
+  type Line,
+  renderLines,
+  type Style,
+} from '../terminal/styled-text.ts';
 import { examineRouter } from './examine-router.ts';
 import { examineEmbeddedSync, examineSyncJob } from './examine-sync-job.ts';
 import { exitCodeOf, type Finding } from './finding.ts';
 import { upgradeFindings } from './upgrade-findings.ts';
-import { readUpgradeSide } from './upgrade-input.ts';
 
 interface DoctorOptions {
   readonly output: 'text' | StructuredForm;
@@ -127,4 +135,45 @@ function findingLines({ check, result, message, resources = [], commands = [] }:
     [mark, ' '.repeat(markWidth - mark.text.length), ` ${check}: ${message}`],
     ...[...resources, ...commands].map((line) => [`${' '.repeat(markWidth + 3)}${line}`]),
   ];
+}
+
+interface UpgradeSide {
+  readonly snapshot: Snapshot;
+  /** What its recording does not tell. */
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Reads one side of an upgrade: a snapshot, or the folder that `sync --record` made, which also tells of schemas.
+ * @param flag that names `path`
+ * @throws {CommandFailure} exit code 2 when nothing can be read of it
+ */
+async function readUpgradeSide(flag: string, path: string, context: CommandContext): Promise<UpgradeSide> {
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isFolder) {
+    const { table } = await readSnapshotInput(context, path, undefined);
+    return { snapshot: table.snapshot, findings: [] };
+  }
+  const { snapshot, warnings } = await snapshotFromFolder(path, { comparesSchemas: 'always' }).catch(
+    (cause: unknown) => {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new CommandFailure(
+        2,
+        [`${flag}: ${path} is no recording of a cluster (sync --record): ${reason}`],
+        { cause },
+      );
+    },
+  );
+  if (snapshot === undefined) {
+    throw new CommandFailure(2, [
+      `${flag}: ${path} tells of no API server: ${warnings[0] ?? 'no folder of a server is in it'}`,
+    ]);
+  }
+  return {
+    snapshot,
+    findings: warnings.map((message) => ({ check: `recording ${path}`, result: 'warning', message })),
+  };
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { HttpsAnswer } from '../terminal/ask-over-https.ts';
-import type { Question } from './question.ts';
+import type { Question } from './finding.ts';
 
 /** Whom a server takes the caller for. */
 export type SeenCaller =

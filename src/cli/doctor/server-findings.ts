@@ -3,9 +3,7 @@ import { durationText } from '../../runtime/duration-text.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { messageOf } from '../terminal/command-context.ts';
 import type { AskAsRouter } from './ask-as-router.ts';
-import type { ExaminedServer } from './examined-server.ts';
-import type { Finding } from './finding.ts';
-import { responseTimeout } from './question.ts';
+import { type ExaminedServer, type Finding, responseTimeout } from './finding.ts';
 
 /** A Date header counts whole seconds, and a response takes time: less than this is no skew. */
 const tolerableSkew = 10_000;

@@ -8,7 +8,7 @@ import { commandContext } from '../../../test/support/command-context.ts';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
 import { runCommandLine } from '../run-command-line.ts';
-import { readTextFile } from '../terminal/read-text-file.ts';
+import { readTextFile } from '../terminal/command-context.ts';
 import type { Finding } from './finding.ts';
 import { upgradeFindings } from './upgrade-findings.ts';
 

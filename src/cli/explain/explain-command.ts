@@ -1,8 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type Explanation, explainRequest, type RequestToExplain } from '../../proxy/explain.ts';
-import type { PreferredVersion } from '../../routing/decision.ts';
-import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
+import { defaultStalePolicy, type PreferredVersion, type StalePolicy } from '../../routing/decision.ts';
 import { isPreferredVersion } from '../../routing/preferred-version.ts';
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
@@ -10,9 +9,7 @@ import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredForms, structuredText } from '../terminal/structured-text.ts';
-import { explainLines } from './explain-lines.ts';
-import { isMethod, notesOnRequest } from './explain-notes.ts';
-import { explanationText } from './explain-text.ts';
+import { explainLines, explanationText, isMethod, notesOnRequest } from './explain-text.ts';
 
 interface ExplainOptions {
   readonly snapshot?: string;

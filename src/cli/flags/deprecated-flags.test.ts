@@ -3,8 +3,7 @@ import { describe, it } from 'node:test';
 import { toJsonSchema } from '@valibot/to-json-schema';
 import { configurationKind, configurationSchema } from '../config/configuration-kind.ts';
 import { deprecationWarnings } from './deprecated-flags.ts';
-import type { ConfigurableFlagGroup } from './flag.ts';
-import { flagOption } from './flag-option.ts';
+import { type ConfigurableFlagGroup, flagOption } from './flag.ts';
 import { text } from './flag-types.ts';
 
 const colour = { name: 'colour', value: text('name'), description: 'What to paint with.' } as const;

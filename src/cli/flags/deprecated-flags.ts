@@ -1,15 +1,5 @@
-import type { Deprecation, FlagDefinition } from './flag.ts';
+import type { FlagDefinition } from './flag.ts';
 import type { FlagFault } from './flag-values.ts';
-
-/** For help and schemas: with the default, where there is one. */
-export function descriptionOf({ description, default: usual }: FlagDefinition): string {
-  return usual === undefined ? description : `${description} (default ${usual})`;
-}
-
-/** For help, reference pages and schemas. */
-export function deprecationNotice({ since, instead }: Deprecation): string {
-  return `Deprecated since ${since}: ${instead}.`;
-}
 
 /** A warning for each deprecated flag that is given, in the order of the flags. Pure. */
 export function deprecationWarnings(
@@ -22,3 +12,40 @@ export function deprecationWarnings(
     return [{ flag: `--${name}` as const, message: `--${name} is deprecated since ${since}: ${instead}` }];
   });
 }
+
+/** A flag that is gone, and the key of a configuration file that stood for it. */
+interface RemovedFlag {
+  readonly name: string;
+  readonly key: string;
+  /** What to do instead; the end of a sentence. */
+  readonly instead: string;
+}
+
+/** Of `serve`. Whoever still gives one is told what to do, for longer than a changelog is remembered. */
+export const removedServeFlags: readonly RemovedFlag[] = [
+  {
+    name: 'plain-requests',
+    key: 'performance.plainRequests',
+    instead: "leave it out, every HTTP/1.1 request is read by Node's parser",
+  },
+  {
+    name: 'processes',
+    key: 'processes',
+    instead: 'start several routers on one port with --reuse-port, each a router by itself',
+  },
+  {
+    name: 'http2-frames',
+    key: 'performance.http2Frames',
+    instead: 'leave it out; --disable-http2-serving has clients speak HTTP/1.1 in place of HTTP/2',
+  },
+  {
+    name: 'http1-read-connections',
+    key: 'performance.http1ReadConnections',
+    instead: 'leave it out, every request takes HTTP/2 where the server speaks it',
+  },
+  {
+    name: 'direct-lane',
+    key: 'performance.directLane',
+    instead: 'leave it out, every request passes the fetch handler',
+  },
+];

@@ -2,7 +2,6 @@ import { isIP } from 'node:net';
 import * as v from 'valibot';
 import { isPreferredVersion } from '../../routing/preferred-version.ts';
 import { expected } from '../../snapshot/format/schema-parts.ts';
-import { parseDuration } from './duration.ts';
 
 /** What may follow a flag, and under its key in a configuration file. */
 export interface FlagType<Value = unknown> {
@@ -191,4 +190,16 @@ export function parseBoolean(text: string): boolean | undefined {
   if (/^(1|t|T|TRUE|true|True)$/.test(text)) return true;
   if (/^(0|f|F|FALSE|false|False)$/.test(text)) return false;
   return undefined;
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Reads a duration as Go writes it (`1s`, `500ms`, `1h30m`), in milliseconds; `undefined` for anything else. */
+export function parseDuration(text: string): number | undefined {
+  if (!/^(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+$/.test(text)) return undefined;
+  let milliseconds = 0;
+  for (const [, number, unit = ''] of text.matchAll(/([\d.]+)(ms|s|m|h)/g)) {
+    milliseconds += Number(number) * (units[unit] ?? 0);
+  }
+  return milliseconds;
 }

@@ -10,14 +10,13 @@ import { authenticationFlagGroup } from './authentication-flag-group.ts';
 import type { FlagDefinition, RawOptions, TakesEffect } from './flag.ts';
 import { wholeNumber } from './flag-types.ts';
 import { logFlagGroup } from './log-flag-group.ts';
-import { preferredVersionFlagGroup } from './preferred-version-flag-group.ts';
 import {
   adminFlagGroup,
   observabilityFlagGroup,
   requestRecordsFlagGroup,
   servingFlagGroup,
 } from './serving-flag-groups.ts';
-import { trafficFlagGroup } from './traffic-flag-group.ts';
+import { preferredVersionFlagGroup, trafficFlagGroup } from './traffic-flag-group.ts';
 
 /**
  * The flags of `serve`, in the groups of its help. Names are kube-apiserver's wherever the meaning is the same
@@ -57,3 +56,20 @@ export type RawServeOptions = RawOptions<ServeFlagName>;
 
 export const serveFlags: readonly (ServeFlagDefinition & { readonly name: ServeFlagName })[] =
   serveFlagGroups.flatMap(({ flags }) => [...flags]);
+
+/**
+ * Every flag of `serve` with the value in use: what was given, else the default, else nothing. Lists are joined by
+ * commas, as they can be given.
+ */
+export function flagsInUse(raw: RawServeOptions): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    serveFlags
+      .map((flag) => {
+        const values = raw[flag.name];
+        const value =
+          flag.value.kind === 'list' ? values?.join(flag.value.isWhole ? ';' : ',') : values?.at(-1);
+        return [flag.name, value ?? flag.default ?? ''] as const;
+      })
+      .sort(([left], [right]) => (left < right ? -1 : 1)),
+  );
+}

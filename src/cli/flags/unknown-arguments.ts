@@ -1,5 +1,5 @@
 import { similarName } from '../terminal/similar-name.ts';
-import { removedServeFlags } from './removed-flags.ts';
+import { removedServeFlags } from './deprecated-flags.ts';
 
 /**
  * One line for each argument that `command`, which takes flags only, does not know. The value of an unknown flag

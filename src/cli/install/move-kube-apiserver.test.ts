@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
-import { diffLines } from './diff-lines.ts';
+import { diffLines } from './file-change.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
 
 const manifest = (flags: Record<string, string | undefined> = {}) =>

@@ -1,5 +1,5 @@
 import { Argument } from 'commander';
-import { parseDuration } from '../flags/duration.ts';
+import { parseDuration } from '../flags/flag-types.ts';
 import { kubeAdmManifest, parseKubeApiServerManifest } from '../serve/kube-apiserver-manifest.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';

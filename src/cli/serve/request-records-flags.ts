@@ -1,9 +1,13 @@
+import { parse as parseYaml, YAMLParseError } from 'yaml';
 import type { AuditConfig } from '../../node/audit/audit-config.ts';
 import { days } from '../../node/audit/rotated-files.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { parseTracingConfiguration } from '../../node/tracing/tracing-configuration.ts';
 import { parseAuditPolicy } from '../../observe/audit/parse-audit-policy.ts';
-import { type FlagSources, readDocumentFlag } from './yaml-file.ts';
+import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
+import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
+import type { ServeFlagName } from '../flags/serve-flags.ts';
+import type { CertificateFiles } from './certificate-files.ts';
 
 const bytesOfMegabyte = 1024 * 1024;
 
@@ -43,4 +47,49 @@ function readAuditFlags(sources: FlagSources): AuditConfig | undefined {
     maximumBackups,
     bufferSize,
   };
+}
+
+type ParsedDocument<Value> =
+  | { readonly ok: true; readonly value: Value; readonly warnings: readonly SnapshotIssue[] }
+  | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
+
+/**
+ * Reads the YAML or JSON document that a flag names; what is wrong with it, and what is only doubtful, is reported
+ * under the flag, with the file and the place. `undefined` without the flag and after a fault.
+ */
+function readDocumentFlag<Value>(
+  name: ServeFlagName,
+  { values, report, files }: FlagSources,
+  parse: (document: unknown) => ParsedDocument<Value>,
+): Value | undefined {
+  const path = values.text(name);
+  const text = path === undefined ? undefined : files.text(name, path);
+  if (path === undefined || text === undefined) return undefined;
+  let document: unknown;
+  try {
+    document = parseYaml(text, { logLevel: 'error' });
+  } catch (error) {
+    // Without the parser's words: they quote the text, and it may be a key given by mistake.
+    const line = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
+    const place = line === undefined ? '' : `: see line ${line}`;
+    return report.fault(name, `--${name}: ${path} is neither YAML nor JSON${place}`);
+  }
+  const parsed = parse(document);
+  if (!parsed.ok) {
+    for (const issue of parsed.issues) report.fault(name, `--${name}: ${describe(path, issue)}`);
+    return undefined;
+  }
+  for (const warning of parsed.warnings) report.warn(name, `--${name}: ${describe(path, warning)}`);
+  return parsed.value;
+}
+
+/** What the flags were given, where faults go, and the files that flags name. */
+interface FlagSources {
+  readonly values: FlagValues;
+  readonly report: FlagReport;
+  readonly files: CertificateFiles;
+}
+
+function describe(where: string, { path, message }: SnapshotIssue): string {
+  return path === '' ? `${where} ${message}` : `${where}: ${path} ${message}`;
 }

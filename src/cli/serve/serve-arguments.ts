@@ -1,13 +1,12 @@
 import type { Option } from 'commander';
-import type { FlagGroup } from '../flags/flag.ts';
-import { flagOption, type GivenOptions, occurrencesOf } from '../flags/flag-option.ts';
+import { type FlagGroup, flagOption, type GivenOptions, occurrencesOf } from '../flags/flag.ts';
 import { boolean, file } from '../flags/flag-types.ts';
 import { serveFlagGroups } from '../flags/serve-flags.ts';
 import { unknownArguments } from '../flags/unknown-arguments.ts';
 import type { CliCommand } from '../terminal/cli-command.ts';
 import type { ServeArguments } from './serve-input.ts';
 
-export type { GivenOptions } from '../flags/flag-option.ts';
+export type { GivenOptions } from '../flags/flag.ts';
 
 /** Reads what `serve` was called with, out of all options of the command. */
 export type ReadServeArguments = (options: GivenOptions) => ServeArguments;

@@ -6,8 +6,7 @@ import { commandContext } from '../../../test/support/command-context.ts';
 import { completeServeOptions, serveFiles } from '../../../test/support/serve-options.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { CliCommand } from '../terminal/cli-command.ts';
-import { CommandFailure } from '../terminal/command-context.ts';
-import { portInUse } from '../terminal/port-in-use.ts';
+import { CommandFailure, portInUse } from '../terminal/command-context.ts';
 import { registerServe, type StartRouter } from './serve-command.ts';
 
 const complete = Object.entries(completeServeOptions).map(([name, [value]]) => `--${name}=${value}`);

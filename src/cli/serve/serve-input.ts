@@ -7,8 +7,12 @@ import type { ConfigurationSource } from '../../node/reload/configuration-source
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
-import { locateFault, namesGivenFlags, withFlags } from '../config/configured-options.ts';
-import { readConfigurationFile } from '../config/read-configuration-file.ts';
+import {
+  locateFault,
+  namesGivenFlags,
+  readConfigurationFile,
+  withFlags,
+} from '../config/configured-options.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { parseBoolean } from '../flags/flag-types.ts';
 import type { FlagFault } from '../flags/flag-values.ts';

@@ -5,14 +5,14 @@ import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import { buildRoutingTable, withLifetime } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import { describeKeysIssue } from '../../snapshot/signing/describe-keys-issue.ts';
+import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { openSnapshot } from '../../snapshot/signing/open.ts';
 import { openRenewal } from '../../snapshot/signing/renewal.ts';
 import { sealedDigest } from '../../snapshot/signing/verify-sealed.ts';
 import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
-import { readSnapshotKeysInput } from './snapshot-keys-input.ts';
 
-export interface SnapshotInput {
+interface SnapshotInput {
   readonly table: RoutingTable;
   /** What a reader has to know about it, such as that no signature was checked. */
   readonly notes: readonly string[];
@@ -99,4 +99,14 @@ function payloadText(path: string, text: string): string {
       : `${path} is neither JSON nor a compact JWS; a configuration file is checked by validate --config`;
     throw new CommandFailure(2, [reason], { cause });
   }
+}
+
+/** Reads the public keys that `--snapshot-keys` names. @throws {CommandFailure} with every fault of the file. */
+export async function readSnapshotKeysInput(context: CommandContext, path: string): Promise<PinnedKeySet> {
+  const result = await parseSnapshotKeys(readInputFile(context, '--snapshot-keys', path));
+  if (result.ok) return result.keys;
+  throw new CommandFailure(
+    2,
+    result.issues.map((issue) => `--snapshot-keys: ${describeKeysIssue(path, issue)}`),
+  );
 }

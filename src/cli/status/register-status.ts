@@ -4,12 +4,13 @@ import { clusterView } from '../../dashboard/cluster-view.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredText } from '../terminal/structured-text.ts';
-import { type ColorMode, colorOption, isColored } from '../terminal/terminal-color.ts';
-import { readStatus, readTable } from './ask-router.ts';
+import { type ColorMode, colorOption, isColored } from '../terminal/styled-text.ts';
 import {
   type RouterConnection,
   type RouterConnectionFlags,
   readRouterConnection,
+  readStatus,
+  readTable,
 } from './router-connection.ts';
 import { type AskedRouter, differencesBetween, otherRouters, saysReady } from './routers-agreement.ts';
 import { routersText } from './routers-text.ts';

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { commandContext, runCommand } from '../../../test/support/command-context.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/signing-key.ts';
-import { parseDuration } from '../flags/duration.ts';
+import { parseDuration } from '../flags/flag-types.ts';
 import { planSync, type SyncFlags } from './sync-flags.ts';
 
 const files = new Map<string, string>([

@@ -1,10 +1,9 @@
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SyncLoop, SyncOnceResult } from '../../sync/index.ts';
-import type { FlagGroup } from '../flags/flag.ts';
-import { flagOption, type GivenOptions, occurrencesOf } from '../flags/flag-option.ts';
+import { type FlagGroup, flagOption, type GivenOptions, occurrencesOf } from '../flags/flag.ts';
 import { type SyncArguments, syncCallFlagGroup, syncFlagGroups } from '../flags/sync-flag-groups.ts';
-import { readSnapshotKeysInput } from '../snapshot/snapshot-keys-input.ts';
+import { readSnapshotKeysInput } from '../snapshot/snapshot-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import {
   type CommandContext,

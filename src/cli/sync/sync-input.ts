@@ -3,9 +3,9 @@ import {
   type ConfiguredOptions,
   locateFault,
   namesGivenFlags,
+  readConfigurationFile,
   withFlags,
 } from '../config/configured-options.ts';
-import { readConfigurationFile } from '../config/read-configuration-file.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { splitList } from '../flags/flag-values.ts';
 import {

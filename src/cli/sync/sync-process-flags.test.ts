@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { commandContext } from '../../../test/support/command-context.ts';
 import type { GivenSyncFlags } from '../flags/sync-flag-groups.ts';
-import { readEndpointFlags, readLeaderElectionFlags } from './sync-process-flags.ts';
+import { readEndpointFlags, readLeaderElectionFlags } from './sync-flags.ts';
 
 function endpoints(flags: GivenSyncFlags) {
   const files = new Map([

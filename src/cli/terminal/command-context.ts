@@ -1,9 +1,11 @@
-import { fstatSync } from 'node:fs';
+import { once } from 'node:events';
+import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { onReloadSignal } from '../../node/process/reload-signal.ts';
 import { type ShutdownSignal, shutdownSignal } from '../../node/process/shutdown-signal.ts';
-import { portInUse } from './port-in-use.ts';
-import { readTextFile } from './read-text-file.ts';
-import { takesColor } from './terminal-color.ts';
+import { listenError } from '../../node/serving/server-error.ts';
+import { takesColor } from './styled-text.ts';
 
 /** What a subcommand may touch of the process that runs it. Tests bring their own. */
 export interface CommandContext {
@@ -88,4 +90,68 @@ export class CommandFailure extends Error {
     this.exitCode = exitCode;
     this.lines = lines;
   }
+}
+
+/**
+ * What would keep the router from listening now. Only doubtful: a dry run is also made beside the router that runs, which
+ * is then what listens there.
+ */
+export async function portInUse({
+  bindAddress: host,
+  securePort: port,
+  reusePort,
+}: Pick<ServeConfig, 'bindAddress' | 'securePort' | 'reusePort'>): Promise<string | undefined> {
+  const server = createServer();
+  try {
+    server.listen({ host, port, reusePort });
+    await once(server, 'listening');
+    server.close();
+    await once(server, 'close');
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const { code, message } = listenError(error, host, port);
+    const own = code === 'AddressInUse' ? ' (nothing to do if it is this router that runs there)' : '';
+    return `--secure-port: ${message}${own}`;
+  }
+}
+
+/** Many times the largest file there is a use for: a snapshot of 50 servers stays under a megabyte. */
+const longestFile = 256 * 1024 * 1024;
+
+const chunkSize = 64 * 1024;
+
+/**
+ * Reads a file as UTF-8, pipes included (`--snapshot <(…)`), in bounded memory.
+ * @throws when it cannot be read, or is longer than `limit` bytes
+ */
+export function readTextFile(path: string, limit: number = longestFile): string {
+  const descriptor = openSync(path, 'r');
+  try {
+    const status = fstatSync(descriptor);
+    if (status.isFile() && status.size > limit) throw tooLong(limit);
+    return status.isFile() && status.size > 0
+      ? readFileSync(descriptor, 'utf8')
+      : readToTheEnd(descriptor, limit);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Pipes, devices and the files of /proc do not say how long they are. */
+function readToTheEnd(descriptor: number, limit: number): string {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const chunk = new Uint8Array(chunkSize);
+    const count = readSync(descriptor, chunk);
+    if (count === 0) return Buffer.concat(chunks).toString('utf8');
+    length += count;
+    if (length > limit) throw tooLong(limit);
+    chunks.push(chunk.subarray(0, count));
+  }
+}
+
+function tooLong(limit: number): RangeError {
+  return new RangeError(`it is longer than ${limit} bytes: no file that is read here is`);
 }

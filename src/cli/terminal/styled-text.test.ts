@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { renderLines } from './styled-text.ts';
-import { isColored, takesColor } from './terminal-color.ts';
+import { isColored, renderLines, takesColor } from './styled-text.ts';
 
 describe('styled text', () => {
   it('is the same text with colours and without', () => {

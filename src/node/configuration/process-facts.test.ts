@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { flagsInUse } from '../../cli/flags/flags-in-use.ts';
+import { flagsInUse } from '../../cli/flags/serve-flags.ts';
 import { processFacts } from './process-facts.ts';
 
 const factsOf = (flags: Readonly<Record<string, string>>) =>

@@ -1,4 +1,4 @@
-import { createProgram } from '../../../src/cli/program.ts';
+import { createProgram } from '../../../src/cli/run-command-line.ts';
 import { commandContext } from '../../support/command-context.ts';
 import { wordsOf } from './command-lines.ts';
 

@@ -13,7 +13,7 @@ import { type DemoControlPlane, withControlPlane } from '../../../demo/control-p
 import { writeKubeconfig } from '../../../demo/kubeconfig.ts';
 import { serveFlags } from '../../../demo/routers.ts';
 import { validateServeOptions } from '../../../src/cli/serve/validate-serve-options.ts';
-import { readTextFile } from '../../../src/cli/terminal/read-text-file.ts';
+import { readTextFile } from '../../../src/cli/terminal/command-context.ts';
 import {
   createAddressPolicy,
   createMemorySnapshotStore,

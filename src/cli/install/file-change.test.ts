@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { diffLines } from './diff-lines.ts';
+import { diffLines } from './file-change.ts';
 
 const numbered = Array.from({ length: 12 }, (_, index) => String(index + 1));
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { readTextFile } from './read-text-file.ts';
+import { readTextFile } from './command-context.ts';
 
 let directory: string;
 before(async () => {
