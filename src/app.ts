@@ -4,11 +4,9 @@ import { refuseDisguisedOwnPath } from './own-paths/refuse-own-path.ts';
 import { createRouter } from './proxy/create-router.ts';
 import { forward } from './proxy/forward.ts';
 import { replacementFor } from './proxy/replacement.ts';
-import { handleRequest } from './request/handle-request.ts';
-import { type HandlerEnvironment, webInbound } from './request/handler-environment.ts';
-import { internalError } from './request/internal-error.ts';
+import { handleRequest, internalError } from './request/handle-request.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
-import type { Router } from './request/router.ts';
+import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
 import { silentLogger } from './runtime/logger.ts';
 
 export interface AppOptions extends OwnAppOptions {

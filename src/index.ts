@@ -53,12 +53,10 @@ export { X509Authenticator } from './identity/x509.ts';
 export { createProbe, type ProbeOptions } from './proxy/delivery/probe.ts';
 export { type Explanation, explainRequest } from './proxy/explain.ts';
 export { RequestGate } from './proxy/in-flight/request-gate.ts';
-export type { RequestKind } from './proxy/in-flight/request-kind.ts';
-export type { InFlightLimits, InFlightReading } from './proxy/in-flight/requests-in-flight.ts';
+export type { InFlightLimits, InFlightReading, RequestKind } from './proxy/in-flight/requests-in-flight.ts';
 export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
 export type { LocalServerDownPolicy, MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
 export type { Destination } from './request/destination.ts';
-export type { HandlerEnvironment } from './request/handler-environment.ts';
 export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
 export type {
   AttemptFailure,
@@ -67,6 +65,7 @@ export type {
   RequestObservation,
 } from './request/request-observation.ts';
 export type { RequestObserver } from './request/request-observer.ts';
+export type { HandlerEnvironment } from './request/router.ts';
 export type { OutboundRequest, Transport } from './request/transport.ts';
 export { TransportError, type TransportErrorCode } from './request/transport-error.ts';
 export type { Caller, UserInfo } from './request/user-info.ts';

@@ -17,10 +17,9 @@ import type { SettingsState } from './own-paths/status/setting-change.ts';
 import type { AdvertisedSource } from './own-paths/tell-advertised-address.ts';
 import { type ProcessFacts, zPages } from './own-paths/z-pages.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
-import { type HandlerEnvironment, webInbound } from './request/handler-environment.ts';
-import { internalError } from './request/internal-error.ts';
+import { internalError } from './request/handle-request.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
-import type { Router } from './request/router.ts';
+import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
 import { silentLogger } from './runtime/logger.ts';
 import type { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
 

@@ -175,8 +175,8 @@ test('a transport is asked to send in two places, and both have the request from
     'src/node/destinations/node-transport.ts',
   ]);
   assert.deepEqual(placesOf(/\bnew (?:Http1Pool|Http2Pool|DestinationDispatchers)\(/), [
+    'src/node/destinations/destination-dispatchers.ts',
     'src/node/destinations/http1-pool.ts',
-    'src/node/destinations/mutual-tls-dispatcher.ts',
     'src/node/destinations/node-transport.ts',
   ]);
 
@@ -269,11 +269,11 @@ test('connections to destinations are opened in one place, behind the address po
   ]);
   assert.match(sourceOf('src/node/destinations/http1-pool.ts'), /first === undefined \? connect\(\) :/);
   assert.match(
-    sourceOf('src/node/destinations/mutual-tls-dispatcher.ts'),
+    sourceOf('src/node/destinations/destination-dispatchers.ts'),
     /http1Pool\(\{[^}]*\{[^}]*\}[^}]*connect: \(\) => connect\(\['http\/1\.1'\]\),/,
   );
   assert.match(sourceOf('src/node/upgrades/upgrade-dial.ts'), /createConnection: \(\) => socket/);
-  assert.match(sourceOf('src/node/destinations/mutual-tls-dispatcher.ts'), /await dialer\.dial\(/);
+  assert.match(sourceOf('src/node/destinations/destination-dispatchers.ts'), /await dialer\.dial\(/);
 });
 
 test('every TLS connection that leaves checks who the server is by checkServerIdentity of src/node/destinations/server-identity.ts', () => {

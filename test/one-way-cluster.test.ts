@@ -18,7 +18,7 @@ import { receiverHolding } from './support/test-app.ts';
 const { startDemo } = await import('./support/running-demo.ts');
 const { Http2Pool } = await import('../src/http2/client/http2-pool.ts');
 const { NodeInboundRequest } = await import('../src/node/exchange/node-inbound.ts');
-const { Http2Inbound } = await import('../src/node/serving/http2-inbound.ts');
+const { Http2Inbound } = await import('../src/node/serving/http2-server.ts');
 const { createWorkerApp } = await import('../src/edge/worker/worker-app.ts');
 const { silentLogger } = await import('../src/runtime/logger.ts');
 

@@ -5,7 +5,7 @@
  */
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { shutdownSignal } from '../../src/node/process/shutdown-signal.ts';
+import { shutdownSignal } from '../../src/node/process/signals.ts';
 import { type RunningEdgeDemo, runEdgeDemo } from './run-edge-demo.ts';
 
 const { values } = parseArgs({

@@ -12,7 +12,7 @@ import {
   listenAddress,
   readEdgeConfiguration,
 } from '../../src/edge/deno/edge-configuration.ts';
-import { shutdownSignal } from '../../src/node/process/shutdown-signal.ts';
+import { shutdownSignal } from '../../src/node/process/signals.ts';
 import type { EdgeTls, RunningEdge } from './running-edge.ts';
 import { startDenoProcess } from './start-deno.ts';
 import { startWorkerd } from './start-workerd.ts';

@@ -149,7 +149,7 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Certificates',
-    source: 'src/node/callers/certificate-pem.ts',
+    source: 'src/node/callers/pem-files.ts',
     name: 'CertificatePemErrorCode',
     introduction: 'At start, exit code 2; on a reload, in the log, and the old files stay in use.',
     descriptions: { NoCertificate: 'The file holds no PEM certificate.' },

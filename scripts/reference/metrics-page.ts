@@ -1,5 +1,5 @@
-import { metricCatalogue } from '../../src/node/metrics/catalogue.ts';
-import type { MetricDefinition } from '../../src/node/metrics/definition.ts';
+import type { MetricDefinition } from '../../src/node/metrics/metric-family.ts';
+import { metricCatalogue } from '../../src/node/metrics/metric-registry.ts';
 
 /** docs/reference/metrics.md, from the catalogue. */
 export function metricsPage(): string {
@@ -20,7 +20,7 @@ export function metricsPage(): string {
 const introduction = [
   '# Metrics',
   '',
-  '<!-- Written by `npm run docs:reference` from src/node/metrics/catalogue.ts. Change that, not this page. -->',
+  '<!-- Written by `npm run docs:reference` from src/node/metrics/metric-registry.ts. Change that, not this page. -->',
   '',
   'Every metric of the router. They are served under `/.mixed-version-proxy/metrics` on the serving port, for `--allowed-users`, `--allowed-groups` and `system:monitoring`, and under `/metrics` at the [admin address](admin-address.md), as Prometheus text or OpenMetrics. `--enable-metrics=false` turns them off. How to scrape: [monitoring](../guides/monitoring.md#metrics).',
   '',

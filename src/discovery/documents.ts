@@ -1,6 +1,6 @@
 import { notAcceptableMessage } from '../apimachinery/accept.ts';
 import { statusParts } from '../apimachinery/status.ts';
-import { pause } from '../runtime/pause.ts';
+import { pause } from '../runtime/time-slice.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type DiscoveryPath, parseDiscoveryPath } from './forms/discovery-path.ts';
 import { acceptedMediaTypes, contentType, type DocumentForm, negotiateForm } from './forms/negotiate-form.ts';

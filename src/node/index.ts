@@ -26,6 +26,6 @@ export { type NodeBindings, NodeInboundRequest, nodeInbound } from './exchange/n
 export { createFileSnapshotStore } from './files/file-snapshot-store.ts';
 export { startRouter } from './process/start-router.ts';
 export { CredentialWatch } from './reload/credential-watch.ts';
-export type { FileGroup, WatchedFile } from './reload/file-group.ts';
+export type { FileGroup, WatchedFile } from './reload/file-reloader.ts';
 export { createRouterServer, type RouterServer, type RouterServerOptions } from './serving/server.ts';
 export { type UpgradeListener, type UpgradeOptions, upgradeListener } from './upgrades/upgrade.ts';

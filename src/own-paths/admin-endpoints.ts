@@ -1,8 +1,8 @@
 import { Hono } from 'hono';
 import { statusResponse } from '../apimachinery/status.ts';
-import type { HandlerEnvironment } from '../request/handler-environment.ts';
 import { inboundFromRequest } from '../request/inbound.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
+import type { HandlerEnvironment } from '../request/router.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { parseIpAddress } from '../snapshot/addresses/ip-address.ts';
 import type { SnapshotReceiver } from '../snapshot/receiving/receiver.ts';

@@ -1,6 +1,6 @@
 import { createMiddleware } from 'hono/factory';
 import type { AllowedCallers } from '../identity/authorize.ts';
-import type { HandlerEnvironment } from '../request/handler-environment.ts';
+import type { HandlerEnvironment } from '../request/router.ts';
 
 /** Kubernetes' group for monitoring of components (ClusterRole `system:monitoring`; KEP-4827, KEP-4828). */
 const monitoringGroup = 'system:monitoring';

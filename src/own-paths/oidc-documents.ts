@@ -1,6 +1,6 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import type { OidcIssuer } from '../identity/oidc-token/oidc-issuer.ts';
-import type { HandlerEnvironment } from '../request/handler-environment.ts';
+import type { HandlerEnvironment } from '../request/router.ts';
 
 /** API servers fetch the keys again when they meet a new `kid`; the age only spares them needless questions. */
 const cacheControl = 'public, max-age=300';

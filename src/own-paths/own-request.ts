@@ -1,8 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { withAuditId } from '../request/audit-id.ts';
-import type { GetInboundRequest, HandlerEnvironment } from '../request/handler-environment.ts';
-import type { Router } from '../request/router.ts';
+import type { GetInboundRequest, HandlerEnvironment, Router } from '../request/router.ts';
 import { refuseDisguisedOwnPath } from './refuse-own-path.ts';
 
 /**

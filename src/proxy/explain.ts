@@ -10,10 +10,17 @@ import type { Destination } from '../request/destination.ts';
 import { rerouteMarkHeader } from '../request/header-hygiene.ts';
 import { queryOf } from '../request/inbound.ts';
 import { decide } from '../routing/decide.ts';
-import type { Decision, DecisionContext, DecisionReason, DecisionStep } from '../routing/decision.ts';
+import {
+  type Decision,
+  type DecisionContext,
+  type DecisionReason,
+  type DecisionStep,
+  defaultStalePolicy,
+} from '../routing/decision.ts';
 import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { extensionDestination, peerDestination } from './delivery/destinations.ts';
+import type { MixedVersionProxyOptions } from './options.ts';
 
 /** A request to explain. Nothing is sent anywhere. */
 export interface RequestToExplain {
@@ -192,4 +199,35 @@ function requestTarget(url: string): string {
   if (authority === undefined) return url;
   const [target = ''] = url.slice(authority.length).split('#', 1);
   return target === '' || target.startsWith('?') ? `/${target}` : target;
+}
+
+/** Says where this router would send `request` at this moment. @param now milliseconds since the epoch */
+export function explainHere(
+  request: RequestToExplain,
+  table: RoutingTable | undefined,
+  options: Pick<
+    MixedVersionProxyOptions,
+    | 'serverId'
+    | 'enabled'
+    | 'localServerDownPolicy'
+    | 'health'
+    | 'stalePolicy'
+    | 'extensionRouting'
+    | 'preferredVersion'
+  >,
+  now: number,
+): Explanation {
+  const { serverId, localServerDownPolicy = 'peer', health } = options;
+  return explainRequest(request, table, {
+    serverId,
+    localServerIsDown:
+      localServerDownPolicy === 'peer' && serverId !== undefined && health?.isUnhealthy(serverId) === true,
+    now,
+    stalePolicy: options.stalePolicy ?? defaultStalePolicy,
+    extensionRouting: options.extensionRouting ?? 'local',
+    preferredVersion: options.preferredVersion,
+    fromVerifiedPeer: false,
+    enabled: options.enabled,
+    healthOf: (id) => health?.report(id)?.status,
+  });
 }

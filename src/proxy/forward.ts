@@ -1,8 +1,8 @@
 import { withAuditIdForClient } from '../request/audit-id.ts';
 import { cleanResponseHeaders } from '../request/header-hygiene.ts';
+import type { InboundRequest } from '../request/inbound.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import type { Transport } from '../request/transport.ts';
-import { withVersionWarning } from '../request/version-warning.ts';
 import { contradictionOfSnapshot } from './delivery/not-served.ts';
 import { refuseRedirect } from './delivery/redirect.ts';
 import { refusalOfServerThatEnds } from './delivery/shutting-down.ts';
@@ -39,4 +39,21 @@ export function forward(
       return { kind: 'forward', headers, bytes: observed?.responseBytes() };
     }),
   );
+}
+
+/**
+ * Adds a warning to the header lines of a response that came from a server of another version than the cluster
+ * shows. May change the given lines. `kubectl` and client-go print it (RFC 7234 section 5.5, KEP-1693; 299 is their one code).
+ */
+export function withVersionWarning(headers: string[], { otherVersion }: InboundRequest): string[] {
+  if (otherVersion === undefined) return headers;
+  const { minor, isOlder } = otherVersion;
+  const version =
+    minor === undefined ? 'an API server of unknown version' : `an API server of version ${minor}`;
+  const consequence = isOlder
+    ? 'fields that it does not know are missing from this response, and from what is written through it'
+    : 'it may show fields that others do not';
+  const text = `no API server of the preferred version can be reached: ${version} responded, and ${consequence}`;
+  headers.push('warning', `299 - "${text}"`);
+  return headers;
 }

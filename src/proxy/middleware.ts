@@ -1,11 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { handleRequest } from '../request/handle-request.ts';
-import {
-  type GetInboundRequest,
-  type HandlerEnvironment,
-  webInbound,
-} from '../request/handler-environment.ts';
+import { type GetInboundRequest, type HandlerEnvironment, webInbound } from '../request/router.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { createRouter } from './create-router.ts';
 import { forward } from './forward.ts';

@@ -12,7 +12,7 @@ import type { Transport } from '../request/transport.ts';
 import type { PreferredVersionOptions, StalePolicy } from '../routing/decision.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import type { ServerLoad } from './delivery/server-load.ts';
+import type { ServerLoad } from './delivery/server-choice.ts';
 import type { RequestGate } from './in-flight/request-gate.ts';
 
 /** Where the routing table comes from: the snapshot receiver, or anything that holds one. */

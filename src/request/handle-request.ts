@@ -1,7 +1,7 @@
+import { statusResponse } from '../apimachinery/status.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { withAuditId } from './audit-id.ts';
+import { auditIdOf, withAuditId } from './audit-id.ts';
 import type { InboundRequest } from './inbound.ts';
-import { internalError } from './internal-error.ts';
 import type { Admission, AdmittedRequest, Router } from './router.ts';
 
 /**
@@ -49,4 +49,15 @@ function carried<Outcome>(
   } catch (error) {
     return Promise.reject(error);
   }
+}
+
+/**
+ * An internal error of the router: logged for its operator, not shown to the client.
+ * @param inbound left out where it came before the request was read.
+ */
+export function internalError(error: unknown, logger: Logger, inbound?: InboundRequest): Response {
+  inbound?.observed?.panicked(error);
+  const auditId = inbound === undefined ? undefined : auditIdOf(inbound);
+  logger.error({ err: error, 'audit-ID': auditId }, 'A request ended in an internal error');
+  return statusResponse('InternalError', 'Internal error occurred: the router could not handle the request');
 }

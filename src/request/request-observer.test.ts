@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InboundRequest } from './inbound.ts';
-import type { RequestObserver } from './request-observer.ts';
-import { observeRequest } from './request-observer.ts';
+import { observeRequest, type RequestObserver } from './request-observer.ts';
 
 function inboundWith(onFinished?: InboundRequest['onFinished']): InboundRequest {
   return {

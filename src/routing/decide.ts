@@ -7,8 +7,7 @@ import {
   type ServedBy,
   type ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
-import { inPlaceOfLocal, isClusterPath } from './any-server.ts';
-import { decideDocument } from './decide-document.ts';
+import { decideDocument, inPlaceOfLocal, isClusterPath } from './decide-document.ts';
 import type { Decision, DecisionContext, DecisionReason } from './decision.ts';
 import { decideByVersion, serversByPreference } from './preferred-version.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordingLogger } from '../../test/support/recording-logger.ts';
-import { FailureLog } from './failure-log.ts';
+import { FailureLog } from './logger.ts';
 
 function failureLog() {
   const { logger, lines } = recordingLogger();

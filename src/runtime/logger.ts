@@ -8,3 +8,64 @@ export interface Logger {
 
 /** Logs nothing: the default of a library. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Milliseconds in which one kind of failure is told of once. */
+const interval = 10_000;
+
+/** Kinds that are kept apart. More appear only when an error makes up names. */
+const mostKinds = 1_000;
+
+interface Told {
+  since: number;
+  /** Failures since then that were not told of. */
+  withheld: number;
+}
+
+interface FailureLogOptions {
+  readonly logger: Logger;
+  /** Milliseconds of a clock that only rises. */
+  readonly clock: () => number;
+}
+
+/**
+ * Warns of failures that come in their thousands while a server is down: the first of a kind at once, then one line
+ * an interval, with the number of those in between (`repeated`). Nothing is counted by timers: the rest of a burst is
+ * told of with the next failure, of whichever kind.
+ */
+export class FailureLog {
+  readonly #logger: Logger;
+  readonly #clock: () => number;
+  readonly #told = new Map<string, Told>();
+
+  constructor({ logger, clock }: FailureLogOptions) {
+    this.#logger = logger;
+    this.#clock = clock;
+  }
+
+  /** @param kind what counts as the same failure, for example a destination and a code. */
+  warn(kind: string, fields: Readonly<Record<string, unknown>>, message: string): void {
+    const now = this.#clock();
+    this.#tellOfEnded(now);
+    const told = this.#told.get(kind);
+    if (told !== undefined && now - told.since < interval) {
+      told.withheld += 1;
+      return;
+    }
+    this.#logger.warn(told === undefined ? fields : withCount(fields, told), message);
+    if (this.#told.size >= mostKinds) this.#told.clear();
+    this.#told.set(kind, { since: now, withheld: 0 });
+  }
+
+  /** Kinds that have come to rest: what was withheld of them is told, and they are forgotten. */
+  #tellOfEnded(now: number): void {
+    for (const [kind, told] of this.#told) {
+      if (now - told.since < 2 * interval) continue;
+      if (told.withheld > 0) this.#logger.warn({ kind, repeated: told.withheld }, 'A failure was repeated');
+      this.#told.delete(kind);
+    }
+  }
+}
+
+function withCount(fields: Readonly<Record<string, unknown>>, { withheld }: Told): Record<string, unknown> {
+  return withheld === 0 ? { ...fields } : { ...fields, repeated: withheld };
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock } from '../../test/support/manual-clock.ts';
-import { steadyClock } from './steady-clock.ts';
+import { steadyClock } from './clock.ts';
 
 const hour = 3_600_000;
 

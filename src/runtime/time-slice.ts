@@ -1,3 +1,10 @@
+/** Lets everything that waits have its turn: work that takes tens of milliseconds must not hold up requests. */
+export function pause(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0);
+  });
+}
+
 /** How long snapshot work may hold the event loop at a time, milliseconds: requests and watches go on in between. */
 const sliceMilliseconds = 4;
 

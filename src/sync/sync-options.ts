@@ -1,6 +1,5 @@
-import { type Clock, systemClock } from '../runtime/clock.ts';
+import { type Clock, type SteadyClock, steadyClock, systemClock } from '../runtime/clock.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
-import { type SteadyClock, steadyClock } from '../runtime/steady-clock.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import type { SigningKey } from '../snapshot/signing/signing-key.ts';
 import type { ClusterSource } from './cluster/cluster-source.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { allHeaders, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import type { RequestObserver } from '../../src/request/request-observer.ts';
 import { TransportError } from '../../src/request/transport-error.ts';
 import { localId, mixedCluster } from '../support/decision-rows.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
-import { metricCatalogue } from '../../src/node/metrics/catalogue.ts';
-import { syncCatalogue } from '../../src/node/metrics/sync-catalogue.ts';
+import { metricCatalogue } from '../../src/node/metrics/metric-registry.ts';
+import { syncCatalogue } from '../../src/node/metrics/state-catalogue.ts';
 import { playSession } from '../support/metrics-session.ts';
 import { mixedCluster, openMetricsAccept, startObservedRouter } from '../support/observed-router.ts';
 import { labelOf, type ParsedFamily, parseScrape, sampleValue } from '../support/prometheus-text.ts';

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { everyConnectionOf } from '../../src/node/exchange/every-connection.ts';
+import { everyConnectionOf } from '../../src/node/serving/endpoint-server.ts';
 
 export type HttpListener = (request: IncomingMessage, response: ServerResponse) => unknown;
 

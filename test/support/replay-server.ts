@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { negotiateMediaType } from '../../src/apimachinery/accept.ts';
-import { everyConnectionOf } from '../../src/node/exchange/every-connection.ts';
+import { everyConnectionOf } from '../../src/node/serving/endpoint-server.ts';
 import type { CertificatePair } from './certificates.ts';
 import type { RecordedClusterName } from './recorded-cluster.ts';
 

@@ -1,8 +1,8 @@
 import type { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import { parseCertificates, subjectOf } from '../../node/callers/certificate-pem.ts';
+import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
-import { expiryOf } from '../../node/reload/expiry.ts';
+import { expiryOf } from '../../node/reload/credential-watch.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';

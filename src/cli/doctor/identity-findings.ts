@@ -1,4 +1,4 @@
-import { parseCertificates, subjectOf } from '../../node/callers/certificate-pem.ts';
+import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { messageOf } from '../terminal/command-context.ts';
 import { type AskAsRouter, canAssert, doctorUser } from './ask-as-router.ts';

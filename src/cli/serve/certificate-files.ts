@@ -5,7 +5,7 @@ import {
   parsePrivateKey,
   requireKeyFits,
   subjectOf,
-} from '../../node/callers/certificate-pem.ts';
+} from '../../node/callers/pem-files.ts';
 import type { CertificatePair, PemFile } from '../../node/configuration/serve-config.ts';
 import type { FlagReport } from '../flags/flag-values.ts';
 import type { ServeFlagName } from '../flags/serve-flags.ts';

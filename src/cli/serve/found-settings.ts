@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
-import { parseCertificates } from '../../node/callers/certificate-pem.ts';
+import { parseCertificates } from '../../node/callers/pem-files.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
 import type { FlagFault } from '../flags/flag-values.ts';

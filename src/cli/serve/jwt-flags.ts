@@ -3,7 +3,7 @@ import {
   faultsOfKeys,
   readAuthenticationConfiguration,
 } from '../../node/callers/authentication-configuration.ts';
-import { parsePublicKeyFile } from '../../node/callers/public-key-file.ts';
+import { parsePublicKeyFile } from '../../node/callers/pem-files.ts';
 import type { JwtConfig } from '../../node/configuration/serve-config.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 import type { ServeFlagName } from '../flags/serve-flags.ts';

@@ -1,6 +1,5 @@
 import { parse as parseYaml, YAMLParseError } from 'yaml';
-import type { AuditConfig } from '../../node/audit/audit-config.ts';
-import { days } from '../../node/audit/rotated-files.ts';
+import { type AuditConfig, days } from '../../node/audit/audit-output.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { parseTracingConfiguration } from '../../node/tracing/tracing-configuration.ts';
 import { parseAuditPolicy } from '../../observe/audit/parse-audit-policy.ts';

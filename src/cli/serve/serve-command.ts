@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunningRouter, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
-import type { ShutdownSignal } from '../../node/process/shutdown-signal.ts';
+import type { ShutdownSignal } from '../../node/process/signals.ts';
 import type { StartOptions } from '../../node/process/start-router.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';

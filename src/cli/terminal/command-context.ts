@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { onReloadSignal } from '../../node/process/reload-signal.ts';
-import { type ShutdownSignal, shutdownSignal } from '../../node/process/shutdown-signal.ts';
+import { onReloadSignal, type ShutdownSignal, shutdownSignal } from '../../node/process/signals.ts';
 import { listenError } from '../../node/serving/server-error.ts';
 import { takesColor } from './styled-text.ts';
 

@@ -5,11 +5,10 @@ import type {
 } from '../../apimachinery/discovery-types.ts';
 import { groupVersionString, storageVersionName } from '../../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
-import { isSameList } from '../../runtime/same-list.ts';
 import { compareLeadership } from '../forms/leading-server.ts';
 import { byName, type Contribution, type DiscoverySource } from './contribution.ts';
 import type { DiscoveryView } from './discovery-view.ts';
-import { type DiscoveryConflict, mergeResource } from './merge-resource.ts';
+import { type DiscoveryConflict, isSameList, mergeResource } from './merge-resource.ts';
 
 export interface MergedDiscovery {
   /** The legacy group, under the empty name, first; `freshness` is always set. */

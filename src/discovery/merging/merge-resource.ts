@@ -4,7 +4,6 @@ import type {
   GroupVersionKind,
 } from '../../apimachinery/discovery-types.ts';
 import { groupVersionString } from '../../apimachinery/group-version.ts';
-import { isSameList } from '../../runtime/same-list.ts';
 import { byName, type Contribution } from './contribution.ts';
 
 /** Servers describe one thing in ways that exclude each other. The leading server's word is what is shown. */
@@ -157,4 +156,9 @@ function describeKind(item: Described, group: string, version: string): string |
   if (!hasKind(item)) return undefined;
   const { group: kindGroup, version: kindVersion, kind } = item.responseKind ?? {};
   return `${groupVersionString(kindGroup || group, kindVersion || version)}, Kind=${kind}`;
+}
+
+/** Whether two lists hold the same strings in the same order. */
+export function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((entry, index) => entry === other[index]);
 }

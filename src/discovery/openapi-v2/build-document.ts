@@ -1,4 +1,4 @@
-import { pause } from '../../runtime/pause.ts';
+import { pause } from '../../runtime/time-slice.ts';
 import { EncodedDocument } from '../forms/encoded-document.ts';
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import { addMissing, type DocumentCodec, type DocumentParts } from './document-parts.ts';

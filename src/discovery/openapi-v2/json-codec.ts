@@ -1,4 +1,4 @@
-import { pause } from '../../runtime/pause.ts';
+import { pause } from '../../runtime/time-slice.ts';
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import {
   checkIsOpenApiV2,

@@ -1,5 +1,5 @@
 import { statusResponse } from '../../apimachinery/status.ts';
-import { internalError } from '../../request/internal-error.ts';
+import { internalError } from '../../request/handle-request.ts';
 import { WorkerConfigurationError } from '../configuration/configuration-error.ts';
 import type { ExecutionContext, ScheduledController } from '../platform/bindings.ts';
 import { createConsoleLogger, type LogLevel, logLevels } from '../platform/console-logger.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { auditEvent, auditIdsOf } from '../../../test/support/audit-events.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { FailureLog } from '../../runtime/failure-log.ts';
+import { FailureLog } from '../../runtime/logger.ts';
 import { AuditLog } from './audit-log.ts';
 import type { AuditOutput } from './audit-output.ts';
 

@@ -1,5 +1,5 @@
 import type { AuditEvent, AuditSink } from '../../observe/audit/audit-event.ts';
-import type { FailureLog } from '../../runtime/failure-log.ts';
+import type { FailureLog } from '../../runtime/logger.ts';
 import type { AuditOutput } from './audit-output.ts';
 
 export interface AuditLogOptions {

@@ -2,14 +2,22 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync } from 'node:fs';
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext, test } from 'node:test';
 import { auditEvent, auditIdsOf } from '../../../test/support/audit-events.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { FailureLog } from '../../runtime/failure-log.ts';
+import { FailureLog } from '../../runtime/logger.ts';
 import { AuditLog } from './audit-log.ts';
-import { type AuditOutput, DescriptorOutput, FileOutput } from './audit-output.ts';
+import {
+  type AuditOutput,
+  DescriptorOutput,
+  days,
+  expiredNames,
+  FileOutput,
+  rotatedAt,
+  rotatedName,
+} from './audit-output.ts';
 
 async function folder(context: TestContext): Promise<string> {
   const path = await temporaryDirectory(context);
@@ -152,4 +160,37 @@ describe('a descriptor', () => {
     await log.close();
     assert.deepEqual(auditIdsOf(await readFile(path, 'utf8')), ['one', 'two']);
   });
+});
+
+const noon = Date.UTC(2026, 0, 31, 12, 0, 0, 7);
+
+test('a full file is named after the moment, and knows it again', () => {
+  const rotated = rotatedName('/var/log/audit.log', noon);
+  assert.equal(rotated, '/var/log/audit-2026-01-31T12-00-00.007.log');
+  assert.equal(rotatedAt('/var/log/audit.log', 'audit-2026-01-31T12-00-00.007.log'), noon);
+  assert.equal(rotatedName('/var/log/audit', noon), '/var/log/audit-2026-01-31T12-00-00.007');
+});
+
+test('files that only look alike are left alone', () => {
+  for (const name of [
+    'audit.log',
+    'audit-2026.log',
+    'audit-2026-01-31T12-00-00.007.log.gz',
+    'my-audit-2026-01-31T12-00-00.007.log',
+    'audit-9999-99-99T99-99-99.999.log',
+    'audit-policy.yaml',
+  ]) {
+    assert.equal(rotatedAt('/var/log/audit.log', name), undefined, name);
+  }
+});
+
+test('the oldest go: those beyond the number, and those beyond the age', () => {
+  const names = [0, 1, 2, 3].map((age) => rotatedName('audit.log', noon - days(age)));
+  const others = ['audit.log', 'policy.yaml'];
+  const expired = (maximumAge: number, maximumBackups: number) =>
+    expiredNames('audit.log', [...names, ...others], { maximumAge, maximumBackups }, noon);
+  assert.deepEqual(expired(0, 0), []);
+  assert.deepEqual(expired(0, 3), names.slice(3));
+  assert.deepEqual(expired(days(1), 0), names.slice(2));
+  assert.deepEqual(expired(days(1), 1), names.slice(1));
 });

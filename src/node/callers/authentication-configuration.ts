@@ -6,8 +6,7 @@ import {
 } from '../../identity/jwt/parse-jwt-configuration.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
-import { CertificatePemError, parseCertificates } from './certificate-pem.ts';
-import { parseKeySetText } from './public-key-file.ts';
+import { CertificatePemError, parseCertificates, parseKeySetText } from './pem-files.ts';
 
 /** A file with an AuthenticationConfiguration. */
 export interface AuthenticationConfigurationFile {

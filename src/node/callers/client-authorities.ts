@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import { parseCertificates, subjectOf } from './certificate-pem.ts';
+import { parseCertificates, subjectOf } from './pem-files.ts';
 
 /** The certificate authorities of client certificates. */
 export interface ClientAuthorities {

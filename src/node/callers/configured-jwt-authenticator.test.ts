@@ -13,7 +13,7 @@ import type { KeyLocation } from '../../identity/jwt/read-issuer.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { JwtConfig } from '../configuration/serve-config.ts';
 import { createJwtAuthenticator } from './configured-jwt-authenticator.ts';
-import { parsePublicKeyFile } from './public-key-file.ts';
+import { parsePublicKeyFile } from './pem-files.ts';
 
 let authority: Authority;
 before(async () => {

@@ -10,7 +10,7 @@ import type { AddressPolicyOptions } from '../../snapshot/addresses/address-poli
 import type { AdvertisedBy } from '../../snapshot/addresses/advertised-address.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';
-import type { AuditConfig } from '../audit/audit-config.ts';
+import type { AuditConfig } from '../audit/audit-output.ts';
 import type { TracingConfig } from '../tracing/tracing-configuration.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
@@ -273,3 +273,6 @@ export interface RunningRouter {
    */
   close(graceMilliseconds?: number): Promise<void>;
 }
+
+/** TLS 1.2 or later, as in kube-apiserver. */
+export const defaultTlsParameters: TlsParameters = { minVersion: 'TLSv1.2', ciphers: undefined };

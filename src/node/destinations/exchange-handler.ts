@@ -3,8 +3,13 @@ import type { Dispatcher } from 'undici';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { LineHandler } from '../../http2/client/dispatched-request.ts';
 import type { Exchange } from './exchange.ts';
-import { invalidResponse, refuseOtherCodings } from './invalid-response.ts';
-import { maximumResponseHeaderBytes, maximumResponseLines, responseProgressed } from './limited-responses.ts';
+import {
+  invalidResponse,
+  maximumResponseHeaderBytes,
+  maximumResponseLines,
+  refuseOtherCodings,
+  responseProgressed,
+} from './limited-responses.ts';
 
 /**
  * Passes the events of a dispatcher to an exchange: those of our HTTP/2 client without a copy, those of undici's pool and

@@ -2,8 +2,7 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ByteCounter } from '../../request/request-observation.ts';
 import type { OnResponseHead } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
-import { contentLength } from '../exchange/content-length.ts';
-import type { ResponseSink } from '../exchange/response-sink.ts';
+import { contentLength, type ResponseSink } from '../exchange/response-sink.ts';
 import { toTransportError } from './transport-errors.ts';
 
 /** Controls the destination's side of an exchange, once its request is being written. */

@@ -7,16 +7,19 @@ import type { OnResponseHead, OutboundRequest, Transport } from '../../request/t
 import { TransportError } from '../../request/transport-error.ts';
 import { BodyStream } from '../exchange/body-stream.ts';
 import type { DialObserver } from '../exchange/connection-observer.ts';
-import { LongRunningResponse } from '../exchange/long-running-response.ts';
 import { NodeInboundRequest } from '../exchange/node-inbound.ts';
-import type { OpenStreams } from '../exchange/open-streams.ts';
+import { LongRunningResponse, type OpenStreams } from '../exchange/open-streams.ts';
 import { BodySource } from '../exchange/request-body.ts';
-import type { ResponseSink } from '../exchange/response-sink.ts';
-import { WebResponseSink } from '../exchange/web-response-sink.ts';
-import { DestinationDispatchers, type DispatcherFor, leadsTo } from './destination-dispatchers.ts';
+import { type ResponseSink, WebResponseSink } from '../exchange/response-sink.ts';
+import {
+  type ConnectionLimits,
+  DestinationDispatchers,
+  type DispatcherFor,
+  leadsTo,
+  mutualTlsDispatchers,
+} from './destination-dispatchers.ts';
 import { Exchange } from './exchange.ts';
 import { ExchangeHandler } from './exchange-handler.ts';
-import { type ConnectionLimits, mutualTlsDispatchers } from './mutual-tls-dispatcher.ts';
 import { type DialGuard, TlsDialer, type TransportCredentials } from './tls-dialer.ts';
 
 export interface NodeTransportOptions {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { constants } from 'node:http2';
-import type { Socket } from 'node:net';
-import { createServer as createTcpServer } from 'node:net';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { askHttp1, askHttp2, http2Client, rawClient, readToEnd } from '../../../test/support/node-clients.ts';
 import {

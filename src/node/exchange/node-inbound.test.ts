@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Hono } from 'hono';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { routerPair } from '../../../test/support/node-exchange.ts';
-import type { HandlerEnvironment } from '../../request/handler-environment.ts';
+import type { HandlerEnvironment } from '../../request/router.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { nodeInbound } from './node-inbound.ts';
 

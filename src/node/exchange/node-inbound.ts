@@ -2,16 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { auditIdHeader, auditIdOf } from '../../request/audit-id.ts';
-import type { GetInboundRequest } from '../../request/handler-environment.ts';
 import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/request-observer.ts';
+import type { GetInboundRequest } from '../../request/router.ts';
 import { BodyStream } from './body-stream.ts';
-import { contentLength } from './content-length.ts';
-import { ExchangeEnd } from './exchange-end.ts';
 import { BodySource } from './request-body.ts';
-import type { ExpiringRequest, RequestDeadlines } from './request-deadlines.ts';
-import { canBeRepeated } from './request-timed-out.ts';
-import type { ResponseSink } from './response-sink.ts';
+import {
+  canBeRepeated,
+  ExchangeEnd,
+  type ExpiringRequest,
+  type RequestDeadlines,
+} from './request-deadlines.ts';
+import { contentLength, type ResponseSink } from './response-sink.ts';
 
 /** What a request was received from: knows its connection. */
 export type RequestCarrier = Pick<IncomingMessage, 'socket'>;
@@ -84,7 +86,7 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
   /** Calls `listener` when the exchange is over. Is called once at most. */
   protected abstract onClose(listener: () => void): void;
   /**
-   * Ends an exchange that took too long (`request-timed-out.ts`).
+   * Ends an exchange that took too long (`request-deadlines.ts`).
    * @param more header lines of the response
    * @returns whether a response was sent
    */

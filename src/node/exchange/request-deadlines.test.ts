@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { collectGarbage, inMegabytes, oldSpace } from '../../../test/support/security/memory.ts';
-import { RequestDeadlines } from './request-deadlines.ts';
+import { ExchangeEnd, RequestDeadlines } from './request-deadlines.ts';
 
 /** Deadlines on a clock that is moved by hand. */
 function startDeadlines(context: TestContext, timeout: number, onExpired?: (requests: number) => void) {
@@ -159,4 +159,14 @@ test('requests that are over keep none that came after them alive until all of t
   for (let count = 0; count < 10_000; count++) oneMore();
   const grown = oldSpace() - before;
   assert.ok(grown < 1024 * 1024, `${inMegabytes(grown)} became old`);
+});
+
+test('the end of an exchange is told to everyone, in order, and once', () => {
+  const told: string[] = [];
+  const end = new ExchangeEnd();
+  end.add(() => told.push('first'));
+  end.add(() => told.push('second'));
+  end.reached();
+  end.reached();
+  assert.deepEqual(told, ['first', 'second']);
 });

@@ -1,4 +1,5 @@
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
 
 /** Writes the response to one request. */
 export interface ResponseSink {
@@ -15,4 +16,106 @@ export interface ResponseSink {
   end(): void;
   /** Breaks the response off: the client must not take a part for the whole. */
   breakOff(error: Error): void;
+}
+
+/** The `Content-Length` in bytes (RFC 9110 section 8.6); `undefined` if there is none or it is no plain number. */
+export function contentLength(headers: RawHeaders): number | undefined {
+  const value = firstHeader(headers, 'content-length');
+  return value === undefined || !/^\d+$/.test(value) ? undefined : Number(value);
+}
+
+/** Whether responses of this status have content (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
+export function hasContent(status: number): boolean {
+  return status !== 204 && status !== 205 && status !== 304;
+}
+
+/**
+ * Removes the Content-Length of a 204 (RFC 9110 section 8.6) or a 205. To an HTTP/2 client content that is shorter than
+ * its Content-Length is an error (RFC 9113 section 8.1.1). A 304 may have that of the 200.
+ */
+export function withoutForbiddenLength(status: number, headers: RawHeaders): RawHeaders {
+  if (status !== 204 && status !== 205) return headers;
+  const lines: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    if (name.toLowerCase() !== 'content-length') lines.push(name, headers[index + 1] as string);
+  }
+  return lines;
+}
+
+/** The reason phrase, which clients ignore (RFC 9112 section 4). Node refuses characters beyond Latin-1. */
+export function reasonPhrase(text: string): string {
+  return /^[\x20-\x7e\t]*$/.test(text) ? text : '';
+}
+
+/** Makes a web `Response`, for callers of `app.fetch()` without a server: tests, libraries. */
+export class WebResponseSink implements ResponseSink {
+  readonly #signal: AbortSignal;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #hasContent = true;
+  #onDrain: () => void = () => {};
+  #onGone: () => void = () => {};
+
+  constructor(inbound: InboundRequest) {
+    this.#signal = inbound.signal;
+  }
+
+  attach(onDrain: () => void, onGone: () => void): void {
+    this.#onDrain = onDrain;
+    this.#onGone = onGone;
+    if (this.#signal.aborted) onGone();
+    else this.#signal.addEventListener('abort', this.#onAbort);
+  }
+
+  release(): void {
+    this.#signal.removeEventListener('abort', this.#onAbort);
+  }
+
+  /** As with `fetch`: after an abort a reader gets the error instead of waiting for ever. */
+  readonly #onAbort = (): void => {
+    this.#onGone();
+    this.#controller?.error(this.#signal.reason);
+  };
+
+  start(status: number, statusMessage: string, headers: RawHeaders): Response {
+    this.#hasContent = hasContent(status);
+    const kept = withoutForbiddenLength(status, headers);
+    const lines = new Headers();
+    for (let index = 0; index + 1 < kept.length; index += 2) {
+      lines.append(kept[index] as string, kept[index + 1] as string);
+    }
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => this.#onDrain(),
+        cancel: () => this.#onGone(),
+      },
+      { highWaterMark: 1 },
+    );
+    // `Response` throws for a body with such a status (Fetch section 2.2.3).
+    return new Response(this.#hasContent ? body : null, {
+      status,
+      statusText: reasonPhrase(statusMessage),
+      headers: lines,
+    });
+  }
+
+  write(chunk: Uint8Array): boolean {
+    // Nothing reads it: enqueued, it would stop the destination for ever.
+    if (!this.#hasContent) return true;
+    this.#controller?.enqueue(chunk);
+    return (this.#controller?.desiredSize ?? 0) > 0;
+  }
+
+  end(): void {
+    this.release();
+    this.#controller?.close();
+  }
+
+  breakOff(error: Error): void {
+    this.release();
+    this.#controller?.error(error);
+  }
 }

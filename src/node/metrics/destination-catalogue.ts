@@ -1,4 +1,4 @@
-import type { MetricDefinition } from './definition.ts';
+import type { MetricDefinition } from './metric-family.ts';
 import { requestBuckets } from './request-catalogue.ts';
 
 /** `destination` is the ID in the snapshot, `kind` is local, peer or extension. A destination that leaves loses its series. */

@@ -1,7 +1,7 @@
 import type { Destination } from '../../request/destination.ts';
 import { type HistogramSeries, NumberSeries } from './metric-family.ts';
 import type { MetricRegistry } from './metric-registry.ts';
-import { codeLabel } from './request-labels.ts';
+import { codeLabel } from './request-series.ts';
 
 type DestinationFamilies = MetricRegistry['destinations'];
 

@@ -1,6 +1,5 @@
 import { negotiateMediaType } from '../../apimachinery/accept.ts';
-import { helpOf } from './definition.ts';
-import type { ExposedFamily, Sample } from './metric-family.ts';
+import { type ExposedFamily, helpOf, type Sample } from './metric-family.ts';
 
 /** The text formats that Prometheus reads. */
 export type ExpositionFormat = 'text' | 'openmetrics';

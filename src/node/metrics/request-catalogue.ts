@@ -1,4 +1,4 @@
-import type { MetricDefinition } from './definition.ts';
+import type { MetricDefinition } from './metric-family.ts';
 
 /**
  * kube-apiserver's buckets of request durations, in seconds (k8s.io/apiserver pkg/endpoints/metrics/metrics.go), so that

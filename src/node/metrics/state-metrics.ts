@@ -5,7 +5,7 @@ import type { EmbeddedSyncSource } from '../../own-paths/status/embedded-sync-st
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { MetricRegistry } from './metric-registry.ts';
-import { syncServerStates } from './sync-catalogue.ts';
+import { syncServerStates } from './state-catalogue.ts';
 
 /** What a scrape reads. Left out: it does not exist (yet). */
 export interface StateSources {

@@ -1,6 +1,6 @@
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
-import { ServerLoad } from '../../proxy/delivery/server-load.ts';
+import { ServerLoad } from '../../proxy/delivery/server-choice.ts';
 import { RetryBudget } from '../../request/retry.ts';
 import { newPseudonym } from '../../request/via.ts';
 import { preferredMinor } from '../../routing/preferred-version.ts';
@@ -9,32 +9,31 @@ import { createMemorySnapshotStore } from '../../snapshot/receiving/memory-snaps
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { LiveJwt } from '../callers/configured-jwt-authenticator.ts';
 import {
   assertionAuthenticator,
   canAssertLocally,
   identityTokenSigners,
 } from '../callers/destination-identity.ts';
-import { processFacts } from '../configuration/process-facts.ts';
 import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
-import { followServers } from '../health/followed-servers.ts';
-import { ownServerCheck } from '../health/own-server-check.ts';
+import { followServers, ownServerCheck } from '../health/followed-servers.ts';
 import { createRouterMetrics } from '../metrics/router-metrics.ts';
 import type { ConfigurationUsers } from '../reload/apply-configuration.ts';
-import type { ConfigurationSource } from '../reload/configuration-source.ts';
 import { CredentialWatch } from '../reload/credential-watch.ts';
-import { filesAgain } from '../reload/files-again.ts';
-import { LiveAddressPolicy } from '../reload/live-address-policy.ts';
-import { LiveConfiguration } from '../reload/live-configuration.ts';
+import {
+  type ConfigurationSource,
+  LiveAddressPolicy,
+  LiveConfiguration,
+  processFacts,
+} from '../reload/live-configuration.ts';
 import { LiveCredentials, serverTlsOf, transportCredentialsOf } from '../reload/live-credentials.ts';
-import { LiveHandlers } from '../reload/live-handlers.ts';
-import { LiveJwt } from '../reload/live-jwt.ts';
 import type { EmbeddedSync, EmbeddedSyncParts, OpenEmbeddedSync } from '../reload/open-embedded-sync.ts';
 import { createRequestRecords } from '../reload/request-records.ts';
-import { createRouterHandlers, type RouterParts } from '../reload/router-handlers.ts';
+import { createRouterHandlers, LiveHandlers, type RouterParts } from '../reload/router-handlers.ts';
 import { TrafficControl } from '../reload/traffic-control.ts';
-import { watchRouterFiles } from '../reload/watch-router-files.ts';
+import { filesAgain, watchRouterFiles } from '../reload/watch-router-files.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { startAdminServer } from './admin-server.ts';
 import { createClusterDocuments } from './cluster-documents.ts';

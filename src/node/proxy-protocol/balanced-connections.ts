@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
-import { FailureLog } from '../../runtime/failure-log.ts';
-import type { Logger } from '../../runtime/logger.ts';
+import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { type Cidr, contains, parseCidr } from '../../snapshot/addresses/cidr.ts';
 import { parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
 import { type ClientAddress, type ProxyHeaderFault, readProxyHeader } from './read-proxy-header.ts';

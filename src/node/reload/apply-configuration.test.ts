@@ -3,8 +3,7 @@ import { before, describe, it } from 'node:test';
 import { ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { applyConfiguration, type ConfigurationUsers } from './apply-configuration.ts';
-import { LiveAddressPolicy } from './live-address-policy.ts';
-import { LiveConfiguration } from './live-configuration.ts';
+import { LiveAddressPolicy, LiveConfiguration } from './live-configuration.ts';
 import { LiveCredentials } from './live-credentials.ts';
 import type { RouterHandlers } from './router-handlers.ts';
 

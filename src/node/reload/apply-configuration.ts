@@ -1,12 +1,12 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
+import type { LiveJwt } from '../callers/configured-jwt-authenticator.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
 import type { FollowedServers } from '../health/followed-servers.ts';
 import type { EndpointServer } from '../serving/endpoint-server.ts';
 import type { RouterServer } from '../serving/server.ts';
-import type { LiveAddressPolicy } from './live-address-policy.ts';
-import type { LiveConfiguration } from './live-configuration.ts';
+import type { LiveAddressPolicy, LiveConfiguration } from './live-configuration.ts';
 import {
   type Credentials,
   credentialsOf,
@@ -14,10 +14,8 @@ import {
   serverTlsOf,
   transportCredentialsOf,
 } from './live-credentials.ts';
-import type { LiveHandlers } from './live-handlers.ts';
-import type { LiveJwt } from './live-jwt.ts';
 import type { EmbeddedSync } from './open-embedded-sync.ts';
-import type { RouterHandlers } from './router-handlers.ts';
+import type { LiveHandlers, RouterHandlers } from './router-handlers.ts';
 import type { LimitedParts, TrafficControl } from './traffic-control.ts';
 
 /** Everything that goes by a configuration while the router runs. */

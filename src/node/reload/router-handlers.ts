@@ -5,21 +5,23 @@ import type { RouterHistory } from '../../own-paths/history/router-history.ts';
 import type { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { OutboundOptions } from '../../proxy/delivery/outbound.ts';
-import type { ServerLoad } from '../../proxy/delivery/server-load.ts';
+import type { ServerLoad } from '../../proxy/delivery/server-choice.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { RetryBudget } from '../../request/retry.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { callerIdentification, type LastingAuthenticators } from '../callers/caller-identification.ts';
+import {
+  callerIdentification,
+  type LastingAuthenticators,
+  refuseAuthenticated,
+} from '../callers/caller-identification.ts';
 import { isTokenGateway, oidcIssuer } from '../callers/destination-identity.ts';
-import { refuseAuthenticated } from '../callers/refuse-authenticated.ts';
-import { processFacts } from '../configuration/process-facts.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
 import { type ClientCertificateOf, nodeInbound } from '../exchange/node-inbound.ts';
 import type { RouterMetrics } from '../metrics/router-metrics.ts';
 import type { FetchListenerOptions } from '../serving/fetch-listener.ts';
 import { type UpgradeListener, upgradeListener } from '../upgrades/upgrade.ts';
-import type { LiveConfiguration } from './live-configuration.ts';
+import { type LiveConfiguration, processFacts } from './live-configuration.ts';
 import type { RequestRecords } from './request-records.ts';
 import type { TrafficControl } from './traffic-control.ts';
 
@@ -131,4 +133,28 @@ export async function createRouterHandlers(
       logger,
     }),
   };
+}
+
+/**
+ * The handlers of the moment. A request that is under way ends with those it began with, so that it never meets one
+ * half of two configurations.
+ */
+export class LiveHandlers implements RouterHandlers {
+  #current: RouterHandlers;
+
+  constructor(first: RouterHandlers) {
+    this.#current = first;
+  }
+
+  readonly fetch: RouterHandlers['fetch'] = (request, bindings) => this.#current.fetch(request, bindings);
+
+  readonly onUpgrade: RouterHandlers['onUpgrade'] = (incoming, socket, firstBytes) =>
+    this.#current.onUpgrade(incoming, socket, firstBytes);
+
+  readonly admin: RouterHandlers['admin'] = (request) => this.#current.admin(request);
+
+  /** For requests from now on. */
+  replace(next: RouterHandlers): void {
+    this.#current = next;
+  }
 }

@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { writeLastResponse } from '../exchange/raw-response.ts';
+import { connectionBelow } from './server-connections.ts';
 
 /** Why Node's HTTP/1.1 parser refused a request, for the client. */
 function explain(code: string): string {
@@ -60,4 +62,18 @@ export function respondToClientError(
   const response =
     code === 'HPE_HEADER_OVERFLOW' ? headTooLargeResponse() : statusResponse('BadRequest', explain(code));
   writeLastResponse(socket, response).catch(() => socket.destroy());
+}
+
+/** The response of Go's servers, and so of kube-apiserver (net/http, `conn.serve`). */
+const response = 'HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n';
+
+/** Tells a client that speaks HTTP without TLS so, in HTTP: a connection that ends without a word tells it nothing. */
+export function refusePlainHttp(error: Error, socket: TLSSocket): void {
+  if (!('code' in error) || error.code !== 'ERR_SSL_HTTP_REQUEST') return;
+  // It is still open then.
+  const connection = connectionBelow(socket);
+  if (!connection?.writable) return;
+  connection.write(response);
+  // Not `end`: a client that never ends its half would keep the connection.
+  connection.destroySoon();
 }

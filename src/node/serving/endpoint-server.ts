@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import type { TlsParameters } from '../configuration/serve-config.ts';
-import { everyConnectionOf } from '../exchange/every-connection.ts';
+import { defaultTlsParameters, type TlsParameters } from '../configuration/serve-config.ts';
 import { certificateError, listenError } from './server-error.ts';
-import { defaultTlsParameters } from './tls-parameters.ts';
 
 /** A serving certificate with its chain, and its key; PEM. */
 export interface EndpointTls extends Partial<TlsParameters> {
@@ -88,4 +86,20 @@ function newTlsServer(tls: EndpointTls, listener: ReturnType<typeof getRequestLi
 
 function contextOf({ certificate: cert, key, ...parameters }: EndpointTls) {
   return { cert, key, ...defaultTlsParameters, ...parameters };
+}
+
+/**
+ * Tracks all connections of a server. Node's own `closeAllConnections` misses connections during their TLS handshake,
+ * and `close` would wait for them.
+ * @returns destroys all of them
+ */
+export function everyConnectionOf(server: Server): () => void {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return () => {
+    for (const socket of sockets) socket.destroy();
+  };
 }

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { Http1ResponseSink } from './http1-response-sink.ts';
+import { ClientWriter, Http1ResponseSink } from './http1-response-sink.ts';
 
 /** What a client reads of one response, to the end of its connection. */
 async function bytesOf(context: TestContext, write: (response: Http1ResponseSink) => void): Promise<string> {
@@ -65,3 +66,42 @@ for (const status of [204, 304]) {
     assert.equal(headAndBody(bytes)[1], '');
   });
 }
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function newClientSide() {
+  const written: string[] = [];
+  const writable = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      written.push(chunk.toString('latin1'));
+      done();
+    },
+  });
+  return { written, client: new ClientWriter(writable, { onFinished: () => {} }) };
+}
+
+test('an event of a watch is written at once', () => {
+  const { written, client } = newClientSide();
+  client.announce(undefined);
+  client.lend(Buffer.from('event'));
+  assert.deepEqual(written, ['event']);
+});
+
+test('the short beginning of a long response is written with what follows in the same turn', async () => {
+  const { written, client } = newClientSide();
+  client.announce(40_000);
+  client.lend(Buffer.alloc(4_000, 'a'));
+  client.lend(Buffer.alloc(16_000, 'b'));
+  await turn();
+  assert.deepEqual(written, ['a'.repeat(4_000) + 'b'.repeat(16_000)]);
+  client.lend(Buffer.alloc(20_000, 'c'));
+  client.end();
+  assert.deepEqual(written.slice(1), ['c'.repeat(20_000)]);
+});
+
+test('a short response is not gathered', () => {
+  const { written, client } = newClientSide();
+  client.announce(5);
+  client.lend(Buffer.from('short'));
+  assert.deepEqual(written, ['short']);
+});

@@ -2,13 +2,12 @@ import { constants } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import { createSecureContext, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls';
-import type { TlsParameters } from '../configuration/serve-config.ts';
+import { defaultTlsParameters, type TlsParameters } from '../configuration/serve-config.ts';
 import { maximumHeaderBytesOf, maximumHeaderLines, type ServerLimits } from '../exchange/serving-limits.ts';
 import type { BalancedConnections } from '../proxy-protocol/balanced-connections.ts';
-import { connectionBelow } from './connection-below.ts';
 import { NamedCertificates, type NamedPair } from './named-certificates.ts';
+import { connectionBelow } from './server-connections.ts';
 import { certificateError } from './server-error.ts';
-import { defaultTlsParameters } from './tls-parameters.ts';
 
 /** The serving pairs, PEM, and the options of `clientCertificateTlsOptions`. */
 export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &

@@ -1,12 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import { statusParts } from '../../apimachinery/status.ts';
+import { announcesBody } from '../../request/inbound.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { ServerObserver } from '../exchange/connection-observer.ts';
 import { faultOfHead } from '../exchange/http1-request-head.ts';
-import type { ClientCertificateOf, NodeInboundOptions } from '../exchange/node-inbound.ts';
-import type { RequestDeadlines } from '../exchange/request-deadlines.ts';
+import {
+  type ClientCertificateOf,
+  type NodeInboundOptions,
+  NodeInboundRequest,
+} from '../exchange/node-inbound.ts';
+import { endHttp1TimedOut, type RequestDeadlines } from '../exchange/request-deadlines.ts';
+import type { ResponseSink } from '../exchange/response-sink.ts';
 import { type FetchListener, type FetchListenerOptions, fetchListener } from './fetch-listener.ts';
-import { Http1Inbound } from './http1-inbound.ts';
+import { Http1ResponseSink } from './http1-response-sink.ts';
 
 export interface RequestHandlerOptions extends FetchListenerOptions {
   readonly clientCertificateOf: ClientCertificateOf;
@@ -89,4 +96,55 @@ function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse):
     for (const over of [incoming, socket]) over.once('close', () => clearTimeout(timer));
     incoming.resume();
   });
+}
+
+/** A request over HTTP/1.1 or 1.0. */
+class Http1Inbound extends NodeInboundRequest {
+  protected readonly carrier: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+  #hasBody: boolean | undefined;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, options: NodeInboundOptions) {
+    super(incoming.method ?? 'GET', incoming.url ?? '', incoming.rawHeaders, incoming.httpVersion, options);
+    this.carrier = incoming;
+    this.#outgoing = outgoing;
+  }
+
+  get hasBody(): boolean {
+    this.#hasBody ??= announcesBody(this);
+    return this.#hasBody;
+  }
+
+  protected get bodyStream(): Readable {
+    return this.carrier;
+  }
+
+  /** Never: the parser destroys the stream of an incomplete body. */
+  protected get isBodyCutShort(): boolean {
+    return false;
+  }
+
+  get isClosed(): boolean {
+    return this.#outgoing.destroyed;
+  }
+
+  responseSink(): ResponseSink {
+    return new Http1ResponseSink(this.#outgoing, this);
+  }
+
+  protected get remoteAddress(): string | undefined {
+    return this.carrier.socket.remoteAddress;
+  }
+
+  protected get isResponseSent(): boolean {
+    return this.#outgoing.writableFinished;
+  }
+
+  protected onClose(listener: () => void): void {
+    this.#outgoing.on('close', listener);
+  }
+
+  protected endTimedOut(more: Readonly<Record<string, string>>): boolean {
+    return endHttp1TimedOut(this.carrier, this.#outgoing, this, more);
+  }
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { connectionBelow } from './connection-below.ts';
+import type { Logger } from '../../runtime/logger.ts';
 
 /**
  * The open connections of a server. Knows which of them can be closed without cutting off a response. Node's
@@ -84,4 +84,46 @@ export class ServerConnections {
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
+}
+
+/** Node keeps it on the socket; its types leave it out. */
+type OverSocket = TLSSocket & { readonly _parent?: Socket | null };
+
+/** The TCP connection below a connection of TLS. */
+export function connectionBelow(socket: TLSSocket): Socket | undefined {
+  return (socket as OverSocket)._parent ?? undefined;
+}
+
+/** Milliseconds between two warnings. */
+const warningInterval = 10_000;
+
+interface ConnectionLimit {
+  /** For new connections; open ones stay. 0 is no limit. */
+  set(maximum: number): void;
+}
+
+/**
+ * Closes each connection beyond `maximum` at once: a load balancer then tries another router, and connected clients keep
+ * the file descriptors that their requests need. 0 is no limit.
+ */
+export function limitConnections(server: Server, maximum: number, logger: Logger): ConnectionLimit {
+  let lastWarning = Number.NEGATIVE_INFINITY;
+  let turnedAway = 0;
+  server.on('drop', () => {
+    turnedAway += 1;
+    const now = performance.now();
+    if (now - lastWarning < warningInterval) return;
+    lastWarning = now;
+    logger.warn(
+      { maximum: server.maxConnections, turnedAway },
+      'Connections are refused: raise --max-connections and the limit of open files, or add routers',
+    );
+  });
+  const limit: ConnectionLimit = {
+    set(next) {
+      server.maxConnections = next > 0 ? next : Number.POSITIVE_INFINITY;
+    },
+  };
+  limit.set(maximum);
+  return limit;
 }

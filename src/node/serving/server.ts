@@ -7,14 +7,12 @@ import type { ServerObserver } from '../exchange/connection-observer.ts';
 import { defaultServerLimits, maximumHeaderBytesOf, type ServerLimits } from '../exchange/serving-limits.ts';
 import { BalancedConnections } from '../proxy-protocol/balanced-connections.ts';
 import type { UpgradeListener } from '../upgrades/upgrade.ts';
-import { isAfterLastRequest, isHttpError, respondToClientError } from './client-error.ts';
-import { limitConnections } from './connection-limit.ts';
+import { isAfterLastRequest, isHttpError, refusePlainHttp, respondToClientError } from './client-error.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import { OneAtATime } from './one-at-a-time.ts';
-import { refusePlainHttp } from './plain-http.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
-import { ServerConnections } from './server-connections.ts';
+import { limitConnections, ServerConnections } from './server-connections.ts';
 import { listenError } from './server-error.ts';
 import { UnfinishedHttp1Heads } from './unfinished-http1-heads.ts';
 

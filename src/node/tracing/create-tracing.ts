@@ -10,8 +10,7 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import type { RequestObserver } from '../../request/request-observer.ts';
-import type { FailureLog } from '../../runtime/failure-log.ts';
-import type { Logger } from '../../runtime/logger.ts';
+import type { FailureLog, Logger } from '../../runtime/logger.ts';
 import { checkServerIdentity } from '../destinations/server-identity.ts';
 import { RequestTrace } from './request-trace.ts';
 import type { TracingConfig } from './tracing-configuration.ts';

@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { OpenStream, OpenStreams } from '../exchange/open-streams.ts';
-import { endWhenWritten } from '../exchange/raw-response.ts';
+import { endAfterResponse, endWhenWritten, responseHead } from '../exchange/raw-response.ts';
 
 /** Time for one side to read the last bytes after the other side has closed. */
 const lastBytesMilliseconds = 10_000;
@@ -44,4 +46,61 @@ function connect(from: Duplex, to: Duplex): void {
     to.once('close', () => clearTimeout(timer));
   });
   from.pipe(to);
+}
+
+/**
+ * Relays the response of a destination that did not switch (an error, or a watch that was requested with `Upgrade`), and
+ * ends both connections. What the client sends meanwhile is discarded: the destination would read it as requests of the
+ * router (CVE-2018-1002105).
+ *
+ * When one side closes, the other is closed, too: an endless response would otherwise keep the destination's connection
+ * and a file descriptor after its client has left.
+ * @param headers header lines of the response, without those of its framing
+ */
+export async function relayDeclinedResponse(
+  client: Duplex,
+  response: IncomingMessage,
+  headers: RawHeaders,
+  openStreams: OpenStreams | undefined,
+): Promise<void> {
+  const opened: OpenStream = {
+    // Such a response has no clean end but its own.
+    endSoon() {},
+    cut() {
+      response.destroy();
+      client.destroy();
+    },
+  };
+  openStreams?.opened(opened);
+  client.once('close', () => {
+    openStreams?.closed(opened);
+    response.destroy();
+  });
+  // Read and discarded, so that the end of the connection is seen.
+  client.resume();
+  client.write(responseHead(response.statusCode ?? 0, response.statusMessage ?? '', headers));
+  try {
+    for await (const chunk of response) {
+      if (!client.write(chunk)) await drained(client);
+      if (client.destroyed) return;
+    }
+  } catch {
+    // The body broke off: the client must not take a part for the whole.
+    client.destroy();
+    return;
+  } finally {
+    response.destroy();
+  }
+  endAfterResponse(client);
+}
+
+function drained(client: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      client.off('drain', done).off('close', done);
+      resolve();
+    };
+    if (client.destroyed) resolve();
+    else client.on('drain', done).on('close', done);
+  });
 }

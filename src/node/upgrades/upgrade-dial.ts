@@ -4,8 +4,12 @@ import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw
 import { requestLines } from '../../http2/fields/header-fields.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
-import { invalidResponse, refuseOtherCodings } from '../destinations/invalid-response.ts';
-import { maximumResponseHeaderBytes, maximumResponseLines } from '../destinations/limited-responses.ts';
+import {
+  invalidResponse,
+  maximumResponseHeaderBytes,
+  maximumResponseLines,
+  refuseOtherCodings,
+} from '../destinations/limited-responses.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import { toTransportError } from '../destinations/transport-errors.ts';
 

@@ -4,11 +4,15 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { withAuditId } from '../../request/audit-id.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/request-observer.ts';
-import { ExchangeEnd } from '../exchange/exchange-end.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
 import { writeLastResponse } from '../exchange/raw-response.ts';
-import type { ExpiringRequest, RequestDeadlines } from '../exchange/request-deadlines.ts';
-import { timedOutError, timedOutResponse } from '../exchange/request-timed-out.ts';
+import {
+  ExchangeEnd,
+  type ExpiringRequest,
+  type RequestDeadlines,
+  timedOutError,
+  timedOutResponse,
+} from '../exchange/request-deadlines.ts';
 
 export interface UpgradeInboundOptions {
   readonly clientCertificateOf: ClientCertificateOf;

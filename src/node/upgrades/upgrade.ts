@@ -14,8 +14,7 @@ import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import { faultOfHead } from '../exchange/http1-request-head.ts';
 import type { OpenStreams } from '../exchange/open-streams.ts';
 import { responseHead, writeLastResponse } from '../exchange/raw-response.ts';
-import { relayDeclinedResponse } from './declined-upgrade.ts';
-import { tunnel } from './tunnel.ts';
+import { relayDeclinedResponse, tunnel } from './tunnel.ts';
 import { dialUpgrade, type UpgradeResponse } from './upgrade-dial.ts';
 import { UpgradeInbound, type UpgradeInboundOptions } from './upgrade-inbound.ts';
 

@@ -1,6 +1,6 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
-import type { HandlerEnvironment } from '../../request/handler-environment.ts';
 import { rerouteMarkHeader } from '../../request/header-hygiene.ts';
+import type { HandlerEnvironment } from '../../request/router.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { type HealthCheck, type HealthReport, reportHealth } from './health.ts';
 import type { AskServerChecks } from './server-checks.ts';

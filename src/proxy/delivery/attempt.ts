@@ -8,10 +8,9 @@ import type { AttemptFailure } from '../../request/request-observation.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
-import { FailureLog } from '../../runtime/failure-log.ts';
-import type { Logger } from '../../runtime/logger.ts';
+import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
-import type { ServerLoad } from './server-load.ts';
+import type { ServerLoad } from './server-choice.ts';
 
 export interface AttemptOptions extends OutboundOptions {
   readonly load: ServerLoad;

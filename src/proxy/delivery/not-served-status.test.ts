@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isNotServedStatus, notServedStatus } from './not-served-status.ts';
+import { isNotServedStatus, notServedStatus } from './not-served.ts';
 
 const json = 'application/json';
 const protobuf = 'application/vnd.kubernetes.protobuf';

@@ -6,8 +6,7 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
-import { contradictionOfSnapshot } from './not-served.ts';
-import { notServedStatus } from './not-served-status.ts';
+import { contradictionOfSnapshot, notServedStatus } from './not-served.ts';
 
 const plainNotFound = () =>
   new Response('404 page not found\n', {

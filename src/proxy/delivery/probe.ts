@@ -1,8 +1,7 @@
 import type { ProbeOutcome } from '../../health/health-state.ts';
 import type { Destination } from '../../request/destination.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
-import { FailureLog } from '../../runtime/failure-log.ts';
-import type { Logger } from '../../runtime/logger.ts';
+import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { type AskOptions, askServer } from './ask-server.ts';
 
 export interface ProbeOptions extends AskOptions {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ServerLoad } from './server-load.ts';
+import { ServerLoad } from './server-choice.ts';
 
 test('a request is in flight until its end, which counts once', () => {
   const load = new ServerLoad(() => 0);

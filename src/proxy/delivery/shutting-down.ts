@@ -1,8 +1,7 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { ResponseHead } from '../../request/transport.ts';
-import { mayBeDenied } from './not-served.ts';
-import { passedOn } from './not-served-status.ts';
+import { mayBeDenied, passedOn } from './not-served.ts';
 
 /**
  * What kube-apiserver responds with once it waits for its last requests, to every other one and before it looks at it

@@ -1,8 +1,12 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { Caller } from '../../request/user-info.ts';
-import { requestKindOf } from './request-kind.ts';
-import { type InFlightLimits, type InFlightReading, RequestsInFlight } from './requests-in-flight.ts';
+import {
+  type InFlightLimits,
+  type InFlightReading,
+  RequestsInFlight,
+  requestKindOf,
+} from './requests-in-flight.ts';
 
 /** Seconds, as kube-apiserver names them (pkg/server/filters/maxinflight.go and with_retry_after.go). */
 const overloadedRetryAfter = 1;

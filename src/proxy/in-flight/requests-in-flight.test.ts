@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import { type RequestKind, requestKindOf } from './request-kind.ts';
-import { type InFlightLimits, RequestsInFlight } from './requests-in-flight.ts';
+import {
+  type InFlightLimits,
+  type RequestKind,
+  RequestsInFlight,
+  requestKindOf,
+} from './requests-in-flight.ts';
 
 const noInFlightLimits: InFlightLimits = { readOnly: 0, mutating: 0, longRunning: 0 };
 

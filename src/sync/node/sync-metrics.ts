@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { helpOf, type MetricDefinition } from '../../node/metrics/definition.ts';
-import { readBuckets, syncCatalogue, syncServerStates } from '../../node/metrics/sync-catalogue.ts';
+import { helpOf, type MetricDefinition } from '../../node/metrics/metric-family.ts';
+import { readBuckets, syncCatalogue, syncServerStates } from '../../node/metrics/state-catalogue.ts';
 import type { SyncObserver } from '../delivery/observer.ts';
 import type { SyncStatus } from '../sync-loop.ts';
 

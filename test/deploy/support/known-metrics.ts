@@ -1,4 +1,4 @@
-import { metricCatalogue } from '../../../src/node/metrics/catalogue.ts';
+import { metricCatalogue } from '../../../src/node/metrics/metric-registry.ts';
 import { createSyncMetrics } from '../../../src/sync/node/sync-metrics.ts';
 
 /** Labels that Prometheus itself puts to what it scrapes. */

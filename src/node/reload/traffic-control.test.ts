@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defaultMaxConnections, openFilesLimit } from './file-descriptor-limit.ts';
+import { defaultMaxConnections, openFilesLimit } from './traffic-control.ts';
 
 const limits = (soft: string): string =>
   [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
-import { onReloadSignal } from './reload-signal.ts';
+import { onReloadSignal } from './signals.ts';
 
 it('each SIGHUP is heard, and ends nothing', async () => {
   let heard = 0;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
-import { parsePublicKeyFile } from './public-key-file.ts';
+import { parsePublicKeyFile } from './pem-files.ts';
 
 const rsa = generateKeyPairSync('rsa', {
   modulusLength: 2048,

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { createAuthority, issueWithoutAuthority } from '../../../test/support/certificates.ts';
 import { type ClientAuthorities, readClientAuthorities } from './client-authorities.ts';
-import { findAuthority } from './client-chain.ts';
+import { findAuthority } from './client-certificate.ts';
 
 const cluster = await createAuthority('kubernetes');
 const authorities = readClientAuthorities({

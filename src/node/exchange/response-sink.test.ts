@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WebResponseSink } from './web-response-sink.ts';
+import { WebResponseSink } from './response-sink.ts';
 
 function sinkFor(signal: AbortSignal): WebResponseSink {
   return new WebResponseSink({

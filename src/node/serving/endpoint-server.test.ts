@@ -4,7 +4,7 @@ import { createServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
 import { serving } from '../../../test/support/client-certificate-server.ts';
-import { everyConnectionOf } from './every-connection.ts';
+import { everyConnectionOf } from './endpoint-server.ts';
 
 test('a connection whose TLS handshake never ends does not keep a server from closing', async () => {
   const server = createServer({ cert: serving.chain, key: serving.privateKey });
