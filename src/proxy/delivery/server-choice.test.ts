@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { VersionChoice } from '../../routing/decision.ts';
 import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
-import { type Candidates, ServerChoice } from './server-choice.ts';
+import { type Candidates, ServerChoice, ServerLoad } from './server-choice.ts';
 
 const server = (id: string, minor: string): RoutingServer => ({
   id,
@@ -70,4 +70,29 @@ test('an older version is never asked where it must not be', () => {
 
 test('the second try does not ask the same server, and may ask another version', () => {
   assert.equal(choiceWith({}).choose(byVersion(), preferred)?.server.id, 'newer');
+});
+
+test('a request is in flight until its end, which counts once', () => {
+  const load = new ServerLoad(() => 0);
+  const end = load.begin('a');
+  const endOther = load.begin('a');
+  assert.equal(load.inFlight('a'), 2);
+  end();
+  end();
+  assert.equal(load.inFlight('a'), 1);
+  endOther();
+  assert.equal(load.inFlight('a'), 0);
+});
+
+test('a server that could not be reached is avoided for a while, or until it answers', () => {
+  let now = 0;
+  const load = new ServerLoad(() => now);
+  load.notReached('a');
+  load.notReached('b');
+  assert.equal(load.isAvoided('a'), true);
+  load.reached('a');
+  assert.equal(load.isAvoided('a'), false);
+  assert.equal(load.isAvoided('b'), true);
+  now = 5_000;
+  assert.equal(load.isAvoided('b'), false);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withVersionWarning } from '../proxy/forward.ts';
-import { inboundFromRequest } from './inbound.ts';
+import { inboundFromRequest } from '../request/inbound.ts';
+import { withVersionWarning } from './forward.ts';
 
 const asked = () => inboundFromRequest(new Request('https://router.example/api/v1/pods'));
 
