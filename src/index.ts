@@ -86,14 +86,13 @@ export { createAddressPolicy } from './snapshot/addresses/address-policy.ts';
 export { parseSnapshot } from './snapshot/format/parse-snapshot.ts';
 export { SnapshotError, type SnapshotErrorCode } from './snapshot/format/snapshot-error.ts';
 export type { Snapshot } from './snapshot/format/types.ts';
-export { createMemorySnapshotStore } from './snapshot/receiving/memory-snapshot-store.ts';
 export { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
 export type { SnapshotStore } from './snapshot/receiving/snapshot-store.ts';
+export { createMemorySnapshotStore } from './snapshot/receiving/snapshot-store.ts';
 export { buildRoutingTable } from './snapshot/routing-table/build-routing-table.ts';
 export type { RoutingServer, RoutingTable } from './snapshot/routing-table/routing-table.ts';
 export { type PinnedKeySet, parseSnapshotKeys } from './snapshot/signing/keys.ts';
-export { openSnapshot } from './snapshot/signing/open.ts';
-export { sealSnapshot } from './snapshot/signing/seal.ts';
+export { openSnapshot, sealSnapshot } from './snapshot/signing/seal.ts';
 export {
   generateSigningKey,
   loadSigningKey,

@@ -148,7 +148,7 @@ test('SnapshotReceiver.accept is called by the push endpoint and the sync job of
     // The door of the router, which takes requests; this one asks it, and refuses more besides.
     'src/edge/deno/refuse-rewritten-targets.ts',
     'src/edge/sync/run-scheduled-sync.ts',
-    'src/own-paths/own-request.ts',
+    'src/own-paths/own-paths.ts',
     'src/snapshot/receiving/sharing-receiver.ts', // hands the push on to the receiver that it extends
     'src/snapshot/receiving/snapshot-endpoint.ts',
   ]);

@@ -1,4 +1,4 @@
-import type { RequestInfo } from './request-info-types.ts';
+import type { RequestInfo } from './request-info.ts';
 
 // kube-apiserver's setting (kubernetes pkg/controlplane/apiserver/config.go).
 const longRunningVerbs = new Set(['watch', 'proxy']);

@@ -1,5 +1,4 @@
-import { readListOptions } from './list-options.ts';
-import { firstQueryValues } from './query-parameters.ts';
+import { firstQueryValues, readListOptions } from './list-options.ts';
 import { type RequestInfo, RequestInfoError } from './request-info-types.ts';
 import { acceptRequestTarget } from './request-target.ts';
 

@@ -3,9 +3,8 @@ import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { SnapshotApiService } from '../snapshot/format/types.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
 import { clusterView } from './cluster-view.ts';
-import { conflictsSection } from './conflicts-section.ts';
 import { decisionsSection } from './decisions-section.ts';
-import { differencesSection, unchangedSection } from './differences-section.ts';
+import { conflictsSection, differencesSection, unchangedSection } from './differences-section.ts';
 import { type Explained, explainSection, explanationFragment } from './explain-section.ts';
 import { timelineSection } from './history/timeline-section.ts';
 import { trafficSection } from './history/traffic-section.ts';
@@ -14,12 +13,11 @@ import type { PageState } from './page-state.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import { serversSection } from './servers-section.ts';
 import { summarySection } from './summary-section.ts';
-import { unserved } from './unserved.ts';
-import { unservedSection } from './unserved-section.ts';
+import { unserved, unservedSection } from './unserved.ts';
 import type { UpgradeState } from './upgrade-state.ts';
+import { reroutingText } from './wording/decision-text.ts';
 import { shortVersion } from './wording/display-names.ts';
 import { badge, count, type Markup } from './wording/markup.ts';
-import { reroutingText } from './wording/rerouting-text.ts';
 import { type VersionColours, versionColours } from './wording/version-colours.ts';
 
 /** Parts of the page that a reader may want to go to. */

@@ -1,22 +1,25 @@
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
+import { createMiddleware } from 'hono/factory';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import { type PageSources, pageStateSource } from '../dashboard/page-state.ts';
 import type { AllowedCallers } from '../identity/authorize.ts';
 import { explainHere, type RequestToExplain } from '../proxy/explain.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
-import type { HandlerEnvironment } from '../request/router.ts';
+import { withAuditId } from '../request/audit-id.ts';
+import type { GetInboundRequest, HandlerEnvironment, Router } from '../request/router.ts';
 import type { SnapshotReceiver } from '../snapshot/receiving/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
 import { type HealthCheck, reportHealth } from './health-checks/health.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
+import { refuseDisguisedOwnPath } from './refuse-own-path.ts';
 import type { CredentialFiles } from './status/credential-files.ts';
 import type { EmbeddedSyncSource } from './status/embedded-sync-status.ts';
 import { type RouterStatus, routerStatus } from './status/router-status.ts';
 import type { SettingsState } from './status/setting-change.ts';
 import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-address.ts';
 
-export interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
+interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
   readonly routingTable: SnapshotReceiver;
   /** What the runtime has to say about certificates and key files, where it reads any. */
   readonly credentialFiles?: CredentialFiles;
@@ -86,4 +89,39 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
 function readiness(checks: readonly HealthCheck[]): RouterStatus['readiness'] {
   const { healthy, failures } = reportHealth('readyz', checks, { verbose: true, exclude: [] });
   return { ready: healthy, failures };
+}
+
+/**
+ * Stands before each handler of the router's own: the request as it was received, its path accepted (400) and
+ * spelled in one way only, and its response named and observed.
+ */
+export function acceptOwnRequest(
+  router: Pick<Router, 'accept'>,
+  getInbound: GetInboundRequest,
+): MiddlewareHandler<HandlerEnvironment> {
+  return createMiddleware<HandlerEnvironment>(async (context, next) => {
+    const inbound = getInbound(context);
+    const requestInfo = router.accept(inbound);
+    const refusal =
+      requestInfo instanceof Response ? requestInfo : refuseDisguisedOwnPath({ inbound, requestInfo });
+    if (refusal === undefined && !(requestInfo instanceof Response)) {
+      context.set('inbound', inbound);
+      context.set('requestInfo', requestInfo);
+      await next();
+    }
+    const response = refusal ?? context.res;
+    withAuditId(response, inbound);
+    inbound.observed?.responded(response.status);
+    return response;
+  });
+}
+
+/** Establishes who calls, once (401). */
+export function identifyCaller(router: Pick<Router, 'identify'>): MiddlewareHandler<HandlerEnvironment> {
+  return createMiddleware<HandlerEnvironment>(async (context, next) => {
+    const caller = await router.identify(context.var.inbound);
+    if (caller instanceof Response) return caller;
+    context.set('caller', caller);
+    return next();
+  });
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { parseAllDocuments } from 'yaml';
-import type { RequestInfo } from '../../src/apimachinery/request-info-types.ts';
+import type { RequestInfo } from '../../src/apimachinery/request-info.ts';
 
 const policyRule = v.strictObject({
   apiGroups: v.optional(v.array(v.string()), []),

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
 import { storageVersionName } from '../../src/apimachinery/group-version.ts';
-import { groupsFromClassic } from '../../src/discovery/forms/classic-to-aggregated.ts';
-import { parseAggregated } from '../../src/discovery/forms/parse-aggregated.ts';
+import { parseAggregated } from '../../src/discovery/forms/aggregated.ts';
 import {
   type ParsedAPIResourceList,
   parseAPIGroupList,
   parseAPIResourceList,
   parseAPIVersions,
-} from '../../src/discovery/forms/parse-classic.ts';
+} from '../../src/discovery/forms/classic.ts';
+import { groupsFromClassic } from '../../src/discovery/forms/classic-to-aggregated.ts';
 import { servedSetFromDiscovery } from '../../src/discovery/forms/served-set-of.ts';
 import { parseOpenApiV3Index } from '../../src/discovery/openapi-v3/parse-openapi-v3.ts';
 import type { ServedSet, Snapshot } from '../../src/snapshot/format/types.ts';

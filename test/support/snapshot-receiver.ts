@@ -4,9 +4,11 @@ import {
   type AddressPolicyOptions,
   createAddressPolicy,
 } from '../../src/snapshot/addresses/address-policy.ts';
-import { createMemorySnapshotStore } from '../../src/snapshot/receiving/memory-snapshot-store.ts';
 import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
-import type { SnapshotStore } from '../../src/snapshot/receiving/snapshot-store.ts';
+import {
+  createMemorySnapshotStore,
+  type SnapshotStore,
+} from '../../src/snapshot/receiving/snapshot-store.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
 import { type SnapshotRenewal, sealRenewal } from '../../src/snapshot/signing/renewal.ts';
 import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';

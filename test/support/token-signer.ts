@@ -1,6 +1,5 @@
 import { CompactSign, type CryptoKey, exportJWK, generateKeyPair, type JWK } from 'jose';
-import type { SignatureAlgorithm } from '../../src/identity/jwt/algorithms.ts';
-import { type KeySet, parseKeySet } from '../../src/identity/jwt/key-set.ts';
+import { type KeySet, parseKeySet, type SignatureAlgorithm } from '../../src/identity/jwt/key-set.ts';
 import type { TokenPolicy } from '../../src/identity/jwt/token-issuer.ts';
 
 export const issuerUrl = 'https://issuer.example';

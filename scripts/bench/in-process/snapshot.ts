@@ -10,8 +10,8 @@ import type { APIGroupDiscovery } from '../../../src/apimachinery/discovery-type
 import { servedSetFromDiscovery } from '../../../src/discovery/forms/served-set-of.ts';
 import { createAddressPolicy } from '../../../src/snapshot/addresses/address-policy.ts';
 import type { ServedSet, Snapshot } from '../../../src/snapshot/format/types.ts';
-import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/memory-snapshot-store.ts';
 import { SnapshotReceiver } from '../../../src/snapshot/receiving/receiver.ts';
+import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../../src/snapshot/signing/keys.ts';
 import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Snapshot } from '../../../src/snapshot/format/types.ts';
-import { storedSnapshotText } from '../../../src/snapshot/receiving/stored-snapshot-text.ts';
+import { storedSnapshotText } from '../../../src/snapshot/receiving/snapshot-store.ts';
 import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
 

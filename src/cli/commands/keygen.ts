@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { Option } from 'commander';
 import type { JWK } from 'jose';
 import { makeDirectory } from '../../node/files/make-directory.ts';
-import { describeKeysIssue } from '../../snapshot/signing/describe-keys-issue.ts';
 import {
+  describeKeysIssue,
   parseSnapshotKeys,
   type SnapshotAlgorithm,
   snapshotAlgorithms,

@@ -4,7 +4,7 @@ import { resolveAdvertisedAddress } from '../../node/process/own-advertised-addr
 import { type HostNetwork, isGlobalUnicast, isLoopback } from '../../node/serving/default-interface.ts';
 import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
 import { isGivenByOperator } from '../../snapshot/addresses/advertised-address.ts';
-import { parseCidr } from '../../snapshot/addresses/cidr.ts';
+import { parseCidr } from '../../snapshot/addresses/ip-address.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 
 export interface AddressFlags {

@@ -8,7 +8,7 @@ import type { IdentityMode } from '../../identity/identity-token.ts';
 import { checkIssuerUrl } from '../../identity/oidc-token/oidc-issuer.ts';
 import { oidcTokenAlgorithm } from '../../identity/oidc-token/sign-oidc-token.ts';
 import type { DestinationIdentityConfig } from '../../node/configuration/serve-config.ts';
-import { describeKeysIssue } from '../../snapshot/signing/describe-keys-issue.ts';
+import { describeKeysIssue } from '../../snapshot/signing/keys.ts';
 import { loadSigningKey } from '../../snapshot/signing/signing-key.ts';
 import { unknownVersionInteroperabilityProxy } from '../flags/feature-gates.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';

@@ -1,6 +1,5 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { describeKeysIssue } from '../../snapshot/signing/describe-keys-issue.ts';
-import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
+import { describeKeysIssue, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 import { readsClusterItself } from './embedded-sync-flags.ts';

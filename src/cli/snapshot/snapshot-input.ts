@@ -5,10 +5,9 @@ import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import { buildRoutingTable, withLifetime } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { describeKeysIssue } from '../../snapshot/signing/describe-keys-issue.ts';
-import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { openSnapshot } from '../../snapshot/signing/open.ts';
+import { describeKeysIssue, type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { openRenewal } from '../../snapshot/signing/renewal.ts';
+import { openSnapshot } from '../../snapshot/signing/seal.ts';
 import { sealedDigest } from '../../snapshot/signing/verify-sealed.ts';
 import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
 

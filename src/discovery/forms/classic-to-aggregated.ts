@@ -5,7 +5,7 @@ import type {
   APIVersionDiscovery,
 } from '../../apimachinery/discovery-types.ts';
 import { groupVersionString } from '../../apimachinery/group-version.ts';
-import type { ParsedAPIGroupList, ParsedAPIResourceList, ParsedAPIVersions } from './parse-classic.ts';
+import type { ParsedAPIGroupList, ParsedAPIResourceList, ParsedAPIVersions } from './classic.ts';
 
 /** The classic documents of one server. */
 export interface ClassicDiscovery {

@@ -13,10 +13,15 @@ import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { serveDiscovery } from '../documents.ts';
 import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from '../merging/merge-discovery.ts';
-import { aggregatedDocument } from './aggregated.ts';
-import { apiGroupListDocument, apiResourceListDocument, apiVersionsDocument } from './classic.ts';
-import { parseAggregated } from './parse-aggregated.ts';
-import { parseAPIGroupList, parseAPIResourceList, parseAPIVersions } from './parse-classic.ts';
+import { aggregatedDocument, parseAggregated } from './aggregated.ts';
+import {
+  apiGroupListDocument,
+  apiResourceListDocument,
+  apiVersionsDocument,
+  parseAPIGroupList,
+  parseAPIResourceList,
+  parseAPIVersions,
+} from './classic.ts';
 
 const clusters: readonly RecordedClusterName[] = ['kubernetes-1.25-1.26', 'kubernetes-1.26-batch-disabled'];
 

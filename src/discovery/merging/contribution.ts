@@ -1,5 +1,4 @@
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
-import { consensusOrder } from './consensus-order.ts';
 
 /** One distinct set of groups, and the servers that serve exactly it. */
 export interface DiscoverySource {
@@ -20,7 +19,7 @@ export interface Contribution<Item> {
 }
 
 /** What the sources say of the thing of one name; the leading source first. */
-export type NamedContributions<Item> = readonly [name: string, contributions: readonly Contribution<Item>[]];
+type NamedContributions<Item> = readonly [name: string, contributions: readonly Contribution<Item>[]];
 
 /**
  * Brings together what sources say of the things of one name.
@@ -39,4 +38,47 @@ export function byName<Item>(
   const contributions = Map.groupBy(all, ({ item }) => nameOf(item));
   const names = lists.map(({ item: list }) => list.map(nameOf));
   return order(names).map((name) => [name, contributions.get(name) ?? []]);
+}
+
+/**
+ * One order for the names of several lists. Deterministic; the first list keeps its order whole.
+ *
+ * A name that the first list lacks goes in after the neighbour it follows in its own list. Where names
+ * already stand there that its list does not know, it goes among them by name. Groups come ordered by
+ * priority, resources by name; both survive, which a plain sort would not let groups do.
+ *
+ * @param lists the leading list first; later ones in the order of their weight
+ * @returns every name once
+ */
+export function consensusOrder(lists: readonly (readonly string[])[]): string[] {
+  const [leading = [], ...others] = lists;
+  const placed = new Set(leading);
+  const order = [...placed];
+  for (const list of others) {
+    let known: ReadonlySet<string> | undefined;
+    let previous: string | undefined;
+    for (const name of list) {
+      if (!placed.has(name)) {
+        known ??= new Set(list);
+        order.splice(placeFor(name, previous, order, known), 0, name);
+        placed.add(name);
+      }
+      previous = name;
+    }
+  }
+  return order;
+}
+
+function placeFor(
+  name: string,
+  previous: string | undefined,
+  order: readonly string[],
+  known: ReadonlySet<string>,
+): number {
+  let place = previous === undefined ? 0 : order.indexOf(previous) + 1;
+  for (; place < order.length; place++) {
+    const next = order[place];
+    if (next === undefined || known.has(next) || next > name) break;
+  }
+  return place;
 }

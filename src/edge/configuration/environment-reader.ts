@@ -1,6 +1,5 @@
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
-import { isJsonObject } from '../../snapshot/format/json-object.ts';
-import { parseJsonText } from '../../snapshot/format/json-text.ts';
+import { isJsonObject, parseJsonText } from '../../snapshot/format/json-text.ts';
 import { type EnvironmentFault, WorkerConfigurationError } from './configuration-error.ts';
 
 /** The deepest variable is an AuthenticationConfiguration, 8 deep. */

@@ -1,7 +1,19 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
+import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
+import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
+import type { Authenticator } from '../../identity/authenticator.ts';
+import type {
+  IdentityMode,
+  IdentityTokenSigner,
+  IdentityTokenSigners,
+} from '../../identity/identity-token.ts';
+import { CachedKeys } from '../../identity/jwt/cached-keys.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
+import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
+import { externalIssuer } from '../../identity/jwt/token-issuer.ts';
 import { createOidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
+import { createOidcTokenSigner } from '../../identity/oidc-token/sign-oidc-token.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
@@ -10,13 +22,16 @@ import type { Transport } from '../../request/transport.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
-import type { WorkerConfiguration } from '../configuration/configuration.ts';
-import { denoAuthenticators, denoIdentityTokens } from './deno-identity.ts';
+import type {
+  DestinationIdentityConfiguration,
+  WorkerConfiguration,
+} from '../configuration/configuration.ts';
+import { loadKeysOf } from '../identity/callers.ts';
 import { denoInbound } from './deno-inbound.ts';
 import type { DenoHandler } from './deno-runtime.ts';
 import { refuseRewrittenTargets } from './refuse-rewritten-targets.ts';
 
-export interface DenoHandlerOptions {
+interface DenoHandlerOptions {
   readonly configuration: WorkerConfiguration;
   readonly transport: Transport;
   readonly store: SnapshotStore;
@@ -101,4 +116,43 @@ function upgradeRefused(): Response {
     'BadRequest',
     'this router cannot upgrade connections: use exec, attach and port-forward through a router on Node, or through a Worker with kubectl 1.30 or newer',
   );
+}
+
+/**
+ * How callers are established: by what is signed, and by nothing else. `Deno.serve` can ask for no client
+ * certificate, so there is no connection whose word would count.
+ */
+function denoAuthenticators(
+  { callers, local }: Pick<WorkerConfiguration, 'callers' | 'local'>,
+  fetchDocument: FetchDocument,
+  logger: Logger,
+): readonly Authenticator[] {
+  const { assertionKeys, issuers } = callers;
+  const authenticators: Authenticator[] = [];
+  // Without a local server there is no ID that an assertion could be addressed to.
+  if (assertionKeys !== undefined && local !== undefined) {
+    authenticators.push(
+      new PeerAssertionAuthenticator({ keys: () => assertionKeys, audience: local.serverId, logger }),
+    );
+  }
+  if (issuers.length > 0) {
+    const tokenIssuers = issuers.map((each) => {
+      const keys = new CachedKeys({ issuer: each.issuer, load: loadKeysOf(each, fetchDocument), logger });
+      return externalIssuer(each.issuer, keys, each.policy);
+    });
+    authenticators.push(new JwtAuthenticator({ issuers: tokenIssuers, logger }));
+  }
+  return authenticators;
+}
+
+/** Who signs for destinations that are told by a token who calls. */
+function denoIdentityTokens(identity: DestinationIdentityConfiguration): IdentityTokenSigners {
+  const { signing, assertionIssuer, oidc } = identity;
+  const signerFor = (mode: IdentityMode): IdentityTokenSigner | undefined => {
+    if (signing === undefined || mode === 'front-proxy') return undefined;
+    const { key } = signing;
+    if (mode === 'assertion') return createAssertionSigner({ key, issuer: assertionIssuer });
+    return oidc && createOidcTokenSigner({ key, issuer: oidc.issuerUrl, audience: oidc.audience });
+  };
+  return { local: signerFor(identity.local), peer: signerFor(identity.peer) };
 }

@@ -1,8 +1,8 @@
-import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import {
   parseStoredSnapshotText,
+  type SnapshotStore,
   storedSnapshotText,
-} from '../../snapshot/receiving/stored-snapshot-text.ts';
+} from '../../snapshot/receiving/snapshot-store.ts';
 import type { DenoRuntime } from './deno-runtime.ts';
 
 type FileSystem = Pick<DenoRuntime, 'readTextFile' | 'open' | 'rename' | 'remove' | 'errors'>;

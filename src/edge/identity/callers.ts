@@ -1,6 +1,5 @@
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
-import type { Admission } from '../../identity/assertion/replay-window.ts';
-import type { SharedNonces } from '../../identity/assertion/shared-nonces.ts';
+import type { Admission, SharedNonces } from '../../identity/assertion/replay-window.ts';
 import type { Authenticator } from '../../identity/authenticator.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
 import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseDistinguishedName } from './distinguished-name.ts';
+import { parseDistinguishedName } from './platform-certificate.ts';
 
 /** Writes a value as RFC 4514 section 2.4 has it. */
 function written(value: string): string {

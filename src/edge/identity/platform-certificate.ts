@@ -1,6 +1,5 @@
 import type { ConnectionInfo } from '../../request/inbound.ts';
-import { isJsonObject } from '../../snapshot/format/json-object.ts';
-import { type NameAttribute, parseDistinguishedName } from './distinguished-name.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 
 /** What is known of a request's client certificate. */
 export type PlatformCertificate = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
@@ -56,4 +55,83 @@ function valuesOf(attributes: readonly NameAttribute[], type: string): string[] 
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, 100) : 'without a result';
+}
+
+/** One attribute of a subject: its type in capitals, and its value with every escape resolved. */
+interface NameAttribute {
+  readonly type: string;
+  readonly value: string;
+}
+
+/** RFC 4514 section 3: a keyword. Numeric types are refused with the values that only they have. */
+const attributeType = /^[A-Za-z][A-Za-z0-9-]*$/;
+const hexPair = /^[0-9A-Fa-f]{2}$/;
+/** Section 3, `special` and what may be escaped besides. */
+const escapable = new Set(' "#+,;<=>\\');
+/** What stands in a value only escaped. `=` may stand plain. */
+const mustBeEscaped = new Set('"+;<>\0');
+
+/** Longer ones are no subjects of anybody's clients. */
+const maximumLength = 4_096;
+
+/**
+ * Reads a distinguished name as RFC 4514 (and RFC 2253 before it) writes it, the last attribute of the certificate
+ * first. Strict, for what it says becomes a user: anything that two readers could take for two names, a quoted or
+ * hexadecimal value, a multi-valued attribute, an escape that is none, a bare separator, is refused.
+ *
+ * @returns the attributes in the order of the text; `undefined` when it is refused
+ */
+export function parseDistinguishedName(text: string): readonly NameAttribute[] | undefined {
+  if (text === '' || text.length > maximumLength) return undefined;
+  const attributes: NameAttribute[] = [];
+  let position = 0;
+  for (;;) {
+    const equals = text.indexOf('=', position);
+    if (equals === -1) return undefined;
+    const type = text.slice(position, equals);
+    const value = readValue(text, equals + 1);
+    if (!attributeType.test(type) || value === undefined) return undefined;
+    attributes.push({ type: type.toUpperCase(), value: value.text });
+    if (value.end === text.length) return attributes;
+    position = value.end + 1;
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** @returns the value and where it ends: at a comma, or at the end of the text */
+function readValue(text: string, start: number): { readonly text: string; readonly end: number } | undefined {
+  const encoder = new TextEncoder();
+  const bytes: number[] = [];
+  let end = start;
+  let lastIsEscaped = false;
+  for (; end < text.length && text[end] !== ','; end++) {
+    // A whole character of two UTF-16 units is encoded at once.
+    const character = String.fromCodePoint(text.codePointAt(end) ?? 0);
+    lastIsEscaped = character === '\\';
+    if (character === '\\') {
+      const next = text[end + 1] ?? '';
+      const pair = text.slice(end + 1, end + 3);
+      if (escapable.has(next) && next !== '') {
+        bytes.push(next.charCodeAt(0));
+        end += 1;
+      } else if (hexPair.test(pair)) {
+        bytes.push(Number.parseInt(pair, 16));
+        end += 2;
+      } else return undefined;
+      continue;
+    }
+    if (mustBeEscaped.has(character)) return undefined;
+    // Section 2.4: a leading space or number sign is escaped; the latter plain begins a hexadecimal value.
+    if (end === start && (character === ' ' || character === '#')) return undefined;
+    bytes.push(...encoder.encode(character));
+    end += character.length - 1;
+  }
+  if (bytes.length === 0 || (text[end - 1] === ' ' && !lastIsEscaped)) return undefined;
+  try {
+    return { text: utf8.decode(new Uint8Array(bytes)), end };
+  } catch {
+    // Escaped bytes that are no UTF-8: a replacement character would be another name.
+    return undefined;
+  }
 }

@@ -6,11 +6,11 @@ import {
   type TaggedSnapshot,
   withinStoreTimeout,
 } from '../../snapshot/receiving/shared-snapshot-store.ts';
-import { StoreChangedError } from '../../snapshot/receiving/snapshot-store.ts';
 import {
   parseStoredSnapshotText,
+  StoreChangedError,
   storedSnapshotText,
-} from '../../snapshot/receiving/stored-snapshot-text.ts';
+} from '../../snapshot/receiving/snapshot-store.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
 
 /** Nobody resolves it: a stub of a Durable Object looks at nothing but the path, and ours not even at that. */

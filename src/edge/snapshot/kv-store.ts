@@ -2,11 +2,11 @@ import {
   type SharedSnapshotStore,
   withinStoreTimeout,
 } from '../../snapshot/receiving/shared-snapshot-store.ts';
-import { StoreChangedError } from '../../snapshot/receiving/snapshot-store.ts';
 import {
   parseStoredSnapshotText,
+  StoreChangedError,
   storedSnapshotText,
-} from '../../snapshot/receiving/stored-snapshot-text.ts';
+} from '../../snapshot/receiving/snapshot-store.ts';
 import type { KvNamespace } from '../platform/bindings.ts';
 
 /** Of one value, in bytes (developers.cloudflare.com/kv/platform/limits). Emulators take more. */

@@ -3,10 +3,10 @@ import type { ClusterSource, ClusterView } from '../../sync/cluster/cluster-sour
 import {
   type IdentityLease,
   identityLeaseSelectors,
+  leaseStanding,
   leasesPath,
   parseIdentityLease,
 } from '../../sync/cluster/identity-lease.ts';
-import { leaseStanding } from '../../sync/cluster/lease-standing.ts';
 import {
   decodableByStorageVersions,
   parseStorageVersion,

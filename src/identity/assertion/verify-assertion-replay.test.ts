@@ -3,8 +3,7 @@ import { describe, it } from 'node:test';
 import { janesRequest, pinned, signedAt, speaker } from '../../../test/support/assertions.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AssertionKeySet } from './assertion-keys.ts';
-import { ReplayWindow } from './replay-window.ts';
-import type { SharedNonces } from './shared-nonces.ts';
+import { ReplayWindow, type SharedNonces } from './replay-window.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
 import { AssertionVerifier, type AssertionVerifierOptions } from './verify-assertion.ts';
 

@@ -11,8 +11,7 @@ import {
   speaker,
 } from '../../../test/support/assertions.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { openSnapshot } from '../../snapshot/signing/open.ts';
-import { sealSnapshot } from '../../snapshot/signing/seal.ts';
+import { openSnapshot, sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { createOidcTokenSigner } from '../oidc-token/sign-oidc-token.ts';
 import type { PeerAssertionErrorCode } from './peer-assertion-error.ts';
 import { createAssertionSigner } from './sign-assertion.ts';

@@ -12,8 +12,7 @@ import {
 } from './assertion-claims.ts';
 import type { AssertionKeySet } from './assertion-keys.ts';
 import { PeerAssertionError, type PeerAssertionErrorCode } from './peer-assertion-error.ts';
-import { type Admission, ReplayWindow } from './replay-window.ts';
-import type { SharedNonces } from './shared-nonces.ts';
+import { type Admission, ReplayWindow, type SharedNonces } from './replay-window.ts';
 
 export interface AssertionVerifierOptions {
   /** Public keys of the routers that are believed, each bound to its issuer. Asked for every assertion. */

@@ -7,8 +7,7 @@ import {
   type JwtAuthenticatorConfiguration,
   ownVersion,
 } from './configuration-schema.ts';
-import { readClaimMappings } from './read-claim-mappings.ts';
-import { type KeyLocation, readIssuer } from './read-issuer.ts';
+import { type KeyLocation, readClaimMappings, readIssuer } from './read-issuer.ts';
 import type { TokenPolicy } from './token-issuer.ts';
 
 /** One issuer, checked. */

@@ -1,5 +1,12 @@
+import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
 import { fieldPath, type IssueList, quoted } from '../../snapshot/format/issues.ts';
-import type { IssuerConfiguration } from './configuration-schema.ts';
+import type { ClaimMappings, ClaimReference, PrefixedClaimReference } from './claim-mappings.ts';
+import type {
+  ClaimMappingsConfiguration,
+  ClaimOrExpression,
+  IssuerConfiguration,
+  PrefixedClaimOrExpression,
+} from './configuration-schema.ts';
 import { wellKnownUrl } from './load-keys.ts';
 
 /** Where the keys of an issuer are. */
@@ -11,7 +18,7 @@ export type KeyLocation =
     }
   | { readonly kind: 'file'; readonly path: string };
 
-export interface ReadIssuer {
+interface ReadIssuer {
   readonly url: string;
   readonly audiences: readonly string[];
   readonly keys: KeyLocation;
@@ -117,4 +124,111 @@ function checkAudiences(
 
 function withoutTrailingSlashes(text: string): string {
   return text.replace(/\/+$/, '');
+}
+
+/** RFC 3986 path characters, as k8s.io/apimachinery pkg/util/validation, IsDomainPrefixedPath. */
+const httpPath = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
+
+/**
+ * Reads `jwt[].claimMappings` (k8s.io/apiserver pkg/apis/apiserver/validation, validateClaimMappings); faults go to
+ * `issues`. `undefined` when there is no username, without which nothing can be mapped.
+ */
+export function readClaimMappings(
+  mappings: ClaimMappingsConfiguration,
+  path: string,
+  issues: IssueList,
+): ClaimMappings | undefined {
+  const usernamePath = `${path}.username`;
+  const username = readPrefixed(mappings.username, usernamePath, issues);
+  if (!isSet(mappings.username.claim) && !isSet(mappings.username.expression)) {
+    issues.add(usernamePath, 'must have a claim or an expression');
+  }
+  // Upstream wants email_verified in another expression then; of those, none that could hold it is supported here.
+  if (mappings.username.expression?.trim() === 'claims.email') {
+    issues.add(
+      `${usernamePath}.expression`,
+      'must be written as claim: email, which also checks email_verified',
+    );
+  }
+  const groups = mappings.groups && readPrefixed(mappings.groups, `${path}.groups`, issues);
+  const uid = mappings.uid && readReference(mappings.uid, `${path}.uid`, 'required', issues);
+  const extra = readExtra(mappings.extra ?? [], `${path}.extra`, issues);
+  return username && { username: { ...username, required: true }, groups, uid, extra };
+}
+
+function readPrefixed(
+  source: PrefixedClaimOrExpression,
+  path: string,
+  issues: IssueList,
+): PrefixedClaimReference | undefined {
+  if (isSet(source.claim) && !isSet(source.expression) && source.prefix === undefined) {
+    // No default, as upstream: one that is forgotten would let an issuer name anyone.
+    issues.add(`${path}.prefix`, 'is required beside claim; set it to "" for no prefix');
+  }
+  if (isSet(source.expression) && !isSet(source.claim) && source.prefix !== undefined) {
+    issues.add(`${path}.prefix`, 'must not be there beside expression');
+  }
+  const reference = readReference(source, path, 'optional', issues);
+  return reference && { ...reference, prefix: source.prefix ?? '' };
+}
+
+/** @param presence whether a token must have what `claim` names; what an expression names it must have always */
+function readReference(
+  { claim, expression }: ClaimOrExpression,
+  path: string,
+  presence: 'required' | 'optional',
+  issues: IssueList,
+): ClaimReference | undefined {
+  if (isSet(claim) && isSet(expression)) {
+    issues.add(path, 'must have a claim or an expression, not both');
+    return undefined;
+  }
+  if (isSet(expression)) return readExpression(expression, `${path}.expression`, issues);
+  return isSet(claim) ? { path: [claim], required: presence === 'required' } : undefined;
+}
+
+/** Of CEL, the one form that needs no interpreter: `claims.name`, also nested. */
+function readExpression(expression: string, path: string, issues: IssueList): ClaimReference | undefined {
+  const match = /^claims((?:\.[A-Za-z_]\w*)+)$/.exec(expression.trim());
+  if (match?.[1] !== undefined) return { path: match[1].slice(1).split('.'), required: true };
+  issues.add(
+    path,
+    `must be of the form claims.<name>: other CEL expressions are not supported here, such as ${quoted(expression)}`,
+  );
+  return undefined;
+}
+
+function readExtra(
+  extra: NonNullable<ClaimMappingsConfiguration['extra']>,
+  path: string,
+  issues: IssueList,
+): ClaimMappings['extra'] {
+  const keys = new Set<string>();
+  return extra.flatMap(({ key, valueExpression }, index) => {
+    const itemPath = fieldPath(path, index);
+    checkExtraKey(key, `${itemPath}.key`, issues);
+    if (keys.has(key)) issues.add(`${itemPath}.key`, `must be unique: ${quoted(key)}`);
+    keys.add(key);
+    const value = readExpression(valueExpression, `${itemPath}.valueExpression`, issues);
+    return value === undefined ? [] : [{ key, value }];
+  });
+}
+
+function checkExtraKey(key: string, path: string, issues: IssueList): void {
+  const slash = key.indexOf('/');
+  const domain = key.slice(0, Math.max(slash, 0));
+  if (!isDns1123Subdomain(domain) || !httpPath.test(key.slice(slash + 1))) {
+    issues.add(path, `must be a domain-prefixed path such as example.org/name, not ${quoted(key)}`);
+  }
+  if (key !== key.toLowerCase()) issues.add(path, 'must be in lower case');
+  if (/(^|\.)(kubernetes|k8s)\.io$/.test(domain)) {
+    issues.add(
+      path,
+      'must not be in k8s.io, kubernetes.io or their subdomains, which are reserved for Kubernetes',
+    );
+  }
+}
+
+function isSet(text: string | undefined): text is string {
+  return text !== undefined && text !== '';
 }

@@ -1,8 +1,7 @@
 import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose';
 import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
-import { requireSignatureAlgorithm, type SignatureAlgorithm } from './algorithms.ts';
 import type { Claims } from './claims.ts';
-import type { KeySet } from './key-set.ts';
+import { type KeySet, requireSignatureAlgorithm, type SignatureAlgorithm } from './key-set.ts';
 import type { KeySource } from './key-source.ts';
 import { TokenError } from './token-error.ts';
 

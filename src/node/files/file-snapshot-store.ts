@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
-import type { SnapshotStore, StoredSnapshot } from '../../snapshot/receiving/snapshot-store.ts';
 import {
   parseStoredSnapshotText,
+  type SnapshotStore,
+  type StoredSnapshot,
   storedSnapshotText,
-} from '../../snapshot/receiving/stored-snapshot-text.ts';
+} from '../../snapshot/receiving/snapshot-store.ts';
 
 /**
  * Stores the snapshot in one file: the sealed snapshot on the first line, its last renewal on the second. A file with

@@ -5,9 +5,8 @@ import { RetryBudget } from '../../request/retry.ts';
 import { newPseudonym } from '../../request/via.ts';
 import { preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { createMemorySnapshotStore } from '../../snapshot/receiving/memory-snapshot-store.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
-import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
+import { createMemorySnapshotStore, type SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { LiveJwt } from '../callers/configured-jwt-authenticator.ts';
 import {

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
-import { type Cidr, contains, parseCidr } from '../../snapshot/addresses/cidr.ts';
-import { parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
+import { type Cidr, contains, parseCidr, parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
 import { type ClientAddress, type ProxyHeaderFault, readProxyHeader } from './read-proxy-header.ts';
 
 /** `timeout`: the header did not come in time. `closed`: the connection ended within it. */

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { foreignIssuer, parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { describeKeysIssue } from '../../snapshot/signing/describe-keys-issue.ts';
-import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
+import { describeKeysIssue, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { readAuthenticationConfiguration } from '../callers/authentication-configuration.ts';
 import { parseCertificates, parsePair } from '../callers/pem-files.ts';
 import type { CertificatePair, PemFile, ServeConfig } from '../configuration/serve-config.ts';

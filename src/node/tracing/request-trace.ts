@@ -13,13 +13,14 @@ import {
 } from '@opentelemetry/api';
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import { routeTemplate, spanName } from '../../observe/tracing/span-name.ts';
 import {
+  isTraceContextTrusted,
   readTraceContext,
+  routeTemplate,
+  spanName,
   type TraceContext,
   traceContextLines,
 } from '../../observe/tracing/trace-context.ts';
-import { isTraceContextTrusted } from '../../observe/tracing/trusted-trace-context.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
 import type { Destination } from '../../request/destination.ts';
 import { type InboundRequest, queryOf } from '../../request/inbound.ts';

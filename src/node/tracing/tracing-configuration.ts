@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { DocumentReader } from '../../snapshot/format/document-reader.ts';
 import { IssueList, type SnapshotIssue } from '../../snapshot/format/issues.ts';
-import { isJsonObject } from '../../snapshot/format/json-object.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 
 /** Where spans go, and how many requests are traced. */
 export interface TracingConfig {

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { DocumentReader } from '../../snapshot/format/document-reader.ts';
 import { fieldPath, IssueList, type SnapshotIssue } from '../../snapshot/format/issues.ts';
-import { isJsonObject } from '../../snapshot/format/json-object.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 import { auditLevels, auditStages } from './audit-event.ts';
 import type { AuditPolicy } from './audit-policy.ts';
 

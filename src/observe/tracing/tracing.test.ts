@@ -4,9 +4,7 @@ import fc from 'fast-check';
 import { inboundRequest } from '../../../test/support/inbound-request.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Caller } from '../../request/user-info.ts';
-import { spanName } from './span-name.ts';
-import { readTraceContext, traceContextLines } from './trace-context.ts';
-import { isTraceContextTrusted } from './trusted-trace-context.ts';
+import { isTraceContextTrusted, readTraceContext, spanName, traceContextLines } from './trace-context.ts';
 
 const trace = '0af7651916cd43dd8448eb211c80319c';
 const span = 'b7ad6b7169203331';

@@ -1,8 +1,14 @@
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { Latencies } from './latencies.ts';
-import { keptMinutes, type Minute, type MinuteRing, minuteNumber, type ServerMinute } from './minute-ring.ts';
+import {
+  keptMinutes,
+  Latencies,
+  type Minute,
+  type MinuteRing,
+  minuteNumber,
+  type ServerMinute,
+} from './minute-ring.ts';
 import { type PartialUse, type ResourceUse, servedByPart } from './partial-use.ts';
 import { lateEvent, type UpgradeEvent } from './upgrade-events.ts';
 

@@ -1,6 +1,5 @@
-import { type Cidr, cidr, contains, parseCidr } from './cidr.ts';
 import { type HostPort, parseHostPort, parseHttpsOrigin } from './host-port.ts';
-import type { IpAddress } from './ip-address.ts';
+import { type Cidr, cidr, contains, type IpAddress, parseCidr } from './ip-address.ts';
 
 export interface AddressPolicyOptions {
   /** Peers on this machine: for demonstrations, and for routers that stand beside their servers. Default false. */

@@ -1,6 +1,6 @@
 import type { SnapshotIssue } from './issues.ts';
 
-export type JsonTextResult =
+type JsonTextResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly issue: SnapshotIssue };
 
@@ -45,4 +45,9 @@ function isNestedDeeperThan(text: string, maximumDepth: number): boolean {
 
 function fault(message: string): JsonTextResult {
   return { ok: false, issue: { path: '', message } };
+}
+
+/** Whether a value of `JSON.parse` is an object, which arrays and `null` are not. */
+export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

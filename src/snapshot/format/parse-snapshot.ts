@@ -5,14 +5,13 @@ import { parseJsonText } from './json-text.ts';
 import { snapshotLimits } from './limits.ts';
 import { type GroupReader, groupReader } from './read-discovery.ts';
 import { readServedSet } from './read-served-set.ts';
-import { refuseHostileShape } from './refuse-hostile-shape.ts';
 import { apiService, apiVersion, customResourceGroup, kind, metadata, server } from './schema.ts';
 import { isJsonObject } from './schema-parts.ts';
 import { keyOfText, servedSetText } from './served-set-key.ts';
 import { canonicalTexts } from './shared-groups.ts';
 import type { ServedSet, Snapshot, SnapshotApiService, SnapshotServer } from './types.ts';
 
-export type ParseSnapshotResult =
+type ParseSnapshotResult =
   | { readonly ok: true; readonly snapshot: Snapshot }
   /** The first hundred faults, each with its path; where there are more, a last entry says how many. */
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
@@ -182,4 +181,51 @@ function fitsInBytes(text: string, limit: number): boolean {
   // UTF-8 takes one to three bytes for each UTF-16 code unit: mostly the length alone decides.
   if (text.length > limit) return false;
   return text.length * 3 <= limit || new TextEncoder().encode(text).length <= limit;
+}
+
+// `JSON.parse` makes plain members of these names. Copied from object to object by code that does not know
+// better, they reach into prototypes; no name of Kubernetes is spelled like this.
+const prototypeKeys = new Set(['__proto__', 'constructor', 'prototype']);
+
+interface Pending {
+  readonly value: object;
+  readonly depth: number;
+  /** Its path, built only for an error: most snapshots have none. */
+  readonly key: string | number;
+  readonly parent: Pending | undefined;
+}
+
+/**
+ * Looks through the whole value before anything reads from it: members named like parts of a prototype,
+ * values nested too deep, more values than a snapshot can have. Walks without recursion.
+ */
+function refuseHostileShape(root: object, issues: IssueList): void {
+  const pending: Pending[] = [{ value: root, depth: 1, key: '', parent: undefined }];
+  let seen = 1;
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { value, depth } = next;
+    if (depth > snapshotLimits.depth) {
+      issues.add('', `is nested deeper than ${snapshotLimits.depth} levels`);
+      return;
+    }
+    for (const [key, member] of membersOf(value)) {
+      if (++seen > snapshotLimits.values) {
+        issues.add('', `has more than ${snapshotLimits.values} values`);
+        return;
+      }
+      if (typeof key === 'string' && prototypeKeys.has(key)) {
+        issues.add(fieldPath(pathOf(next), key), 'must not be used as a name');
+      } else if (typeof member === 'object' && member !== null) {
+        pending.push({ value: member, depth: depth + 1, key, parent: next });
+      }
+    }
+  }
+}
+
+function pathOf({ parent, key }: Pending): string {
+  return parent === undefined ? '' : fieldPath(pathOf(parent), key);
+}
+
+function membersOf(value: object): Iterable<readonly [string | number, unknown]> {
+  return Array.isArray(value) ? value.entries() : Object.entries(value);
 }

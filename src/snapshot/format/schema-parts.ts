@@ -2,10 +2,10 @@ import * as v from 'valibot';
 import { parseHostPort, parseHttpsOrigin } from '../addresses/host-port.ts';
 import { isDns1035Label, isDns1123Label, isDns1123Subdomain, isVisibleAscii } from '../addresses/names.ts';
 import { quoted } from './issues.ts';
-import { isJsonObject } from './json-object.ts';
+import { isJsonObject } from './json-text.ts';
 import { snapshotLimits } from './limits.ts';
 
-export { isJsonObject } from './json-object.ts';
+export { isJsonObject } from './json-text.ts';
 
 // The vocabulary of the snapshot's schema. Every message is a predicate (`must be …`), which follows the path.
 

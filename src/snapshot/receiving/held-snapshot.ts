@@ -1,7 +1,7 @@
 import { SnapshotError } from '../format/snapshot-error.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
-import type { OpenedSnapshot } from '../signing/open.ts';
 import type { SnapshotRenewal } from '../signing/renewal.ts';
+import type { OpenedSnapshot } from '../signing/seal.ts';
 import type { StoredSnapshot } from './snapshot-store.ts';
 
 /** A push that was taken. */

@@ -2,7 +2,7 @@ import { sha256Digest } from '../../runtime/sha256.ts';
 import { parseSnapshotText } from '../format/parse-snapshot.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import { snapshotText } from '../format/snapshot-text.ts';
-import type { OpenedSnapshot } from '../signing/open.ts';
+import type { OpenedSnapshot } from '../signing/seal.ts';
 
 /**
  * Opens a snapshot that the sync job in this very process has made, or that it had made before a restart: size, then

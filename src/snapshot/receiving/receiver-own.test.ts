@@ -4,7 +4,7 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { at, minute, noon, old, receiverWith } from '../../../test/support/snapshot-receiver.ts';
 import { sealSnapshot } from '../signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../signing/signing-key.ts';
-import { createMemorySnapshotStore } from './memory-snapshot-store.ts';
+import { createMemorySnapshotStore } from './snapshot-store.ts';
 
 const own = { readsClusterItself: true } as const;
 

@@ -9,7 +9,7 @@ import {
   renewalOf,
   sealed,
 } from '../../../test/support/snapshot-receiver.ts';
-import { createMemorySnapshotStore } from './memory-snapshot-store.ts';
+import { createMemorySnapshotStore } from './snapshot-store.ts';
 
 test('a renewal gives the held snapshot a new lifetime, which survives a restart', async () => {
   const { receiver, store } = receiverWith();

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minute, noon, receiverWith, sealed } from '../../../test/support/snapshot-receiver.ts';
-import { createMemorySnapshotStore } from './memory-snapshot-store.ts';
-import type { SnapshotStore } from './snapshot-store.ts';
+import { createMemorySnapshotStore, type SnapshotStore } from './snapshot-store.ts';
 
 test('a restart begins with the last good snapshot, and refuses what is older', async () => {
   const { receiver, store } = receiverWith();

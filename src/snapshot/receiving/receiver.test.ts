@@ -17,9 +17,8 @@ import { SnapshotError } from '../format/snapshot-error.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import { sealSnapshot } from '../signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../signing/signing-key.ts';
-import { createMemorySnapshotStore } from './memory-snapshot-store.ts';
 import { SnapshotReceiver } from './receiver.ts';
-import type { SnapshotStore } from './snapshot-store.ts';
+import { createMemorySnapshotStore, type SnapshotStore } from './snapshot-store.ts';
 
 test('a snapshot is taken, stored and announced', async () => {
   const { receiver, store } = receiverWith();

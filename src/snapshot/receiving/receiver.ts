@@ -4,8 +4,8 @@ import { snapshotText } from '../format/snapshot-text.ts';
 import type { Snapshot } from '../format/types.ts';
 import { buildRoutingTable, withLifetime } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
-import { type OpenedSnapshot, openSnapshot } from '../signing/open.ts';
 import { openRenewal, type SnapshotRenewal } from '../signing/renewal.ts';
+import { type OpenedSnapshot, openSnapshot } from '../signing/seal.ts';
 import { checkAcceptance, futureFault, withoutRefusedAddresses } from './acceptance-checks.ts';
 import {
   type Acceptance,

@@ -24,3 +24,40 @@ export class StoreChangedError extends Error {
     super('Another receiver has stored a snapshot meanwhile.');
   }
 }
+
+/**
+ * Keeps the snapshot for as long as the process lives: for tests, and where nothing outlives it anyway.
+ *
+ * @example
+ * ```ts
+ * const receiver = new SnapshotReceiver({
+ *   keys: () => new Map(),
+ *   addressPolicy: createAddressPolicy(),
+ *   store: createMemorySnapshotStore(),
+ * });
+ * console.log(receiver.current()); // undefined
+ * ```
+ */
+export function createMemorySnapshotStore(stored?: StoredSnapshot): SnapshotStore {
+  let kept = stored;
+  return {
+    load: async () => kept,
+    save: async (next) => {
+      kept = next;
+    },
+  };
+}
+
+/**
+ * What is held, as text for a file or a key-value store: the sealed snapshot on the first line, its last renewal on
+ * the second. A bare sealed snapshot is such a text, too.
+ */
+export function storedSnapshotText({ snapshot, renewal }: StoredSnapshot): string {
+  return renewal === undefined ? `${snapshot}\n` : `${snapshot}\n${renewal}\n`;
+}
+
+/** Reads such a text. Nothing is checked: what comes back goes through `SnapshotReceiver`. */
+export function parseStoredSnapshotText(text: string): StoredSnapshot {
+  const [snapshot = '', renewal = ''] = text.split(/\r?\n/, 2);
+  return renewal === '' ? { snapshot } : { snapshot, renewal };
+}

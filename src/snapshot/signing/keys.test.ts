@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { calculateJwkThumbprint } from 'jose';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { parseSnapshotKeys } from './keys.ts';
-import { openSnapshot } from './open.ts';
-import { sealSnapshot } from './seal.ts';
+import { openSnapshot, sealSnapshot } from './seal.ts';
 import { generateSigningKey, signingKeyOf } from './signing-key.ts';
 
 const edwards = await generateSigningKey('EdDSA');

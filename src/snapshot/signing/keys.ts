@@ -22,7 +22,7 @@ export type ParseKeysResult<Key extends PinnedKey = PinnedKey> =
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
 
 /** Reads further members of a key's entry; reports what is wrong with them and comes back without a key then. */
-export type CompleteKey<Key extends PinnedKey> = (
+type CompleteKey<Key extends PinnedKey> = (
   key: PinnedKey,
   jwk: Readonly<Record<string, unknown>>,
   path: string,
@@ -152,4 +152,10 @@ async function importPublicKey(
     // The runtime's message is left out: the caller names the key.
     return undefined;
   }
+}
+
+/** Describes an error in a key file. The file's content is left out: it may be a private key given by mistake. */
+export function describeKeysIssue(file: string, issue: SnapshotIssue): string {
+  const message = issue.message.replace(/^(is not JSON)\b.*$/s, '$1');
+  return issue.path === '' ? `${file} ${message}` : `${file}: ${issue.path} ${message}`;
 }

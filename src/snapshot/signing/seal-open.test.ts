@@ -5,9 +5,8 @@ import { base64url, CompactSign, exportSPKI, importJWK } from 'jose';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from './keys.ts';
-import { openSnapshot } from './open.ts';
 import { sealedRenewalType, sealRenewal } from './renewal.ts';
-import { sealedSnapshotType, sealSnapshot } from './seal.ts';
+import { openSnapshot, sealedSnapshotType, sealSnapshot } from './seal.ts';
 import { generateSigningKey, signingKeyOf, signPayload } from './signing-key.ts';
 import { sealedDigest } from './verify-sealed.ts';
 

@@ -6,7 +6,7 @@ import { ReadError, type ServerDocuments, type WatchConnection } from '../docume
 import { byGroupAndVersion } from './api-services.ts';
 import type { FoundServer } from './cluster-input.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
-import { initialClusterState, nextClusterState } from './cluster-state.ts';
+import { allLeases, initialClusterState, nextClusterState, watchCluster } from './cluster-state.ts';
 import { groupVersionsOfCustomResources } from './custom-resource-groups.ts';
 import {
   createEndpointIdentities,
@@ -20,7 +20,6 @@ import {
   servedByStorageVersions,
 } from './storage-versions.ts';
 import type { SyncServer } from './sync-server.ts';
-import { allLeases, watchCluster } from './watched-cluster.ts';
 
 /** Milliseconds. */
 export interface ClusterTiming extends WatchTiming, IdentityTiming {

@@ -1,6 +1,6 @@
 import { placeOfServer } from './api-endpoints.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
-import type { LeaseStanding } from './lease-standing.ts';
+import type { LeaseStanding } from './identity-lease.ts';
 import type { NamedServer } from './named-servers.ts';
 
 export interface SettleInput {

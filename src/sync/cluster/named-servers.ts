@@ -1,8 +1,7 @@
 import type { AddressOwners } from './address-owners.ts';
 import { addressOf, endpointServerId, placeOf, placeOfServer } from './api-endpoints.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
-import type { IdentityLease } from './identity-lease.ts';
-import type { LeaseStanding } from './lease-standing.ts';
+import type { IdentityLease, LeaseStanding } from './identity-lease.ts';
 
 /** A server that a Lease or an endpoint names. `firm`: it stays even if it cannot be read. */
 export interface NamedServer {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type FakeResponse, fakeServer } from '../../../test/support/fake-server-documents.ts';
-import { resolveServiceAddress } from './service-address.ts';
+import { resolveServiceAddress } from './service-addresses.ts';
 
 const named = { namespace: 'monitoring', name: 'metrics', port: 443 };
 const servicePath = '/api/v1/namespaces/monitoring/services/metrics';

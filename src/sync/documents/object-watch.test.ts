@@ -5,7 +5,7 @@ import { manualClock, settle } from '../../../test/support/manual-clock.ts';
 import { listResponse, scriptedWatch, thing } from '../../../test/support/scripted-watch.ts';
 import { createObjectWatch } from './object-watch.ts';
 import { ReadError } from './server-documents.ts';
-import { objectKey } from './watch-events.ts';
+import { objectKey } from './watch-once.ts';
 
 const path = '/apis/g/v1/things?labelSelector=a%3Db';
 

@@ -3,8 +3,7 @@ import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { listObjectsIfServed } from './list-objects.ts';
 import { type WatchConnection, withReadTimeout } from './server-documents.ts';
-import { objectKey } from './watch-events.ts';
-import { watchOnce } from './watch-once.ts';
+import { objectKey, watchOnce } from './watch-once.ts';
 
 /** Milliseconds. */
 export interface WatchTiming {

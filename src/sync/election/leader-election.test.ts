@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ManualClock, manualClock, settle } from '../../../test/support/manual-clock.ts';
-import { createLeaderElector, type LeaderElector } from './leader-election.ts';
-import type { LeaseClient, LeaseRecord, StoredLease } from './lease-record.ts';
+import {
+  createLeaderElector,
+  type LeaderElector,
+  type LeaseClient,
+  type LeaseRecord,
+  type StoredLease,
+} from './leader-election.ts';
 
 /** One Lease as an API server keeps it: whoever replaces an old version of it is told of a conflict. */
 function leaseServer() {

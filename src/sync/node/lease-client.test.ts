@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import type { EmbeddedCluster } from '../../../scripts/measure/embedded-cluster.ts';
 import { httpsServer } from '../../../test/support/https-server.ts';
 import { syncCluster } from '../../../test/support/sync-cluster.ts';
-import type { LeaseRecord } from '../election/lease-record.ts';
+import type { LeaseRecord } from '../election/leader-election.ts';
 import { httpLeaseClient } from './lease-client.ts';
 
 const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 import type { Agent, Dispatcher } from 'undici';
 import * as v from 'valibot';
 import { errorMessage } from '../../runtime/error-message.ts';
-import type { LeaseClient, LeaseRecord, StoredLease } from '../election/lease-record.ts';
+import type { LeaseClient, LeaseRecord, StoredLease } from '../election/leader-election.ts';
 import {
   failureText,
   httpsAgent,

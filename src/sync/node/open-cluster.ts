@@ -10,8 +10,12 @@ import type { ServerDocuments } from '../documents/server-documents.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { kubernetesConnection } from './kubernetes-connection.ts';
 import { liveDocuments } from './live-documents.ts';
-import type { OpenServers } from './open-servers.ts';
-import { type LocalApiServer, type RunSyncServer, readingOriginOf } from './run-sync-options.ts';
+import {
+  type LocalApiServer,
+  type ReadingOptions,
+  type RunSyncServer,
+  readingOriginOf,
+} from './run-sync-options.ts';
 
 export interface OpenClusterOptions {
   readonly access: ClusterAccess;
@@ -187,4 +191,30 @@ async function servingNames(
  */
 function dnsNames(subjectAltName: string | undefined): readonly string[] {
   return (subjectAltName ?? '').split(', ').flatMap((name) => /^DNS:([A-Za-z0-9.-]+)$/.exec(name)?.[1] ?? []);
+}
+
+/** API servers with open connections. */
+interface OpenServers {
+  readonly servers: readonly SyncServer[];
+  close(): void;
+}
+
+export function openServers(options: ReadingOptions): OpenServers {
+  const { certificateAuthorities, clientCertificate, bearerToken } = options;
+  const transport = new NodeTransport({
+    credentials: { peerCertificateAuthorities: certificateAuthorities, frontProxy: clientCertificate },
+  });
+  return {
+    servers: options.servers.map((server) => {
+      const { readFrom: _readFrom, ...description } = server;
+      const { id, serverName } = server;
+      const origin = readingOriginOf(server);
+      return {
+        ...description,
+        addressSource: 'listed',
+        documents: liveDocuments({ transport, id, origin, serverName, bearerToken }),
+      };
+    }),
+    close: () => transport.close(),
+  };
 }

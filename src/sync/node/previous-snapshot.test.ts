@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { createMemorySnapshotStore } from '../../snapshot/receiving/memory-snapshot-store.ts';
+import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';

@@ -2,7 +2,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
-import { openSnapshot } from '../../snapshot/signing/open.ts';
+import { openSnapshot } from '../../snapshot/signing/seal.ts';
 
 /** A target that returns the snapshot that it holds. */
 export interface SnapshotHolder {

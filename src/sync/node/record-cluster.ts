@@ -1,12 +1,12 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseAPIGroupList, parseAPIVersions } from '../../discovery/forms/parse-classic.ts';
+import { parseAPIGroupList, parseAPIVersions } from '../../discovery/forms/classic.ts';
 import { parseOpenApiV3Index } from '../../discovery/openapi-v3/parse-openapi-v3.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
 import { type ClusterObjects, readClusterObjects } from '../cluster/cluster-objects.ts';
-import { serviceEndpointsPath, servicePath } from '../cluster/service-address.ts';
+import { serviceEndpointsPath, servicePath } from '../cluster/service-addresses.ts';
 import { getJsonIfServed } from '../documents/json-document.ts';
 import { listObjects, listObjectsIfServed } from '../documents/list-objects.ts';
 import {
@@ -17,7 +17,7 @@ import {
 } from '../documents/server-documents.ts';
 import { sharedGroupVersions } from '../servers/exclude-group-versions.ts';
 import { ownDocuments } from '../servers/read-openapi-index.ts';
-import { openServers } from './open-servers.ts';
+import { openServers } from './open-cluster.ts';
 import { aggregatedFiles, recordedFileName } from './recorded-documents.ts';
 import type { ReadingOptions } from './run-sync-options.ts';
 import { type SharedList, sharedLists } from './shared-lists.ts';

@@ -19,8 +19,7 @@ import type { ClusterAccess } from './cluster-access.ts';
 import { fileTarget } from './file-target.ts';
 import { httpsTarget } from './https-target.ts';
 import { type HttpLeaseClient, httpLeaseClient } from './lease-client.ts';
-import { openCluster } from './open-cluster.ts';
-import { openServers } from './open-servers.ts';
+import { openCluster, openServers } from './open-cluster.ts';
 import { previousSnapshot } from './previous-snapshot.ts';
 import {
   type CheckedSyncOptions,

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { httpsServer } from '../../../test/support/https-server.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { parseStoredSnapshotText } from '../../snapshot/receiving/stored-snapshot-text.ts';
+import { parseStoredSnapshotText } from '../../snapshot/receiving/snapshot-store.ts';
 import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 import { renewDelivery, sealDelivery } from '../delivery/deliver.ts';
 import { workersKvTarget } from './workers-kv-target.ts';

@@ -1,10 +1,7 @@
 import * as v from 'valibot';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
-import {
-  parseStoredSnapshotText,
-  storedSnapshotText,
-} from '../../snapshot/receiving/stored-snapshot-text.ts';
+import { parseStoredSnapshotText, storedSnapshotText } from '../../snapshot/receiving/snapshot-store.ts';
 import type { Delivery, SnapshotTarget } from '../delivery/deliver.ts';
 import { httpsAgent, readText, sendRequest } from './http-client.ts';
 

@@ -1,18 +1,17 @@
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
-import { groupsFromClassic } from '../../discovery/forms/classic-to-aggregated.ts';
 import {
   type ParsedAPIResourceList,
   parseAPIGroupList,
   parseAPIResourceList,
   parseAPIVersions,
-} from '../../discovery/forms/parse-classic.ts';
+} from '../../discovery/forms/classic.ts';
+import { groupsFromClassic } from '../../discovery/forms/classic-to-aggregated.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import { readApiServices } from '../cluster/api-services.ts';
 import { getJson, getJsonIfServed } from '../documents/json-document.ts';
 import { ReadError, type ServerDocuments } from '../documents/server-documents.ts';
-import { sharedGroupVersions } from './exclude-group-versions.ts';
+import { indexedGroupVersions, sharedGroupVersions, withGroupVersions } from './exclude-group-versions.ts';
 import type { OpenApiReading } from './server-reading.ts';
-import { indexedGroupVersions, withGroupVersions } from './unlisted-group-versions.ts';
 
 const accept = 'application/json';
 

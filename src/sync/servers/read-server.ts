@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { parseAggregated } from '../../discovery/forms/parse-aggregated.ts';
+import { parseAggregated } from '../../discovery/forms/aggregated.ts';
 import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { checkedDocument, getJson, getJsonIfServed } from '../documents/json-document.ts';

@@ -3,10 +3,10 @@ import { createLimiter } from '../../runtime/limiter.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { SyncServer } from '../cluster/sync-server.ts';
 import type { SyncObserver } from '../delivery/observer.ts';
+import { groupVersionsOf } from './exclude-group-versions.ts';
 import { readServer } from './read-server.ts';
 import { lastKnown, type ServerReading } from './server-reading.ts';
 import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-version-hashes.ts';
-import { groupVersionsOf } from './unlisted-group-versions.ts';
 
 export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'incarnation'>;
 

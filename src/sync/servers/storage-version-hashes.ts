@@ -1,15 +1,17 @@
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { storageVersionName } from '../../apimachinery/group-version.ts';
-import { type ParsedAPIResourceList, parseAPIResourceList } from '../../discovery/forms/parse-classic.ts';
+import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
+import { type ParsedAPIResourceList, parseAPIResourceList } from '../../discovery/forms/classic.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { CustomResource } from '../cluster/custom-resource-groups.ts';
 import { getJson } from '../documents/json-document.ts';
 import { ReadError, type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
 import { type DiscoveredGroupVersion, groupVersionsIn, type LastKnownServer } from './server-reading.ts';
 
 /** `<group>.<resource>` to `storageVersionHash`, as in `ServedSet.storageVersionHashes`. */
-export type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
+type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
 
 /** For all documents of one reading, milliseconds: an extension API server that hangs must not delay the reading. */
 const timeout = 2_000;
@@ -21,14 +23,14 @@ const retriedAfter = 30_000;
  */
 const refreshedAfter = 600_000;
 
-export interface StorageVersionHashReaderOptions {
+interface StorageVersionHashReaderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'random'>;
   readonly previous?: LastKnownServer | undefined;
   /** Documents read in one reading. Default: no limit. */
   readonly maximumDocuments?: number | undefined;
 }
 
-export interface HashesRequest {
+interface HashesRequest {
   readonly documents: ServerDocuments;
   readonly groups: readonly APIGroupDiscovery[];
   /** Classic documents that have been read, by group version. */
@@ -166,4 +168,50 @@ function hashesOf(group: string, { resources }: ParsedAPIResourceList): StorageV
         : [[storageVersionName(group, name), storageVersionHash]],
     ),
   );
+}
+
+/** A watched definition is the same object in each round. */
+const hashByDefinition = new WeakMap<CustomResource, string>();
+
+/**
+ * The storage version hash of each CustomResourceDefinition, by `<group>.<resource>`: `undefined` if its storage version
+ * is not served, for which API servers name none either (apiextensions customresource_discovery_controller.go).
+ */
+export async function hashesOfDefinitions(
+  definitions: readonly CustomResource[],
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const hashes = new Map<string, string | undefined>();
+  for (const definition of definitions) {
+    const { group, resource, kind, storageVersion } = definition;
+    const known = hashByDefinition.get(definition);
+    const hash =
+      known ??
+      (storageVersion === undefined ? undefined : await storageVersionHash(group, storageVersion, kind));
+    if (hash !== undefined) hashByDefinition.set(definition, hash);
+    hashes.set(storageVersionName(group, resource), hash);
+  }
+  return hashes;
+}
+
+/**
+ * The set with the hashes of those custom resources that it serves. A definition with another storage version changes
+ * nothing else in discovery, so the documents are not read again for it.
+ */
+export function withDefinedHashes(
+  set: ServedSet,
+  defined: ReadonlyMap<string, string | undefined>,
+): ServedSet {
+  const { discovery, storageVersionHashes } = set;
+  if (storageVersionHashes === undefined || defined.size === 0) return set;
+  const hashes = { ...storageVersionHashes };
+  for (const { group, resources } of groupVersionsIn(discovery)) {
+    for (const { resource } of resources) {
+      const name = storageVersionName(group, resource);
+      if (!defined.has(name)) continue;
+      const hash = defined.get(name);
+      if (hash === undefined) delete hashes[name];
+      else hashes[name] = hash;
+    }
+  }
+  return { ...set, storageVersionHashes: hashes };
 }

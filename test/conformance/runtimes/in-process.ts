@@ -6,8 +6,8 @@ import { NodeTransport } from '../../../src/node/destinations/node-transport.ts'
 import { type ConnectionInfo, inboundFromRequest } from '../../../src/request/inbound.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { createAddressPolicy } from '../../../src/snapshot/addresses/address-policy.ts';
-import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/memory-snapshot-store.ts';
 import { SnapshotReceiver } from '../../../src/snapshot/receiving/receiver.ts';
+import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../../src/snapshot/signing/keys.ts';
 import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import type { APIGroupDiscovery } from '../../../src/apimachinery/discovery-types.ts';
-import { parseAggregated } from '../../../src/discovery/forms/parse-aggregated.ts';
+import { parseAggregated } from '../../../src/discovery/forms/aggregated.ts';
 import { DiscoveryDocumentError } from '../../../src/discovery/forms/parse-document.ts';
 import { mergeDiscovery } from '../../../src/discovery/merging/merge-discovery.ts';
 import { fuzz } from '../fuzz-target.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupVersionsOf, indexedGroupVersions, withGroupVersions } from './unlisted-group-versions.ts';
+import { groupVersionsOf, indexedGroupVersions, withGroupVersions } from './exclude-group-versions.ts';
 
 const url = '/openapi/v3/x?hash=1';
 

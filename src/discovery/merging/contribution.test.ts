@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { consensusOrder } from './consensus-order.ts';
+import { consensusOrder } from './contribution.ts';
 
 test('the leading list keeps its order, which need not be alphabetical', () => {
   assert.deepEqual(

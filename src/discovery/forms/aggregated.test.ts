@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { parseAggregated } from './parse-aggregated.ts';
+import { parseAggregated } from './aggregated.ts';
 import { DiscoveryDocumentError } from './parse-document.ts';
 
 function list(items: unknown, rest: object = {}): unknown {
