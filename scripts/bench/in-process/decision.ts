@@ -8,7 +8,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
-import { chooseServer } from '../../../src/routing/choose-server.ts';
+import { chooseServer } from '../../../src/proxy/delivery/server-choice.ts';
 import { decide } from '../../../src/routing/decide.ts';
 import type { DecisionContext } from '../../../src/routing/decision.ts';
 import { buildRoutingTable } from '../../../src/snapshot/routing-table/build-routing-table.ts';

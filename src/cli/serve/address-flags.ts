@@ -1,7 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import type { AdvertisedAddress, CertificatePair } from '../../node/configuration/serve-config.ts';
-import { resolveAdvertisedAddress } from '../../node/process/own-advertised-address.ts';
-import { type HostNetwork, isGlobalUnicast, isLoopback } from '../../node/serving/default-interface.ts';
+import {
+  type HostNetwork,
+  isGlobalUnicast,
+  isLoopback,
+  resolveAdvertisedAddress,
+} from '../../node/serving/default-interface.ts';
 import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
 import { isGivenByOperator } from '../../snapshot/addresses/advertised-address.ts';
 import { parseCidr } from '../../snapshot/addresses/ip-address.ts';

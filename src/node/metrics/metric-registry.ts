@@ -1,7 +1,6 @@
-import { destinationCatalogue } from './destination-catalogue.ts';
 import { HistogramFamily, type MetricDefinition, NumberFamily } from './metric-family.ts';
 import { processCatalogue } from './process-metrics.ts';
-import { requestCatalogue } from './request-catalogue.ts';
+import { destinationCatalogue, requestCatalogue } from './request-catalogue.ts';
 import { sliCatalogue, stateCatalogue, syncCatalogue } from './state-catalogue.ts';
 
 /** Where metrics are scraped. */

@@ -33,10 +33,10 @@ import { createRequestRecords } from '../reload/request-records.ts';
 import { createRouterHandlers, LiveHandlers, type RouterParts } from '../reload/router-handlers.ts';
 import { TrafficControl } from '../reload/traffic-control.ts';
 import { filesAgain, watchRouterFiles } from '../reload/watch-router-files.ts';
+import { advertisedServer } from '../serving/default-interface.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { startAdminServer } from './admin-server.ts';
 import { createClusterDocuments } from './cluster-documents.ts';
-import { advertisedServer } from './own-advertised-address.ts';
 import { destinationsOf, localDestination, remoteDestinations } from './router-destinations.ts';
 
 /** Milliseconds that requests in flight get to end when the router is closed. */

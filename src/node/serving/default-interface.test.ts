@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { resolveAdvertisedAddress } from '../process/own-advertised-address.ts';
 import {
   chooseHostAddress,
   defaultRouteInterfaces,
   isGlobalUnicast,
   isLoopback,
+  resolveAdvertisedAddress,
 } from './default-interface.ts';
 
 const ipv4Table = [

@@ -3,9 +3,8 @@ import { describe, it } from 'node:test';
 import { inboundRequest } from '../../../test/support/inbound-request.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Destination } from '../../request/destination.ts';
-import { loggablePath } from '../../request/loggable-path.ts';
 import type { Decision } from '../../routing/decision.ts';
-import { RecentDecisions } from './recent-decisions.ts';
+import { loggablePath, RecentDecisions } from './recent-decisions.ts';
 
 const local: Decision = { decision: 'local', reason: 'ServedLocally', candidates: [] };
 const peer: Decision = { decision: 'peer', reason: 'ServedByPeer', candidates: [] };

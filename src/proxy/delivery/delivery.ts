@@ -4,12 +4,17 @@ import { isRead, maySafelyTryAnother, type RetryBudget } from '../../request/ret
 import type { AdmittedRequest, Router } from '../../request/router.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
-import type { ServerState } from '../../routing/choose-server.ts';
 import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
 import { type AttemptOptions, createAttempt } from './attempt.ts';
 import { extensionDestination } from './destinations.ts';
 import { mayBeDenied, NotServedResponse, servedSetsChanging } from './not-served.ts';
-import { type Candidates, type Choice, everyCandidate, ServerChoice } from './server-choice.ts';
+import {
+  type Candidates,
+  type Choice,
+  everyCandidate,
+  ServerChoice,
+  type ServerState,
+} from './server-choice.ts';
 import { ShuttingDownResponse } from './shutting-down.ts';
 import {
   addressUnknown,
