@@ -155,16 +155,6 @@ export const codeUnions: readonly CodeUnion[] = [
     descriptions: { NoCertificate: 'The file holds no PEM certificate.' },
   },
   {
-    heading: 'Client authorities',
-    source: 'src/node/callers/client-authorities.ts',
-    name: 'ClientAuthorityErrorCode',
-    introduction: 'At the start, and on a reload.',
-    descriptions: {
-      SharedAuthority:
-        'One authority is in `--client-ca-file` and in `--requestheader-client-ca-file`: users could pass as front proxies.',
-    },
-  },
-  {
     heading: 'Reading API servers',
     source: 'src/sync/documents/server-documents.ts',
     name: 'ReadErrorCode',

@@ -131,8 +131,8 @@ export class ServerHealth {
   }
 
   /**
-   * A request got no response on a connection that stood (a stream reset, none in time), or the server says GOAWAY. One slow or broken exchange is no
-   * proof, and one server's restart breaks hundreds at once, so it only makes the next probe come at once.
+   * A request got no response on a connection that stood (a stream reset, none in time), or the server says GOAWAY.
+   * Neither proves a fault: it only makes the next probe come at once.
    */
   notResponded(id: string): void {
     const state = this.#states.get(id);

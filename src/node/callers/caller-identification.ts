@@ -9,7 +9,6 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { canAssertLocally, isTokenGateway } from './destination-identity.ts';
 
-/** How callers are identified. */
 export interface CallerIdentification {
   readonly authenticators: readonly Authenticator[];
   readonly isVerifiedPeer: (inbound: InboundRequest) => boolean;
@@ -22,9 +21,11 @@ export interface LastingAuthenticators {
 }
 
 /**
- * Makes the authenticators of a configuration. A gateway without a front-proxy pair knows callers by their certificates,
- * for its own paths and to refuse them for all others; tokens are the API servers' to verify. Else, if identities cannot be asserted to the local server, there are none: all
- * callers are forwarded with their own credentials.
+ * Makes the authenticators of a configuration.
+ *
+ * - A gateway without a front-proxy pair knows callers by their certificates only: for its own paths, and to refuse them
+ *   on all others. API servers verify the tokens.
+ * - A router that cannot assert identities to the local server has none: callers use their own credentials there.
  */
 export function callerIdentification(
   config: ServeConfig,

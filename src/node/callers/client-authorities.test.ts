@@ -22,7 +22,7 @@ it('takes a bundle that is not configured for an empty one', () => {
 });
 
 it('S10: refuses to start with one authority in both bundles', () => {
-  const both = { name: 'ClientAuthorityError', code: 'SharedAuthority' };
+  const both = { name: 'CertificatePemError', code: 'SharedAuthority' };
   assert.throws(
     () => readClientAuthorities({ clientCa: cluster.certificate, requestHeaderCa: cluster.certificate }),
     both,

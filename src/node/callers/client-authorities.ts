@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import { parseCertificates, subjectOf } from './pem-files.ts';
+import { CertificatePemError, parseCertificates, subjectOf } from './pem-files.ts';
 
 /** The certificate authorities of client certificates. */
 export interface ClientAuthorities {
@@ -9,23 +9,9 @@ export interface ClientAuthorities {
   readonly requestHeaderCa: readonly X509Certificate[];
 }
 
-/** `SharedAuthority`: one authority is in both bundles. */
-export type ClientAuthorityErrorCode = 'SharedAuthority';
-
-/** Bundles that cannot be used together, at start or on a reload. */
-export class ClientAuthorityError extends Error {
-  override readonly name = 'ClientAuthorityError';
-  readonly code: ClientAuthorityErrorCode;
-  constructor(code: ClientAuthorityErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
-
 /**
  * Parses the configured PEM bundles. A bundle that is not configured is empty: no certificate descends from it.
- * @throws {CertificatePemError} for a bundle without certificates, or with an invalid one
- * @throws {ClientAuthorityError}
+ * @throws {CertificatePemError} for a bundle without certificates, with an invalid one, or with an authority of the other
  *
  * @example
  * ```ts
@@ -39,9 +25,8 @@ export function readClientAuthorities(bundles: {
 }): ClientAuthorities {
   const { clientCa, requestHeaderCa } = bundles;
   const authorities = {
-    clientCa: clientCa === undefined ? [] : parse(clientCa, '--client-ca-file'),
-    requestHeaderCa:
-      requestHeaderCa === undefined ? [] : parse(requestHeaderCa, '--requestheader-client-ca-file'),
+    clientCa: parse(clientCa, '--client-ca-file'),
+    requestHeaderCa: parse(requestHeaderCa, '--requestheader-client-ca-file'),
   };
   checkDistinct(authorities);
   return authorities;
@@ -62,13 +47,13 @@ export function sharedAuthority({
 function checkDistinct(authorities: ClientAuthorities): void {
   const shared = sharedAuthority(authorities);
   if (shared === undefined) return;
-  throw new ClientAuthorityError(
+  throw new CertificatePemError(
     'SharedAuthority',
     `the authority "${subjectOf(shared)}" is in both --client-ca-file and --requestheader-client-ca-file, ` +
       'so that users could pass as front proxies: issue the front-proxy certificates from an authority of their own',
   );
 }
 
-function parse(pem: string, source: string): readonly X509Certificate[] {
-  return parseCertificates({ pem, source });
+function parse(pem: string | undefined, source: string): readonly X509Certificate[] {
+  return pem === undefined ? [] : parseCertificates({ pem, source });
 }

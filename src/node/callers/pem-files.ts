@@ -11,7 +11,9 @@ export type CertificatePemErrorCode =
   /** No PEM private key, or an encrypted one. */
   | 'InvalidPrivateKey'
   /** The key belongs to another certificate. */
-  | 'KeyMismatch';
+  | 'KeyMismatch'
+  /** One authority is in `--client-ca-file` and in `--requestheader-client-ca-file`: users could pass as front proxies. */
+  | 'SharedAuthority';
 
 /** Why PEM text cannot be used. The message names the source and never shows a part of a key. */
 export class CertificatePemError extends Error {

@@ -1,5 +1,6 @@
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
+import { destinationsOf, remoteDestinations } from '../../proxy/delivery/destinations.ts';
 import { ServerLoad } from '../../proxy/delivery/server-choice.ts';
 import { RetryBudget } from '../../request/retry.ts';
 import { newPseudonym } from '../../request/via.ts';
@@ -27,17 +28,21 @@ import {
   LiveConfiguration,
   processFacts,
 } from '../reload/live-configuration.ts';
-import { LiveCredentials, serverTlsOf, transportCredentialsOf } from '../reload/live-credentials.ts';
+import {
+  LiveCredentials,
+  localDestination,
+  serverTlsOf,
+  transportCredentialsOf,
+} from '../reload/live-credentials.ts';
 import type { EmbeddedSync, EmbeddedSyncParts, OpenEmbeddedSync } from '../reload/open-embedded-sync.ts';
 import { createRequestRecords } from '../reload/request-records.ts';
 import { createRouterHandlers, LiveHandlers, type RouterParts } from '../reload/router-handlers.ts';
 import { TrafficControl } from '../reload/traffic-control.ts';
 import { filesAgain, watchRouterFiles } from '../reload/watch-router-files.ts';
 import { advertisedServer } from '../serving/default-interface.ts';
+import { startAdminServer } from '../serving/endpoint-server.ts';
 import { createRouterServer } from '../serving/server.ts';
-import { startAdminServer } from './admin-server.ts';
 import { createClusterDocuments } from './cluster-documents.ts';
-import { destinationsOf, localDestination, remoteDestinations } from './router-destinations.ts';
 
 /** Milliseconds that requests in flight get to end when the router is closed. */
 const closeGrace = 10_000;
@@ -227,7 +232,7 @@ async function start(
     observer: metrics?.connections,
     logger,
   });
-  const admin = await startAdminServer(config, handlers, credentials.current.serving);
+  const admin = await startAdminServer(config, handlers.admin, credentials.current.serving);
   if (admin !== undefined) {
     opened.push(() => admin.close());
     logger.info({ origin: admin.origin }, 'Health and metrics');

@@ -1,5 +1,5 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { DestinationTrust } from '../../request/destination.ts';
+import type { Destination, DestinationTrust } from '../../request/destination.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { type ClientAuthorities, readClientAuthorities } from '../callers/client-authorities.ts';
 import { ClientCertificateReader, clientCertificateTlsOptions } from '../callers/client-certificate.ts';
@@ -31,7 +31,7 @@ export interface Credentials {
 
 /**
  * What the files of a configuration come to.
- * @throws {CertificatePemError | ClientAuthorityError} when a bundle of client authorities cannot be used.
+ * @throws {CertificatePemError} when a bundle of client authorities cannot be used.
  * @throws {TypeError} when the configuration has a CA bundle neither for peers nor for the local server.
  */
 export function credentialsOf(config: ServeConfig): Credentials {
@@ -94,6 +94,24 @@ export class LiveCredentials {
       ? { kind: 'peer-ca' }
       : { kind: 'ca-bundle', pem: localAuthorities };
   }
+}
+
+/** `undefined` in the gateway form. */
+export function localDestination(
+  { serverId, local }: ServeConfig,
+  credentials: LiveCredentials,
+): Destination | undefined {
+  if (serverId === undefined || local === undefined) return undefined;
+  return {
+    kind: 'local',
+    id: serverId,
+    origin: local.origin,
+    serverName: local.serverName,
+    // Asked anew for each request: its authority can change.
+    get trust() {
+      return credentials.localTrust();
+    },
+  };
 }
 
 /** The server's side of the credentials. */

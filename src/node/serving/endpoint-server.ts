@@ -3,7 +3,8 @@ import { createServer, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { defaultTlsParameters, type TlsParameters } from '../configuration/serve-config.ts';
+import { defaultTlsParameters, type ServeConfig, type TlsParameters } from '../configuration/serve-config.ts';
+import { isLoopback } from './default-interface.ts';
 import { certificateError, listenError } from './server-error.ts';
 
 /** A serving certificate with its chain, and its key; PEM. */
@@ -74,6 +75,22 @@ export async function startEndpointServer(options: EndpointServerOptions): Promi
         cutConnections();
       }),
   };
+}
+
+/**
+ * Listens at the admin address: plain HTTP where only this host can ask, else HTTPS with the serving pair, so that
+ * nothing of the router's state crosses a network in the clear. `undefined` without such an address.
+ * @throws {ServerError} when it cannot be listened on.
+ */
+export async function startAdminServer(
+  { admin }: Pick<ServeConfig, 'admin'>,
+  fetch: EndpointServerOptions['fetch'],
+  serving: EndpointTls,
+): Promise<EndpointServer | undefined> {
+  if (admin === undefined) return undefined;
+  const { host, port } = admin;
+  const tls = isLoopback(host) ? undefined : serving;
+  return startEndpointServer({ host, port, tls, fetch, flag: '--admin-bind-address' });
 }
 
 function newTlsServer(tls: EndpointTls, listener: ReturnType<typeof getRequestListener>): TlsServer {

@@ -18,8 +18,8 @@ export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
   };
 
 /**
- * TLS versions as in kube-apiserver unless others are given, and no renegotiation (RFC 9113 section 9.2.1): a client cannot replace the certificate
- * that was verified. Node would allow three renegotiations.
+ * TLS versions as in kube-apiserver unless others are given. No renegotiation (RFC 9113 section 9.2.1): a client could
+ * replace the certificate that was verified. Node would allow three.
  */
 function secureContextOf({
   namedPairs: _,

@@ -1,6 +1,6 @@
 import type { Destination } from '../../request/destination.ts';
 import type { SnapshotApiService } from '../../snapshot/format/types.ts';
-import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
+import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
 /** A peer as a destination; `undefined` when it has no address. */
 export function peerDestination(server: RoutingServer): Destination | undefined {
@@ -31,4 +31,16 @@ export function extensionDestination(apiService: SnapshotApiService): Destinatio
         ? { kind: 'insecure-skip-tls-verify' }
         : { kind: 'ca-bundle', pem: apiService.caBundle },
   };
+}
+
+/** Everywhere this router may still send to. */
+export function destinationsOf(local: Destination | undefined, table: RoutingTable): readonly Destination[] {
+  return [...(local === undefined ? [] : [local]), ...remoteDestinations(table)];
+}
+
+export function remoteDestinations(table: RoutingTable): readonly Destination[] {
+  return [
+    ...table.servers.flatMap((server) => peerDestination(server) ?? []),
+    ...table.snapshot.apiServices.flatMap((apiService) => extensionDestination(apiService) ?? []),
+  ];
 }

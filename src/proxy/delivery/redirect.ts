@@ -11,16 +11,14 @@ import type { ResponseHead } from '../../request/transport.ts';
 const pathOnly = /^\/(?![/\\])[!-~]*$/;
 
 /**
- * The response in place of a redirect to another server; `undefined` passes the response on.
+ * The response in place of a redirect to another server; `undefined` passes the response on. A redirect is never followed
+ * (CVE-2020-8559), and no server that the client did not choose may send its credentials elsewhere (CVE-2022-3172).
  *
- * A redirect is never followed (CVE-2020-8559), and a destination that the client did not choose may not send
- * the client, its credentials in hand, elsewhere: that is refused as kube-apiserver's aggregator refuses it
- * (CVE-2022-3172, `the backend attempted to redirect this request, which is not permitted`). Redirects of a peer to a
- * path are API servers' own business (OpenAPI documents by hash, missing trailing slashes) and pass, and 304 is no
- * redirect. An extension API server is not believed any: what it names is a path of the API server in front of it. The
- * router responds as the aggregator does, for every 3xx with a Location (k8s.io/apimachinery
- * pkg/util/proxy/upgradeaware.go, RejectForwardingRedirects). The local server is the one the client meant to ask: what it says passes. What a peer sends to
- * the subresource `proxy` is the word of an application that the client chose, as on every API server.
+ * - Local server: passes. The client meant to ask it.
+ * - Peer: redirects to a path pass (OpenAPI documents by hash, missing trailing slashes). So does what it sends to the
+ *   subresource `proxy`: there an application responds that the client chose.
+ * - Extension API server: every 3xx with a Location is refused, as the aggregator does (k8s.io/apimachinery
+ *   pkg/util/proxy/upgradeaware.go, RejectForwardingRedirects): its paths are those of the API server in front of it.
  */
 export function refuseRedirect(
   request: AdmittedRequest,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { chooseServer, type ServerState } from '../proxy/delivery/server-choice.ts';
-import type { RoutingServer } from '../snapshot/routing-table/routing-table.ts';
+import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
+import { chooseServer, type ServerState } from './server-choice.ts';
 
 const server = (id: string): RoutingServer => ({
   id,
