@@ -1,7 +1,7 @@
 import { type FieldRequirement, parseFieldSelector, requiredFieldValue } from './field-selector.ts';
 import { isInt64 } from './integer.ts';
 import { isLabelSelector } from './label-selector.ts';
-import { malformedPercentEscape } from './percent-encoding.ts';
+import { malformedPercentEscape } from './request-target.ts';
 
 /** What request info takes from the list options of a request for a collection. */
 interface ListOptions {

@@ -1,8 +1,7 @@
-import { malformedPercentEscape } from './percent-encoding.ts';
 import { RequestInfoError } from './request-info-types.ts';
 
 /** A request target that every parser reads alike. */
-export interface RequestTarget {
+interface RequestTarget {
   /** The path as received, undecoded. */
   readonly rawPath: string;
   /** What follows the first `?`, undecoded: empty after a bare `?`, `undefined` when there is none. */
@@ -87,4 +86,22 @@ function forbiddenCharacter(target: string): RequestInfoError {
 
 function ambiguous(fault: string, cause?: unknown): RequestInfoError {
   return new RequestInfoError('AmbiguousRequestTarget', `request target refused: ${fault}`, { cause });
+}
+
+/** A `%` that two hexadecimal digits do not follow (RFC 3986 section 2.1). */
+export const malformedPercentEscape = /%(?![0-9A-Fa-f]{2})/;
+
+/**
+ * `uri-host [ ":" port ]` (RFC 9110 section 7.2), or nothing, which RFC 9112 section 3.2 allows. Percent escapes, which
+ * the grammar would allow in names, are left out: URL parsers decode them, and then it is another host.
+ */
+const uriHost = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=-]*)(?::\d*)?$/i;
+
+/**
+ * Whether a Host header, or an authority, is a host and nothing more. Runtimes that put it in front of the target and
+ * parse both as one URL would take `name/path` for the beginning of the path, `user@name` for another host. Used by the
+ * edge only: Node leaves the two apart.
+ */
+export function isUriHost(host: string): boolean {
+  return uriHost.test(host);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { commandContext, runCommand } from '../../test/support/command-context.ts';
-import { servedSetKey } from '../snapshot/format/served-set-key.ts';
+import { servedSetKey } from '../snapshot/format/shared-groups.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/types.ts';
 import { sealSnapshot } from '../snapshot/signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../snapshot/signing/signing-key.ts';

@@ -2,7 +2,6 @@ import type { Snapshot } from '../snapshot/format/types.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type ServedMatrix, servedMatrix } from './served-matrix.ts';
 import { type ServerColumn, serverColumns } from './server-columns.ts';
-import { type UpgradeState, upgradeState } from './upgrade-state.ts';
 
 /** What a snapshot says of who serves what. */
 export interface ClusterView {
@@ -34,4 +33,48 @@ function viewOf(columns: readonly ServerColumn[], servers: Snapshot['servers']):
       servers.flatMap(({ id, hostname }) => (hostname === undefined ? [] : [[id, hostname]])),
     ),
   };
+}
+
+/** Servers of one version. */
+interface VersionShare {
+  /** `undefined`: not known. */
+  readonly version: string | undefined;
+  readonly servers: number;
+}
+
+/**
+ * - `uniform`: one version, and all servers serve the same.
+ * - `differing`: one version, but what is served differs: feature gates or `--runtime-config`.
+ * - `mixed`: several versions.
+ * - `unknown`: one version at most is known, and that of some server is not.
+ */
+type UpgradeStateName = 'uniform' | 'differing' | 'mixed' | 'unknown';
+
+export interface UpgradeState {
+  readonly state: UpgradeStateName;
+  /** The oldest first. */
+  readonly shares: readonly VersionShare[];
+  readonly servers: number;
+}
+
+/** Whether an upgrade is in progress, as far as versions and served sets tell. Pure. */
+function upgradeState(columns: readonly ServerColumn[]): UpgradeState {
+  const shares = new Map<string | undefined, number>();
+  for (const { version, servers } of columns) {
+    shares.set(version, (shares.get(version) ?? 0) + servers.length);
+  }
+  const listed = [...shares].map(([version, servers]) => ({ version, servers }));
+  return {
+    state: stateOf(listed, columns.length),
+    shares: listed,
+    servers: listed.reduce((count, { servers }) => count + servers, 0),
+  };
+}
+
+/** A version that is not known is no other version: it may well be the same. */
+function stateOf(shares: readonly VersionShare[], columns: number): UpgradeStateName {
+  const known = shares.filter(({ version }) => version !== undefined).length;
+  if (known > 1) return 'mixed';
+  if (known < shares.length) return 'unknown';
+  return columns > 1 ? 'differing' : 'uniform';
 }

@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { SnapshotApiService } from '../snapshot/format/types.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
-import { clusterView } from './cluster-view.ts';
+import { clusterView, type UpgradeState } from './cluster-view.ts';
 import { decisionsSection } from './decisions-section.ts';
 import { conflictsSection, differencesSection, unchangedSection } from './differences-section.ts';
 import { type Explained, explainSection, explanationFragment } from './explain-section.ts';
@@ -14,11 +14,9 @@ import type { ServedMatrix } from './served-matrix.ts';
 import { serversSection } from './servers-section.ts';
 import { summarySection } from './summary-section.ts';
 import { unserved, unservedSection } from './unserved.ts';
-import type { UpgradeState } from './upgrade-state.ts';
 import { reroutingText } from './wording/decision-text.ts';
-import { shortVersion } from './wording/display-names.ts';
+import { shortVersion, type VersionColours, versionColours } from './wording/display-names.ts';
 import { badge, count, type Markup } from './wording/markup.ts';
-import { type VersionColours, versionColours } from './wording/version-colours.ts';
 
 /** Parts of the page that a reader may want to go to. */
 const sections = [

@@ -1,8 +1,8 @@
 import { html } from 'hono/html';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import type { UpgradeState } from './cluster-view.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';
-import type { UpgradeState } from './upgrade-state.ts';
 import { displayName, withDisplayNames } from './wording/display-names.ts';
 import { age, badge, count, type Markup, remaining, timeOfDay } from './wording/markup.ts';
 

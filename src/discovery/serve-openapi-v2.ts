@@ -2,7 +2,7 @@ import { type MediaTypeOffer, negotiateMediaType } from '../apimachinery/accept.
 import type { DiscoveryRequest } from './documents.ts';
 import { respondWith } from './forms/respond.ts';
 import { type MergedOpenApiV2, type OpenApiV2Form, openApiV2Codecs } from './openapi-v2/merged-openapi-v2.ts';
-import { openApiV2Path } from './openapi-v2/server-document.ts';
+import { openApiV2Path } from './openapi-v2/sources.ts';
 
 interface Offer extends MediaTypeOffer {
   readonly form: OpenApiV2Form;

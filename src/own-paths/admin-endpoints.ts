@@ -13,9 +13,8 @@ import {
   sealedMediaType,
 } from '../snapshot/receiving/snapshot-endpoint.ts';
 import { healthEndpoints } from './health-checks/health-endpoints.ts';
-import type { MetricsSource } from './health-checks/metrics-source.ts';
 import { type RouterHealthOptions, routerHealthChecks } from './health-checks/router-health-checks.ts';
-import { metricsEndpoints } from './metrics-endpoints.ts';
+import { type MetricsSource, metricsEndpoints } from './metrics-endpoints.ts';
 import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-address.ts';
 import { type ProcessFacts, zPages } from './z-pages.ts';
 

@@ -1,14 +1,13 @@
 import { Hono } from 'hono';
+import { createMiddleware } from 'hono/factory';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import type { AllowedCallers } from '../identity/authorize.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
 import type { HealthCheck } from './health-checks/health.ts';
 import type { HealthEndpoint } from './health-checks/health-endpoints.ts';
-import type { MetricsSource, Scrape } from './health-checks/metrics-source.ts';
-import { openToEveryone, withMonitors } from './monitors.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
 
-export interface MetricsEndpointsOptions {
+interface MetricsEndpointsOptions {
   readonly metrics: MetricsSource;
   /** By endpoint: run for each scrape of `/metrics/slis`, so that a series does not stand still unless asked. */
   readonly healthChecks: Readonly<Record<HealthEndpoint, readonly HealthCheck[]>>;
@@ -41,3 +40,30 @@ export function metricsEndpoints(
 function respond({ contentType, text }: Scrape): Response {
   return new Response(text, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
 }
+
+/** A scrape, as it is sent. */
+export interface Scrape {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+/** Metrics of a runtime that has any, for `/metrics` and `/metrics/slis`. */
+export interface MetricsSource {
+  /** @param accept the scraper's Accept header, by which the format is chosen. */
+  scrape(accept: string | undefined): Promise<Scrape>;
+  /** Health checks alone (KEP-3466). */
+  scrapeHealth(accept: string | undefined): Promise<Scrape>;
+  /** A health check was run. */
+  healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void;
+}
+
+/** Kubernetes' group for monitoring of components (ClusterRole `system:monitoring`; KEP-4827, KEP-4828). */
+const monitoringGroup = 'system:monitoring';
+
+/** Who may read metrics and z-pages: who may use the router's own paths, and monitors. */
+export function withMonitors(allowed: AllowedCallers): AllowedCallers {
+  return { users: allowed.users, groups: [...allowed.groups, monitoringGroup] };
+}
+
+/** In the place of `onlyAllowedCallers` at the admin address, which does not authenticate callers. */
+export const openToEveryone = createMiddleware<HandlerEnvironment>((_context, next) => next());

@@ -4,7 +4,7 @@ import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import type { AllowedCallers } from '../identity/authorize.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
-import { openToEveryone, withMonitors } from './monitors.ts';
+import { openToEveryone, withMonitors } from './metrics-endpoints.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
 import type { SettingsState } from './status/setting-change.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { servedSetKey } from '../snapshot/format/served-set-key.ts';
+import { servedSetKey } from '../snapshot/format/shared-groups.ts';
 import type { ServedSet } from '../snapshot/format/types.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';

@@ -1,7 +1,6 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
-import { openApiV2Path } from '../discovery/openapi-v2/server-document.ts';
-import { hasDifferingServers } from '../discovery/openapi-v2/sources.ts';
+import { hasDifferingServers, openApiV2Path } from '../discovery/openapi-v2/sources.ts';
 import { openApiV3Servers } from '../discovery/openapi-v3/openapi-v3.ts';
 import { isExpired, type RoutingServer, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import type { Decision, DecisionContext, DecisionReason } from './decision.ts';

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { Agent, request } from 'undici';
 import type { ExampleApiServer } from '../../demo/example-api-server/index.ts';
 import { MergedOpenApiV2 } from '../../src/discovery/openapi-v2/merged-openapi-v2.ts';
-import type { ReadServerDocument } from '../../src/discovery/openapi-v2/server-document.ts';
+import type { ReadServerDocument } from '../../src/discovery/openapi-v2/sources.ts';
 import { OpenApiV3Indexes } from '../../src/discovery/openapi-v3/openapi-v3-indexes.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';

@@ -1,4 +1,4 @@
-import { servedSetKey } from '../../../src/snapshot/format/served-set-key.ts';
+import { servedSetKey } from '../../../src/snapshot/format/shared-groups.ts';
 import {
   type ServedSet,
   type Snapshot,

@@ -1,3 +1,4 @@
+import { readFlagOrigin } from '../terminal/flag-files.ts';
 import type { FlagDefinition } from './flag.ts';
 import { boolean, duration, file, list, text } from './flag-types.ts';
 
@@ -60,3 +61,26 @@ export const clusterReadingFlags = {
     description: 'Name of the cluster, kept in the snapshot.',
   },
 } as const satisfies Readonly<Record<string, FlagDefinition>>;
+
+/** A server as `--server` lists it. */
+interface ListedServer {
+  readonly id: string;
+  /** `undefined`: the flag is at fault. */
+  readonly url?: string;
+}
+
+/** Reads the entries of `--server`, each `id=https://host:port`. */
+export function readListedServers(entries: readonly string[], faults: string[]): readonly ListedServer[] {
+  const ids = new Set<string>();
+  return entries.map((entry) => {
+    const equals = entry.indexOf('=');
+    const id = entry.slice(0, Math.max(equals, 0));
+    if (equals < 1) {
+      faults.push(`--server must be id=https://host:port, not "${entry}"`);
+      return { id: entry };
+    }
+    if (ids.has(id)) faults.push(`--server names ${id} twice`);
+    ids.add(id);
+    return { id, url: readFlagOrigin('--server', entry.slice(equals + 1), faults) };
+  });
+}

@@ -1,7 +1,7 @@
 import type { EmbeddedSyncConfig } from '../../node/configuration/serve-config.ts';
+import { readListedServers } from '../flags/cluster-reading-flags.ts';
 import { unknownVersionInteroperabilityProxy } from '../flags/feature-gates.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
-import { readListedServers } from '../flags/listed-servers.ts';
 import { messageOf } from '../terminal/command-context.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 

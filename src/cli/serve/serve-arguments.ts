@@ -1,15 +1,16 @@
 import type { Option } from 'commander';
+import { removedServeFlags } from '../flags/deprecated-flags.ts';
 import { type FlagGroup, flagOption, type GivenOptions, occurrencesOf } from '../flags/flag.ts';
 import { boolean, file } from '../flags/flag-types.ts';
 import { serveFlagGroups } from '../flags/serve-flags.ts';
-import { unknownArguments } from '../flags/unknown-arguments.ts';
 import type { CliCommand } from '../terminal/cli-command.ts';
+import { similarName } from '../terminal/similar-name.ts';
 import type { ServeArguments } from './serve-input.ts';
 
 export type { GivenOptions } from '../flags/flag.ts';
 
 /** Reads what `serve` was called with, out of all options of the command. */
-export type ReadServeArguments = (options: GivenOptions) => ServeArguments;
+type ReadServeArguments = (options: GivenOptions) => ServeArguments;
 
 /** Flags of `serve` about its other flags. They have no key in a configuration file. */
 const configurationFlagGroup = {
@@ -76,4 +77,32 @@ function addFlags(
     const unknown = unknownArguments(command.args, known, command.name());
     return { flags, configurationFiles: config, dryRun, unknown };
   };
+}
+
+/**
+ * One line for each argument that `command`, which takes flags only, does not know. The value of an unknown flag
+ * follows it as a word of its own and is not named twice. Of a flag that is gone it says what to do instead.
+ */
+function unknownArguments(
+  rest: readonly string[],
+  flagNames: readonly string[],
+  command: string,
+): readonly string[] {
+  const flags = rest.filter((argument) => argument.startsWith('-'));
+  if (flags.length === 0) {
+    return rest.map((argument) => {
+      const hint = /\.(ya?ml|json)$/.test(argument)
+        ? `; a configuration file is given as --config=${argument}`
+        : '';
+      return `unexpected argument ${JSON.stringify(argument)}: ${command} takes flags only${hint}`;
+    });
+  }
+  return flags.map((flag) => {
+    const given = flag.split('=')[0] ?? flag;
+    const name = given.replace(/^-+/, '');
+    const removed = removedServeFlags.find((flag) => flag.name === name);
+    if (removed !== undefined) return `${given} was removed: ${removed.instead}`;
+    const similar = similarName(name, flagNames);
+    return `unknown flag ${given}${similar === undefined ? '' : `: did you mean --${similar}?`}`;
+  });
 }

@@ -1,9 +1,8 @@
 import { html } from 'hono/html';
 import type { HistoryView, Traffic } from '../../own-paths/history/history-view.ts';
 import { reasonTexts } from '../wording/decision-text.ts';
-import { compareNames, displayName } from '../wording/display-names.ts';
+import { compareNames, displayName, type VersionColours } from '../wording/display-names.ts';
 import { count, type Markup, timeOfDay, versionMarkup } from '../wording/markup.ts';
-import type { VersionColours } from '../wording/version-colours.ts';
 
 type Hostnames = ReadonlyMap<string, string>;
 

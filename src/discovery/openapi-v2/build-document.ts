@@ -3,7 +3,7 @@ import { EncodedDocument } from '../forms/encoded-document.ts';
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import { addMissing, type DocumentCodec, type DocumentParts } from './document-parts.ts';
 import type { ServerCopies, ServerCopy } from './server-copies.ts';
-import { type ServerDocument, ServerDocumentError } from './server-document.ts';
+import { type ServerDocument, ServerDocumentError } from './sources.ts';
 
 /** A document of a server that could not be used. */
 export interface DocumentProblem {

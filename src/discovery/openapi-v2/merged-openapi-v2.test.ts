@@ -5,7 +5,7 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { MergedOpenApiV2, openApiV2Codecs } from './merged-openapi-v2.ts';
-import { type ServerDocument, ServerDocumentError, type ServerDocumentRequest } from './server-document.ts';
+import { type ServerDocument, ServerDocumentError, type ServerDocumentRequest } from './sources.ts';
 
 const both = { v1: 'v1 of both' };
 const contents: Record<string, OpenApiV2Content> = {

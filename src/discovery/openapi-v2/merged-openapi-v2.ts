@@ -7,8 +7,13 @@ import type { DocumentCodec } from './document-parts.ts';
 import { jsonCodec } from './json-codec.ts';
 import { protobufCodec } from './protobuf-codec.ts';
 import { ServerCopies } from './server-copies.ts';
-import { openApiV2Path, type ReadServerDocument } from './server-document.ts';
-import { type DocumentSource, documentSources, hasDifferingServers } from './sources.ts';
+import {
+  type DocumentSource,
+  documentSources,
+  hasDifferingServers,
+  openApiV2Path,
+  type ReadServerDocument,
+} from './sources.ts';
 
 export type OpenApiV2Form = 'json' | 'protobuf';
 

@@ -1,12 +1,13 @@
 import { gunzip, gzip } from '../forms/encoded-document.ts';
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import {
+  type DocumentSource,
   type ReadServerDocument,
   type ServerDocument,
   ServerDocumentError,
   type ServerDocumentRequest,
-} from './server-document.ts';
-import { type DocumentSource, serversToAsk } from './sources.ts';
+  serversToAsk,
+} from './sources.ts';
 
 /** Milliseconds for a document of which a copy is there: with a server that hangs the copy has to do. */
 export const checkTimeout = 5_000;

@@ -6,8 +6,7 @@ import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import { Refreshed } from '../forms/refreshed.ts';
 import { requireDocument } from '../openapi-v2/build-document.ts';
 import { checkTimeout, ServerCopies, type ServerCopy } from '../openapi-v2/server-copies.ts';
-import type { ReadServerDocument } from '../openapi-v2/server-document.ts';
-import { type DocumentSource, documentSources } from '../openapi-v2/sources.ts';
+import { type DocumentSource, documentSources, type ReadServerDocument } from '../openapi-v2/sources.ts';
 import { type OpenApiV3Urls, openApiV3Index } from './openapi-v3.ts';
 import { parseOpenApiV3Index } from './parse-openapi-v3.ts';
 

@@ -1,5 +1,5 @@
 import { type RawHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
-import { isUriHost } from '../../apimachinery/uri-host.ts';
+import { isUriHost } from '../../apimachinery/request-target.ts';
 import { announcesBody, type InboundRequest } from '../../request/inbound.ts';
 import type { DenoServeInfo } from './deno-runtime.ts';
 

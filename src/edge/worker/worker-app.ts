@@ -1,5 +1,5 @@
+import { isUriHost } from '../../apimachinery/request-target.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { isUriHost } from '../../apimachinery/uri-host.ts';
 import { createApp } from '../../app.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Destination } from '../../request/destination.ts';

@@ -1,7 +1,7 @@
 import type { DocumentProblem } from '../../discovery/openapi-v2/build-document.ts';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { HealthEndpoint } from '../../own-paths/health-checks/health-endpoints.ts';
-import type { MetricsSource, Scrape } from '../../own-paths/health-checks/metrics-source.ts';
+import type { MetricsSource, Scrape } from '../../own-paths/metrics-endpoints.ts';
 import type { CredentialFiles } from '../../own-paths/status/credential-files.ts';
 import { documentStatus } from '../../own-paths/status/document-status.ts';
 import type { EmbeddedSyncSource } from '../../own-paths/status/embedded-sync-status.ts';

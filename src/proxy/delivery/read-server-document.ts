@@ -3,7 +3,7 @@ import {
   type ReadServerDocument,
   type ServerDocument,
   ServerDocumentError,
-} from '../../discovery/openapi-v2/server-document.ts';
+} from '../../discovery/openapi-v2/sources.ts';
 import { IdentityTokenError } from '../../identity/identity-token.ts';
 import type { Destination } from '../../request/destination.ts';
 import { TransportError } from '../../request/transport-error.ts';

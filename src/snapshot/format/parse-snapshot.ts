@@ -7,8 +7,7 @@ import { type GroupReader, groupReader } from './read-discovery.ts';
 import { readServedSet } from './read-served-set.ts';
 import { apiService, apiVersion, customResourceGroup, kind, metadata, server } from './schema.ts';
 import { isJsonObject } from './schema-parts.ts';
-import { keyOfText, servedSetText } from './served-set-key.ts';
-import { canonicalTexts } from './shared-groups.ts';
+import { canonicalTexts, keyOfText, servedSetText } from './shared-groups.ts';
 import type { ServedSet, Snapshot, SnapshotApiService, SnapshotServer } from './types.ts';
 
 type ParseSnapshotResult =

@@ -6,8 +6,7 @@ import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { snapshotLimits } from './limits.ts';
 import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';
-import { servedSetText } from './served-set-key.ts';
-import { canonicalTexts, packSnapshot } from './shared-groups.ts';
+import { canonicalTexts, packSnapshot, servedSetText } from './shared-groups.ts';
 import type { Snapshot } from './types.ts';
 
 function group(name: string, ...resources: string[]): APIGroupDiscovery {

@@ -1,18 +1,19 @@
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
+import { sha256Digest } from '../../runtime/sha256.ts';
 import type { ServedSet, Snapshot } from './types.ts';
 
 /**
  * A snapshot as it is signed and sent. API servers of neighbouring versions describe most of their groups in the
  * same words; what several sets hold stands once, in `discoveryGroups`, and the sets name it by its place there.
  */
-export interface PackedSnapshot extends Omit<Snapshot, 'servedSets'> {
+interface PackedSnapshot extends Omit<Snapshot, 'servedSets'> {
   readonly servedSets: Readonly<Record<string, PackedServedSet>>;
   /** Absent where no group is shared: the packed form is then the plain one. */
   readonly discoveryGroups?: readonly APIGroupDiscovery[];
 }
 
-export interface PackedServedSet extends Omit<ServedSet, 'discovery'> {
+interface PackedServedSet extends Omit<ServedSet, 'discovery'> {
   readonly discovery?: readonly (APIGroupDiscovery | number)[] | undefined;
 }
 
@@ -54,4 +55,35 @@ export function canonicalTexts(): (value: object) => string {
     texts.set(value, text);
     return text;
   };
+}
+
+/** A snapshot as it is signed and stored: packed, as canonical JSON, so that the same snapshot is the same text. */
+export function snapshotText(snapshot: Snapshot): string {
+  return canonicalJson(packSnapshot(snapshot));
+}
+
+/**
+ * The key of a set in `servedSets`: `sha256:<hex>` over its canonical JSON. Because the key is the content,
+ * servers that serve the same share one set, and the set of a key can never be replaced.
+ */
+export function servedSetKey(set: ServedSet): Promise<string> {
+  return keyOfText(servedSetText(set, canonicalJson));
+}
+
+/** The key of a set whose `servedSetText` is known. */
+export function keyOfText(text: string): Promise<string> {
+  return sha256Digest(new TextEncoder().encode(text));
+}
+
+/**
+ * `canonicalJson` of a set, with its groups' texts from elsewhere: sets share most of their groups, and each need
+ * be written out only once.
+ */
+export function servedSetText(set: ServedSet, groupText: (group: APIGroupDiscovery) => string): string {
+  const { discovery, ...rest } = set;
+  const restText = canonicalJson(rest);
+  if (discovery === undefined) return restText;
+  // `discovery` sorts before every other member of a set.
+  const separator = restText === '{}' ? '' : ',';
+  return `{"discovery":[${discovery.map(groupText).join(',')}]${separator}${restText.slice(1)}`;
 }

@@ -1,7 +1,7 @@
 import { sha256Digest } from '../../runtime/sha256.ts';
 import { parseSnapshotText } from '../format/parse-snapshot.ts';
+import { snapshotText } from '../format/shared-groups.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
-import { snapshotText } from '../format/snapshot-text.ts';
 import type { OpenedSnapshot } from '../signing/seal.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
+import { snapshotText } from '../format/shared-groups.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
-import { snapshotText } from '../format/snapshot-text.ts';
 import type { Snapshot } from '../format/types.ts';
 import { buildRoutingTable, withLifetime } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';

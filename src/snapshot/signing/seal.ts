@@ -1,7 +1,7 @@
 import { sealedSnapshotLimit, snapshotLimits } from '../format/limits.ts';
 import { parseSnapshot, parseSnapshotText } from '../format/parse-snapshot.ts';
+import { snapshotText } from '../format/shared-groups.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
-import { snapshotText } from '../format/snapshot-text.ts';
 import type { Snapshot } from '../format/types.ts';
 import type { PinnedKeySet } from './keys.ts';
 import { type SigningKey, signPayload } from './signing-key.ts';

@@ -1,8 +1,7 @@
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import type { AdvertisedAddress } from '../../snapshot/addresses/advertised-address.ts';
-import { keyOfText, servedSetText } from '../../snapshot/format/served-set-key.ts';
-import { canonicalTexts } from '../../snapshot/format/shared-groups.ts';
+import { canonicalTexts, keyOfText, servedSetText } from '../../snapshot/format/shared-groups.ts';
 import {
   type ServedSet,
   type Snapshot,

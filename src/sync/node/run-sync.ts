@@ -15,10 +15,10 @@ import {
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
 import type { SyncOptions } from '../sync-options.ts';
-import type { ClusterAccess } from './cluster-access.ts';
+import { type ClusterAccess, type ClusterCredentials, loadClusterAccess } from './cluster-access.ts';
 import { fileTarget } from './file-target.ts';
 import { httpsTarget } from './https-target.ts';
-import { type HttpLeaseClient, httpLeaseClient } from './lease-client.ts';
+import { type HttpLeaseClient, httpLeaseClient, type LeaseClientOptions } from './lease-client.ts';
 import { openCluster, openServers } from './open-cluster.ts';
 import { previousSnapshot } from './previous-snapshot.ts';
 import {
@@ -27,7 +27,6 @@ import {
   type RunSyncOptions,
   readingOriginOf,
 } from './run-sync-options.ts';
-import { leaseAccessOf, withClusterAccess } from './with-cluster-access.ts';
 import { workersKvTarget } from './workers-kv-target.ts';
 
 /** A sync job with open connections. */
@@ -237,4 +236,50 @@ async function ownKeys(privateJwk: JWK | undefined): Promise<PinnedKeySet> {
   if (parsed.ok) return parsed.keys;
   const faults = parsed.issues.map(({ path, message }) => `${path} ${message}`).join('; ');
   throw new TypeError(`The signing key cannot be used: ${faults}.`);
+}
+
+interface OptionsWithAccess {
+  /** With the kubeconfig's values for options that were left out. */
+  readonly options: RunSyncOptions;
+  /** `undefined`: all servers are listed by hand. */
+  readonly access: ClusterAccess | undefined;
+}
+
+/** Loads the kubeconfig that the options name. @throws {TypeError} if it cannot be used */
+async function withClusterAccess(options: RunSyncOptions): Promise<OptionsWithAccess> {
+  const { kubernetes, certificateAuthorities, clientCertificate } = options;
+  if (kubernetes === undefined) return { options, access: undefined };
+  const access = await loadClusterAccess(kubernetes);
+  const credentials = await access.credentials();
+  return {
+    access,
+    options: {
+      ...options,
+      certificateAuthorities: certificateAuthorities ?? credentials.certificateAuthorities,
+      clientCertificate: clientCertificate ?? credentials.clientCertificate,
+    },
+  };
+}
+
+/** The connection of leader election: to the kubeconfig's own address, as its user. */
+async function leaseAccessOf(
+  access: ClusterAccess,
+  certificateAuthorities: string,
+): Promise<Omit<LeaseClientOptions, 'namespace' | 'name' | 'timeoutMilliseconds'>> {
+  const { server, credentials } = access;
+  const first = await credentials();
+  return {
+    // Empty: the host of the URL. The default would be the name of API servers.
+    servers: [{ origin: server, serverName: first.serverName ?? '' }],
+    certificateAuthorities: first.certificateAuthorities ?? certificateAuthorities,
+    clientCertificate: first.clientCertificate,
+    bearerToken:
+      bearerTokenOf(first) === undefined ? undefined : async () => bearerTokenOf(await credentials()) ?? '',
+  };
+}
+
+function bearerTokenOf({ headers }: ClusterCredentials): string | undefined {
+  const index = headers.findIndex((name, at) => at % 2 === 0 && name.toLowerCase() === 'authorization');
+  const value = index === -1 ? '' : (headers[index + 1] ?? '');
+  return /^Bearer (.+)$/i.exec(value)?.[1];
 }

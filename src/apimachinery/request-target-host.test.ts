@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isUriHost } from './uri-host.ts';
+import { isUriHost } from './request-target.ts';
 
 test('names, addresses and ports are hosts, and so is nothing', () => {
   const hosts = [
