@@ -32,7 +32,7 @@ test('a connection begins with the preface, our settings, and a window as large 
   assert.deepEqual(window.payload, uint32(10 * 65_536 - 65_535));
 });
 
-test('a server is asked for a sign of life', async (context) => {
+test('a quiet server is pinged', async (context) => {
   const { peer, session } = await openSessionWithPeer(context);
   session.ping();
   await peer.settled();
@@ -209,7 +209,7 @@ test('requests that are given up are reset with their code, and a second time no
   assert.deepEqual(events, ['settings', 'stream 8']);
 });
 
-test('ended, it says so to the server and closes; destroyed, each stream fails with the reason', async (context) => {
+test('end() sends GOAWAY and closes; destroy() fails each stream with the reason', async (context) => {
   const ended = await openSessionWithPeer(context);
   ended.session.end();
   assert.equal(await ended.peer.goAwayCode(), 0);
@@ -259,7 +259,7 @@ test('a server that reads nothing makes the session full, and one that reads aga
   assert.equal(peer.of(frameType.headers).length, requests);
 });
 
-test('a listener that asks again when its request is refused is taken to another connection only', async (context) => {
+test('a request that is repeated after GOAWAY is refused on the same connection', async (context) => {
   const { peer, ask, session } = await openSessionWithPeer(context, { first: settingsFrame(3, 1) });
   const { response } = ask();
   let asked: unknown;

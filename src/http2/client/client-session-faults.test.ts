@@ -136,7 +136,7 @@ describe('attack: what breaks the protocol ends the connection, says why, and fa
   }
 });
 
-describe('attack: a server whose first frame is not its SETTINGS is told so', () => {
+describe('attack: a first frame that is not SETTINGS ends the connection', () => {
   for (const [name, first] of [
     ['PING', frame(type.ping, none, 0, Buffer.alloc(8))],
     ['an acknowledgement of ours', frame(type.settings, ack, 0)],

@@ -17,7 +17,7 @@ function granted(frames: readonly { readonly payload: Buffer }[]): number {
   return frames.reduce((sum, { payload }) => sum + payload.readUInt32BE(0), 0);
 }
 
-test('what was handed on is granted again: a response much larger than the window comes whole', async (context) => {
+test('passed-on data is granted again: a response much larger than the window arrives whole', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
   const { response } = ask();
   await peer.settled();
@@ -56,7 +56,7 @@ test('a response whose reader pauses again and again makes no new memory each ti
   assert.ok(blocks.length < 20, `${blocks.length} blocks`);
 });
 
-test('padding is granted again too, and so is what comes for a stream that is over', async (context) => {
+test('padding is granted again, and so is data for a closed stream', async (context) => {
   const { peer, ask } = await openSessionWithPeer(context);
   const [padding, over] = [ask(), ask()];
   await peer.settled();
@@ -180,7 +180,7 @@ describe('what is held for a paused reader', () => {
     assert.equal(response.endings, 1);
   });
 
-  test('is thrown away when the reader gives up a response that is whole on the wire, and it is told so once', async (context) => {
+  test('is dropped when the reader gives up a response that is complete on the wire, and the reader is told once', async (context) => {
     const { peer, stream, response } = await queuedResponse(context, endStream);
     const reason = new Error('given up');
     stream.reset(0x8, reason);

@@ -201,7 +201,7 @@ describe('a handler', () => {
   });
 });
 
-test('requests that waited for a connection are told of by drain', async (context) => {
+test('drain is emitted when waiting requests have a connection', async (context) => {
   const peer = await startPeer(context, 'h2', (_incoming, outgoing) => outgoing.end());
   const pool = poolTo(context, peer);
   const drained = once(pool, 'drain');
@@ -211,7 +211,7 @@ test('requests that waited for a connection are told of by drain', async (contex
 });
 
 describe('a server that agrees on HTTP/1.1 only', () => {
-  test('fails a request where nobody was named for it', async (context) => {
+  test('fails a request if `http1` is not given', async (context) => {
     const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => outgoing.end());
     const url = `https://127.0.0.1:${peer.port}/`;
     await assert.rejects(request(url, { dispatcher: poolTo(context, peer) }), Http2NotNegotiatedError);
@@ -220,7 +220,7 @@ describe('a server that agrees on HTTP/1.1 only', () => {
 });
 
 describe('when it is closed', () => {
-  test('what is in flight and what waits still ends, then the connections', async (context) => {
+  test('requests in flight and waiting ones end first, then the connections', async (context) => {
     const outgoings: PeerOutgoing[] = [];
     const peer = await startPeer(context, 'h2', (_incoming, outgoing) => {
       outgoings.push(outgoing);
@@ -239,7 +239,7 @@ describe('when it is closed', () => {
     await eventually(() => peer.openConnections() === 0);
   });
 
-  test('at once, destroyed, all of it fails with what was given', async (context) => {
+  test('destroy(error) fails all of them at once with that error', async (context) => {
     const peer = await startPeer(context, 'h2', (_incoming, outgoing) => outgoing.write('first'));
     const pool = poolTo(context, peer);
     const url = `https://127.0.0.1:${peer.port}/`;
@@ -252,7 +252,7 @@ describe('when it is closed', () => {
   });
 });
 
-test('a server that sends no settings in time has the request fail, and its connection ends', async (context) => {
+test('without settings in time the request fails, and the connection is closed', async (context) => {
   const peer = await startRawHttp2Server(context, { first: Buffer.alloc(0) });
   const pool = poolTo(context, peer, { settingsTimeout: () => 20 });
   await assert.rejects(request(`https://127.0.0.1:${peer.port}/`, { dispatcher: pool }), {

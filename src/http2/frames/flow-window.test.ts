@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ReceiveWindow, SendWindow } from './flow-window.ts';
 
-test('what may be sent gets less with what was sent, and more with what is granted', () => {
+test('the send window shrinks with sent bytes and grows with granted ones', () => {
   const window = new SendWindow(100);
   window.take(60);
   assert.equal(window.left, 40);
@@ -11,7 +11,7 @@ test('what may be sent gets less with what was sent, and more with what is grant
   assert.equal(window.left, 50);
 });
 
-test('made smaller behind what was sent already it is below 0, and has to be widened beyond that', () => {
+test('a send window that is reduced below the sent bytes is negative until it is widened', () => {
   const window = new SendWindow(100);
   window.take(100);
   assert.equal(window.widen(-60), true);
@@ -20,7 +20,7 @@ test('made smaller behind what was sent already it is below 0, and has to be wid
   assert.equal(window.left, 1);
 });
 
-test('it may grow to 2^31-1 bytes, and not by one more', () => {
+test('a window may grow to 2^31-1 bytes, and not by one more', () => {
   const window = new SendWindow(65_535);
   assert.equal(window.widen(2 ** 31 - 1 - 65_535), true);
   assert.equal(window.widen(1), false);
@@ -33,7 +33,7 @@ test('attack: more than was granted is noticed, to the byte', () => {
   assert.equal(window.take(1), false);
 });
 
-test('what was dealt with is granted again by halves of the window', () => {
+test('consumed bytes are granted again, half a window at a time', () => {
   const window = new ReceiveWindow(100);
   window.take(100);
   assert.equal(window.release(49), 0);

@@ -93,13 +93,13 @@ describe('a stream of frames', () => {
     assert.equal(oneByOne.length, 6);
   });
 
-  test('has no reserved bit in its stream identifiers', () => {
+  test('ignores the reserved bit of stream identifiers', () => {
     const bytes = frame(frameType.ping, frameFlag.none, 0x8000_0001, Buffer.alloc(8));
     assert.equal(received(bytes, [])[0]?.[3], 1);
   });
 });
 
-test('data is handed on as it comes, without waiting for its frame to be whole', () => {
+test('DATA is passed on as it arrives, before its frame is complete', () => {
   const pieces: number[] = [];
   const recorder = new Recorder();
   recorder.dataPiece = (piece) => pieces.push(piece.length);
@@ -127,7 +127,7 @@ for (const type of [frameType.data, frameType.headers, 0xfa]) {
   });
 }
 
-test('stopped in the middle of a chunk, nothing behind it is read any more', () => {
+test('a reader that was stopped reads nothing more, even of the same chunk', () => {
   const recorder = new Recorder();
   const reader = new FrameReader(recorder);
   recorder.onFrame = () => reader.stop();
@@ -180,7 +180,7 @@ test('attack: padding as long as the payload, or longer, is refused as soon as i
   }
 });
 
-test('it knows whether it ends its stream', () => {
+test('DATA tells whether it ends its stream', () => {
   assert.equal(new ReceivedData(frameFlag.endStream, 3, 0).endStream, true);
   assert.equal(new ReceivedData(frameFlag.padded, 3, 1).endStream, false);
 });

@@ -69,7 +69,7 @@ describe('a block', () => {
     assert.deepEqual(assembly.receive(headers, endHeaders, 3, indexed(62))?.lines, ['a', 'b']);
   });
 
-  test('that cannot be read costs the connection (COMPRESSION_ERROR)', () => {
+  test('that cannot be decoded ends the connection (COMPRESSION_ERROR)', () => {
     assertConnectionFault(() => newAssembly().receive(headers, endHeaders, 1, indexed(62)), 0x9);
   });
 });
@@ -91,7 +91,7 @@ describe('padding and priority', () => {
     }
   });
 
-  test('are none of a CONTINUATION, whatever its flags say', () => {
+  test('do not exist in a CONTINUATION, whatever its flags say', () => {
     const assembly = newAssembly();
     assembly.receive(headers, none, 1, noBytes);
     assert.deepEqual(assembly.receive(continuation, endHeaders | padded | priority, 1, block)?.lines, lines);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectionError, errorCodeName, Http2Error, malformedResponse } from './http2-error.ts';
 
-test('codes have the names of RFC 9113 section 7, and those that nobody knows their number', () => {
+test('codes have the names of RFC 9113 section 7, and unknown ones their number', () => {
   assert.equal(errorCodeName(0x0), 'NO_ERROR');
   assert.equal(errorCodeName(0x7), 'REFUSED_STREAM');
   assert.equal(errorCodeName(0xb), 'ENHANCE_YOUR_CALM');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LeakyBucket } from './leaky-bucket.ts';
 
-test('so many at once, and then as many as leak out', () => {
+test('a burst passes, then as many as leak out', () => {
   const bucket = new LeakyBucket({ burst: 3, perSecond: 2 });
   assert.deepEqual(
     [1, 2, 3, 4].map(() => bucket.add(1_000)),
@@ -13,7 +13,7 @@ test('so many at once, and then as many as leak out', () => {
   assert.equal(bucket.add(2_500), true);
 });
 
-test('it is empty in the end, and never more than that', () => {
+test('the level falls to 0, never below', () => {
   const bucket = new LeakyBucket({ burst: 1, perSecond: 1 });
   assert.equal(bucket.add(0), true);
   assert.equal(bucket.add(3_600_000), true);

@@ -78,7 +78,7 @@ test('what is lent is what was added, in order, whoever else holds pieces, and h
   );
 });
 
-test('the memory of a long response is used again once it was given back, and no sooner', () => {
+test('buffers are used again only after they were released', () => {
   const held = new PieceQueue('lent');
   const piece = Buffer.alloc(16_384, 'x');
   held.add(piece);
@@ -91,7 +91,7 @@ test('the memory of a long response is used again once it was given back, and no
   assert.equal(held.take()?.buffer, second?.buffer);
 });
 
-test('attack: what was cleared while it was read is nobody else’s', () => {
+test('attack: a buffer that was cleared while it was read is given to nobody else', () => {
   const held = new PieceQueue('lent');
   held.add(Buffer.alloc(16_384, 'secret'));
   const piece = held.take();
@@ -132,7 +132,7 @@ test('attack: a window full of single bytes is held in a few blocks, not in an o
   assert.ok(pieces.length < 40, `${pieces.length} pieces`);
 });
 
-test('cleared, it is empty', () => {
+test('clear() empties the queue', () => {
   const held = new PieceQueue();
   assert.ok(held.isEmpty);
   held.add(Buffer.from('a'));

@@ -53,7 +53,7 @@ test('attack: more data than all streams together were granted ends the connecti
   );
 });
 
-test('what comes for streams that are over is granted again by halves of the window', () => {
+test('data for closed streams is granted again, half a window at a time', () => {
   const { receiver, granted } = newReceiver(10_000);
   for (let count = 0; count < 10; count++) receiveData(receiver, 2_500);
   assert.deepEqual(granted, [5_000, 5_000, 5_000, 5_000, 5_000]);

@@ -40,7 +40,7 @@ test('of one setting twice the last one counts', () => {
   assert.equal(changedSettings(initialSettings, payload(4, 1, 4, 2), 'server').initialWindowSize, 2);
 });
 
-test('settings that nobody knows are passed over, and so is the size of a table that we do not use', () => {
+test('unknown settings are ignored, and so is the table size, which we do not use', () => {
   const bytes = payload(1, 4_294_967_295, 8, 1, 0xfafa, 4_294_967_295, 0, 0);
   assert.deepEqual(changedSettings(initialSettings, bytes, 'server'), initialSettings);
 });
@@ -63,7 +63,7 @@ test('attack: values out of range are refused with the code that RFC 9113 sectio
   assert.equal(accepted.initialWindowSize, 2 ** 31 - 1);
 });
 
-test('attack: whatever a server says of itself is taken or refused, never anything else', () => {
+test('attack: any bytes are read as settings or refused with an Http2Error', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
       try {
@@ -81,7 +81,7 @@ test('attack: whatever a server says of itself is taken or refused, never anythi
   );
 });
 
-test('ours say that nothing may be pushed, and how much may be sent ahead and in a frame', () => {
+test('our settings disable push, and name the window and the largest frame', () => {
   const frame = Buffer.from(clientSettings(262_144, 1_048_576, 131_072), 'latin1');
   assert.deepEqual(frame.subarray(0, 9), Buffer.from([0, 0, 24, 4, 0, 0, 0, 0, 0]));
   assert.deepEqual(frame.subarray(9), payload(2, 0, 4, 262_144, 5, 131_072, 6, 1_048_576));

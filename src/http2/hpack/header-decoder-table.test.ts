@@ -51,7 +51,7 @@ test('made smaller it loses its oldest entries, and made larger again they stay 
   assert.deepEqual(contents(table), []);
 });
 
-test('whatever is done to it, it holds the newest entries that fit, and never more', () => {
+test('after any operations it holds the newest entries that fit, and never more', () => {
   const step = fc.oneof(
     {
       weight: 5,

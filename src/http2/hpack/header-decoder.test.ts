@@ -120,7 +120,7 @@ describe('table size updates (section 6.3)', () => {
 });
 
 describe('limits', () => {
-  test('a head up to its limits is read, and one line or byte more is told of', () => {
+  test('a head up to its limits is read, and one line or byte more is reported', () => {
     const two = fieldBlock(['a', 'b', 'c', 'd']);
     const size = 2 * (2 + 32);
     const within = newDecoder({ maximumLines: 2, maximumSize: size }).decode(two);
@@ -137,7 +137,7 @@ describe('limits', () => {
     assert.deepEqual(decoder.decode(newest), { lines: ['late', 'entry'], exceedLimits: false });
   });
 
-  test('what stands behind them must be no less valid', () => {
+  test('what follows them must be valid, too', () => {
     const decoder = newDecoder({ maximumLines: 1, maximumSize: 1_000 });
     assertFaulty(Buffer.concat([indexed(2), indexed(3), indexed(4), bytes(0x80)]), decoder);
   });

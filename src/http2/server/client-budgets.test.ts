@@ -12,7 +12,7 @@ function resetsOf(addresses: AddressResets, address: string, now: number, most: 
   return most;
 }
 
-test('attack: connecting anew for each batch of resets (CVE-2023-44487) is worth a few a connection', () => {
+test('attack: a new connection for each batch of resets (CVE-2023-44487) allows only a few each', () => {
   const addresses = new AddressResets();
   const atOnce = Array.from({ length: 100 }, () => resetsOf(addresses, '192.0.2.1', 0, 1_000));
   assert.equal(atOnce[0], connectionTolerances.resets.burst);
@@ -23,20 +23,20 @@ test('attack: connecting anew for each batch of resets (CVE-2023-44487) is worth
   assert.equal(resetsOf(addresses, '192.0.2.2', 0, 100), 100);
 });
 
-test('whoever shares the address of an attacker may reset a stream now and then', () => {
+test('a client with an attacker’s address may still reset a stream now and then', () => {
   const addresses = new AddressResets();
   for (let count = 0; count < 100; count++) resetsOf(addresses, '192.0.2.1', 0, 1_000);
   assert.equal(resetsOf(addresses, '192.0.2.1', 0, resetsInCrowd), resetsInCrowd);
 });
 
-test('it is forgotten with time', () => {
+test('resets of an address are forgiven with time', () => {
   const addresses = new AddressResets();
   for (let count = 0; count < 100; count++) resetsOf(addresses, '192.0.2.1', 0, 1_000);
   const longAfter = 60_000;
   assert.equal(resetsOf(addresses, '192.0.2.1', longAfter, 150), 150);
 });
 
-test('attack: all addresses of one IPv6 network are one', () => {
+test('attack: all addresses of one IPv6 /64 network count together', () => {
   const addresses = new AddressResets();
   for (let count = 0; count < 100; count++) {
     resetsOf(addresses, `2001:db8:0:7::${count.toString(16)}`, 0, 1_000);
@@ -46,7 +46,7 @@ test('attack: all addresses of one IPv6 network are one', () => {
   assert.equal(resetsOf(addresses, '2001:db8::8:1:2:3:4', 0, 100), 100);
 });
 
-test('attack: addresses without end are not all remembered', () => {
+test('attack: the number of remembered addresses is bounded', () => {
   const addresses = new AddressResets();
   for (let count = 0; count < 20_000; count++)
     resetsOf(addresses, `192.0.${count >> 8}.${count & 255}`, 0, 1);

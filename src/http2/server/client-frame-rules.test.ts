@@ -150,7 +150,7 @@ for (const state of streamStates) {
   });
 }
 
-test('content within what was granted is counted nowhere', async (context) => {
+test('content within the granted window is counted in no budget', async (context) => {
   for (const state of ['open', 'closed by us', 'after our GOAWAY'] as const) {
     const { client, stream } = await clientWith(context, state);
     for (let count = 0; count < 900; count++) client.write(frames.DATA(stream));
@@ -159,7 +159,7 @@ test('content within what was granted is counted nowhere', async (context) => {
   }
 });
 
-test('content on a stream that we have given up, beyond what was granted, finds it closed', async (context) => {
+test('content beyond the window of a stream that we reset is a frame on a closed stream', async (context) => {
   const { client, stream } = await clientWith(context, 'closed by us');
   const piece = Buffer.alloc(16_384);
   for (let count = 0; count < 16; count++) client.data(stream, piece);
@@ -171,7 +171,7 @@ test('content on a stream that we have given up, beyond what was granted, finds 
   assert.deepEqual(faults(client, stream), [0x5]);
 });
 
-test('attack: padding without content is as empty as an empty frame', async (context) => {
+test('attack: a frame of padding only counts as empty', async (context) => {
   const { client, stream } = await clientWith(context, 'open');
   const empty = frame(
     frameType.data,

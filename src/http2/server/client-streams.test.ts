@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GivenUpStreams } from './client-streams.ts';
 
-test('what was on its way still comes, and not a byte more', () => {
+test('a stream that we closed accepts the data in transit, and not a byte more', () => {
   const streams = new GivenUpStreams();
   streams.add(1, 100);
   streams.receive(1, 60);
@@ -13,7 +13,7 @@ test('what was on its way still comes, and not a byte more', () => {
   streams.receive(3, 1);
 });
 
-test('attack: streams that are given up without end: the latest are remembered', () => {
+test('attack: of endlessly many closed streams only the latest are remembered', () => {
   const streams = new GivenUpStreams();
   for (let stream = 1; stream < 100_000; stream += 2) streams.add(stream, 1);
   assert.equal(streams.has(99_999), true);

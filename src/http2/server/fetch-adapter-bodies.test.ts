@@ -82,7 +82,7 @@ describe('bodies', () => {
     assert.deepEqual(failures, []);
   });
 
-  test('are cancelled unread when the client has gone before there was a response', async (context) => {
+  test('are cancelled unread if the client has gone before the response', async (context) => {
     const cancelled = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
     const { port } = await startAdapter(context, async (_request, { incoming }) => {
@@ -124,7 +124,7 @@ describe('a fetch handler that fails', () => {
     'to return a response': () => undefined as never,
   };
   for (const [how, fail] of Object.entries(kinds)) {
-    test(`${how}: is a 500, or what the error handler says, and the connection serves on`, async (context) => {
+    test(`${how}: gets 500, or the error handler’s response, and the connection stays open`, async (context) => {
       const plain = await startAdapter(context, (request) =>
         request.url.endsWith('/fail') ? fail() : new Response('fine'),
       );
@@ -141,7 +141,7 @@ describe('a fetch handler that fails', () => {
     });
   }
 
-  test('behind the head of its response: has that broken off, so that it does not pass for the whole', async (context) => {
+  test('after the head of its response: the stream is reset, so that a part does not pass for the whole', async (context) => {
     const { port } = await startAdapter(context, async (_request, { incoming }) => {
       incoming.respond(200, []);
       incoming.write(Buffer.from('a part'));
@@ -168,7 +168,7 @@ describe('a fetch handler that fails', () => {
     },
   };
   for (const [what, response] of Object.entries(responses)) {
-    test(`with ${what}: breaks the stream off, says so, and the connection serves on`, async (context) => {
+    test(`with ${what}: resets the stream, reports the error, and the connection stays open`, async (context) => {
       const failures: unknown[] = [];
       const { port } = await startAdapter(
         context,
@@ -182,7 +182,7 @@ describe('a fetch handler that fails', () => {
     });
   }
 
-  test('to have an error handler that holds breaks the stream off', async (context) => {
+  test('in its error handler, too: the stream is reset', async (context) => {
     const fail = (): never => {
       throw new Error('a fault');
     };

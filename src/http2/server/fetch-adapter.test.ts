@@ -12,7 +12,7 @@ import type { Http2Bindings } from './fetch-adapter.ts';
 type Environment = { Bindings: Http2Bindings };
 
 describe('a Hono app served by the adapter', () => {
-  test('answers on many streams of one connection, by its routes', async (context) => {
+  test('serves many streams of one connection by its routes', async (context) => {
     const app = new Hono<Environment>();
     app.get('/hello/:name', (it) => it.text(`hello ${it.req.param('name')}`));
     app.post('/sum', async (it) => {
@@ -36,7 +36,7 @@ describe('a Hono app served by the adapter', () => {
     assert.equal((await askHttp2(session, { path: '/from' })).body.toString(), '127.0.0.1');
   });
 
-  test('gets what its middleware sets, several cookies among it', async (context) => {
+  test('sends what its middleware sets, several Set-Cookie lines included', async (context) => {
     const app = new Hono();
     app.use(async (it, next) => {
       await next();
@@ -53,7 +53,7 @@ describe('a Hono app served by the adapter', () => {
 });
 
 describe('a response that the handler writes into the stream', () => {
-  test('goes there at once, and is not followed by the marker that is returned', async (context) => {
+  test('is sent at once; the returned marker adds nothing', async (context) => {
     const app = new Hono<Environment>();
     app.get('/', ({ env: { incoming } }) => {
       assert.equal(incoming.head.target, '/?a=%2F');
@@ -77,7 +77,7 @@ describe('a response that the handler writes into the stream', () => {
     assert.deepEqual([head.status, head.body.length], [207, 0]);
   });
 
-  test('may begin behind the return of the marker, and is told when there is room again', async (context) => {
+  test('may begin after the marker was returned, and is told when there is room again', async (context) => {
     const size = 1_000_000;
     const { port } = await startAdapter(context, (_request, { incoming }) => {
       let left = size;
@@ -102,7 +102,7 @@ describe('a response that the handler writes into the stream', () => {
     assert.equal((await askHttp2(http2Client(context, port))).body.length, size);
   });
 
-  test('has a head first, and one only', async (context) => {
+  test('needs exactly one head, before its content', async (context) => {
     const { port } = await startAdapter(context, (_request, { incoming }) => {
       assert.throws(() => incoming.write(Buffer.from('x')), TypeError);
       assert.throws(() => incoming.end(), TypeError);
@@ -116,7 +116,7 @@ describe('a response that the handler writes into the stream', () => {
   });
 });
 
-describe('requests that the fetch handler is not asked', () => {
+describe('requests that do not reach the fetch handler', () => {
   const refused: Readonly<Record<number, OutgoingHttpHeaders>> = {
     400: { ':authority': 'a:b' },
     405: { ':method': 'CONNECT', ':authority': 'elsewhere:443' },
@@ -124,7 +124,7 @@ describe('requests that the fetch handler is not asked', () => {
     431: { 'x-test': Array.from({ length: 2_000 }, () => '01234567890123') },
   };
   for (const [status, headers] of Object.entries(refused)) {
-    test(`${status}: with the body of the options, and the connection serves on`, async (context) => {
+    test(`${status}: has the body that the options give, and the connection stays open`, async (context) => {
       let asked = 0;
       const fetch = () => {
         asked++;
@@ -150,7 +150,7 @@ describe('requests that the fetch handler is not asked', () => {
     });
   }
 
-  test('a client that waits to be told so is told to go on', async (context) => {
+  test('a client that expects 100-continue gets 100', async (context) => {
     const { port } = await startAdapter(context, async (request) => new Response(await request.text()));
     const stream = http2Client(context, port).request(
       { ':method': 'POST', expect: '100-continue' },
@@ -169,7 +169,7 @@ describe('requests that the fetch handler is not asked', () => {
 });
 
 describe('the end of connections', () => {
-  test('closing says GOAWAY, lets responses end, and resolves when no connection is left', async (context) => {
+  test('close() sends GOAWAY, lets responses end, and resolves when no connection is left', async (context) => {
     const response = Promise.withResolvers<Response>();
     let asked = 0;
     const { port, http2 } = await startAdapter(context, () => {
@@ -197,7 +197,7 @@ describe('the end of connections', () => {
     await closed;
   });
 
-  test('a connection that is taken behind it has its first request answered, and is told so with it', async (context) => {
+  test('a connection that is accepted after close() gets one response, and GOAWAY with it', async (context) => {
     const { port, http2 } = await startAdapter(context, () => new Response('fine'));
     await http2.close();
     const session = http2Client(context, port);
@@ -207,7 +207,7 @@ describe('the end of connections', () => {
     await http2.close();
   });
 
-  test('a handler may end the connection of its request, behind what is under way on it', async (context) => {
+  test('a handler may close the connection of its request, after the requests in flight', async (context) => {
     const { port } = await startAdapter(context, (_request, { incoming }) => {
       incoming.closeConnection();
       return new Response('the last one');
@@ -218,7 +218,7 @@ describe('the end of connections', () => {
     await goneAway;
   });
 
-  test('one without a request ends when its time is up; one with a request does not', async (context) => {
+  test('an idle connection ends after its time-out; one with a request does not', async (context) => {
     context.mock.timers.enable({ apis: ['setInterval'] });
     const response = Promise.withResolvers<Response>();
     let asked = 0;
@@ -251,7 +251,7 @@ describe('the end of connections', () => {
     assert.equal((await answered).body.toString(), 'in time');
   });
 
-  test('destroying ends everything at once', async (context) => {
+  test('destroy() ends everything at once', async (context) => {
     let asked = 0;
     const { port, http2 } = await startAdapter(context, () => {
       asked++;

@@ -8,7 +8,7 @@ function newContent(): { content: RequestContent; granted: number[] } {
   return { content: new RequestContent((bytes) => granted.push(bytes)), granted };
 }
 
-test('content is copied, and granted again as it is handed on', async () => {
+test('content is copied, and granted again when it is passed on', async () => {
   const { content, granted } = newContent();
   const lent = Buffer.from('abc');
   content.receive(lent);
@@ -32,7 +32,7 @@ test('it can be taken whole when all of it is there, as its length says', async 
   await once(content, 'end');
 });
 
-test('what nobody reads is held back, and not granted again', async () => {
+test('unread content waits, and is not granted again', async () => {
   const { content, granted } = newContent();
   const piece = Buffer.alloc(16 * 1024, 'x');
   for (let count = 0; count < 16; count++) {
@@ -51,7 +51,7 @@ test('what nobody reads is held back, and not granted again', async () => {
   );
 });
 
-test('attack: frames of one byte each are handed on in few pieces', async () => {
+test('attack: frames of one byte each are passed on in few pieces', async () => {
   const { content } = newContent();
   const byte = Buffer.from('x');
   for (let count = 0; count < 10_000; count++) content.receive(byte);
@@ -63,7 +63,7 @@ test('attack: frames of one byte each are handed on in few pieces', async () => 
   assert.ok(pieces.length <= 2, `${pieces.length} pieces`);
 });
 
-test('what still comes when nobody wants it any more is thrown away', () => {
+test('content that arrives after the reader has gone is dropped', () => {
   const { content, granted } = newContent();
   content.destroy();
   content.receive(Buffer.from('late'));

@@ -17,7 +17,7 @@ function assertMalformed(lines: readonly string[]): void {
   );
 }
 
-test('method, target and lines are told apart, in whatever order the pseudo-header fields stand', () => {
+test('method, target and header lines are read, whatever the order of the pseudo-header fields', () => {
   const lines = [...path, ...authority, ...scheme, ...method, 'accept', 'application/json', 'te', 'Trailers'];
   assert.deepEqual(parseRequestHead(lines), {
     method: 'GET',
@@ -29,7 +29,7 @@ test('method, target and lines are told apart, in whatever order the pseudo-head
   });
 });
 
-test('a length, an expectation, and cookies as one line', () => {
+test('Content-Length and Expect are read, and cookies are joined into one line', () => {
   const more = ['cookie', 'a=1', 'content-length', '12', 'expect', '100-Continue', 'cookie', 'b=2'];
   const { headers, contentLength, expectation } = parseRequestHead([...good, ...more]);
   assert.equal(contentLength, 12);
@@ -37,7 +37,7 @@ test('a length, an expectation, and cookies as one line', () => {
   assert.deepEqual(headers, ['content-length', '12', 'expect', '100-Continue', 'cookie', 'a=1; b=2']);
 });
 
-test('Host stands in for :authority (RFC 9113 section 8.3.1)', () => {
+test('Host replaces a missing :authority (RFC 9113 section 8.3.1)', () => {
   assert.equal(
     parseRequestHead([...method, ...scheme, ...path, 'host', '[::1]:6443']).authority,
     '[::1]:6443',
@@ -100,7 +100,7 @@ describe('attack: malformed (RFC 9113 sections 8.2 and 8.3)', () => {
   for (const [name, lines] of Object.entries(vectors)) test(name, () => assertMalformed(lines));
 });
 
-test('attack: trailers have to be lines, and no pseudo-header fields', () => {
+test('attack: trailers with pseudo-header fields or invalid lines are malformed', () => {
   checkTrailers([]);
   checkTrailers(['x-checksum', 'abc']);
   for (const lines of [

@@ -6,7 +6,7 @@ import { interimBlock, responseBlock } from './response-head.ts';
 const decoder = (): HeaderDecoder => new HeaderDecoder({ maximumLines: 1_000, maximumSize: 1_000_000 });
 const decoded = (block: string): string[] => decoder().decode(Buffer.from(block, 'latin1')).lines;
 
-test('status and lines, names in lower case', () => {
+test('a head has status and lines, names in lower case', () => {
   const lines = [
     'Content-Type',
     'application/json',
@@ -33,7 +33,7 @@ test('a response without a date is given one (RFC 9110 section 6.6.1)', () => {
   assert.ok(Math.abs(Date.parse(date) - Date.now()) < 60_000, date);
 });
 
-test('what belongs to a connection by HTTP/1.1 is left out (RFC 9113 section 8.2.2)', () => {
+test('connection-specific headers of HTTP/1.1 are left out (RFC 9113 section 8.2.2)', () => {
   const names = [
     'Connection',
     'Keep-Alive',
@@ -51,7 +51,7 @@ test('space around a value is no part of it (RFC 9113 section 8.2.1)', () => {
   assert.deepEqual(decoded(responseBlock(200, ['a', ' \tb c\t', 'date', 'now'])).slice(2, 4), ['a', 'b c']);
 });
 
-test('attack: a line that would begin another one elsewhere is not written', () => {
+test('attack: a value with line breaks is not written (response splitting)', () => {
   for (const lines of [
     ['a', 'b\r\nset-cookie: x'],
     ['a', 'b\0'],
@@ -68,7 +68,7 @@ test('attack: a line that would begin another one elsewhere is not written', () 
 });
 
 // A client's table may hold 4,096 bytes and more: what stands in it must not be reached from here.
-test('no block depends on one before it, nor leaves anything for one behind it', () => {
+test('header blocks do not depend on each other: nothing enters the dynamic table', () => {
   const block = Buffer.from(responseBlock(200, ['x-secret', 'value', 'date', 'now']), 'latin1');
   const one = decoder();
   const first = one.decode(block).lines;

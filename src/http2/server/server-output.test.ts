@@ -46,7 +46,7 @@ function waiting(isHolding: boolean, proceed: () => void): WaitingStream {
   return { isWaiting: false, hasQueuedContent: isHolding, proceed };
 }
 
-test('a stream that waits for its client alone goes on when that reads, whatever is left of the connection’s window', async () => {
+test('a stream that waits for its client continues when the client reads, even with an empty connection window', async () => {
   const { output, readAll } = newOutput();
   await fill(output);
   const told: string[] = [];
@@ -59,7 +59,7 @@ test('a stream that waits for its client alone goes on when that reads, whatever
   assert.deepEqual(told, ['without', 'with content']);
 });
 
-test('a stream that cannot go on when the client reads is a fault of ours, and said to be one', async () => {
+test('an error thrown by a waiting stream is reported as a failure', async () => {
   const { output, readAll, failures } = newOutput();
   await fill(output);
   const fault = new Error('a fault of ours');

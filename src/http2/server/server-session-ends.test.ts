@@ -34,7 +34,7 @@ async function readLarge(context: TestContext, port: number): Promise<number> {
   return received;
 }
 
-test('a connection that ends behind a response ends when the client has all of it', async (context) => {
+test('a connection that is to end after a response waits until the client has all of it', async (context) => {
   const { port } = await startServer(context, () => new Response(Buffer.alloc(large, 'x')), {
     goawayChance: 1,
   });
@@ -56,7 +56,7 @@ test('a client without a table of header lines is served (RFC 7541 section 4.2)'
   assert.equal((await askHttp2(session)).body.toString(), 'fine');
 });
 
-test('an exchange that was answered for taking too long has no other response, not even where that one waits', async (context) => {
+test('a request that got a time-out response gets no second one, even while the first waits', async (context) => {
   const late = Promise.withResolvers<void>();
   const { client } = await startWithFrames(
     context,
@@ -80,7 +80,7 @@ test('an exchange that was answered for taking too long has no other response, n
   assert.equal(client.of(frameType.headers, 1).length, 1);
 });
 
-test('attack: requests that are answered without content, of a client that reads nothing, are bounded', async (context) => {
+test('attack: a client that reads nothing cannot collect responses without content', async (context) => {
   const { client } = await startWithFrames(context, () => new Response());
   client.socket.pause();
   const connect = fieldBlock([':method', 'CONNECT', ':authority', 'a']);
@@ -98,7 +98,7 @@ test('attack: requests that are answered without content, of a client that reads
   assert.ok(responses < most, `all of ${responses} requests were answered`);
 });
 
-test('attack: what is answered to a client that reads nothing keeps its stream open, so that it can ask for no more', async (context) => {
+test('attack: unread responses keep their streams open, so that the client can open no more', async (context) => {
   let asked = 0;
   let open = 0;
   const { client } = await startWithFrames(
@@ -143,7 +143,7 @@ test('attack: tiny pieces of unread content are bounded', async (context) => {
   assert.equal(await client.goAwayCode(), 0xb);
 });
 
-test('attack: what waits for a window is let go of when its stream is over, and the window does not matter', async (context) => {
+test('attack: content that waits for a window is freed when its stream ends', async (context) => {
   let open = 0;
   const { client } = await startWithFrames(context, (_request, { inbound }) => {
     open++;
@@ -165,7 +165,7 @@ test('attack: what waits for a window is let go of when its stream is over, and 
   await eventually(() => client.hasEnded(203));
 });
 
-test('a body of the router’s own that has nothing to say is given up with its client', async (context) => {
+test('a silent body is cancelled when its client goes away', async (context) => {
   let cancelled = 0;
   const { port } = await startServer(
     context,

@@ -183,7 +183,7 @@ describe('attack: what ends a stream, and nothing else', () => {
     ],
   };
   for (const [name, [code, ...frames]] of Object.entries(vectors)) {
-    test(`${name}: once, and its work is given up`, async (context) => {
+    test(`${name}: ends the stream, and its work is cancelled`, async (context) => {
       let underWay = 0;
       const { client } = await startWithFrames(context, ({ url, signal }) => {
         if (new URL(url).pathname === '/fine') return fine();
@@ -198,7 +198,7 @@ describe('attack: what ends a stream, and nothing else', () => {
       assert.equal((await client.outcome(3)).body, 'fine');
     });
 
-    test(`${name}: all the time ends the connection (CVE-2025-8671)`, async (context) => {
+    test(`${name}: repeated, ends the connection (CVE-2025-8671)`, async (context) => {
       const { client } = await startWithFrames(context, never);
       for (let stream = 1; stream < 4_000 && !client.isOver; stream += 2) {
         client.write(...frames.map((of) => of(stream)));

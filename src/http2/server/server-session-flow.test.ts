@@ -36,7 +36,7 @@ async function assertReceived(client: FrameClient, stream: number, bytes: number
   assert.equal(client.received(stream), bytes);
 }
 
-describe('a response is as long as the client allows', () => {
+describe('a response is sent as the client’s windows allow', () => {
   test('on its stream: it goes on when that is widened, and ends', async (context) => {
     const { client } = await startWithFrames(context, bytesOf);
     client.widen(0, large);
@@ -67,7 +67,7 @@ describe('a response is as long as the client allows', () => {
     );
   });
 
-  test('again and again, and what waits for it makes no new memory each time', async (context) => {
+  test('again and again, without new memory for the content that waits', async (context) => {
     const length = 10 * large;
     const { client } = await startWithFrames(context, bytesOf);
     client.widen(0, length);
@@ -84,7 +84,7 @@ describe('a response is as long as the client allows', () => {
     assert.ok(blocks.length < 10, `${blocks.length} blocks`);
   });
 
-  test('where a client grants little at a time, the first does not leave the others nothing', async (context) => {
+  test('a client that grants little at a time starves no response', async (context) => {
     const first = [preface, settingsFrame(4, 1_000_000)];
     const { client } = await startWithFrames(context, bytesOf, { first });
     client.request(1, requestLines(`/${large}`));
@@ -116,7 +116,7 @@ describe('a response is as long as the client allows', () => {
     assert.equal(client.received(1), large);
   });
 
-  test('a window of nothing: the head comes, the content waits, and so does its end', async (context) => {
+  test('with a window of 0 the head is sent, and the content waits', async (context) => {
     const first = [preface, settingsFrame(4, 0)];
     const { client } = await startWithFrames(context, () => new Response('short'), { first });
     client.request(1, requestLines());
@@ -131,7 +131,7 @@ describe('a response is as long as the client allows', () => {
   });
 });
 
-test('a client that gives up what waits for it frees whoever produces it', async (context) => {
+test('a client that resets a waiting stream releases the producer', async (context) => {
   let cancelled = 0;
   let produced = 0;
   const { client } = await startWithFrames(
@@ -163,8 +163,8 @@ test('a client that gives up what waits for it frees whoever produces it', async
   await eventually(() => cancelled === 2);
 });
 
-describe('an upload is as long as its reader allows', () => {
-  test('what nobody reads is not granted again; what is read is', async (context) => {
+describe('an upload is granted as its reader reads', () => {
+  test('only content that was read is granted again', async (context) => {
     const read = Promise.withResolvers<void>();
     const { client } = await startWithFrames(context, async (request) => {
       await read.promise;
@@ -183,7 +183,7 @@ describe('an upload is as long as its reader allows', () => {
     assert.equal((await client.outcome(1)).body, String(16 * 16_384 + 3));
   });
 
-  test('attack: more than was granted ends the stream, and its work', async (context) => {
+  test('attack: more data than was granted ends the stream, and its work', async (context) => {
     let isAborted = false;
     const { client } = await startWithFrames(context, ({ signal }) => {
       signal.addEventListener('abort', () => {
@@ -199,7 +199,7 @@ describe('an upload is as long as its reader allows', () => {
     await eventually(() => isAborted);
   });
 
-  test('padding is granted again, for nobody reads it', async (context) => {
+  test('padding is granted again at once: nobody reads it', async (context) => {
     const { client } = await startWithFrames(
       context,
       async (request) => new Response(String((await request.text()).length)),
@@ -212,7 +212,7 @@ describe('an upload is as long as its reader allows', () => {
     assert.equal((await client.outcome(1)).body, String(2_000 * 256 + 'content'.length));
   });
 
-  test('an upload that breaks off is no whole one', async (context) => {
+  test('an upload that breaks off does not pass for whole', async (context) => {
     const outcome = Promise.withResolvers<string>();
     const fetch = async (_request: Request, { inbound }: NodeBindings): Promise<Response> => {
       try {
@@ -235,7 +235,7 @@ for (const [name, content] of [
   ['nothing', undefined],
   ['a part', 'half'],
 ] as const) {
-  test(`whoever begins to read an upload of which ${name} came before it broke off is told so`, async (context) => {
+  test(`a late reader of an upload of which ${name} came before it broke off gets an error`, async (context) => {
     const isOver = Promise.withResolvers<void>();
     const outcome = Promise.withResolvers<string>();
     const fetch = async (_request: Request, { inbound }: NodeBindings): Promise<Response> => {
@@ -286,7 +286,7 @@ describe('windows that are widened', () => {
     return client;
   }
 
-  test('as Go’s client does it, for the stream and the connection behind each 4 KiB', async (context) => {
+  test('after each 4 KiB for stream and connection, as Go’s client does, are allowed', async (context) => {
     const client = await clientThatHasRead(context);
     for (let read = 0; read < length; read += 4_096) {
       client.widen(0, 4_096);
@@ -296,7 +296,7 @@ describe('windows that are widened', () => {
     assert.equal(client.isOver, false);
   });
 
-  test('attack: more often than anything was sent ends the connection', async (context) => {
+  test('attack: more often than data was sent end the connection', async (context) => {
     const client = await clientThatHasRead(context);
     for (let count = 0; count < 20_000; count++) client.widen(0, 1);
     assert.equal(await client.goAwayCode(), 0xb);

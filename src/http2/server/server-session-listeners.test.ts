@@ -13,7 +13,7 @@ import { defaultHttp2ServerLimits } from './server-limits.ts';
 import { ServerSession } from './server-session.ts';
 import { UnfinishedHeads } from './unfinished-heads.ts';
 
-test('a listener that fails at the end of its stream keeps no other stream from being told, nor the server', async (context) => {
+test('a listener that throws at the end of its stream does not disturb other streams or the server', async (context) => {
   const streams: number[] = [];
   const closed: number[] = [];
   const failures: unknown[] = [];

@@ -13,7 +13,7 @@ const fine = (): Response => new Response('fine');
 /** Never responds. */
 const never = (): Promise<Response> => new Promise(() => {});
 
-test('requests are answered, however their heads are cut and padded', async (context) => {
+test('requests are served, however their heads are split and padded', async (context) => {
   const { client } = await startWithFrames(context, (request) => new Response(new URL(request.url).pathname));
   const block = fieldBlock(requestLines('/whole'));
   const inPieces = fieldBlock(requestLines('/pieces'));
@@ -34,7 +34,7 @@ test('requests are answered, however their heads are cut and padded', async (con
   assert.deepEqual(await client.outcome(3), { status: 200, body: '/pieces' });
 });
 
-test('bytes may come one by one', async (context) => {
+test('a request may arrive byte by byte', async (context) => {
   const first = Buffer.concat([preface, settingsFrame()]);
   const { client } = await startWithFrames(context, fine, {
     first: [...first].map((byte) => Buffer.from([byte])),
@@ -48,7 +48,7 @@ test('bytes may come one by one', async (context) => {
   assert.equal((await client.outcome(1)).body, 'fine');
 });
 
-test('responses of the router are told apart by method and status: HEAD, 204, 304 and 205 have no content', async (context) => {
+test('responses to HEAD and with 204, 205 and 304 have no content', async (context) => {
   const { client } = await startWithFrames(context, (request) => {
     const { pathname } = new URL(request.url);
     if (request.method === 'HEAD') return new Response(null, { headers: { 'content-length': '5' } });
@@ -68,7 +68,7 @@ test('responses of the router are told apart by method and status: HEAD, 204, 30
   }
 });
 
-test('a method that the web does not know, and a target that is no path, reach the handler; CONNECT is no method of ours', async (context) => {
+test('unknown methods and targets that are no path reach the handler; CONNECT does not', async (context) => {
   const { client } = await startWithFrames(context, ({ method }) => new Response(method));
   client.request(1, requestLines('/', 'TRACE'));
   client.request(3, requestLines('/', 'patch'));
@@ -80,7 +80,7 @@ test('a method that the web does not know, and a target that is no path, reach t
   assert.equal((await client.outcome(7)).body, 'OPTIONS');
 });
 
-test('a client that waits for 100 is told to go on, and one that expects something else is not', async (context) => {
+test('a client that expects 100-continue gets 100; another expectation gets 417', async (context) => {
   const { client } = await startWithFrames(context, async (request) => new Response(await request.text()));
   client.request(1, requestLines('/', 'POST', 'expect', '100-continue'), { endStream: false });
   await eventually(() => client.of(frameType.headers, 1).length === 1);
@@ -111,7 +111,7 @@ test('a response in front of the end of an upload: END_STREAM, then RST_STREAM w
   assert.equal((await client.outcome(3)).status, 413);
 });
 
-test('a client that is answered 401 has to connect anew (kubernetes#121120)', async (context) => {
+test('a 401 ends the connection (kubernetes#121120)', async (context) => {
   const { client } = await startWithFrames(context, () => new Response('who?', { status: 401 }));
   client.request(1, requestLines());
   assert.equal((await client.outcome(1)).status, 401);
@@ -120,7 +120,7 @@ test('a client that is answered 401 has to connect anew (kubernetes#121120)', as
   await eventually(() => client.ended);
 });
 
-test('a server that drains says so, finishes what is in flight, and accepts nothing more', async (context) => {
+test('a draining server sends GOAWAY, finishes requests in flight, and accepts no more', async (context) => {
   const response = Promise.withResolvers<Response>();
   let requests = 0;
   const { client, server } = await startWithFrames(context, () => {
@@ -144,7 +144,7 @@ test('a server that drains says so, finishes what is in flight, and accepts noth
   assert.deepEqual(client.of(frameType.headers, 3), []);
 });
 
-test('a client that sends GOAWAY has its responses before the connection ends', async (context) => {
+test('a client that sends GOAWAY gets its responses before the connection ends', async (context) => {
   const response = Promise.withResolvers<Response>();
   const { client } = await startWithFrames(context, () => response.promise);
   client.request(1, requestLines());
@@ -155,7 +155,7 @@ test('a client that sends GOAWAY has its responses before the connection ends', 
   await eventually(() => client.ended);
 });
 
-test('a request behind a goodbye that ended the connection is not carried out', async (context) => {
+test('a request after a GOAWAY that ended the connection is not processed', async (context) => {
   let requests = 0;
   const { client } = await startWithFrames(context, () => {
     requests++;
@@ -170,7 +170,7 @@ test('a request behind a goodbye that ended the connection is not carried out', 
   assert.equal(requests, 0);
 });
 
-test('a body of the router’s own that fails breaks its response off, and no other', async (context) => {
+test('a body that fails resets its own stream only', async (context) => {
   const { client } = await startWithFrames(context, (request) => {
     if (new URL(request.url).pathname !== '/failing') return fine();
     let pulls = 0;

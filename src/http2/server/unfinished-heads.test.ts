@@ -48,7 +48,7 @@ function manyLines(count: number, path = '/'): string[] {
 }
 
 describe('a head that is too large', () => {
-  test('gets 431, and its connection goes on', async (context) => {
+  test('gets 431, and its connection stays open', async (context) => {
     const { client } = await startWithFrames(context, fine);
     client.write(headFrames(1, manyLines(2_000)));
     const { status, body } = await client.outcome(1);
@@ -58,7 +58,7 @@ describe('a head that is too large', () => {
     assert.equal((await client.outcome(3)).status, 200);
   });
 
-  test('is none on a connection with a verified certificate, up to a mebibyte', async (context) => {
+  test('begins at 1 MiB on a connection with a verified certificate', async (context) => {
     const { client } = await startWithFrames(context, fine, { server: verified });
     client.write(headFrames(1, manyLines(2_000)));
     assert.equal((await client.outcome(1)).status, 200);
@@ -66,14 +66,14 @@ describe('a head that is too large', () => {
     assert.equal((await client.outcome(3)).status, 200);
   });
 
-  test('attack: one without an end is not read beyond the limit', async (context) => {
+  test('attack: an endless head is not read beyond the limit', async (context) => {
     const { client } = await startWithFrames(context, fine);
     const lines = [...requestLines(), 'x-large', 'a'.repeat(64 * 1024)];
     client.write(headFrames(1, lines, { isWhole: false }));
     assert.equal(await client.goAwayCode(), enhanceYourCalm);
   });
 
-  test('attack: again and again, it ends the connection', async (context) => {
+  test('attack: repeated, it ends the connection', async (context) => {
     const { client } = await startWithFrames(context, fine);
     const most = 1_000;
     for (let stream = 1; stream < 2 * most && !client.isOver; stream += 2) {
@@ -100,7 +100,7 @@ describe('a head that does not end', () => {
     });
   }
 
-  test('is none when the rest comes', async (context) => {
+  test('is served when the rest comes', async (context) => {
     const { client } = await startWithFrames(context, fine);
     client.write(frame(frameType.headers, endStream, 1, block.subarray(0, 4)));
     await new Promise(setImmediate);
@@ -109,7 +109,7 @@ describe('a head that does not end', () => {
   });
 });
 
-test('attack: unfinished heads on many connections: the one that has come for the longest goes', async (context) => {
+test('attack: unfinished heads on many connections: the oldest is closed', async (context) => {
   const server = { limits: { maximumUnfinishedHeads: 100_000 } };
   const { client, port } = await startWithFrames(context, fine, { server });
   const unfinished = headFrames(1, [...requestLines(), 'x-large', 'a'.repeat(40_000)], { isWhole: false });
@@ -132,8 +132,8 @@ test('attack: unfinished heads on many connections: the one that has come for th
   assert.equal((await third.outcome(1)).status, 200);
 });
 
-describe('heads that are held', () => {
-  test('are forgotten when they end, and counted once as they grow', () => {
+describe('the count of unfinished heads', () => {
+  test('drops heads that end, and counts a growing head once', () => {
     const heads = new UnfinishedHeads({ maximumBytes: 100, timeout: 10_000 });
     const given: string[] = [];
     const one = { giveUp: () => given.push('one') };
@@ -148,7 +148,7 @@ describe('heads that are held', () => {
     assert.deepEqual(given, []);
   });
 
-  test('attack: one that is larger than all may be goes itself', () => {
+  test('attack: one head beyond the total limit is closed itself', () => {
     const heads = new UnfinishedHeads({ maximumBytes: 100, timeout: 10_000 });
     const given: string[] = [];
     heads.hold({ giveUp: () => given.push('one') }, 101, true);
@@ -156,7 +156,7 @@ describe('heads that are held', () => {
     assert.equal(heads.bytes, 0);
   });
 
-  test('another head of the same connection begins anew, behind those of others', () => {
+  test('a connection’s next head counts as the newest', () => {
     const heads = new UnfinishedHeads({ maximumBytes: 100, timeout: 10_000 });
     const given: string[] = [];
     const one = { giveUp: () => given.push('one') };

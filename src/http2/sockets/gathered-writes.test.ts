@@ -154,7 +154,7 @@ describe('gathered writes', () => {
     assert.equal(seen.room, 1);
   });
 
-  test('attack: a buffer whose write has failed is nobody else’s', async () => {
+  test('attack: a buffer whose write has failed is given to nobody else', async () => {
     const { client, writes } = newWrites();
     writes.add(Buffer.from('secret'));
     await settled();

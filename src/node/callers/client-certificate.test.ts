@@ -213,7 +213,7 @@ describe('S10: a certificate that yields no identity', () => {
     await assert.rejects(async () => authenticate(inbound, authenticators), { name: 'AuthenticationError' });
   });
 
-  it('is a server’s idea of authorized alone: the chain is checked against the bundles themselves', async (context) => {
+  it('is one that only TLS calls authorized: the chain is checked against the bundles themselves', async (context) => {
     const other = await createAuthority('trusted-by-the-server-only');
     const reader = new ClientCertificateReader(authorities);
     const server = await listen(context, (request) => reader.read(request), authorities, {

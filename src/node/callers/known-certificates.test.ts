@@ -11,7 +11,7 @@ import {
 } from '../../../test/support/client-certificate-server.ts';
 import { ClientCertificateReader, KnownCertificates } from './client-certificate.ts';
 
-test('certificates are known by their bytes, and the oldest makes room', async () => {
+test('certificates are cached by their bytes, and the oldest is removed', async () => {
   const authority = await createAuthority('ca');
   const issue = async (): Promise<string> =>
     (await authority.issue({ commonName: 'jane', usage: 'client' })).certificate;
@@ -45,8 +45,8 @@ test('a certificate that an authority has signed itself is examined once for all
   assert.deepEqual(organizations, [['dev'], ['dev'], ['ops']]);
 });
 
-describe('attack: a certificate that is known from another connection', () => {
-  it('is nobody where the handshake has not verified it', async (context) => {
+describe('attack: a certificate that is cached from another connection', () => {
+  it('yields no identity if the handshake has not verified it', async (context) => {
     const reader = new ClientCertificateReader(authorities);
     const jane = await cluster.issue({ commonName: 'jane', usage: 'client' });
     const verifying = await listen(context, (request) => reader.read(request));

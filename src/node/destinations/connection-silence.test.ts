@@ -16,7 +16,7 @@ describe('a connection that falls silent', () => {
   before(() => mock.timers.enable({ apis: ['setInterval'] }));
   after(() => mock.timers.reset());
 
-  test('a connection is asked after 30 seconds without a byte, and given up 15 seconds later', () => {
+  test('a connection is pinged after 30 seconds without a byte, and closed 15 seconds later', () => {
     const told: string[] = [];
     let bytes = 100;
     const stop = monitorSilence({
@@ -41,7 +41,7 @@ describe('a connection that falls silent', () => {
     assert.equal(told.length, 3);
   });
 
-  test('a destination with a quiet watch is asked for a sign of life, and the watch goes on', async (context) => {
+  test('a destination with a quiet watch is pinged, and the watch continues', async (context) => {
     const { transport, relay, watches } = await startBehindRelay(context);
     const watching = await send(transport, relay.destination, get(), { target: '/watch' });
     const events = eventsOf(watching);
@@ -62,7 +62,7 @@ describe('a connection that falls silent', () => {
     assert.equal(await events.next(), undefined);
   });
 
-  test('a destination that is gone without a word is noticed although requests still go out to it', async (context) => {
+  test('a destination that vanished is noticed although requests are still sent to it', async (context) => {
     const { transport, relay } = await startBehindRelay(context);
     const watching = await send(transport, relay.destination, get(), { target: '/watch' });
     relay.fallSilent();

@@ -6,7 +6,7 @@ import { newTransport, send } from '../../../test/support/node-transport.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 
 for (const protocol of ['h2', 'http/1.1'] as const) {
-  describe(`whoever follows a destination is told of responses that break off (${protocol})`, () => {
+  describe(`responses that break off are reported (${protocol})`, () => {
     test('when the destination ends in the middle of one', async (context) => {
       const { peer, told, ask } = await beginning(context, protocol);
       const response = await ask();
@@ -15,7 +15,7 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
       assert.deepEqual(told, [peer.destination.origin]);
     });
 
-    test('not of one that comes to its end', async (context) => {
+    test('not for a response that is complete', async (context) => {
       const { told, responses, ask } = await beginning(context, protocol);
       const response = await ask();
       responses[0]?.end('last');

@@ -19,14 +19,14 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
       return { peer, transport, response, responses };
     };
 
-    test('at once: what is in flight breaks off and never passes for whole', async (context) => {
+    test('at once: responses in flight break off and never pass for whole', async (context) => {
       const { peer, transport, response } = await responding(context);
       transport.endConnections(peer.destination, 'at-once');
       await assert.rejects(response.text());
       await eventually(() => peer.openConnections() === 0);
     });
 
-    test('when idle: what is in flight comes to its end first', async (context) => {
+    test('when idle: requests in flight end first', async (context) => {
       const { peer, transport, response, responses } = await responding(context);
       transport.endConnections(peer.destination, 'when-idle');
       responses[0]?.end('last');

@@ -27,7 +27,7 @@ function linesOf(incoming: PeerIncoming): string[] {
 
 for (const protocol of protocols) {
   describe(`towards a destination on ${protocol}`, () => {
-    test('trap 1: two X-Remote-Group lines arrive as two, a comma in a name stays in it', async (context) => {
+    test('two X-Remote-Group lines arrive as two, a comma in a name stays in it', async (context) => {
       let received: string[] = [];
       const peer = await startPeer(context, protocol, (incoming, outgoing) => {
         received = linesOf(incoming);
@@ -77,7 +77,7 @@ for (const protocol of protocols) {
       assert.equal(count, 1_000);
     });
 
-    test('trap 3: a gzip body passes byte for byte with its length', async (context) => {
+    test('a gzip body passes byte for byte with its length', async (context) => {
       const packed = gzipSync('{"kind":"Table"}'.repeat(1_000));
       const peer = await startPeer(context, protocol, (incoming, outgoing) => {
         assert.equal(incoming.headers['accept-encoding'], 'gzip');
@@ -98,7 +98,7 @@ for (const protocol of protocols) {
       }
     });
 
-    test('trap 4: the TLS name is the destination’s, whatever Host the client sends', async (context) => {
+    test('the TLS name is the destination’s, whatever Host the client sends', async (context) => {
       const hosts: (string | undefined)[] = [];
       const peer = await startPeer(context, protocol, (incoming, outgoing) => {
         hosts.push(incoming.headers[':authority']?.toString() ?? incoming.headers.host);
@@ -164,7 +164,7 @@ for (const protocol of protocols) {
   });
 }
 
-test('trap 2: connection headers of a response are removed and never crash the HTTP/2 server', async (context) => {
+test('connection headers of a response are removed and never crash the HTTP/2 server', async (context) => {
   const peer = await startRawPeer(context, (socket) => {
     socket.on('data', () => {
       socket.write(

@@ -48,7 +48,7 @@ for (const client of protocols) {
         assert.equal(await response.ended, 'end');
       });
 
-      test('trap 6: a watch is never cut for being quiet, before its head or after', async (context) => {
+      test('a watch is never cut for being quiet, before its head or after', async (context) => {
         const peer = await startPeer(context, upstream, async (_incoming, outgoing) => {
           // Timers of one process are called in their order: one of the router, set before, would have been first.
           await delay(25);
@@ -125,7 +125,7 @@ for (const client of protocols) {
   }
 }
 
-test('trap 6: a watch on HTTP/1.1 outlasts the five minutes after which undici gives up by itself', async (context) => {
+test('a watch on HTTP/1.1 outlasts the five minutes after which undici gives up by itself', async (context) => {
   // undici's own clock, moved as its own tests do.
   const clock: { tick(milliseconds: number): void } = createRequire(import.meta.url)(
     'undici/lib/util/timers.js',

@@ -125,7 +125,7 @@ for (const client of protocols) {
 }
 
 for (const client of protocols) {
-  test(`an upload on ${client} that HTTP/2 destinations response before its end leaves no stream open there`, async (context) => {
+  test(`an upload on ${client} to which an HTTP/2 destination responds early leaves no stream open there`, async (context) => {
     const codes: number[] = [];
     const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
       incoming.on('error', () => {}).resume();
@@ -147,7 +147,7 @@ for (const client of protocols) {
   });
 }
 
-test('an upload that HTTP/2 destinations response at its end is not reset', async (context) => {
+test('an upload to which an HTTP/2 destination responds at its end is not reset', async (context) => {
   const codes: number[] = [];
   const peer = await startPeer(context, 'h2', async (incoming, outgoing) => {
     outgoing.stream?.once('close', () => codes.push(outgoing.stream?.rstCode ?? -1));

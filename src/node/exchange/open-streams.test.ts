@@ -83,7 +83,7 @@ test('what is still open when the time is over is cut', (context) => {
   assert.deepEqual(ended, [0, 1], 'nothing more happens');
 });
 
-test('streams that would go elsewhere by now end one after another, and none that is back in its place', (context) => {
+test('streams that another server should serve now end one after another; those that may stay do not', (context) => {
   context.mock.timers.enable({ apis: ['setInterval'] });
   const streams = new OpenStreams();
   const ended: string[] = [];
@@ -153,7 +153,7 @@ test('a watch in the middle of an event gets the rest of it, and nothing of the 
   assert.equal(received(), '{"type":"ADDED"}\n<end>');
 });
 
-test('what comes behind its end is dropped, and its own end is no second one', () => {
+test('data after its end is dropped, and its own end is not sent twice', () => {
   const { response, write, received } = startResponse();
   response.endSoon();
   assert.equal(write('{"type":"ADDED"}\n'), true);
@@ -190,7 +190,7 @@ for (const [what, options] of Object.entries({
   });
 }
 
-test('a response that has ended by itself is in no shutdown’s way', () => {
+test('a response that has ended by itself does not delay a shutdown', () => {
   const { response, streams } = startResponse();
   response.end();
   response.release();

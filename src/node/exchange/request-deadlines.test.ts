@@ -16,7 +16,7 @@ function startDeadlines(context: TestContext, timeout: number, onExpired?: (requ
   return { clock, deadlines };
 }
 
-test('a request is ended at its deadline, once, at most two looks late and never early', (context) => {
+test('a request is ended once at its deadline: never early, at most two checks late', (context) => {
   fc.assert(
     fc.property(fc.nat({ max: 100_000 }), fc.integer({ min: 1, max: 120_000 }), (start, timeout) => {
       const { clock, deadlines } = startDeadlines(context, timeout);
@@ -33,7 +33,7 @@ test('a request is ended at its deadline, once, at most two looks late and never
   );
 });
 
-test('what has ended by itself is left alone', (context) => {
+test('a request that has ended by itself is left alone', (context) => {
   const { clock, deadlines } = startDeadlines(context, 1_000);
   const request = { expire: () => assert.fail('it was over') };
   deadlines.remove(request, deadlines.add(request));
@@ -42,7 +42,7 @@ test('what has ended by itself is left alone', (context) => {
   assert.equal(deadlines.expired, 0);
 });
 
-test('a request that comes where another one was is not ended in its place, nor taken out for it', (context) => {
+test('a request that reuses the place of another is not ended or removed for it', (context) => {
   const { clock, deadlines } = startDeadlines(context, 1_000);
   const first = { expire: () => assert.fail('it was over') };
   const place = deadlines.add(first);
@@ -59,7 +59,7 @@ test('a request that comes where another one was is not ended in its place, nor 
   assert.deepEqual(ended, ['second']);
 });
 
-test('what ends while others are being ended takes itself out, and each is ended once', (context) => {
+test('a request may end while others are being ended, and each is ended once', (context) => {
   const { clock, deadlines } = startDeadlines(context, 1_000);
   const ended: number[] = [];
   const requests = [0, 1, 2, 3].map((number) => ({
@@ -82,7 +82,7 @@ test('what ends while others are being ended takes itself out, and each is ended
   );
 });
 
-test('a process that stood still ends what became due meanwhile, and nothing else', (context) => {
+test('after a pause of the process only overdue requests are ended', (context) => {
   const told: number[] = [];
   const { clock, deadlines } = startDeadlines(context, 60_000, (requests) => told.push(requests));
   const ended: string[] = [];
@@ -99,7 +99,7 @@ test('a process that stood still ends what became due meanwhile, and nothing els
   assert.equal(deadlines.expired, 2);
 });
 
-test('a request that cannot be ended is told of, and keeps no other from its end', (context) => {
+test('an error while ending a request is reported, and the others are still ended', (context) => {
   const failures: unknown[] = [];
   const clock = { now: 0 };
   const onFailed = (error: unknown) => failures.push(error);
@@ -120,7 +120,7 @@ test('a request that cannot be ended is told of, and keeps no other from its end
   assert.equal(deadlines.expired, 2);
 });
 
-test('another time-out is for requests that begin after it, be it longer or shorter', (context) => {
+test('a new time-out applies to later requests only', (context) => {
   const { clock, deadlines } = startDeadlines(context, 60_000, () => {});
   const ended: string[] = [];
   deadlines.add({ expire: () => ended.push('of 60 s') });

@@ -13,7 +13,7 @@ function sinkFor(signal: AbortSignal): WebResponseSink {
   });
 }
 
-test('whoever gives up in the middle of a body is told so, and does not wait for the rest', async () => {
+test('a reader that gives up in the middle of a body does not wait for the rest', async () => {
   const giveUp = new AbortController();
   const response = sinkFor(giveUp.signal);
   let isGone = false;

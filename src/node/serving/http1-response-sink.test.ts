@@ -45,7 +45,7 @@ test('a body that comes whole is lent as plain bytes, too, and from the middle o
   assert.equal(headAndBody(bytes)[1], 'whole');
 });
 
-test('of a response that is given up while its body is held nothing arrives', async (context) => {
+test('nothing arrives of a response that is given up while its body is held', async (context) => {
   const bytes = await bytesOf(context, (response) => {
     response.start(200, 'OK', head(5));
     response.lend(Buffer.from('whole'));

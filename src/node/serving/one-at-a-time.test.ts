@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { OneAtATime } from './one-at-a-time.ts';
 
-test('a request that comes behind the end of its connection is not carried out', () => {
+test('a request that arrives after its connection has ended is not processed', () => {
   const pipelines = new OneAtATime();
   const socket = new Socket();
   const handled: string[] = [];

@@ -6,7 +6,7 @@ import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
 import { servingAuthority } from '../../../test/support/node-exchange.ts';
 import { mirror, startServer as start } from '../../../test/support/node-server.ts';
 
-describe('what is no request of Kubernetes', () => {
+describe('requests that Kubernetes clients do not send', () => {
   const smuggling: Record<string, string> = {
     'both Content-Length and Transfer-Encoding':
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',

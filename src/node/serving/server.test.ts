@@ -30,7 +30,7 @@ describe('the request as it stood on the wire', () => {
     ]);
   });
 
-  test('an absolute-form target reaches the door as it is', async (context) => {
+  test('an absolute-form target reaches the handler unchanged', async (context) => {
     const { port } = await start(context, mirror);
     const client = await rawClient(context, port);
     client.write('GET https://evil.example/api HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
@@ -73,7 +73,7 @@ describe('the request as it stood on the wire', () => {
 });
 
 describe('responses of the app', () => {
-  test('trap 2: connection headers of a Response reach no HTTP/2 client, and never end the process', async (context) => {
+  test('connection headers of a Response reach no HTTP/2 client, and never end the process', async (context) => {
     const { port } = await start(context, (_request, { inbound }) =>
       inbound.target === '/bad'
         ? new Response('x', { headers: { 'keep-alive': 'timeout=5' } })

@@ -11,7 +11,7 @@ const part = (name: string) => `GET /${name} HTTP/1.1\r\nHost: a\r\nX-Filler: ${
 const request = (name: string, body = '') =>
   `POST /${name} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
-test('attack: unfinished HTTP/1.1 heads on many connections: the oldest end when they are too much together, others stay', async (context) => {
+test('attack: unfinished HTTP/1.1 heads on many connections: beyond the total limit the oldest are closed, others stay', async (context) => {
   const { port } = await startServer(context, (_request, { inbound }) => new Response(inbound.target), {
     limits: { maximumUnfinishedHeads: 10_000, unfinishedHeadsInterval: 5 },
   });

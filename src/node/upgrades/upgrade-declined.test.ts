@@ -91,7 +91,7 @@ test('CVE-2020-8559: a redirect is neither followed nor passed on: 503', async (
   assert.equal(followed, 0);
 });
 
-describe('refused at the door, the destination sees nothing', () => {
+describe('refused before the destination sees anything', () => {
   for (const [what, request] of [
     ['h2c', upgradeRequest('h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__\r\n', 'GET')],
     ['a list of protocols', upgradeRequest('websocket, h2c')],
@@ -116,7 +116,7 @@ describe('refused at the door, the destination sees nothing', () => {
     });
   }
 
-  test('whom the router does not admit gets that response and no connection', async (context) => {
+  test('a caller that the router refuses gets that response, and no connection is dialled', async (context) => {
     const destination = await startDestination(context, switching('websocket'));
     const router = await startRouter(context, {
       destination: destination.destination,

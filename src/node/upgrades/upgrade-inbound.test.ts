@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { RequestDeadlines } from '../exchange/request-deadlines.ts';
 import { UpgradeInbound } from './upgrade-inbound.ts';
 
-test('an upgrade whose time is over before there is a response gets a 504, nothing behind it, and its dial ends', async (context) => {
+test('an upgrade that times out before its response gets a 504, and its dial ends', async (context) => {
   const clock = { now: 0 };
   const deadlines = new RequestDeadlines({ timeout: 1_000, clock: () => clock.now });
   context.after(() => deadlines.stop());

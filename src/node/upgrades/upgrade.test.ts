@@ -127,7 +127,7 @@ test('a slow side holds up the other: a tunnel has backpressure', async (context
   assert.ok(written < 24 * 1024 * 1024, `${written} bytes were taken from the destination`);
 });
 
-test('trap 5: a destination that would rather speak HTTP/2 is asked for HTTP/1.1', async (context) => {
+test('a destination that prefers HTTP/2 is asked for HTTP/1.1', async (context) => {
   const server = createSecureServer({ cert: peerPair.chain, key: peerPair.privateKey, allowHTTP1: true });
   server.on('upgrade', (_incoming, socket) => {
     socket.write(switching('SPDY/3.1'));
