@@ -1,17 +1,51 @@
 /** Kubernetes' stability levels of metrics (component-base metrics): ALPHA may change, STABLE will not. */
 type StabilityLevel = 'ALPHA' | 'STABLE';
 
+type MetricType = 'counter' | 'gauge' | 'histogram';
+
 /** One metric, as it is documented and registered. */
-export interface MetricDefinition<Labels extends readonly string[] = readonly string[]> {
+export interface MetricDefinition<
+  Labels extends readonly string[] = readonly string[],
+  Type extends MetricType = MetricType,
+> {
   /** In base units; ends in `_total` for counters, and in the unit (`_seconds`, `_bytes`) if there is one. */
   readonly name: string;
-  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly type: Type;
   readonly stability: StabilityLevel;
   /** One line; the stability level is added before it. */
   readonly help: string;
   readonly labels: Labels;
   /** Upper bounds of a histogram in ascending order, without +Inf. */
   readonly buckets?: readonly number[];
+}
+
+export function counter<const Labels extends readonly string[]>(
+  name: string,
+  help: string,
+  labels: Labels,
+): MetricDefinition<Labels, 'counter'> {
+  return { name, type: 'counter', stability: 'ALPHA', help, labels };
+}
+
+export function gauge<const Labels extends readonly string[]>(
+  name: string,
+  help: string,
+  labels: Labels,
+): MetricDefinition<Labels, 'gauge'> {
+  return { name, type: 'gauge', stability: 'ALPHA', help, labels };
+}
+
+export function histogram<const Labels extends readonly string[]>(
+  name: string,
+  help: string,
+  labels: Labels,
+  buckets: readonly number[],
+): MetricDefinition<Labels, 'histogram'> {
+  return { name, type: 'histogram', stability: 'ALPHA', help, labels, buckets };
+}
+
+export function stable<Definition extends MetricDefinition>(definition: Definition): Definition {
+  return { ...definition, stability: 'STABLE' };
 }
 
 /** Values for labels, in the same order. */

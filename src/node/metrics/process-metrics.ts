@@ -1,50 +1,47 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { type ExposedFamily, labelText, type MetricDefinition, type Sample } from './metric-family.ts';
-
-const gauge = (name: string, help: string, labels: readonly string[] = []) =>
-  ({
-    name,
-    type: 'gauge',
-    stability: 'STABLE',
-    help,
-    labels,
-  }) as const satisfies MetricDefinition;
-const counter = (name: string, help: string) =>
-  ({ name, type: 'counter', stability: 'STABLE', help, labels: [] }) as const satisfies MetricDefinition;
+import {
+  counter,
+  type ExposedFamily,
+  gauge,
+  histogram,
+  labelText,
+  type MetricDefinition,
+  type Sample,
+  stable,
+} from './metric-family.ts';
 
 /**
  * The default metrics of prom-client that are exposed. Left out: lists of active handles and requests, which visit every
  * open socket at each scrape, gauges with names of counters, and a mean that is NaN after a scrape.
  */
 export const processCatalogue: readonly MetricDefinition[] = [
-  counter('process_cpu_user_seconds_total', 'CPU time of the process in user mode.'),
-  counter('process_cpu_system_seconds_total', 'CPU time of the process in the kernel.'),
-  counter('process_cpu_seconds_total', 'CPU time of the process.'),
-  gauge('process_start_time_seconds', 'Start of the process, in seconds since the epoch.'),
-  gauge('process_resident_memory_bytes', 'Resident memory of the process.'),
-  gauge('process_virtual_memory_bytes', 'Virtual memory of the process.'),
-  gauge('process_open_fds', 'Open file descriptors.'),
-  gauge('process_max_fds', 'File descriptors that the process may open.'),
-  gauge('nodejs_eventloop_lag_p50_seconds', 'Median delay of the event loop since the last scrape.'),
+  counter('process_cpu_user_seconds_total', 'CPU time of the process in user mode.', []),
+  counter('process_cpu_system_seconds_total', 'CPU time of the process in the kernel.', []),
+  counter('process_cpu_seconds_total', 'CPU time of the process.', []),
+  gauge('process_start_time_seconds', 'Start of the process, in seconds since the epoch.', []),
+  gauge('process_resident_memory_bytes', 'Resident memory of the process.', []),
+  gauge('process_virtual_memory_bytes', 'Virtual memory of the process.', []),
+  gauge('process_open_fds', 'Open file descriptors.', []),
+  gauge('process_max_fds', 'File descriptors that the process may open.', []),
+  gauge('nodejs_eventloop_lag_p50_seconds', 'Median delay of the event loop since the last scrape.', []),
   gauge(
     'nodejs_eventloop_lag_p99_seconds',
     '99th percentile of the delay of the event loop since the last scrape.',
+    [],
   ),
-  gauge('nodejs_eventloop_lag_max_seconds', 'Longest delay of the event loop since the last scrape.'),
-  gauge('nodejs_heap_size_total_bytes', "Size of V8's heap."),
-  gauge('nodejs_heap_size_used_bytes', "Used part of V8's heap."),
-  gauge('nodejs_external_memory_bytes', 'Memory outside of the heap that JavaScript objects hold.'),
+  gauge('nodejs_eventloop_lag_max_seconds', 'Longest delay of the event loop since the last scrape.', []),
+  gauge('nodejs_heap_size_total_bytes', "Size of V8's heap.", []),
+  gauge('nodejs_heap_size_used_bytes', "Used part of V8's heap.", []),
+  gauge('nodejs_external_memory_bytes', 'Memory outside of the heap that JavaScript objects hold.', []),
   gauge('nodejs_heap_space_size_total_bytes', "Size of each of the spaces of V8's heap.", ['space']),
   gauge('nodejs_heap_space_size_used_bytes', "Used part of each of the spaces of V8's heap.", ['space']),
-  {
-    name: 'nodejs_gc_duration_seconds',
-    type: 'histogram',
-    stability: 'STABLE',
-    help: 'Pauses of garbage collection by kind: major, minor, incremental, weakcb.',
-    labels: ['kind'],
-    buckets: [0.001, 0.01, 0.1, 1, 2, 5],
-  },
-];
+  histogram(
+    'nodejs_gc_duration_seconds',
+    'Pauses of garbage collection by kind: major, minor, incremental, weakcb.',
+    ['kind'],
+    [0.001, 0.01, 0.1, 1, 2, 5],
+  ),
+].map(stable);
 
 /** Made once: it observes garbage collection and the event loop of the process, and cannot be stopped. */
 let registry: Registry | undefined;
