@@ -10,7 +10,6 @@ export type ConnectionEnd =
 
 export interface ConnectionCloserOptions {
   readonly health: Pick<ServerHealth, 'isUnhealthy' | 'reports'>;
-  /** Ends the connections to the server with this ID. */
   readonly end: (id: string, how: ConnectionEnd) => void;
 }
 

@@ -23,7 +23,6 @@ interface Followed {
   readonly destination: Destination;
   /** Ends the probing of this server. */
   readonly ending: AbortController;
-  /** Ends the pause that it is in. */
   pause: AbortController;
 }
 

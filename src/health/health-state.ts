@@ -114,7 +114,6 @@ function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number)
   );
 }
 
-/** The state after a connection was refused, or broke. */
 export function afterLostConnection(state: HealthState, now: number): HealthState {
   const { since = now, failed = false } = state.lost ?? {};
   return { ...state, lost: { since, at: now, probing: false, failed } };

@@ -85,7 +85,6 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     return this.#receiver.settings;
   }
 
-  /** The number of open streams. */
   get streams(): number {
     return this.#streams.size;
   }

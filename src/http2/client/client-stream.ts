@@ -18,7 +18,6 @@ export interface StreamListener {
   fail(error: Error, refused: boolean): void;
 }
 
-/** What a stream needs of its connection. */
 export interface StreamConnection {
   writeReset(streamId: number, code: number): void;
   writeWindowUpdate(streamId: number, increment: number): void;
@@ -129,7 +128,6 @@ export class ClientStream implements ReceivingStream, UploadStream {
     this.#listener.fail(error, refused);
   }
 
-  /** RST_STREAM was received. */
   resetByPeer(code: number): void {
     const message = `the stream was closed (HTTP/2 code ${errorCodeName(code)})`;
     this.fail(new Http2Error('stream', code, message), { code, refused: code === errorCode.refusedStream });

@@ -59,7 +59,6 @@ export class Http1Fallback {
     dispatcher.close().then(forget, forget);
   }
 
-  /** Ends everything at once. */
   destroy(error: Error): void {
     this.retire();
     for (const dispatcher of this.#retired) dispatcher.destroy(error).catch(() => {});

@@ -3,16 +3,13 @@ import type { SendWindow } from '../frames/flow-window.ts';
 import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType } from '../frames/frame.ts';
 import type { FrameWriter } from './frame-writer.ts';
 
-/** What an upload needs of its connection. */
 export interface UploadConnection {
   readonly writer: FrameWriter;
-  /** The window of the connection. */
   readonly sendWindow: SendWindow;
   /** Uploads that wait for a window or for the socket. Their `proceed` is called when there may be room. */
   readonly waitingUploads: Set<RequestUpload>;
 }
 
-/** What an upload needs of its stream. */
 export interface UploadStream {
   readonly id: number;
   readonly sendWindow: SendWindow;

@@ -49,7 +49,6 @@ export type Budget = 'resets' | 'idle frames' | 'small data' | 'window updates';
 /** A DATA frame with fewer bytes of content costs more than it carries. */
 export const smallData = 256;
 
-/** What a frame does. */
 export type FrameRule =
   /** It takes effect. */
   | { readonly action: 'take'; readonly counts?: Budget }

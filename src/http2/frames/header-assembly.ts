@@ -7,7 +7,6 @@ import {
 import { errorCode, frameFlag, frameType } from './frame.ts';
 import { connectionError } from './http2-error.ts';
 
-/** A whole header block, decoded. */
 export interface ReceivedHeaders extends DecodedHeaders {
   readonly streamId: number;
   readonly endStream: boolean;

@@ -11,7 +11,6 @@ export interface ReceivingStream {
   readonly sendWindow: SendWindow;
   /** Sends RST_STREAM and closes it. */
   reset(code: number, error: Error): void;
-  /** RST_STREAM was received. */
   resetByPeer(code: number): void;
   /** @param bytes of a DATA frame, padding included */
   receiveDataHead(bytes: number): void;

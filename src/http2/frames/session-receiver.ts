@@ -15,7 +15,6 @@ import type { ReceivingSession, ReceivingStream } from './receiving-session.ts';
 import { changedSettings, initialSettings, type PeerRole, type Settings } from './settings.ts';
 
 export interface SessionReceiverOptions {
-  /** The role of the peer. */
   readonly peer: PeerRole;
   /** The window of the connection, in bytes. */
   readonly window: number;

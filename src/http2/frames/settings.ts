@@ -19,7 +19,6 @@ const identifier = {
   maxHeaderListSize: 0x6,
 } as const;
 
-/** A side of a connection. */
 export type PeerRole = 'client' | 'server';
 
 /** The settings of one side. Sizes in bytes. */

@@ -78,7 +78,6 @@ export class ClientStreams {
     if (!endStream) this.#givenUp.add(streamId, this.#window);
   }
 
-  /** DATA arrived on a stream that we closed. */
   lateData(streamId: number, bytes: number): void {
     this.#givenUp.receive(streamId, bytes);
   }

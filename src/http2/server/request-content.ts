@@ -6,7 +6,6 @@ const readAhead = 64 * 1024;
 /** A piece below this size is smaller than the object that holds it. */
 const tinyPiece = 256;
 
-/** The content of a request, as it is received. */
 export class RequestContent extends Readable {
   readonly #grant: (bytes: number) => void;
   readonly #queued = new PieceQueue();

@@ -55,7 +55,6 @@ export interface ServerSessionHost {
   unfinishedHeads(isVerified: boolean): UnfinishedHeads;
   /** A request was received whose head is too large; only its method is known. */
   headTooLarge(stream: ServerStream): void;
-  /** A request was received. */
   requested(stream: ServerStream): void;
   /** An error of ours: only this connection ends. */
   failed(error: unknown): void;

@@ -31,7 +31,6 @@ export interface ServerOutputListener {
 
 /** Writes the frames of all streams of one connection. */
 export class ServerOutput {
-  /** The window of the connection. */
   readonly sendWindow = new SendWindow(initialConnectionWindow);
   readonly #writes: GatheredWrites;
   readonly #listener: ServerOutputListener;

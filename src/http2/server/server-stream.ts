@@ -11,7 +11,6 @@ import { checkTrailers, type RequestHead } from './request-head.ts';
 import { hasContent, interimBlock, responseBlock } from './response-head.ts';
 import type { ServerOutput, WaitingStream } from './server-output.ts';
 
-/** What a stream needs of its connection. */
 export interface StreamConnection {
   readonly socket: TLSSocket;
   readonly output: ServerOutput;

@@ -7,7 +7,6 @@ export interface AuditLogOptions {
   /** Buffered events at most. */
   readonly bufferSize: number;
   readonly failures: FailureLog;
-  /** Called with events that were written or dropped. */
   readonly onEvents: (result: 'written' | 'dropped', events: number) => void;
   /** Milliseconds between retries after a failed write. Default 1,000. */
   readonly retryInterval?: number;

@@ -214,7 +214,6 @@ async function deleteExpired(path: string, retention: RetentionConfig, now: numb
   }
 }
 
-/** Days in milliseconds. */
 export function days(count: number): number {
   return count * millisecondsOfDay;
 }

@@ -8,7 +8,6 @@ import { errorMessage } from '../../runtime/error-message.ts';
 import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { CertificatePemError, parseCertificates, parseKeySetText } from './pem-files.ts';
 
-/** A file with an AuthenticationConfiguration. */
 export interface AuthenticationConfigurationFile {
   readonly path: string;
   /** YAML or JSON. */

@@ -257,7 +257,6 @@ export interface ServeConfig {
   };
 }
 
-/** A running router. */
 export interface RunningRouter {
   /** Looks at every watched file at once and takes changed ones into use. Never rejects: faults are logged. */
   reload(): Promise<void>;

@@ -63,7 +63,6 @@ export class DestinationDispatchers {
     this.retireUnless((each) => !leadsTo(each, destination));
   }
 
-  /** Destroys all connections. */
   destroy(): void {
     for (const dispatcher of [...this.#takeOut(() => true), ...this.#retired]) destroy(dispatcher);
   }

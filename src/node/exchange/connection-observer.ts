@@ -6,7 +6,6 @@ import type { TransportError } from '../../request/transport-error.ts';
 export interface ServerObserver {
   /** A client's handshake succeeded; the connection is open until the socket's `close`. */
   secured(socket: TLSSocket): void;
-  /** A client's handshake failed. */
   handshakeFailed(error: Error): void;
   /** A load balancer sent no PROXY header, or a wrong one; its connection was closed. */
   proxyHeaderRefused(reason: string): void;

@@ -4,7 +4,6 @@ const mask = '[masked]';
 const secretName =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookie|passw(?:or)?d|secret|assertion|credentials?|signature|(?:x-)?api-?key|.*[_-]?token|client_?secret|private_?key|d|sec-websocket-protocol|mixed-version-proxy-identity|cf-access-jwt-assertion|x-amz-.*)$/i;
 
-/** Credentials inside other text. */
 const secretPatterns: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, mask],
   // A header line within a message, with any scheme.
@@ -26,7 +25,6 @@ const secretPatterns: readonly (readonly [pattern: RegExp, replacement: string])
 const mayHoldSecret =
   /-----BEGIN|bearer|basic|negotiate|authorization|cookie|eyJ|[?&;][\w-]+=|\b[a-z0-9]{6}\.[a-z0-9]{16}\b/i;
 
-/** Removes credentials from text. */
 export function maskText(text: string): string {
   if (!mayHoldSecret.test(text)) return text;
   let masked = text;

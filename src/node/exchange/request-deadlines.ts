@@ -3,7 +3,6 @@ import { statusParts, statusResponse } from '../../apimachinery/status.ts';
 import { retryAfterSeconds } from '../../proxy/delivery/undelivered.ts';
 import { isRead } from '../../request/retry.ts';
 
-/** A request with a deadline. */
 export interface ExpiringRequest {
   expire(): void;
 }
@@ -126,7 +125,6 @@ function ticksOf(timeout: number): number {
  * repeated. A write may have been processed, and client-go would repeat it for a Retry-After.
  */
 
-/** What the response depends on. */
 interface TimedOutRequest {
   readonly method: string;
   readonly hasBody: boolean;
@@ -196,7 +194,6 @@ export class ExchangeEnd {
     this.#listeners.push(listener);
   }
 
-  /** Calls the listeners in order. */
   readonly reached = (): void => {
     const listeners = this.#listeners;
     this.#listeners = [];

@@ -1,7 +1,6 @@
 import { negotiateMediaType } from '../../apimachinery/accept.ts';
 import { type ExposedFamily, helpOf, type Sample } from './metric-family.ts';
 
-/** The text formats that Prometheus reads. */
 export type ExpositionFormat = 'text' | 'openmetrics';
 
 const contentTypes: Readonly<Record<ExpositionFormat, string>> = {

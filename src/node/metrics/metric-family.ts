@@ -48,7 +48,6 @@ export function stable<Definition extends MetricDefinition>(definition: Definiti
   return { ...definition, stability: 'STABLE' };
 }
 
-/** Values for labels, in the same order. */
 type LabelValues<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
 
 export function helpOf({ stability, help }: Pick<MetricDefinition, 'stability' | 'help'>): string {
@@ -61,7 +60,6 @@ export interface Sample {
   readonly suffix: '' | '_bucket' | '_sum' | '_count';
   /** `name="value",…`, escaped; empty without labels. */
   readonly labels: string;
-  /** Upper bound of a bucket. */
   readonly upperBound?: number;
   readonly value: number;
 }

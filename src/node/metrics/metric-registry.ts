@@ -3,7 +3,6 @@ import { processCatalogue } from './process-metrics.ts';
 import { destinationCatalogue, requestCatalogue } from './request-catalogue.ts';
 import { sliCatalogue, stateCatalogue, syncCatalogue } from './state-catalogue.ts';
 
-/** Where metrics are scraped. */
 export type MetricsPath = '/metrics' | '/metrics/slis';
 
 /** Metrics that belong together, as docs/reference/metrics.md shows them. */
@@ -27,7 +26,6 @@ export const metricCatalogue: readonly CatalogueSection[] = [
   { heading: 'Health checks', path: '/metrics/slis', metrics: Object.values(sliCatalogue) },
 ];
 
-/** The type of family for a definition. */
 type FamilyOf<Definition extends MetricDefinition> = Definition['type'] extends 'histogram'
   ? HistogramFamily<Definition['labels']>
   : NumberFamily<Definition['labels']>;

@@ -73,7 +73,6 @@ export class RequestMetrics implements RequestObserver {
   }
 }
 
-/** Measures one request. */
 class RequestMeasurement implements RequestObservation {
   readonly #metrics: RequestMetrics;
   readonly #inbound: InboundRequest;

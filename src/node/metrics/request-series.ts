@@ -204,7 +204,6 @@ export function requestLabels(requestInfo: RequestInfo, table: RoutingTable | un
   };
 }
 
-/** The labels of a request whose target was refused. */
 const labelsOfRefused: RequestLabels = {
   verb: otherLabel,
   kind: 'readOnly',

@@ -31,7 +31,6 @@ export interface FileGroup {
   apply(textOf: (file: WatchedFile) => string): void | Promise<void>;
 }
 
-/** How a group of files stands. */
 export interface FileGroupState {
   readonly group: FileGroup;
   /** Of each file, in order: the text in use. */

@@ -5,7 +5,6 @@ import type { AdvertisedServer } from '../../snapshot/addresses/advertised-addre
 import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
 import type { AdvertisedAddress, ServeConfig } from '../configuration/serve-config.ts';
 
-/** One address of one interface of the host. */
 export interface InterfaceAddress {
   readonly interface: string;
   readonly address: string;

@@ -139,7 +139,6 @@ export class Http1ResponseSink implements ResponseSink {
 
 const plainLength = /^\d{1,15}$/;
 
-/** What kind of header a name is. */
 const kindOfName = rememberingNames((given): 'connection' | 'length' | 'none' => {
   const name = given.toLowerCase();
   if (connectionSpecific.has(name)) return 'connection';

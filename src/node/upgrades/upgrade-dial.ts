@@ -13,7 +13,6 @@ import {
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import { toTransportError } from '../destinations/transport-errors.ts';
 
-/** The response of a destination to an upgrade request. */
 export type UpgradeResponse =
   /** 101: `socket` speaks the new protocol now; `firstBytes` arrived with the head. */
   | {

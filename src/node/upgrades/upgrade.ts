@@ -28,7 +28,6 @@ export interface UpgradeOptions extends UpgradeInboundOptions {
   readonly logger?: Logger;
 }
 
-/** A listener for a server's 'upgrade' event. */
 export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => void;
 
 /**

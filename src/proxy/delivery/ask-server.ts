@@ -11,7 +11,6 @@ export interface AskOptions extends OutboundOptions {
   readonly transport: Transport;
 }
 
-/** A question of the router's own to one server. */
 export interface ServerQuestion {
   readonly destination: Destination;
   /** Request target of a GET; names no resource. */

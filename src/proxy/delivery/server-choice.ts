@@ -133,7 +133,6 @@ export class ServerLoad {
     this.#avoidUntil.delete(id);
   }
 
-  /** The server could not be reached at all. */
   notReached(id: string): void {
     const now = this.#clock();
     // Servers come and go: what is over is forgotten here, where there are few.
