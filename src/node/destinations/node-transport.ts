@@ -5,11 +5,10 @@ import type { InboundRequest } from '../../request/inbound.ts';
 import { isRead } from '../../request/retry.ts';
 import type { OnResponseHead, OutboundRequest, Transport } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
-import { BodyStream } from '../exchange/body-stream.ts';
 import type { DialObserver } from '../exchange/connection-observer.ts';
 import { NodeInboundRequest } from '../exchange/node-inbound.ts';
 import { LongRunningResponse, type OpenStreams } from '../exchange/open-streams.ts';
-import { BodySource } from '../exchange/request-body.ts';
+import { BodySource, BodyStream } from '../exchange/request-body.ts';
 import { type ResponseSink, WebResponseSink } from '../exchange/response-sink.ts';
 import {
   type ConnectionLimits,

@@ -10,7 +10,7 @@ import { type PeerIncoming, type Protocol, startPeer } from '../../../test/suppo
 import { next, openOver } from '../../../test/support/node-open-answer.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
 import { startServer } from '../../../test/support/node-server.ts';
-import { BodyStream } from '../exchange/body-stream.ts';
+import { BodyStream } from '../exchange/request-body.ts';
 import { bodySourceOf } from './node-transport.ts';
 
 const mebibyte = 1024 * 1024;

@@ -5,8 +5,7 @@ import { auditIdHeader, auditIdOf } from '../../request/audit-id.ts';
 import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/request-observer.ts';
 import type { GetInboundRequest } from '../../request/router.ts';
-import { BodyStream } from './body-stream.ts';
-import { BodySource } from './request-body.ts';
+import { BodySource, BodyStream } from './request-body.ts';
 import {
   canBeRepeated,
   ExchangeEnd,

@@ -3,8 +3,7 @@ import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { BodyStream } from './body-stream.ts';
-import { BodySource, maximumKept, maximumKeptByAll } from './request-body.ts';
+import { BodySource, BodyStream, maximumKept, maximumKeptByAll } from './request-body.ts';
 
 const whole = (): boolean => false;
 

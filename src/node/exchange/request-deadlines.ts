@@ -162,20 +162,20 @@ export function endHttp1TimedOut(
 
 /** The response to a request that took too long. */
 export function timedOutResponse(request: TimedOutRequest): Response {
-  return canBeRepeated(request)
-    ? statusResponse('ServiceUnavailable', noResponse, repeatable)
-    : statusResponse('Timeout', message);
-}
-
-export function timedOutError(): Error {
-  return new Error('the request took longer than the request time-out');
+  return statusResponse(...timedOutStatus(request));
 }
 
 /** The same in its parts, to be written without a `Response`. */
 export function timedOut(request: TimedOutRequest): ReturnType<typeof statusParts> {
-  return canBeRepeated(request)
-    ? statusParts('ServiceUnavailable', noResponse, repeatable)
-    : statusParts('Timeout', message);
+  return statusParts(...timedOutStatus(request));
+}
+
+function timedOutStatus(request: TimedOutRequest): Parameters<typeof statusParts> {
+  return canBeRepeated(request) ? ['ServiceUnavailable', noResponse, repeatable] : ['Timeout', message];
+}
+
+export function timedOutError(): Error {
+  return new Error('the request took longer than the request time-out');
 }
 
 export function canBeRepeated({ method, hasBody }: TimedOutRequest): boolean {

@@ -16,8 +16,7 @@ import {
   streamWindow,
 } from '../exchange/serving-limits.ts';
 import { headTooLargeResponse } from './client-error.ts';
-import { errorResponse } from './fetch-listener.ts';
-import type { RequestHandlerOptions } from './request-handler.ts';
+import { errorResponse, type RequestHandlerOptions } from './request-handler.ts';
 
 export interface Http2ServerOptions
   extends Pick<RequestHandlerOptions, 'fetch' | 'clientCertificateOf' | 'deadlines' | 'logger'> {

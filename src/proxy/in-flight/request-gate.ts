@@ -1,12 +1,8 @@
+import { isLongRunning } from '../../apimachinery/long-running.ts';
+import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { Caller } from '../../request/user-info.ts';
-import {
-  type InFlightLimits,
-  type InFlightReading,
-  RequestsInFlight,
-  requestKindOf,
-} from './requests-in-flight.ts';
 
 /** Seconds, as kube-apiserver names them (pkg/server/filters/maxinflight.go and with_retry_after.go). */
 const overloadedRetryAfter = 1;
@@ -80,4 +76,81 @@ function shuttingDown(): Response {
   return statusResponse('TooManyRequests', 'The router is shutting down, please try again later.', {
     retryAfterSeconds: shuttingDownRetryAfter,
   });
+}
+
+/** As kube-apiserver's `request_kind` label has it, and what it does not count: requests without an end. */
+export type RequestKind = 'readOnly' | 'mutating' | 'longRunning';
+
+/** `get`, `list` and `watch` as kube-apiserver; and the methods that RFC 9110 section 9.2.1 calls safe. */
+const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'options']);
+
+/** Which of the limits a request counts against (k8s.io/apiserver pkg/server/filters/maxinflight.go). Pure. */
+export function requestKindOf(requestInfo: RequestInfo): RequestKind {
+  if (isLongRunning(requestInfo)) return 'longRunning';
+  return readOnlyVerbs.has(requestInfo.verb) ? 'readOnly' : 'mutating';
+}
+
+/** How many requests of each kind may be in flight at a time; 0 is no limit. */
+export type InFlightLimits = Readonly<Record<RequestKind, number>>;
+
+/** Counts that others can look at: metrics, the shutdown. */
+export interface InFlightReading {
+  readonly limits: InFlightLimits;
+  /** In flight now. */
+  count(kind: RequestKind): number;
+  /** Turned away since the start because there were too many. */
+  rejected(kind: RequestKind): number;
+}
+
+/** Counts requests in flight, each kind apart, and says when there are too many. No clock, nothing to wait for. */
+export class RequestsInFlight implements InFlightReading {
+  #limits: InFlightLimits;
+  readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
+  readonly #rejected: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
+  readonly #leave: Readonly<Record<RequestKind, () => void>>;
+
+  constructor(limits: InFlightLimits) {
+    this.#limits = limits;
+    // One function a kind, not one a request: this is on every request's way.
+    const leave = (kind: RequestKind) => (): void => {
+      this.#counts[kind] -= 1;
+    };
+    this.#leave = {
+      readOnly: leave('readOnly'),
+      mutating: leave('mutating'),
+      longRunning: leave('longRunning'),
+    };
+  }
+
+  get limits(): InFlightLimits {
+    return this.#limits;
+  }
+
+  /** For requests from now on: what is in flight beyond a lower limit goes on. */
+  setLimits(limits: InFlightLimits): void {
+    this.#limits = limits;
+  }
+
+  count(kind: RequestKind): number {
+    return this.#counts[kind];
+  }
+
+  rejected(kind: RequestKind): number {
+    return this.#rejected[kind];
+  }
+
+  /**
+   * Counts a request in, unless the limit of its kind is reached.
+   * @param exempt counted, but never turned away.
+   * @returns what counts it out again, to be called exactly once; `undefined`: it was turned away.
+   */
+  enter(kind: RequestKind, exempt: boolean): (() => void) | undefined {
+    const limit = this.#limits[kind];
+    if (limit > 0 && !exempt && this.#counts[kind] >= limit) {
+      this.#rejected[kind] += 1;
+      return undefined;
+    }
+    this.#counts[kind] += 1;
+    return this.#leave[kind];
+  }
 }
