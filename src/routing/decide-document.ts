@@ -14,7 +14,7 @@ const mergedByTheRouter: Decision = Object.freeze({
 
 const unavailable = (reason: DecisionReason): Decision =>
   Object.freeze({ decision: 'unavailable', reason, candidates: [] as const });
-const documentOutOfReach = unavailable('PeerAddressUnknown');
+const outOfReach = unavailable('PeerAddressUnknown');
 const documentOfDepartedServer = unavailable('ServerDeparted');
 const documentOfExpiredSnapshot = unavailable('SnapshotExpired');
 
@@ -44,7 +44,7 @@ export function decideDocument(
   if (isHeldLocally && !(localServerIsDown && others.length > 0)) return undefined;
   if (others.length > 0) return { decision: 'peer', reason: 'MergedDocument', candidates: others };
   if (!mayAskPeers) return documentOfExpiredSnapshot;
-  return holders.servers.some(({ departed }) => departed) ? documentOfDepartedServer : documentOutOfReach;
+  return holders.servers.some(({ departed }) => departed) ? documentOfDepartedServer : outOfReach;
 }
 
 /** Whether the snapshot may still be gone by for what is not the local server's. */
@@ -82,9 +82,7 @@ export function inPlaceOfLocal(
   { serverId, localServerIsDown }: Pick<DecisionContext, 'serverId' | 'localServerIsDown'>,
 ): Decision {
   if (serverId === undefined) {
-    return candidates.length === 0
-      ? noServerHasAnAddress
-      : { decision: 'peer', reason: local.reason, candidates };
+    return candidates.length === 0 ? outOfReach : { decision: 'peer', reason: local.reason, candidates };
   }
   if (localServerIsDown !== true) return local;
   const others = candidates.filter(({ id }) => id !== serverId);
@@ -96,12 +94,6 @@ export function inPlaceOfLocal(
   }
   return { decision: 'peer', reason: 'LocalServerDown', inPlaceOf: local.reason, candidates: others };
 }
-
-const noServerHasAnAddress: Decision = Object.freeze({
-  decision: 'unavailable',
-  reason: 'PeerAddressUnknown',
-  candidates: [] as const,
-});
 
 /**
  * Whether a path that names no resource is about the cluster, so that every server's response will do: discovery,
