@@ -21,7 +21,7 @@ export interface InstallationSite {
   /** A line of progress. */
   readonly say: (line: string) => Promise<void>;
   /** Milliseconds until what has been started, or ended, has to be so. */
-  readonly patience: number;
+  readonly timeout: number;
 }
 
 /** What `install` would change, as a diff; empty when all is there. */
@@ -45,12 +45,12 @@ export async function install(wish: InstallationWish, site: InstallationSite): P
   const { plan, journal } = await planOf(wish, node);
   const controlPlane = await site.controlPlane();
   if (changesOf(plan).length === 0) {
-    await waitUntilReady(controlPlane, plan.port, site.patience);
+    await waitUntilReady(controlPlane, plan.port, site.timeout);
     await settleService(controlPlane, wish, plan);
     await say(`nothing to do: the router is installed, and ready on ${plan.port}`);
     return;
   }
-  const reason = await controlPlane.takeTurn(turns * site.patience);
+  const reason = await controlPlane.takeTurn(turns * site.timeout);
   if (reason !== undefined) throw new InstallationRefused(reason);
   try {
     await installInTurn(wish, site, plan, journal, controlPlane);
@@ -81,10 +81,10 @@ async function installInTurn(
     for (const change of preparations) await apply(change);
     if (plan.kubeApiServer !== undefined) await apply(plan.kubeApiServer);
     await say(`waiting for kube-apiserver on ${wish.kubeApiServerPort}`);
-    await waitUntilReady(controlPlane, wish.kubeApiServerPort, site.patience);
+    await waitUntilReady(controlPlane, wish.kubeApiServerPort, site.timeout);
     if (plan.router !== undefined) await apply(plan.router);
     await say(`waiting for the router on ${plan.port}`);
-    await waitUntilReady(controlPlane, plan.port, site.patience);
+    await waitUntilReady(controlPlane, plan.port, site.timeout);
   } catch (cause) {
     await say(`failed: ${messageOf(cause)}`);
     await putBack(recorded, controlPlane, site).catch((error: unknown) => {
@@ -111,7 +111,7 @@ export async function undo(site: InstallationSite): Promise<void> {
   const controlPlane = await site.controlPlane();
   // What has failed may be the only API server: then nobody else can begin either.
   const reason = await controlPlane
-    .takeTurn(turns * site.patience)
+    .takeTurn(turns * site.timeout)
     .catch((error: unknown) => site.say(`${messageOf(error)}; going on without it`));
   if (typeof reason === 'string') throw new InstallationRefused(reason);
   try {
@@ -127,13 +127,13 @@ export async function undo(site: InstallationSite): Promise<void> {
 async function putBack(
   journal: Journal,
   controlPlane: ControlPlane,
-  { node, say, patience }: InstallationSite,
+  { node, say, timeout }: InstallationSite,
 ): Promise<void> {
   for (const change of await undoOf(journal, node)) {
     // The router ends its requests first; kube-apiserver cannot have the port before that.
     if (change.path === kubeAdmManifest && journal.files.some(({ path }) => path === routerPaths.manifest)) {
       await say(`waiting until ${journal.port} is free`);
-      await waitUntil(patience, async () =>
+      await waitUntil(timeout, async () =>
         (await node.isTaken(journal.port)) ? `something still listens on ${journal.port}` : undefined,
       );
     }
@@ -142,7 +142,7 @@ async function putBack(
   }
   for (const path of [routerPaths.journal, ...journal.files.map((file) => file.path)]) await node.tidy(path);
   await say(`waiting for kube-apiserver on ${journal.port}`);
-  await waitUntil(patience, async () => {
+  await waitUntil(timeout, async () => {
     const reason = await controlPlane.notReady(journal.port);
     // The one that ends leaves its port behind, and none that starts changes it.
     await leadService(controlPlane, journal.port);
@@ -231,6 +231,6 @@ function movedBack(manifest: string, port: number): string {
   }
 }
 
-function waitUntilReady(controlPlane: ControlPlane, port: number, patience: number): Promise<void> {
-  return waitUntil(patience, () => controlPlane.notReady(port));
+function waitUntilReady(controlPlane: ControlPlane, port: number, timeout: number): Promise<void> {
+  return waitUntil(timeout, () => controlPlane.notReady(port));
 }

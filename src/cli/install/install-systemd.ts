@@ -26,7 +26,7 @@ export interface SystemdSite {
   readonly host: SystemdHost;
   readonly context: CommandContext;
   /** Milliseconds until the router has to be ready. */
-  readonly patience: number;
+  readonly timeout: number;
 }
 
 interface Preparation {
@@ -64,11 +64,11 @@ export async function dryRunOfSystemdUndo({ host }: SystemdSite): Promise<string
  * @throws {InstallationRefused} when nothing has been changed, or everything has been put back
  */
 export async function installSystemd(wish: SystemdWish, site: SystemdSite): Promise<void> {
-  const { host, patience } = site;
+  const { host, timeout } = site;
   await refuseUnlessSystemd(host);
   const preparation = await prepare(wish, site);
   const { changes, config, wasActive, hasAccount } = preparation;
-  const ready = () => waitUntil(patience, () => routerNotReady(config, host));
+  const ready = () => waitUntil(timeout, () => routerNotReady(config, host));
   if (changes.length === 0 && hasAccount && wasActive) {
     await ready();
     await say(site, `nothing to do: the router is installed, and ready on ${config.securePort}`);

@@ -97,7 +97,7 @@ async function run(options: InstallOptions, context: CommandContext, node: Kubea
     image: options.image,
     kubeApiServerPort: portOf('--kube-apiserver-port', options.kubeApiserverPort),
   };
-  const patience = patienceOf(options);
+  const timeout = timeoutOf(options);
   if (options.dryRun === true) {
     const diff = await (options.undo === true ? diffOfUndo(node) : diffOfInstallation(wish, node));
     await context.writeOutput(diff === '' ? 'nothing would change\n' : diff);
@@ -107,7 +107,7 @@ async function run(options: InstallOptions, context: CommandContext, node: Kubea
     node,
     controlPlane: () => controlPlaneOf(options.kubeconfig ?? '/etc/kubernetes/admin.conf', node),
     say: (line) => context.writeOutput(`${line}\n`),
-    patience,
+    timeout,
   };
   await (options.undo === true ? undo(site) : install(wish, site));
 }
@@ -117,7 +117,7 @@ async function runSystemd(
   context: CommandContext,
   host: SystemdHost,
 ): Promise<void> {
-  const site: SystemdSite = { host, context, patience: patienceOf(options) };
+  const site: SystemdSite = { host, context, timeout: timeoutOf(options) };
   if (options.undo === true && options.dryRun !== true) return undoSystemd(site);
   const wish = () => systemdWish(options, host);
   if (options.dryRun !== true) return installSystemd(await wish(), site);
@@ -159,9 +159,9 @@ async function authorityOf(kubeconfig = '', text?: string): Promise<string | und
   }
 }
 
-function patienceOf({ timeout }: InstallOptions): number {
-  const patience = parseDuration(timeout);
-  if (patience !== undefined) return patience;
+function timeoutOf({ timeout }: InstallOptions): number {
+  const milliseconds = parseDuration(timeout);
+  if (milliseconds !== undefined) return milliseconds;
   throw new CommandFailure(2, [`--timeout "${timeout}" is no duration such as 3m`]);
 }
 

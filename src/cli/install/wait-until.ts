@@ -6,15 +6,15 @@ const interval = 500;
 
 /** @param reasonNot why it is not so yet @throws {InstallationRefused} with the last reason */
 export async function waitUntil(
-  patience: number,
+  timeout: number,
   reasonNot: () => Promise<string | undefined>,
 ): Promise<void> {
-  const giveUpAt = performance.now() + patience;
+  const giveUpAt = performance.now() + timeout;
   for (;;) {
     const reason = await reasonNot();
     if (reason === undefined) return;
     if (performance.now() > giveUpAt) {
-      throw new InstallationRefused(`${reason} (waited ${Math.round(patience / 1000)} s)`);
+      throw new InstallationRefused(`${reason} (waited ${Math.round(timeout / 1000)} s)`);
     }
     await sleep(interval);
   }

@@ -88,7 +88,7 @@ describe('a gateway without a front-proxy pair', () => {
     assert.deepEqual(await warnedOf(tokensOnly), ['--proxy-client-cert-file']);
   });
 
-  test('is told what authenticates nobody there', async () => {
+  test('is warned of a setting that authenticates no caller there', async () => {
     const warned = await warnedOf({
       ...tokensOnly,
       'requestheader-client-ca-file': ['front-proxy-ca.crt'],

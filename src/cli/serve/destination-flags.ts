@@ -103,7 +103,7 @@ function warnOfTokensOnly(values: FlagValues, report: FlagReport): void {
     if (!values.isGiven(flag)) continue;
     report.warn(
       flag,
-      `--${flag} authenticates nobody at a gateway without --proxy-client-cert-file: API servers verify tokens, and front proxies cannot be passed on`,
+      `--${flag} authenticates no caller at a gateway without --proxy-client-cert-file: API servers verify tokens themselves, and what a front proxy says cannot be passed on`,
     );
   }
 }

@@ -6,7 +6,7 @@ import { messageOf } from '../terminal/command-context.ts';
 import { type FoundSettings, readsForOneServer } from './found-settings.ts';
 
 /** Waits before the next attempt. @param reason why the last one has failed */
-export type Patience = (reason: string) => Promise<void>;
+export type WaitBeforeRetry = (reason: string) => Promise<void>;
 
 /** Whether the cluster is to tell it: a router that reads the cluster, in front of one server that is not named by a flag. */
 export function canFindServerId(given: RawServeOptions): boolean {
@@ -20,11 +20,11 @@ export function serverIdSetting(value: string, source: string): FoundSettings['s
 /**
  * Asks the cluster for the ID of the API server on this host.
  * @param config checked, but for that ID
- * @param patience `undefined`: one attempt, and a fault when it fails
+ * @param waitBeforeRetry `undefined`: one attempt, and a fault when it fails
  */
 export async function findOwnServerId(
   { embeddedSync, local }: ServeConfig,
-  patience: Patience | undefined,
+  waitBeforeRetry: WaitBeforeRetry | undefined,
 ): Promise<string | FlagFault> {
   if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
   const { access } = embeddedSync;
@@ -45,8 +45,8 @@ export async function findOwnServerId(
       });
     } catch (error) {
       const message = `--server-id is not given, and cannot be found: ${messageOf(error)}`;
-      if (patience === undefined) return { flag: '--server-id', message };
-      await patience(message);
+      if (waitBeforeRetry === undefined) return { flag: '--server-id', message };
+      await waitBeforeRetry(message);
     }
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '../terminal/command-context.ts';
 import { packageVersion } from '../terminal/version.ts';
 import { dryRunReport } from './dry-run-report.ts';
-import type { Patience } from './find-own-server-id.ts';
+import type { WaitBeforeRetry } from './find-own-server-id.ts';
 import { addServeFlags, type GivenOptions } from './serve-arguments.ts';
 import { readServeInput, type ServeArguments } from './serve-input.ts';
 
@@ -136,7 +136,7 @@ async function runServe(
 function waiting(
   writeError: CommandContext['writeError'],
   shutdownSignal: () => Promise<ShutdownSignal>,
-): Patience {
+): WaitBeforeRetry {
   let said = '';
   return async (reason) => {
     if (reason !== said) writeError(`waiting, and asking again every ${retryInterval / 1000} s: ${reason}\n`);

@@ -21,7 +21,12 @@ import { type CommandContext, CommandFailure, messageOf } from '../terminal/comm
 import type { ReadTextFile } from './certificate-files.ts';
 import { createConfigurationSource } from './configuration-file-source.ts';
 import { settingsInUse } from './dry-run-report.ts';
-import { canFindServerId, findOwnServerId, type Patience, serverIdSetting } from './find-own-server-id.ts';
+import {
+  canFindServerId,
+  findOwnServerId,
+  serverIdSetting,
+  type WaitBeforeRetry,
+} from './find-own-server-id.ts';
 import { findSettings, optionsOf } from './found-settings.ts';
 import { type ServeOptionsResult, validateServeOptions } from './validate-serve-options.ts';
 
@@ -50,13 +55,13 @@ export interface ServeInput {
 /**
  * Checks all that `serve` was called with: flags, configuration file, and the files that they name. Warnings are
  * printed.
- * @param patience waits while the cluster does not tell the ID of the local server yet. Default: that is a fault
+ * @param waitBeforeRetry waits while the cluster does not tell the ID of the local server yet. Default: that is a fault
  * @throws {CommandFailure} exit code 2, one line for every fault.
  */
 export async function readServeInput(
   given: ServeArguments,
   context: CommandContext,
-  patience?: Patience,
+  waitBeforeRetry?: WaitBeforeRetry,
 ): Promise<ServeInput> {
   const faults = [...given.unknown];
   const isDryRun = parseBoolean(given.dryRun.at(-1) ?? 'false');
@@ -111,7 +116,7 @@ export async function readServeInput(
     const first = await check();
     found = onMachine.settings;
     if (!first.ok || faults.length > 0) return first;
-    const id = await findOwnServerId(first.config, isDryRun === true ? undefined : patience);
+    const id = await findOwnServerId(first.config, isDryRun === true ? undefined : waitBeforeRetry);
     if (typeof id !== 'string') return { ok: false, faults: [id], warnings: first.warnings };
     found = [...found, serverIdSetting(id, `identity Lease of this host, ${hostname()}`)];
     return check();

@@ -5,7 +5,7 @@ import { kubernetesConnection } from '../kubernetes-connection.ts';
 import type { LocalApiServer } from '../run-sync-options.ts';
 
 /** Milliseconds for all of it. */
-const patience = 10_000;
+const listTimeout = 10_000;
 
 export interface FindServerIdOptions {
   readonly access: ClusterAccessOptions;
@@ -48,7 +48,7 @@ type Connection = ReturnType<typeof kubernetesConnection>;
 /** Twice, for the second attempt asks another server. */
 async function leasesOf(connection: Connection, selector: string) {
   const path = `${leasesPath}?labelSelector=${encodeURIComponent(selector)}`;
-  const list = () => listObjects(connection, path, AbortSignal.timeout(patience));
+  const list = () => listObjects(connection, path, AbortSignal.timeout(listTimeout));
   const items = await list().catch(list);
   return items.map(parseIdentityLease);
 }
