@@ -1,3 +1,5 @@
+import { CodedError } from '../runtime/coded-error.ts';
+
 /**
  * What a request asks for, as Kubernetes reads it from method and URL
  * (k8s.io/apiserver pkg/endpoints/request/requestinfo.go). A field that does not apply is the empty string.
@@ -30,11 +32,6 @@ export type RequestInfoErrorCode =
   /** A path verb (`watch`, `proxy`) with nothing after it. Kubernetes responds with 500. */
   | 'UnableToDetermineResource';
 
-export class RequestInfoError extends Error {
+export class RequestInfoError extends CodedError<RequestInfoErrorCode> {
   override readonly name = 'RequestInfoError';
-  readonly code: RequestInfoErrorCode;
-  constructor(code: RequestInfoErrorCode, message: string, options: { cause?: unknown } = {}) {
-    super(message, options);
-    this.code = code;
-  }
 }

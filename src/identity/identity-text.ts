@@ -1,5 +1,6 @@
 import { toByteString } from '../apimachinery/raw-headers.ts';
 import type { UserInfo } from '../request/user-info.ts';
+import { CodedError } from '../runtime/coded-error.ts';
 import { AuthenticationError } from './authenticator.ts';
 
 export type IdentityTextErrorCode =
@@ -11,13 +12,8 @@ export type IdentityTextErrorCode =
   | 'IllFormedText';
 
 /** Thrown for a user name, uid, group or extra value that no header line can carry unchanged. */
-export class IdentityTextError extends Error {
+export class IdentityTextError extends CodedError<IdentityTextErrorCode> {
   override readonly name = 'IdentityTextError';
-  readonly code: IdentityTextErrorCode;
-  constructor(code: IdentityTextErrorCode, message: string) {
-    super(message);
-    this.code = code;
-  }
 }
 
 // RFC 9110 section 5.5: a field value holds no control character but the tab. Non-ASCII text goes as UTF-8 bytes.

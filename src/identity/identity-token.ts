@@ -1,4 +1,5 @@
 import type { UserInfo } from '../request/user-info.ts';
+import { CodedError } from '../runtime/coded-error.ts';
 
 /**
  * How a destination is told who calls: `X-Remote-*` headers over a connection with the front-proxy certificate,
@@ -49,13 +50,8 @@ export type IdentityTokenErrorCode =
   'TooLarge';
 
 /** Thrown for an identity that no token can carry. The request has not been sent. */
-export class IdentityTokenError extends Error {
+export class IdentityTokenError extends CodedError<IdentityTokenErrorCode> {
   override readonly name = 'IdentityTokenError';
-  readonly code: IdentityTokenErrorCode;
-  constructor(code: IdentityTokenErrorCode, message: string) {
-    super(message);
-    this.code = code;
-  }
 }
 
 /** @throws {IdentityTokenError} `TooLarge` */

@@ -1,3 +1,5 @@
+import { CodedError } from '../runtime/coded-error.ts';
+
 /**
  * The header names under which an identity is asserted, in order of preference. Matched in any case.
  * The fields are kube-apiserver's `--requestheader-*` flags.
@@ -24,13 +26,8 @@ export const peerAssertionHeader = 'mixed-version-proxy-identity';
 export type IdentityHeaderNamesErrorCode = 'EmptyHeaderName' | 'InvalidHeaderName';
 
 /** Thrown for configured names that no header line can carry. */
-export class IdentityHeaderNamesError extends Error {
+export class IdentityHeaderNamesError extends CodedError<IdentityHeaderNamesErrorCode> {
   override readonly name = 'IdentityHeaderNamesError';
-  readonly code: IdentityHeaderNamesErrorCode;
-  constructor(code: IdentityHeaderNamesErrorCode, message: string) {
-    super(message);
-    this.code = code;
-  }
 }
 
 /** RFC 9110 section 5.6.2, `token`. */

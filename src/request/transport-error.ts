@@ -1,3 +1,5 @@
+import { CodedError } from '../runtime/coded-error.ts';
+
 export type TransportErrorCode =
   /** Name not resolved, connection refused, no route. */
   | 'ConnectFailed'
@@ -15,9 +17,8 @@ export type TransportErrorCode =
   | 'RequestHeaderFieldsTooLarge';
 
 /** A destination that did not respond. The message may name addresses: for logs, never for clients. */
-export class TransportError extends Error {
+export class TransportError extends CodedError<TransportErrorCode> {
   override readonly name = 'TransportError';
-  readonly code: TransportErrorCode;
   /** False only if provably no byte of the request reached the destination, body untouched. */
   readonly requestMayHaveArrived: boolean;
   constructor(
@@ -25,8 +26,7 @@ export class TransportError extends Error {
     message: string,
     options: { requestMayHaveArrived: boolean; cause?: unknown },
   ) {
-    super(message, { cause: options.cause });
-    this.code = code;
+    super(code, message, { cause: options.cause });
     this.requestMayHaveArrived = options.requestMayHaveArrived;
   }
 }

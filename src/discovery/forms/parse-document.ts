@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { CodedError } from '../../runtime/coded-error.ts';
 
 export type DiscoveryDocumentErrorCode =
   /** Something else altogether: an HTML page, a Status, a document of another kind. */
@@ -7,13 +8,8 @@ export type DiscoveryDocumentErrorCode =
   | 'InvalidDocument';
 
 /** A discovery document that cannot be used. Never to be taken for "serves nothing". */
-export class DiscoveryDocumentError extends Error {
+export class DiscoveryDocumentError extends CodedError<DiscoveryDocumentErrorCode> {
   override readonly name = 'DiscoveryDocumentError';
-  readonly code: DiscoveryDocumentErrorCode;
-  constructor(code: DiscoveryDocumentErrorCode, message: string) {
-    super(message);
-    this.code = code;
-  }
 }
 
 const anyDocument = v.object({ kind: v.string() });

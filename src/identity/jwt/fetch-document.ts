@@ -1,3 +1,4 @@
+import { CodedError } from '../../runtime/coded-error.ts';
 import { readText } from '../../runtime/read-text.ts';
 import { parseJsonText } from '../../snapshot/format/json-text.ts';
 
@@ -28,13 +29,8 @@ export type KeyLoadErrorCode =
   | 'IssuerMismatch';
 
 /** Why the keys of an issuer could not be loaded. The message names the URL or file, never what it holds. */
-export class KeyLoadError extends Error {
+export class KeyLoadError extends CodedError<KeyLoadErrorCode> {
   override readonly name = 'KeyLoadError';
-  readonly code: KeyLoadErrorCode;
-  constructor(code: KeyLoadErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** Discovery documents have some KB, key sets rarely more than 20. */

@@ -1,3 +1,5 @@
+import { CodedError } from '../../runtime/coded-error.ts';
+
 /** Why a token does not establish the caller. */
 export type TokenErrorCode =
   // The token is wrong for every verifier: 401.
@@ -40,14 +42,8 @@ const unverifiable: ReadonlySet<TokenErrorCode> = new Set([
  * Thrown for a token of a configured issuer that does not establish the caller. The message is a predicate about
  * the token (`is expired`) and repeats nothing that stands in it: tokens come from anyone, messages end in logs.
  */
-export class TokenError extends Error {
+export class TokenError extends CodedError<TokenErrorCode> {
   override readonly name = 'TokenError';
-  readonly code: TokenErrorCode;
-  constructor(code: TokenErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-
   /** Whether the token was found to be wrong; otherwise it could only not be judged here. */
   get isRefusal(): boolean {
     return !unverifiable.has(this.code);

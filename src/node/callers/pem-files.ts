@@ -1,5 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { type ParsedKeySet, parseKeySet } from '../../identity/jwt/key-set.ts';
+import { CodedError } from '../../runtime/coded-error.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { parseJsonText } from '../../snapshot/format/json-text.ts';
@@ -16,13 +17,8 @@ export type CertificatePemErrorCode =
   | 'SharedAuthority';
 
 /** Why PEM text cannot be used. The message names the source and never shows a part of a key. */
-export class CertificatePemError extends Error {
+export class CertificatePemError extends CodedError<CertificatePemErrorCode> {
   override readonly name = 'CertificatePemError';
-  readonly code: CertificatePemErrorCode;
-  constructor(code: CertificatePemErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** PEM text, and a name of its source for messages. */

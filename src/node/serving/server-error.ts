@@ -1,3 +1,4 @@
+import { CodedError } from '../../runtime/coded-error.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 
 export type ServerErrorCode =
@@ -12,12 +13,10 @@ export type ServerErrorCode =
   | 'InvalidServingCertificate';
 
 /** Why the server cannot serve. The message says what to change. */
-export class ServerError extends Error {
+export class ServerError extends CodedError<ServerErrorCode> {
   override readonly name = 'ServerError';
-  readonly code: ServerErrorCode;
   constructor(code: ServerErrorCode, message: string, cause: unknown) {
-    super(message, { cause });
-    this.code = code;
+    super(code, message, { cause });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { StatusReason } from '../../apimachinery/status.ts';
+import { CodedError } from '../../runtime/coded-error.ts';
 import { describeIssues, type SnapshotIssue } from './issues.ts';
 
 export type SnapshotErrorCode =
@@ -17,9 +18,8 @@ export type SnapshotErrorCode =
   | 'ReadsClusterItself';
 
 /** Why a snapshot, or the renewal of one, was not taken. What was held before is still held. */
-export class SnapshotError extends Error {
+export class SnapshotError extends CodedError<SnapshotErrorCode> {
   override readonly name = 'SnapshotError';
-  readonly code: SnapshotErrorCode;
   /** The faults of the content; empty unless `code` is `Invalid`. */
   readonly issues: readonly SnapshotIssue[];
   constructor(
@@ -27,8 +27,7 @@ export class SnapshotError extends Error {
     message: string,
     options: { readonly issues?: readonly SnapshotIssue[]; readonly cause?: unknown } = {},
   ) {
-    super(message, 'cause' in options ? { cause: options.cause } : {});
-    this.code = code;
+    super(code, message, 'cause' in options ? { cause: options.cause } : {});
     this.issues = options.issues ?? [];
   }
 }

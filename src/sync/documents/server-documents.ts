@@ -1,3 +1,4 @@
+import { CodedError } from '../../runtime/coded-error.ts';
 import { withDeadline } from '../../runtime/deadline.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 
@@ -58,13 +59,8 @@ export type ReadErrorCode =
   | 'NothingServed';
 
 /** A document, and with it a server, that could not be read. It never means that the server serves less. */
-export class ReadError extends Error {
+export class ReadError extends CodedError<ReadErrorCode> {
   override readonly name = 'ReadError';
-  readonly code: ReadErrorCode;
-  constructor(code: ReadErrorCode, message: string, options: { readonly cause?: unknown } = {}) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** The error of a request for `path` without a complete response. */
